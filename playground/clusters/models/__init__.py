@@ -1,0 +1,24 @@
+"""Rows of a cluster. Models hold data and constraints; services write them, selectors read them."""
+
+from playground.clusters.models.checkpoint import Checkpoint, QueueSnapshot
+from playground.clusters.models.cluster import Cluster
+from playground.clusters.models.cycle import Cycle
+from playground.clusters.models.event import Event
+from playground.clusters.models.log import LogEntry
+from playground.clusters.models.objects import Manifest, Node, Pod, PodDisruptionBudget, PriorityClass
+from playground.clusters.models.run import Run
+
+__all__ = [
+    "Checkpoint",
+    "Cluster",
+    "Cycle",
+    "Event",
+    "LogEntry",
+    "Manifest",
+    "Node",
+    "Pod",
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "QueueSnapshot",
+    "Run",
+]

@@ -1,0 +1,108 @@
+"""The cluster row: name, clock, counters and the lease of its one engine."""
+
+import secrets
+
+from django.conf import settings
+from django.db import models
+
+ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read aloud and typed
+
+
+def new_public_id() -> str:
+    """Ten characters (about 50 bits) that are safe in a path and in a Kubernetes name."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(10))
+
+
+def new_seed() -> int:
+    """A seed for the named random streams of a new cluster."""
+    return secrets.randbelow(2**31)
+
+
+class Cluster(models.Model):
+    """One playground cluster.
+
+    Its row is the lock of everything below it: whoever appends to the log or writes an object row holds it.
+
+    Notes
+    -----
+    Virtual time is int nanoseconds since the Unix epoch (`*_ns`); columns without a unit are wall time.
+    """
+
+    class ClockMode(models.TextChoices):
+        PAUSED = "paused"
+        REALTIME = "realtime"
+
+    public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
+    name = models.CharField(max_length=100)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="clusters"
+    )
+    created = models.DateTimeField(auto_now_add=True)
+    seed = models.BigIntegerField(default=new_seed)
+    config = models.JSONField(null=True, blank=True)  # KubeSchedulerConfiguration; null = the default one
+
+    # The cluster's own clock.
+    clock_mode = models.CharField(max_length=10, choices=ClockMode.choices, default=ClockMode.PAUSED)
+    start_ns = models.BigIntegerField()
+    now_ns = models.BigIntegerField()
+    wall_anchor = models.DateTimeField(null=True, blank=True)
+    virtual_anchor_ns = models.BigIntegerField(null=True, blank=True)
+    rate = models.FloatField(default=1.0)
+    clock_note = models.CharField(max_length=200, blank=True, default="")
+    next_deadline_ns = models.BigIntegerField(null=True, blank=True)
+    next_deadline_what = models.CharField(max_length=200, blank=True, default="")
+
+    # Counters. `next_seq` is the next metadata.resourceVersion.
+    next_seq = models.BigIntegerField(default=1)
+    next_cycle = models.BigIntegerField(default=1)
+    generation = models.IntegerField(default=1)  # goes up on reset, so that no remembered engine survives it
+    version = models.BigIntegerField(default=1)  # goes up with every visible change; ETags and live pages
+
+    # Where the engine stands: the last input it has read, and its own last `ran` entry.
+    cursor_seq = models.BigIntegerField(default=0)
+    engine_seq = models.BigIntegerField(default=0)
+    entries_since_checkpoint = models.IntegerField(default=0)
+
+    # The lease. `lease_token` only ever goes up: it is the fencing token.
+    lease_holder = models.CharField(max_length=120, blank=True, default="")
+    lease_token = models.BigIntegerField(default=0)
+    lease_expires = models.DateTimeField(null=True, blank=True)
+    failures = models.IntegerField(default=0)  # claims since the last commit
+    last_error = models.TextField(blank=True, default="")
+    parked_reason = models.TextField(blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(clock_mode__in=["paused", "realtime"]), name="cluster_clock_mode_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(clock_mode="paused")
+                | models.Q(wall_anchor__isnull=False, virtual_anchor_ns__isnull=False),
+                name="cluster_realtime_has_anchors",
+            ),
+            models.CheckConstraint(condition=models.Q(rate__gt=0), name="cluster_rate_positive"),
+            models.CheckConstraint(
+                condition=models.Q(next_seq__gte=1, next_cycle__gte=1), name="cluster_counters_positive"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(cursor_seq__lt=models.F("next_seq")), name="cluster_cursor_within_log"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["owner", "-created"], name="cluster_owner_created"),
+            models.Index(fields=["lease_expires"], name="cluster_lease_expires"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.public_id})"
+
+    @property
+    def is_parked(self) -> bool:
+        """Whether the engine was set aside after repeated failures."""
+        return bool(self.parked_reason)
+
+    @property
+    def last_seq(self) -> int:
+        """The newest sequence number; resourceVersion of a List of this cluster."""
+        return self.next_seq - 1

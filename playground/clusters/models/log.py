@@ -1,0 +1,74 @@
+"""The log of a cluster: what happened, in order."""
+
+from django.db import models
+
+from playground.clusters.models.cluster import Cluster
+
+
+class LogEntry(models.Model):
+    """One input (source api) or outcome (source engine); `seq` is metadata.resourceVersion.
+
+    Entries are never changed and never dropped while their cluster lives. Payloads by kind:
+
+    ======= ======== =======================================================================
+    source  kind     payload
+    ======= ======== =======================================================================
+    api     write    ``{manifest}`` the whole object after admission
+    api     delete   ``{apiVersion, kind, namespace, name, gracePeriodSeconds, manifest}``
+    api     permit   ``{namespace, name, plugin, decision, reason}``
+    api     config   ``{document}``
+    api     extender ``{call, answer}``
+    engine  write    ``{manifest, reason}``
+    engine  delete   ``{apiVersion, kind, namespace, name, reason, manifest}``
+    engine  event    ``{manifest}`` a v1 Event
+    engine  ran      ``{read, calls, cycles, clock_ns, stop}`` (see engine/README.md)
+    ======= ======== =======================================================================
+    """
+
+    class Source(models.TextChoices):
+        API = "api"
+        ENGINE = "engine"
+
+    class Kind(models.TextChoices):
+        WRITE = "write"
+        DELETE = "delete"
+        PERMIT = "permit"
+        CONFIG = "config"
+        EXTENDER = "extender"
+        EVENT = "event"
+        RAN = "ran"
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="log")
+    seq = models.BigIntegerField()
+    source = models.CharField(max_length=8, choices=Source.choices)
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    at_ns = models.BigIntegerField()
+    cycle = models.BigIntegerField(null=True, blank=True)
+    # The object a write or delete is about, for watches and pod stories; empty for other entries.
+    object_kind = models.CharField(max_length=63, blank=True, default="")
+    object_namespace = models.CharField(max_length=253, blank=True, default="")
+    object_name = models.CharField(max_length=253, blank=True, default="")
+    created = models.BooleanField(default=False)  # a write that created the object (watch: ADDED)
+    payload = models.JSONField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "seq"], name="log_seq_once"),
+            models.CheckConstraint(condition=models.Q(source__in=["api", "engine"]), name="log_source_known"),
+            models.CheckConstraint(
+                condition=models.Q(
+                    kind__in=["write", "delete", "permit", "config", "extender", "event", "ran"]
+                ),
+                name="log_kind_known",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["cluster", "source", "seq"], name="log_source_seq"),
+            models.Index(
+                fields=["cluster", "object_kind", "object_namespace", "object_name", "seq"],
+                name="log_object_seq",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.source} {self.kind}"

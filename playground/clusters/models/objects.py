@@ -1,0 +1,149 @@
+"""Object rows: the fold of the log.
+
+Typed columns beside the manifest are what pages and the API filter and sum by; they are derived from the
+manifest (clusters/columns.py) in the same write and never changed on their own, except a pod's queue state.
+"""
+
+from django.db import models
+
+from playground.clusters.models.cluster import Cluster
+
+
+class ObjectRow(models.Model):
+    """What every kind has. `resource_version` is the sequence number of the entry that wrote it."""
+
+    name = models.CharField(max_length=253)
+    uid = models.CharField(max_length=64)
+    resource_version = models.BigIntegerField()
+    labels = models.JSONField(default=dict)
+    manifest = models.JSONField()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Node(ObjectRow):
+    """A Node. Amounts are allocatable: millicores, bytes, counts."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="nodes")
+    zone = models.CharField(max_length=253, blank=True, default="")
+    unschedulable = models.BooleanField(default=False)
+    ready = models.BooleanField(default=True)
+    cpu_milli = models.BigIntegerField(default=0)
+    memory_bytes = models.BigIntegerField(default=0)
+    max_pods = models.BigIntegerField(default=0)
+    extended = models.JSONField(default=dict)  # {resource name: int}, ephemeral-storage included
+    taints = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "name"], name="node_once"),
+            models.CheckConstraint(
+                condition=models.Q(cpu_milli__gte=0, memory_bytes__gte=0, max_pods__gte=0),
+                name="node_amounts_not_negative",
+            ),
+        ]
+        indexes = [models.Index(fields=["cluster", "zone", "name"], name="node_zone_name")]
+
+
+class Pod(ObjectRow):
+    """A Pod. Amounts are what the scheduler counts as its requests: millicores, bytes.
+
+    `lane` says where the scheduler keeps a pending pod, as of the engine's last commit; empty = bound,
+    finished, or not read by the engine yet.
+    """
+
+    class Lane(models.TextChoices):
+        NONE = ""
+        ACTIVE = "active"
+        BACKOFF = "backoff"
+        UNSCHEDULABLE = "unschedulable"
+        GATED = "gated"
+        PERMIT = "permit"
+        FOREIGN = "foreign"
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pods")
+    namespace = models.CharField(max_length=253)
+    phase = models.CharField(max_length=20, default="Pending")
+    node_name = models.CharField(max_length=253, blank=True, default="")
+    nominated_node = models.CharField(max_length=253, blank=True, default="")
+    priority = models.IntegerField(default=0)
+    priority_class = models.CharField(max_length=253, blank=True, default="")
+    scheduler_name = models.CharField(max_length=253, default="default-scheduler")
+    terminating = models.BooleanField(default=False)
+    cpu_milli = models.BigIntegerField(default=0)
+    memory_bytes = models.BigIntegerField(default=0)
+    extended = models.JSONField(default=dict)
+    has_extended = models.BooleanField(default=False)
+    owner_kind = models.CharField(max_length=63, blank=True, default="")  # the controlling owner
+    owner_name = models.CharField(max_length=253, blank=True, default="")
+    created_ns = models.BigIntegerField(default=0)
+    waits_for = models.TextField(blank=True, default="")  # why it never schedules here, in words; else empty
+    lane = models.CharField(max_length=16, choices=Lane.choices, blank=True, default="")
+    last_cycle = models.BigIntegerField(null=True, blank=True)  # number of its newest cycle
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="pod_once"),
+            models.CheckConstraint(
+                condition=models.Q(phase__in=["Pending", "Running", "Succeeded", "Failed", "Unknown"]),
+                name="pod_phase_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(cpu_milli__gte=0, memory_bytes__gte=0), name="pod_amounts_not_negative"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["cluster", "node_name"], name="pod_node"),
+            models.Index(fields=["cluster", "phase"], name="pod_phase"),
+            models.Index(fields=["cluster", "lane"], name="pod_lane"),
+            models.Index(fields=["cluster", "priority"], name="pod_priority"),
+            models.Index(fields=["cluster", "owner_kind", "owner_name"], name="pod_owner"),
+        ]
+
+
+class PriorityClass(ObjectRow):
+    """A PriorityClass (scheduling.k8s.io/v1)."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="priority_classes")
+    value = models.IntegerField()
+    global_default = models.BooleanField(default=False)
+    preemption_policy = models.CharField(max_length=24, default="PreemptLowerPriority")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "name"], name="priority_class_once"),
+            models.CheckConstraint(
+                condition=models.Q(preemption_policy__in=["PreemptLowerPriority", "Never"]),
+                name="priority_class_policy_known",
+            ),
+        ]
+        indexes = [models.Index(fields=["cluster", "-value"], name="priority_class_value")]
+
+
+class PodDisruptionBudget(ObjectRow):
+    """A PodDisruptionBudget (policy/v1)."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="budgets")
+    namespace = models.CharField(max_length=253)
+    disruptions_allowed = models.IntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="pdb_once")]
+
+
+class Manifest(ObjectRow):
+    """An object of any other kind the playground keeps."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="manifests")
+    api_version = models.CharField(max_length=100)
+    kind = models.CharField(max_length=63)
+    namespace = models.CharField(max_length=253, blank=True, default="")  # empty = cluster scoped
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "kind", "namespace", "name"], name="manifest_once")
+        ]
