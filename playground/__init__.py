@@ -1,0 +1,1 @@
+"""The web playground around scheduler_core."""

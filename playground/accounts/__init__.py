@@ -1,0 +1,1 @@
+"""Users; memberships and tokens come with teams."""

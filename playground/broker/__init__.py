@@ -1,0 +1,47 @@
+"""Which broker carries the wake-ups, and how Celery is set for it.
+
+The embedded broker (`transport.py`) keeps messages in one SQLite file, with real acknowledgements.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kombu.transport import TRANSPORT_ALIASES
+
+SCHEME = "sqliteq"
+TRANSPORT_ALIASES.setdefault(SCHEME, "playground.broker.transport:Transport")
+
+
+def url_for(path: Path) -> str:
+    """The broker address of the message file `path`."""
+    return f"{SCHEME}:///{path.resolve()}"
+
+
+def celery_settings(url: str) -> dict[str, Any]:
+    """What Celery must be told for the broker at `url`, beyond what every broker gets."""
+    scheme = url.partition(":")[0]
+    if scheme == SCHEME:
+        return {"broker_transport_options": {"polling_interval": 0.1}}
+    if scheme in ("redis", "rediss", "valkey", "valkeys"):
+        # visibility_timeout must be longer than the longest task and the longest countdown, or Redis
+        # hands the same message out twice.
+        return {
+            "broker_transport_options": {
+                "visibility_timeout": 900,
+                "unacked_restore_interval": 5,
+                "unacked_restore_throttle": 1,
+                "socket_timeout": 10,
+                "socket_keepalive": True,
+            }
+        }
+    if scheme in ("amqp", "amqps", "pyamqp"):
+        return {
+            "task_default_queue_type": "quorum",
+            "worker_detect_quorum_queues": True,
+            "broker_native_delayed_delivery_queue_type": "quorum",
+            "control_queue_durable": True,
+            "broker_transport_options": {"confirm_publish": True},
+        }
+    return {}

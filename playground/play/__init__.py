@@ -1,0 +1,1 @@
+"""Running the playground: `manage.py play`, the worker's heartbeat, health answers."""

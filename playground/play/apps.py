@@ -1,0 +1,10 @@
+from django.apps import AppConfig
+
+
+class PlayConfig(AppConfig):
+    name = "playground.play"
+    label = "play"
+
+    def ready(self) -> None:
+        # Makes ours the current Celery application, so that tasks can be sent by name from anywhere.
+        import playground.celery  # noqa: F401

@@ -1,0 +1,228 @@
+"""Settings of the playground, read from the environment.
+
+Two modes. *Embedded* (the default) is one person on one machine: SQLite, the broker in a file, only
+loopback addresses, no login. *Team* is a served site: its secrets, hosts and servers are stated.
+
+========================  ========================================================================
+PLAYGROUND_MODE           ``embedded`` (default) or ``team``
+PLAYGROUND_DATA           folder for the databases and the generated secret key (default ``var/``)
+PLAYGROUND_HOSTS          comma-separated host names the site answers to (team mode: required)
+PLAYGROUND_SECRET_KEY     Django's secret key (team mode: required; embedded: generated once)
+PLAYGROUND_DEBUG          ``1`` for Django's debug pages
+PLAYGROUND_HTTPS          ``1`` (default in team mode): secure cookies and HSTS
+PLAYGROUND_LOG            ``text`` (default) or ``json``
+DATABASE_URL              e.g. ``postgresql://user:password@host/name`` (default: SQLite in the data folder)
+CELERY_BROKER_URL         e.g. ``redis://host:6379/0``, ``amqp://user:password@host//``
+========================  ========================================================================
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
+
+from playground import broker
+from playground.secret import load_or_create_secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+def _flag(name: str, *, default: bool = False) -> bool:
+    return os.environ.get(name, "1" if default else "0").lower() in ("1", "true", "yes", "on")
+
+
+MODE = os.environ.get("PLAYGROUND_MODE", "embedded")
+if MODE not in ("embedded", "team"):
+    raise ImproperlyConfigured(f'PLAYGROUND_MODE: "{MODE}" is neither "embedded" nor "team"')
+EMBEDDED = MODE == "embedded"
+
+DATA_DIR = Path(os.environ.get("PLAYGROUND_DATA", BASE_DIR / "var")).resolve()
+DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+DEBUG = _flag("PLAYGROUND_DEBUG")
+
+LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+if EMBEDDED:
+    SECRET_KEY = os.environ.get("PLAYGROUND_SECRET_KEY") or load_or_create_secret_key(DATA_DIR / "secret-key")
+    ALLOWED_HOSTS = LOOPBACK_HOSTS
+else:
+    SECRET_KEY = os.environ.get("PLAYGROUND_SECRET_KEY", "")
+    ALLOWED_HOSTS = [host.strip() for host in os.environ.get("PLAYGROUND_HOSTS", "").split(",") if host.strip()]
+    if not SECRET_KEY or not ALLOWED_HOSTS:
+        raise ImproperlyConfigured("team mode needs PLAYGROUND_SECRET_KEY and PLAYGROUND_HOSTS")
+
+
+def _installed(*names: str) -> list[str]:
+    """Of these apps, those that are there: the tree grows app by app."""
+    return [name for name in names if importlib.util.find_spec(name) is not None]
+
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "rest_framework",
+    "drf_spectacular",
+    "playground.accounts",
+    "playground.play",
+    *_installed(
+        "playground.clusters", "playground.scenarios", "playground.api", "playground.kube_api", "playground.web"
+    ),
+]
+
+MIDDLEWARE = [
+    "playground.security.SecurityHeadersMiddleware",
+    "playground.security.LoopbackOnlyMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "playground.urls"
+ASGI_APPLICATION = "playground.asgi.application"
+WSGI_APPLICATION = "playground.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# Database. Short write transactions that take SQLite's write lock at once: a deferred one that upgrades
+# fails with "database is locked" without waiting.
+SQLITE_OPTIONS = {
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 20,
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+}
+DATABASES = {
+    "default": dj_database_url.parse(
+        os.environ.get("DATABASE_URL") or f"sqlite:///{DATA_DIR / 'playground.sqlite3'}",
+        conn_max_age=60,
+        conn_health_checks=True,
+    )
+}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
+    # A file, not memory: servers and workers started by tests are threads and processes of their own.
+    DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_USER_MODEL = "accounts.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+# No collectstatic step: files are served from where the finders find them.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"
+
+# Larger manifests are refused with 413 by the import views before they are parsed.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024 * 1024
+FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+
+# Security. SecurityHeadersMiddleware adds the content security policy.
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+if not EMBEDDED and _flag("PLAYGROUND_HTTPS", default=True):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+    SECURE_HSTS_SECONDS = 31_536_000
+
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PAGINATION_CLASS": None,
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Kubernetes scheduling playground",
+    "VERSION": "v1",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+}
+
+# Celery. Rows are the truth and a message is only a wake-up, so a task may run twice and must not be lost.
+CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or broker.url_for(DATA_DIR / "broker.sqlite3")
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_SOFT_TIME_LIMIT = 270
+CELERY_TASK_TIME_LIMIT = 300
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 200
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_DEFAULT_QUEUE = "playground"
+CELERY_TIMEZONE = "UTC"
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+for _name, _value in broker.celery_settings(CELERY_BROKER_URL).items():
+    globals()[f"CELERY_{_name.upper()}"] = _value
+
+# The worker's own timer: it says that it lives, and wakes the sweeper that finds work nobody picked up.
+WORKER_BEAT_INTERVAL_S = 5.0
+WORKER_SEEN_TIMEOUT_S = 30.0
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "text": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "json": {"()": "playground.logs.JsonFormatter"},
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "json" if os.environ.get("PLAYGROUND_LOG") == "json" else "text",
+        }
+    },
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {
+        "playground": {"level": "INFO"},
+        "celery": {"level": "WARNING"},
+        "django": {"level": "WARNING"},
+    },
+}

@@ -1,0 +1,26 @@
+"""Where each area of the site lives."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from django.urls import URLPattern, URLResolver, include, path
+
+from playground.play import health
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("healthz", health.healthz, name="healthz"),
+    path("healthz/", health.healthz),
+    path("readyz", health.readyz, name="readyz"),
+    path("readyz/", health.readyz),
+]
+
+for prefix, app in (
+    ("api/v1/", "playground.api"),
+    ("k8s/", "playground.kube_api"),
+    ("s/", "playground.scenarios"),
+    ("accounts/", "playground.accounts"),
+    ("", "playground.web"),
+):
+    if importlib.util.find_spec(app) and importlib.util.find_spec(f"{app}.urls"):
+        urlpatterns.append(path(prefix, include(f"{app}.urls")))

@@ -1,0 +1,9 @@
+"""The site as a WSGI application; pages update by polling under it."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "playground.settings")
+
+application = get_wsgi_application()
