@@ -1,0 +1,501 @@
+"""The front door for YAML and JSON text written by people: every document as plain data, or a clear error.
+
+YAML is read as Kubernetes' own tools read it (YAML 1.1 booleans and octals, duplicate keys refused), but
+without dates, sexagesimals, aliases and tags, and with `1e3` as a number.
+
+The text is guarded before it is composed: the C parser recurses, and 100,000 nested brackets (200 kB) end
+the whole interpreter with a segmentation fault, while a few aliases can expand to gigabytes later. The guard
+walks parser events, which does not recurse.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+MAX_BYTES = 10_000_000
+MAX_DEPTH = 64
+
+_TAG_PREFIX = "tag:yaml.org,2002:"
+_PLAIN_TAGS = frozenset(_TAG_PREFIX + name for name in ("str", "int", "float", "bool", "null", "map", "seq"))
+_BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class DocumentError(ValueError):
+    """Text that cannot be read.
+
+    Attributes
+    ----------
+    reason : str
+        What is wrong, in words, without the place.
+    document : int or None
+        Position of the document in the text, from 0.
+    line, column : int or None
+        Place in the whole text, from 1.
+    path : str
+        Field path inside the document; empty at its top or if unknown.
+    value : object
+        The value at fault where it is a short one, else None.
+    too_large : bool
+        The text is over the size limit, nothing of it was read.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        document: int | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        path: str = "",
+        value: object = None,
+        too_large: bool = False,
+    ) -> None:
+        self.reason = reason
+        self.document = document
+        self.line = line
+        self.column = column
+        self.path = path
+        self.value = value
+        self.too_large = too_large
+        where = f"line {line}: " if line is not None else ""
+        field = f"{path}: " if path else ""
+        super().__init__(f"{where}{field}{reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDocument:
+    """One document of a text.
+
+    Attributes
+    ----------
+    index
+        Position among all documents of the text, empty ones counted, from 0.
+    line
+        Where it begins, from 1.
+    value
+        Its data: always a mapping with string keys, JSON-able throughout.
+    """
+
+    index: int
+    line: int
+    value: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LineMap:
+    """Finds the line of a field path; the text is composed again only when somebody asks."""
+
+    text: str
+
+    def place(self, document: int, path: str) -> tuple[int, int] | None:
+        """Line and column (from 1) of `path` in a document, or of its nearest parent that exists."""
+        loader = _loader(self.text)
+        try:
+            for index, root in _composed(loader):
+                if index != document or root is None:
+                    continue
+                mark = _descend(root, _parts(path))
+                return mark.line + 1, mark.column + 1
+        except yaml.YAMLError:  # JSON that is no YAML
+            return None
+        finally:
+            loader.dispose()
+        return None
+
+
+def load_documents(
+    text: str | bytes, *, json_only: bool = False, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH
+) -> list[LoadedDocument]:
+    """Read every document of a YAML or JSON text.
+
+    Parameters
+    ----------
+    text
+        What was posted; bytes are UTF-8.
+    json_only
+        Refuse what is not JSON.
+    max_bytes, max_depth
+        Limits on size and nesting.
+
+    Returns
+    -------
+    list of LoadedDocument
+        Empty documents are left out.
+
+    Raises
+    ------
+    DocumentError
+        With document, line, column, path and value as far as they are known.
+    """
+    size = (
+        len(text) if isinstance(text, bytes) or text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    )
+    if size > max_bytes:
+        raise DocumentError(f"the text has {size:,} bytes, the limit is {max_bytes:,}", too_large=True)
+    decoded = _decoded(text)
+    if json_only or decoded.lstrip()[:1] == "{":
+        try:
+            return _load_json(decoded, max_depth)
+        except json.JSONDecodeError as error:
+            if json_only:
+                raise DocumentError(
+                    f"not valid JSON: {error.msg}", document=0, line=error.lineno, column=error.colno
+                ) from None
+    return _load_yaml(decoded, max_depth)
+
+
+def _decoded(text: str | bytes) -> str:
+    if isinstance(text, str):
+        return text.removeprefix("\ufeff")
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        raise DocumentError("the text is not UTF-8", line=line) from None
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------
+
+# Possessive and never failing after the opening quote: unterminated strings cost one pass, not n².
+_JSON_TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
+
+
+def _load_json(text: str, max_depth: int) -> list[LoadedDocument]:
+    depth = 0
+    for token in _JSON_TOKENS.finditer(text):
+        first = text[token.start()]
+        if first in "[{":
+            depth += 1
+            if depth > max_depth:
+                line, column = _place(text, token.start())
+                raise DocumentError(
+                    f"nested deeper than {max_depth} levels", document=0, line=line, column=column
+                )
+        elif first in "]}":
+            depth -= 1
+    decoder = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_no_constant)
+    documents: list[LoadedDocument] = []
+    position = _skip_space(text, 0)
+    index = 0
+    while position < len(text):
+        line, _ = _place(text, position)
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except json.JSONDecodeError:
+            raise
+        except DocumentError as error:
+            raise DocumentError(error.reason, document=index, line=line, value=error.value) from None
+        except ValueError as error:  # an integer of thousands of digits
+            raise DocumentError(f"a number is too long: {error}", document=index, line=line) from None
+        if value is not None:
+            documents.append(LoadedDocument(index, line, _checked(value, index, LineMap(text))))
+        position = _skip_space(text, end)
+        index += 1
+    return documents
+
+
+def _skip_space(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\r\n":
+        position += 1
+    return position
+
+
+def _place(text: str, position: int) -> tuple[int, int]:
+    start = text.rfind("\n", 0, position) + 1
+    return text.count("\n", 0, position) + 1, position - start + 1
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise DocumentError(f'the key "{key}" is there twice', value=key)
+            seen.add(key)
+    return result
+
+
+def _no_constant(name: str) -> Any:
+    raise DocumentError(f"{name} is not a JSON value", value=name)
+
+
+# --- YAML ---------------------------------------------------------------------------------------------------
+
+
+class _Duplicate(Exception):
+    def __init__(self, node: Any) -> None:
+        self.node = node
+
+
+class _KubernetesLoader(_BaseLoader):  # type: ignore[misc]
+    """PyYAML's safe loader with the resolvers Kubernetes' tools have and a check for duplicate keys."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        result: dict[Any, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key must be a string", key_node.start_mark
+                )
+            key = self.construct_object(key_node, deep=deep)
+            if isinstance(key, bool):
+                key = "true" if key else "false"
+            elif isinstance(key, int | float):
+                key = key_node.value
+            elif not isinstance(key, str):
+                raise yaml.constructor.ConstructorError(
+                    None, None, "a key must be a string", key_node.start_mark
+                )
+            if key in result:
+                raise _Duplicate(key_node)
+            result[key] = self.construct_object(value_node, deep=deep)
+        return result
+
+
+def _not_a_string(node: Any) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, "a key must be a string", node.start_mark)
+
+
+def _resolve(name: str, pattern: str, first: str) -> None:
+    _KubernetesLoader.add_implicit_resolver(_TAG_PREFIX + name, re.compile(pattern), list(first))
+
+
+# Order matters: the first match wins, so integers come before floats.
+_resolve(
+    "bool", r"^(?:yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$", "yYnNtTfFoO"
+)
+_resolve("null", r"^(?:~|null|Null|NULL|)$", "~nN\0")
+_KubernetesLoader.add_implicit_resolver(_TAG_PREFIX + "null", re.compile(r"^$"), [""])
+_resolve("int", r"^[-+]?(?:0b[01]+|0x[0-9a-fA-F]+|0o?[0-7]+|0|[1-9][0-9]*)$", "-+0123456789")
+_resolve("float", r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$", "-+.0123456789")
+
+
+def _loader(text: str) -> Any:
+    return _KubernetesLoader(text)
+
+
+def _load_yaml(text: str, max_depth: int) -> list[LoadedDocument]:
+    try:
+        _guard(text, max_depth)
+        loader = _loader(text)
+    except yaml.YAMLError as error:
+        raise _yaml_error(error, text, None) from None
+    documents: list[LoadedDocument] = []
+    index = 0
+    try:
+        for index, root in _composed(loader):
+            if root is None:
+                continue
+            try:
+                value = loader.construct_document(root)
+            except _Duplicate as error:
+                mark = error.node.start_mark
+                raise DocumentError(
+                    f'the key "{error.node.value}" is there twice',
+                    document=index,
+                    line=mark.line + 1,
+                    column=mark.column + 1,
+                    path=_path_of(root, error.node) or "",
+                    value=error.node.value,
+                ) from None
+            except (ValueError, OverflowError) as error:
+                raise DocumentError(
+                    f"a value cannot be read: {error}", document=index, line=root.start_mark.line + 1
+                ) from None
+            if value is None:
+                continue
+            documents.append(
+                LoadedDocument(index, root.start_mark.line + 1, _checked(value, index, LineMap(text)))
+            )
+    except yaml.YAMLError as error:
+        raise _yaml_error(error, text, index) from None
+    finally:
+        loader.dispose()
+    return documents
+
+
+def _guard(text: str, max_depth: int) -> None:
+    depth = 0
+    document = -1
+    loader = _loader(text)
+    try:
+        while loader.check_event():
+            event = loader.get_event()
+            mark = event.start_mark
+            place = {"document": max(document, 0), "line": mark.line + 1, "column": mark.column + 1}
+            if isinstance(event, yaml.DocumentStartEvent):
+                document += 1
+            elif isinstance(event, yaml.AliasEvent):
+                raise DocumentError(
+                    f"aliases (*{event.anchor}) are not accepted: write the value out", **place
+                )
+            elif isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > max_depth:
+                    raise DocumentError(f"nested deeper than {max_depth} levels", **place)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            tag = getattr(event, "tag", None)
+            if tag is not None and tag not in _PLAIN_TAGS and tag != "!":
+                raise DocumentError(f"the tag {tag} is not accepted", value=tag, **place)
+    finally:
+        loader.dispose()
+
+
+def _composed(loader: Any) -> Iterator[tuple[int, Any]]:
+    index = 0
+    while loader.check_node():
+        node = loader.get_node()
+        empty = isinstance(node, yaml.ScalarNode) and node.value == "" and node.tag == _TAG_PREFIX + "null"
+        yield index, None if empty else node
+        index += 1
+
+
+def _yaml_error(error: yaml.YAMLError, text: str, document: int | None) -> DocumentError:
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    context = getattr(error, "context", None)
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    line = column = None
+    if mark is not None:
+        line, column = mark.line + 1, mark.column + 1
+    elif isinstance(position := getattr(error, "position", None), int):
+        line, column = _place(text, position)
+    if document is None and line is not None:
+        lines = text.splitlines()[: line - 1]
+        starts = [at for at, written in enumerate(lines) if written.startswith("---")]
+        leading = bool(starts) and not any(
+            written.strip() and not written.lstrip().startswith(("#", "%")) for written in lines[: starts[0]]
+        )
+        document = len(starts) - (1 if leading else 0)
+    words = f"{problem} ({context})" if context else f"{problem}"
+    return DocumentError(f"not valid YAML: {words}", document=document, line=line, column=column)
+
+
+# --- what holds for both ------------------------------------------------------------------------------------
+
+
+def _checked(value: Any, document: int, lines: LineMap) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        place = lines.place(document, "")
+        raise DocumentError(
+            "a document must be an object with apiVersion and kind",
+            document=document,
+            line=place[0] if place else None,
+            value=value if isinstance(value, str | int | float) else None,
+        )
+    problem = _find_problem(value, "")
+    if problem is not None:
+        path, reason = problem
+        place = lines.place(document, path)
+        line, column = place if place else (None, None)
+        raise DocumentError(reason, document=document, line=line, column=column, path=path)
+    return value
+
+
+def _find_problem(value: Any, path: str) -> tuple[str, str] | None:
+    """What no database or JSON answer could hold: NUL, lone surrogates, infinite numbers."""
+    if isinstance(value, str):
+        if not value.isascii() or "\0" in value:
+            if "\0" in value:
+                return path, "contains the character U+0000"
+            if any("\ud800" <= letter <= "\udfff" for letter in value):
+                return path, "contains half of a surrogate pair"
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            here = f"{path}.{key}" if path else str(key)
+            problem = _find_problem(key, here) or _find_problem(item, here)
+            if problem is not None:
+                return problem
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            problem = _find_problem(item, f"{path}[{index}]")
+            if problem is not None:
+                return problem
+    elif isinstance(value, float) and not math.isfinite(value):
+        return path, "is a number too large"
+    return None
+
+
+_PATH = re.compile(r"\[([^\]]*)\]|([^.\[]+)")
+
+
+def _parts(path: str) -> list[str]:
+    return [
+        match.group(1) if match.group(1) is not None else match.group(2) for match in _PATH.finditer(path)
+    ]
+
+
+def _descend(node: Any, parts: list[str]) -> Any:
+    """The mark of the field, or of its nearest existing parent; keys with dots are tried joined."""
+    mark = node.start_mark
+    position = 0
+    while position < len(parts):
+        if isinstance(node, yaml.SequenceNode):
+            index = int(parts[position]) if parts[position].isdigit() else -1
+            if not 0 <= index < len(node.value):
+                return mark
+            node = node.value[index]
+            mark = node.start_mark
+            position += 1
+            continue
+        if not isinstance(node, yaml.MappingNode):
+            return mark
+        for end in range(len(parts), position, -1):
+            found = _entry(node, ".".join(parts[position:end]))
+            if found is not None:
+                key_node, node = found
+                mark = key_node.start_mark
+                position = end
+                break
+        else:
+            return mark
+    return mark
+
+
+def _entry(node: Any, key: str) -> tuple[Any, Any] | None:
+    return next((pair for pair in node.value if pair[0].value == key), None)
+
+
+def _path_of(root: Any, wanted: Any) -> str | None:
+    stack: list[tuple[Any, str]] = [(root, "")]
+    while stack:
+        node, path = stack.pop()
+        if isinstance(node, yaml.MappingNode):
+            for key_node, value_node in node.value:
+                here = f"{path}.{key_node.value}" if path else str(key_node.value)
+                if key_node is wanted:
+                    return here
+                stack.append((value_node, here))
+        elif isinstance(node, yaml.SequenceNode):
+            stack.extend((item, f"{path}[{index}]") for index, item in enumerate(node.value))
+    return None
+
+
+def dump_yaml(documents: list[Mapping[str, Any]]) -> str:
+    """Write documents as one YAML text that `load_documents` reads back equal."""
+    return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, explicit_start=True, allow_unicode=True)
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Quotes every string the loader would read as something else; no aliases."""
+
+    yaml_implicit_resolvers = dict(yaml.SafeDumper.yaml_implicit_resolvers)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+_Dumper.add_implicit_resolver(
+    _TAG_PREFIX + "float", re.compile(r"^[-+]?[0-9.]+[eE][-+]?[0-9]+$"), list("-+.0123456789")
+)
+_Dumper.add_implicit_resolver(_TAG_PREFIX + "int", re.compile(r"^[-+]?0o?[0-7]+$"), list("-+0"))
