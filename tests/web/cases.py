@@ -1,0 +1,80 @@
+"""Recorded decisions of the real scheduler (copies of conformance cases), as explanation dictionaries."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+DATA = Path(__file__).parent / "data"
+
+POINTS = (
+    "PreEnqueue", "QueueSort", "PreFilter", "Filter", "PostFilter", "PreScore", "Score", "NormalizeScore",
+    "Reserve", "Permit", "PreBind", "Bind", "PostBind",
+)  # fmt: skip
+
+
+@cache
+def _cases() -> dict[str, Any]:
+    return json.loads((DATA / "cases.json").read_text())
+
+
+def expectation(label: str) -> dict[str, Any]:
+    """The bare ``expect`` of a case: no pod, no sentence, no points."""
+    return dict(_cases()[label]["expect"])
+
+
+def explanation(label: str, **overrides: Any) -> dict[str, Any]:
+    """A case as the engine explains it: ``expect`` plus who, when and how it went through the points."""
+    case = _cases()[label]
+    expect = dict(case["expect"])
+    feasible = expect.get("feasible") or []
+    nominated = (expect.get("preemption") or {}).get("nominatedNode")
+    node = (expect.get("best") or [None])[0]
+    outcome = (
+        "error"
+        if expect.get("error")
+        else "bound"
+        if feasible
+        else "preempting"
+        if nominated
+        else "unschedulable"
+    )
+    words = {
+        "bound": f"{case['pod']} bound to {node}: one of {len(feasible)} feasible nodes.",
+        "preempting": f"{case['pod']} fits on no node; evicting pods frees {nominated}.",
+        "unschedulable": f"{case['pod']} fits on none of {len(expect.get('filter') or {})} nodes.",
+        "error": f"{case['pod']}: {expect.get('error')}",
+    }
+    reached = POINTS if outcome == "bound" else POINTS[:5]
+    states = [{"point": p, "state": "done" if p in reached else "not reached", "detail": ""} for p in POINTS]
+    if outcome != "bound":
+        states[3]["state"] = "failed"
+        states[4]["state"] = "acted" if outcome == "preempting" else "failed"
+    else:
+        states[4]["state"] = "skipped"
+    return {
+        **expect,
+        "cycle": 1,
+        "pod": case["pod"],
+        "uid": case["pod"],
+        "profile": "default-scheduler",
+        "attempt": 1,
+        "at": "2026-01-02T00:00:00Z",
+        "outcome": outcome,
+        "sentence": words[outcome],
+        "node": node if outcome == "bound" else None,
+        "nodes": sorted(expect.get("filter") or {}),
+        "nFeasible": len(feasible),
+        "nodesEvaluated": len(expect.get("filter") or {}),
+        "message": expect.get("fitError"),
+        "points": states,
+        "extenders": [],
+        "permit": [],
+        "tie": {"nodes": expect["best"], "chosen": node, "stream": "select-host"}
+        if expect.get("best") and len(expect["best"]) > 1
+        else None,
+        "emulates": "v1.34.1",
+        "engine": "0.1.0",
+        "digest": "0" * 16,
+        **overrides,
+    }

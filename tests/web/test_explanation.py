@@ -1,0 +1,227 @@
+"""The pure view models of a cycle page, on recorded decisions of the real scheduler."""
+
+import pytest
+
+from playground.web.explanation import (
+    outcome_of,
+    view_cycle,
+    view_filter,
+    view_preemption,
+    view_reason_matrix,
+    view_scores,
+)
+from playground.web.explanation.cycle import emphasise
+from tests.web.cases import expectation, explanation
+
+ALL = ("scored", "tied", "single", "preempting", "unschedulable", "prefilter", "narrowed", "error")
+
+
+@pytest.mark.parametrize("label", ALL)
+def test_every_recorded_case_becomes_a_page_with_or_without_the_engines_extra_keys(label):
+    assert view_cycle(explanation(label)).pod
+    view_cycle(expectation(label))
+
+
+def test_the_filter_row_stops_where_the_scheduler_stopped():
+    given = explanation("scored")
+    view = view_filter(given)
+    assert view is not None
+    order = [column.plugin for column in view.columns]
+    for row in view.rows:
+        verdict = given["filter"][row.node]
+        if verdict is None:
+            assert row.feasible and "fail" not in row.cells and len(row.cells) == len(order)
+            assert row.colspan == 1
+        else:
+            assert row.cells[-1] == "fail" and order[len(row.cells) - 1] == verdict["plugin"]
+            assert row.reason == ", ".join(verdict["reasons"])
+            assert len(row.cells) + row.colspan == len(order) + 1
+
+
+def test_the_message_parts_are_those_of_the_kubernetes_sentence():
+    given = explanation("unschedulable")
+    view = view_filter(given)
+    assert view is not None
+    sentence = given["fitError"]
+    listed = sentence.split(" are available: ")[1].removesuffix(".")
+    assert ", ".join(part.text for part in view.parts) == listed
+
+
+def test_parts_count_before_they_sort_so_ten_stands_before_seven():
+    reasons = {f"n{i:02}": {"plugin": "NodeResourcesFit", "code": "Unschedulable",
+                            "reasons": ["Insufficient gpu"] + (["Insufficient cpu"] if i < 7 else [])}
+               for i in range(10)}  # fmt: skip
+    view = view_filter({"filter": reasons})
+    assert view is not None
+    assert [part.text for part in view.parts] == ["10 Insufficient gpu", "7 Insufficient cpu"]
+    assert view.rows[0].parts.split() and set(view.rows[0].parts.split()) <= {"r0", "r1"}
+
+
+def test_a_pressed_part_leaves_only_its_nodes():
+    given = explanation("scored")
+    whole = view_filter(given)
+    assert whole is not None
+    part = next(part for part in whole.parts if part.key != "ok")
+    view = view_filter(given, part=part.key)
+    assert view is not None
+    assert len(view.rows) == part.count and not any(row.feasible for row in view.rows)
+
+
+def test_an_unknown_part_changes_nothing():
+    given = explanation("scored")
+    assert view_filter(given, part="r99") == view_filter(given)
+
+
+def test_a_node_no_plugin_names_is_given_to_prefilter_or_the_extender():
+    narrowed = view_filter(explanation("narrowed"))
+    assert narrowed is not None
+    assert {row.plugin for row in narrowed.rows if not row.feasible} == {"PreFilter"}
+    vetoed = view_filter(
+        {
+            "filter": {"n1": None, "n2": {"code": "Unschedulable", "reasons": ["no license"]}},
+            "extenders": [{}],
+        }
+    )
+    assert vetoed is not None
+    assert vetoed.rows[-1].plugin == "Extender" and vetoed.rows[-1].reason == "no license"
+
+
+def test_above_two_hundred_nodes_rejections_are_counted_and_open_in_pages():
+    filter_ = {
+        f"n{i:04}": {
+            "plugin": "TaintToleration",
+            "code": "UnschedulableAndUnresolvable",
+            "reasons": ["taint"],
+        }
+        if i % 2
+        else {"plugin": "NodeResourcesFit", "code": "Unschedulable", "reasons": ["Insufficient cpu"]}
+        for i in range(1000)
+    } | {"fits": None}
+    given = {"filter": filter_, "total": None, "feasible": ["fits"]}
+    view = view_filter(given)
+    assert view is not None
+    assert [(g.plugin, g.count) for g in view.groups] == [("TaintToleration", 500), ("NodeResourcesFit", 500)]
+    assert [row.node for row in view.rows] == ["fits"]
+    second = view_filter(given, part=view.groups[0].part, page=2)
+    assert second is not None
+    assert second.n_pages == 5 and len(second.rows) == 100 and second.rows[0].node == "n0201"
+
+
+def test_points_add_up_to_the_total_of_every_node():
+    given = explanation("scored")
+    view = view_scores(given)
+    assert view is not None
+    for row in view.rows:
+        assert sum(cell.points for cell in row.cells) == row.total == given["total"][row.node]
+        for cell in row.cells:
+            if not cell.plugin.skipped:
+                assert cell.normalised == given["scores"][cell.plugin.name][row.node]
+                assert cell.raw == given["rawScores"][cell.plugin.name][row.node]
+
+
+def test_the_margin_is_the_sum_of_the_plugins_differences():
+    view = view_scores(explanation("scored"))
+    assert view is not None
+    assert view.margin == sum(difference.points for difference in view.differences)
+    assert view.rows[0].chosen and view.rows[0].rank == 1
+
+
+def test_tied_nodes_share_a_rank_and_the_draw_is_named():
+    given = explanation("tied")
+    view = view_scores(given)
+    assert view is not None
+    assert set(view.tie) == set(given["best"]) and view.margin == 0
+    assert {row.rank for row in view.rows if row.node in given["best"]} == {1}
+    assert sum(row.chosen for row in view.rows) == 1
+
+
+def test_what_plugins_did_not_give_came_from_extenders():
+    view = view_scores({"total": {"a": 350, "b": 300}, "scores": {"NodeAffinity": {"a": 100, "b": 100}},
+                        "weights": {"NodeAffinity": 3}, "node": "a"})  # fmt: skip
+    assert view is not None
+    assert view.plugins[-1].name == "extenders"
+    assert [row.cells[-1].points for row in view.rows] == [50, 0]
+
+
+def test_a_large_score_table_shows_the_best_and_the_chosen_node():
+    total = {f"n{i:03}": 1000 - i for i in range(600)}
+    view = view_scores({"total": total, "scores": {}, "weights": {}, "node": "n599"})
+    assert view is not None
+    assert view.is_cut and len(view.rows) == 21 and view.rows[-1].node == "n599"
+
+
+def test_a_single_feasible_node_is_not_scored():
+    view = view_cycle(explanation("single"))
+    assert view.scores is None and view.single_node
+
+
+def test_a_prefilter_rejection_has_no_matrix_but_its_reason():
+    view = view_cycle(explanation("prefilter"))
+    assert view.filter is None and view.pre_filter and view.pre_filter_plugin
+
+
+def test_the_preemption_table_names_every_candidate_and_puts_the_chosen_one_first():
+    given = explanation("preempting")
+    view = view_preemption(given)
+    assert view is not None
+    assert {c.node for c in view.candidates} == {c["node"] for c in given["preemption"]["candidates"]}
+    assert view.candidates[0].chosen and view.candidates[0].node == view.nominated
+    assert [f"{v.namespace}/{v.name}" for v in view.victims] == given["preemption"]["victims"]
+
+
+def test_given_criteria_show_where_each_candidate_fell_out():
+    preemption = {
+        "eligible": True,
+        "nominatedNode": "b",
+        "candidates": [{"node": n, "victims": ["default/v"], "numPDBViolations": 0} for n in "abc"],
+        "criteria": [
+            {"name": "pdb", "values": {"a": 1, "b": 0, "c": 0}, "survivors": ["b", "c"]},
+            {"name": "priority", "values": {"b": 10, "c": 100}, "survivors": ["b"]},
+        ],
+    }
+    view = view_preemption({"preemption": preemption, "filter": {}})
+    assert view is not None
+    assert [(c.node, c.result) for c in view.candidates] == [
+        ("b", "chosen"),
+        ("c", "out at 2"),
+        ("a", "out at 1"),
+    ]
+    assert [cell.state for cell in view.candidates[2].criteria][:3] == ["kill", "gone", "gone"]
+    assert [criterion.survivors for criterion in view.criteria][:3] == ["3 → 2", "2 → 1", ""]
+
+
+def test_the_reason_matrix_marks_the_stop_and_what_would_also_fail():
+    given = {
+        "filter": {"n1": {"plugin": "A", "code": "Unschedulable", "reasons": ["a"]}, "n2": None},
+        "filterPlugins": ["A", "B", "C"],
+        "filterByPlugin": {
+            "A": {"fails": {"n1": {"code": "Unschedulable", "reasons": ["a"]}}},
+            "B": {"fails": {"n1": {"code": "Unschedulable", "reasons": ["b"]}}},
+            "C": {},
+        },
+    }
+    matrix = view_reason_matrix(given)
+    assert matrix is not None
+    assert [cell.state for cell in matrix.rows[0].cells] == ["stop", "also", "pass"]
+    assert [row.node for row in matrix.rows] == ["n1"]
+
+
+def test_names_are_set_apart_in_the_sentence_without_touching_longer_names():
+    parts = emphasise("default/web-1 bound to node-1, not node-10.", ("default/web-1", "node-1"))
+    assert [text for text, is_name in parts if is_name] == ["default/web-1", "node-1"]
+
+
+def test_a_failed_point_of_an_error_blames_no_plugin():
+    given = {"outcome": "error", "points": [{"point": "Filter", "state": "failed", "detail": "timeout"}]}
+    assert view_cycle(given).pipeline[0].css == "st-err"
+
+
+def test_an_unknown_outcome_is_shown_as_it_is():
+    assert outcome_of("exploded").key == "exploded"
+
+
+def test_a_node_left_out_by_prefilter_ran_through_no_filter():
+    view = view_filter(explanation("narrowed"))
+    assert view is not None
+    out = next(row for row in view.rows if not row.feasible)
+    assert out.cells == () and out.colspan == len(view.columns) + 1
