@@ -20,8 +20,8 @@ def run_quantity_case(case: Mapping[str, Any]) -> list[Difference]:
     Returns
     -------
     list of Difference
-        Empty when every key agrees. `value` and `milliValue` of numbers beyond 64 bits and of negative fractions
-        are compared too: the computed answer is meant to be the recorded one even there.
+        Empty when every key agrees. `value` and `milliValue` of numbers beyond 64 bits and of negative
+        fractions are compared too: the computed answer is meant to be the recorded one even there.
     """
     expect = case["expect"]
     try:

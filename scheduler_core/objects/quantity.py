@@ -2,8 +2,8 @@
 
 Source: staging/src/k8s.io/apimachinery/pkg/api/resource/{quantity,amount,math,scale_int,suffix}.go, v1.34.
 
-Differs: a number that needs more than `MAX_DIGITS` digits to be written out is refused with a `QuantityError`,
-where upstream computes on (and may not come back).
+Differs: a number that needs more than `MAX_DIGITS` digits to be written out is refused with a
+`QuantityError`, where upstream computes on (and may not come back).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ManifestNumber = str | int | float | None
 """What a manifest may hold where a quantity is expected; null reads as zero."""
 
 MAX_DIGITS: Final = 4000
-"""Longest number handled, in decimal digits. No real quantity is near; it bounds the work of a hostile one."""
+"""Longest number handled, in decimal digits. It bounds the work a hostile text can cause."""
 
 FORMAT_WRONG: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -30,6 +30,10 @@ SUFFIX_WRONG: Final = "unable to parse quantity's suffix"
 
 _MAX_INT64: Final = 2**63 - 1
 _NANO: Final = -9
+_GO_SPACE: Final = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005"
+    "\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
 _MAX_INT64_DIGITS: Final = 18
 """Digits every int64 can hold (`maxInt64Factors`); longer numbers take the slow path."""
 _TEXT: Final = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
@@ -73,7 +77,7 @@ class Quantity:
     text: str = ""
 
     def value(self) -> int:
-        """The number rounded up to an integer (`Value`). Beyond int64: what upstream answers, 0 or wrapped."""
+        """The number rounded up to an integer (`Value`). Beyond int64: 0 or wrapped, as upstream."""
         return self._scaled(0)
 
     def milli_value(self) -> int:
@@ -186,8 +190,7 @@ class Quantity:
         if self.mantissa == 0 or shift == 0:
             return self.mantissa
         if shift > 0:
-            scaled = self.mantissa * 10**shift if shift <= _MAX_INT64_DIGITS else _MAX_INT64 + 1
-            return scaled if _fits_int64(scaled) else 0
+            return _scaled_up_int64(self.mantissa, shift)
         return _divided_away_from_zero(self.mantissa, -shift)
 
 
@@ -254,9 +257,6 @@ def quantity_value(number: ManifestNumber) -> int:
 def quantity_milli_value(number: ManifestNumber) -> int:
     """`quantity_from(number).milli_value()`, remembered."""
     return _text_milli_value(number) if isinstance(number, str) else quantity_from(number).milli_value()
-
-
-_GO_SPACE: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
 @lru_cache(maxsize=65536)
@@ -357,8 +357,19 @@ def _canonical_binary(whole: int) -> str:
     return f"{mantissa}{_BINARY_SUFFIXES.get(times * 10, '')}"
 
 
+def _scaled_up_int64(value: int, places: int) -> int:
+    """`value * 10**places`, as upstream answers it. Source: math.go positiveScaleInt64.
+
+    Beyond int64 the places upstream multiplies at once come out wrapped around, all others are 0.
+    """
+    scaled: int = value * 10**places if places <= _MAX_INT64_DIGITS else _MAX_INT64 + 1
+    if _fits_int64(scaled):
+        return scaled
+    return _wrapped(scaled, 64) if places in (1, 2, 3, 6, 9) else 0
+
+
 def _scaled_decimal(unscaled: int, places: int) -> int:
-    """`unscaled * 10**-places` as upstream's scaledValue answers it, wrapping and all. Source: scale_int.go."""
+    """`unscaled * 10**-places` as upstream answers it, wrapping and all. Source: scale_int.go scaledValue."""
     if places == 0:
         return _wrapped(unscaled, 64)
     if places < 0:
