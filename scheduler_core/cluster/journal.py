@@ -1,0 +1,51 @@
+"""Which rows changed since when: what lets an answer of an earlier cycle be brought up to date."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+_KEEP = 65_536
+
+
+class Journal:
+    """An append-only list of changed rows, addressed by an ever growing position."""
+
+    __slots__ = ("_base", "_rows")
+
+    def __init__(self) -> None:
+        self._rows: list[int] = []
+        self._base = 0
+
+    @property
+    def position(self) -> int:
+        """Where the next change will stand."""
+        return self._base + len(self._rows)
+
+    def record(self, row: int) -> None:
+        self._rows.append(row)
+        if len(self._rows) > 2 * _KEEP:
+            dropped = len(self._rows) - _KEEP
+            del self._rows[:dropped]
+            self._base += dropped
+
+    def since(self, position: int, limit: int) -> list[int] | None:
+        """Rows changed since `position`, each once, ascending.
+
+        None when that is no longer known or more than `limit` changes were recorded: start afresh.
+        """
+        start = position - self._base
+        if start < 0 or len(self._rows) - start > limit:
+            return None
+        if start == len(self._rows):
+            return []
+        if start + 1 == len(self._rows):
+            return self._rows[start:]
+        return sorted(dict.fromkeys(self._rows[start:]))
+
+
+def grown(column: NDArray[np.generic], capacity: int, fill: int = 0) -> NDArray[np.generic]:
+    """A copy of `column` whose last axis has room for `capacity` rows."""
+    result = np.full((*column.shape[:-1], capacity), fill, dtype=column.dtype)
+    result[..., : column.shape[-1]] = column
+    return result

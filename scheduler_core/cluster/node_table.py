@@ -1,0 +1,262 @@
+"""Nodes as columns.
+
+A *row* is a node's stable place in the table: it keeps it for life, whatever comes and goes, and a freed row
+is used again. The order nodes are evaluated in is a separate array of rows (`Snapshot.order`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.journal import Journal, grown
+from scheduler_core.cluster.pod_table import PodTable
+from scheduler_core.cluster.vocabulary import Interner, Vocabulary
+from scheduler_core.objects.node import Node
+from scheduler_core.objects.pod import HostPort
+from scheduler_core.objects.resources import PODS
+
+Int64 = NDArray[np.int64]
+Int32 = NDArray[np.int32]
+Bool = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+
+ALL_ADDRESSES = "0.0.0.0"
+
+
+class NodeColumns:
+    """What plugins read of nodes. `NodeTable` is the cluster as it is; `WhatIf` is it with pods moved about.
+
+    Attributes
+    ----------
+    allocatable, requested : ndarray of shape (n_resources, capacity), int64
+        Whole units (`objects.resources`) on the axis `vocabulary.resources`.
+    allowed_pods, n_pods : ndarray of shape (capacity,), int64
+    non_zero : ndarray of shape (2, capacity), int64
+        cpu (millicores) and memory (bytes) in use, counting 100m / 200Mi for containers that request none.
+    taint_list_id : ndarray of shape (capacity,), int32
+        Ids of `vocabulary.taint_lists`.
+    unschedulable, alive : ndarray of shape (capacity,), bool
+    """
+
+    vocabulary: Vocabulary
+    pods: PodTable
+    allocatable: Int64
+    requested: Int64
+    allowed_pods: Int64
+    n_pods: Int64
+    non_zero: Int64
+    taint_list_id: Int32
+    unschedulable: Bool
+    alive: Bool
+
+    def label_column(self, key: str) -> Int32:
+        """Value ids of label `key` for every row (`vocabulary.label_values[key]`), -1 where a node lacks it."""
+        raise NotImplementedError
+
+    def port_count(self, port_id: int) -> Int32:
+        """How many pods of each row use host port `port_id` (`vocabulary.ports`)."""
+        raise NotImplementedError
+
+    def name(self, row: int) -> str:
+        raise NotImplementedError
+
+    def node(self, row: int) -> Node:
+        raise NotImplementedError
+
+    def pods_on(self, row: int) -> Sequence[int]:
+        """Pod ids (`pods`) on a row, in order of arrival."""
+        raise NotImplementedError
+
+
+class NodeTable(NodeColumns):
+    """The nodes of a cluster and what runs on them.
+
+    Attributes
+    ----------
+    spec_journal : Journal
+        Rows whose node object changed.
+    usage_journal : Journal
+        Rows whose node object or pods changed.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, pods: PodTable) -> None:
+        self.vocabulary = vocabulary
+        self.pods = pods
+        self.capacity = 0
+        self.n_rows = 0
+        self.row_of: dict[str, int] = {}
+        self._nodes: list[Node | None] = []
+        self._free: list[int] = []
+        self._pods_on: list[dict[int, None]] = []
+        self._label_columns: dict[str, Int32] = {}
+        self._port_counts: dict[int, Int32] = {}
+        self.image_nodes: dict[str, dict[int, int]] = {}
+        """Image name -> row -> size in bytes."""
+        self.spec_journal = Journal()
+        self.usage_journal = Journal()
+        n_resources = len(vocabulary.resources)
+        self.allocatable = np.zeros((n_resources, 0), np.int64)
+        self.requested = np.zeros((n_resources, 0), np.int64)
+        self.non_zero = np.zeros((2, 0), np.int64)
+        self.allowed_pods = np.zeros(0, np.int64)
+        self.n_pods = np.zeros(0, np.int64)
+        self.taint_list_id = np.zeros(0, np.int32)
+        self.unschedulable = np.zeros(0, np.bool_)
+        self.alive = np.zeros(0, np.bool_)
+
+    def __len__(self) -> int:
+        return len(self.row_of)
+
+    def name(self, row: int) -> str:
+        return self.node(row).meta.name
+
+    def node(self, row: int) -> Node:
+        node = self._nodes[row]
+        if node is None:
+            raise KeyError(f"row {row} holds no node")
+        return node
+
+    def pods_on(self, row: int) -> Sequence[int]:
+        return list(self._pods_on[row])
+
+    def rows_of(self, names: Iterable[str]) -> Rows:
+        """Rows of the named nodes, unknown names left out."""
+        return np.fromiter((self.row_of[name] for name in names if name in self.row_of), np.int64)
+
+    # ---- nodes
+
+    def set_node(self, node: Node) -> int:
+        """Add a node, or replace the object of a known one; its pods stay."""
+        row = self.row_of.get(node.name)
+        if row is None:
+            row = self._free.pop() if self._free else self.n_rows
+            if row == self.n_rows:
+                self.n_rows += 1
+                self._nodes.append(None)
+                self._pods_on.append({})
+                if self.n_rows > self.capacity:
+                    self._grow_rows()
+            self.row_of[node.name] = row
+        else:
+            self._drop_images(row)
+        self._nodes[row] = node
+        self.alive[row] = True
+        self.unschedulable[row] = node.unschedulable
+        self.taint_list_id[row] = self.vocabulary.taint_lists.id(node.taints)
+        resources = self.vocabulary.resources
+        ids = {resources.id(name): amount for name, amount in node.allocatable.items() if name != PODS}
+        self._grow_resources()
+        self.allocatable[:, row] = 0
+        for resource_id, amount in ids.items():
+            self.allocatable[resource_id, row] = amount
+        self.allowed_pods[row] = node.allocatable.get(PODS, 0)
+        for key, column in self._label_columns.items():
+            column[row] = self._label_value_id(key, node)
+        for image in node.images:
+            for name in image.names:
+                self.image_nodes.setdefault(name, {})[row] = image.size_bytes
+        self._changed(row, spec=True)
+        return row
+
+    def remove_node(self, name: str) -> None:
+        """Forget a node; it must hold no pods any more."""
+        row = self.row_of.pop(name)
+        self._drop_images(row)
+        self._nodes[row] = None
+        self.alive[row] = False
+        self.allocatable[:, row] = 0
+        self.allowed_pods[row] = 0
+        for column in self._label_columns.values():
+            column[row] = -1
+        self._free.append(row)
+        self._changed(row, spec=True)
+
+    # ---- pods
+
+    def add_pod(self, row: int, pod_id: int) -> None:
+        self._account(row, pod_id, 1)
+        self._pods_on[row][pod_id] = None
+        self._changed(row)
+
+    def remove_pod(self, row: int, pod_id: int) -> None:
+        self._account(row, pod_id, -1)
+        del self._pods_on[row][pod_id]
+        self._changed(row)
+
+    def holds_pods(self, row: int) -> bool:
+        return bool(self._pods_on[row])
+
+    def _account(self, row: int, pod_id: int, sign: int) -> None:
+        self._grow_resources()
+        pods = self.pods
+        for resource_id, amount in pods.request_items[pod_id]:
+            self.requested[resource_id, row] += sign * amount
+        pod = pods[pod_id]
+        self.non_zero[0, row] += sign * pod.non_zero_cpu
+        self.non_zero[1, row] += sign * pod.non_zero_memory
+        self.n_pods[row] += sign
+        for port in pod.host_ports:
+            self._port_column(self.vocabulary.ports.id(normal_port(port)))[row] += sign
+
+    # ---- columns made when first asked for
+
+    def label_column(self, key: str) -> Int32:
+        column = self._label_columns.get(key)
+        if column is None:
+            self.vocabulary.label_values.setdefault(key, Interner())
+            column = np.full(self.capacity, -1, np.int32)
+            for row, node in enumerate(self._nodes):
+                if node is not None:
+                    column[row] = self._label_value_id(key, node)
+            self._label_columns[key] = column
+        return column
+
+    def port_count(self, port_id: int) -> Int32:
+        return self._port_column(port_id)
+
+    def _port_column(self, port_id: int) -> Int32:
+        column = self._port_counts.get(port_id)
+        if column is None:
+            column = self._port_counts[port_id] = np.zeros(self.capacity, np.int32)
+        return column
+
+    def _label_value_id(self, key: str, node: Node) -> int:
+        value = node.meta.labels.get(key)
+        return -1 if value is None else self.vocabulary.label_values[key].id(value)
+
+    def _drop_images(self, row: int) -> None:
+        node = self._nodes[row]
+        for image in node.images if node else ():
+            for name in image.names:
+                self.image_nodes.get(name, {}).pop(row, None)
+
+    def _changed(self, row: int, spec: bool = False) -> None:
+        self.usage_journal.record(row)
+        if spec:
+            self.spec_journal.record(row)
+
+    def _grow_rows(self) -> None:
+        self.capacity = max(64, 2 * self.capacity)
+        for name in ("allocatable", "requested", "non_zero", "allowed_pods", "n_pods", "taint_list_id"):
+            setattr(self, name, grown(getattr(self, name), self.capacity))
+        self.unschedulable = grown(self.unschedulable, self.capacity)  # type: ignore[assignment]
+        self.alive = grown(self.alive, self.capacity)  # type: ignore[assignment]
+        for key, column in self._label_columns.items():
+            self._label_columns[key] = grown(column, self.capacity, -1)  # type: ignore[assignment]
+        for port_id, column in self._port_counts.items():
+            self._port_counts[port_id] = grown(column, self.capacity)  # type: ignore[assignment]
+
+    def _grow_resources(self) -> None:
+        missing = len(self.vocabulary.resources) - self.allocatable.shape[0]
+        if missing > 0:
+            more = np.zeros((missing, self.capacity), np.int64)
+            self.allocatable = np.concatenate([self.allocatable, more])
+            self.requested = np.concatenate([self.requested, more])
+
+
+def normal_port(port: HostPort) -> HostPort:
+    """A host port with the wildcard address written out."""
+    return port if port.ip else HostPort(ALL_ADDRESSES, port.protocol, port.port)

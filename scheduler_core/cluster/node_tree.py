@@ -1,0 +1,33 @@
+"""The order nodes are looked at: zones take turns.
+
+Source: pkg/scheduler/backend/cache/node_tree.go, v1.34
+"""
+
+from __future__ import annotations
+
+
+class NodeTree:
+    """Node names by zone, in order of arrival."""
+
+    def __init__(self) -> None:
+        self._zones: dict[str, dict[str, None]] = {}
+
+    def add(self, name: str, zone: str) -> None:
+        self._zones.setdefault(zone, {})[name] = None
+
+    def remove(self, name: str, zone: str) -> None:
+        names = self._zones.get(zone)
+        if names is not None:
+            names.pop(name, None)
+            if not names:
+                del self._zones[zone]
+
+    def names(self) -> list[str]:
+        """All names: the first of every zone, then the second of every zone, and so on."""
+        zones = [list(names) for names in self._zones.values()]
+        if len(zones) == 1:
+            return zones[0]
+        result: list[str] = []
+        for index in range(max((len(names) for names in zones), default=0)):
+            result.extend(names[index] for names in zones if index < len(names))
+        return result

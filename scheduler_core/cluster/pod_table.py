@@ -1,0 +1,106 @@
+"""Pods as columns: those on nodes (assumed ones too) and those nominated to one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.journal import grown
+from scheduler_core.cluster.vocabulary import Vocabulary
+from scheduler_core.objects.pod import Pod
+
+NO_START_NS = np.iinfo(np.int64).max
+"""Start of a pod that has not started: later than any other."""
+
+
+class PodTable:
+    """Pods by id; an id is a place in the columns, freed when the pod goes and then used again.
+
+    Attributes
+    ----------
+    row : ndarray of shape (capacity,), int64
+        Row of the pod's node, -1 for a pod on none (a nominated pod).
+    priority : ndarray of shape (capacity,), int64
+    start_ns : ndarray of shape (capacity,), int64
+        `status.startTime` in nanoseconds since the epoch, `NO_START_NS` without one.
+    class_id : ndarray of shape (capacity,), int32
+        Ids of `vocabulary.pod_classes`: what selectors can tell pods apart by.
+    terminating : ndarray of shape (capacity,), bool
+    has_ports : ndarray of shape (capacity,), bool
+    request_items : list of tuple of (resource id, amount)
+        What each pod requests on the axis `vocabulary.resources`, zeros left out.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._pods: list[Pod | None] = []
+        self._free: list[int] = []
+        self.id_of: dict[str, int] = {}
+        """Pod id by uid."""
+        self.request_items: list[tuple[tuple[int, int], ...]] = []
+        self._capacity = 0
+        self.row: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.priority: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.start_ns: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.class_id: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.terminating: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self.has_ports: NDArray[np.bool_] = np.zeros(0, np.bool_)
+
+    def __len__(self) -> int:
+        return len(self.id_of)
+
+    def __getitem__(self, pod_id: int) -> Pod:
+        pod = self._pods[pod_id]
+        if pod is None:
+            raise KeyError(f"no pod has id {pod_id}")
+        return pod
+
+    def add(self, pod: Pod) -> int:
+        """Give a pod an id; it stands on no row yet."""
+        if self._free:
+            pod_id = self._free.pop()
+        else:
+            pod_id = len(self._pods)
+            self._pods.append(None)
+            self.request_items.append(())
+            if pod_id >= self._capacity:
+                self._grow()
+        self._pods[pod_id] = pod
+        self.id_of[pod.uid] = pod_id
+        resources = self.vocabulary.resources
+        self.request_items[pod_id] = tuple(
+            (resources.id(name), amount) for name, amount in pod.requests.items() if amount and name != "pods"
+        )
+        self.row[pod_id] = -1
+        self.priority[pod_id] = pod.priority
+        self.start_ns[pod_id] = NO_START_NS if pod.start_ns is None else pod.start_ns
+        self.class_id[pod_id] = self.class_of(pod)
+        self.terminating[pod_id] = pod.is_terminating
+        self.has_ports[pod_id] = bool(pod.host_ports)
+        return pod_id
+
+    def remove(self, pod_id: int) -> Pod:
+        """Take a pod out; its id may be given to another pod."""
+        pod = self[pod_id]
+        del self.id_of[pod.uid]
+        self._pods[pod_id] = None
+        self.row[pod_id] = -1
+        self._free.append(pod_id)
+        return pod
+
+    def class_of(self, pod: Pod) -> int:
+        """The id of the pod's (namespace, labels)."""
+        return self.vocabulary.pod_classes.id((pod.namespace, tuple(pod.labels.items())))
+
+    def request_matrix(self, pod_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Requests of the given pods, shape (n_resources, len(pod_ids)), whole units."""
+        matrix = np.zeros((len(self.vocabulary.resources), len(pod_ids)), np.int64)
+        for position, pod_id in enumerate(pod_ids.tolist()):
+            for resource_id, amount in self.request_items[pod_id]:
+                matrix[resource_id, position] = amount
+        return matrix
+
+    def _grow(self) -> None:
+        self._capacity = max(256, 2 * self._capacity)
+        for name in ("row", "priority", "start_ns", "class_id", "terminating", "has_ports"):
+            setattr(self, name, grown(getattr(self, name), self._capacity))

@@ -1,0 +1,327 @@
+"""What an API server does to a manifest before a scheduler sees it: v1 defaulting and priority admission.
+
+Every function returns a new document and leaves its argument alone; parts that need no default are shared.
+
+Source: pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go (matchLabelKeys),
+plugin/pkg/admission/priority/admission.go, v1.34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.fields import (
+    Document,
+    boolean,
+    integer,
+    mapping,
+    mappings,
+    sequence,
+    string,
+    strings,
+)
+from scheduler_core.objects.resources import CPU, MEMORY, aggregate_requests, is_supported_pod_level_resource
+
+NAMESPACED_KINDS = frozenset(
+    {
+        "Pod",
+        "PodDisruptionBudget",
+        "Service",
+        "ReplicaSet",
+        "StatefulSet",
+        "ReplicationController",
+        "Deployment",
+        "DaemonSet",
+        "Job",
+        "PersistentVolumeClaim",
+        "CSIStorageCapacity",
+        "Event",
+        "Lease",
+        "ServiceAccount",
+        "ConfigMap",
+        "Secret",
+        "ResourceClaim",
+        "ResourceClaimTemplate",
+    }
+)
+"""Kinds that live in a namespace, among those a cluster here can hold."""
+
+PREEMPT_LOWER_PRIORITY = "PreemptLowerPriority"
+SYSTEM_PRIORITY_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+"""Classes that exist without an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClass:
+    """A named priority."""
+
+    name: str
+    value: int
+    global_default: bool
+    preemption_policy: str
+
+
+def priority_class_from(manifest: Document) -> PriorityClass:
+    """Parse a PriorityClass manifest."""
+    return PriorityClass(
+        name=string(mapping(manifest, "metadata", ""), "name", "metadata"),
+        value=integer(manifest, "value", ""),
+        global_default=boolean(manifest, "globalDefault", ""),
+        preemption_policy=string(manifest, "preemptionPolicy", "") or PREEMPT_LOWER_PRIORITY,
+    )
+
+
+class PriorityClasses:
+    """The classes pods may name: those given, and the two built in.
+
+    Parameters
+    ----------
+    classes : iterable of PriorityClass
+        The objects of the cluster.
+    """
+
+    def __init__(self, classes: Iterable[PriorityClass] = ()) -> None:
+        self._by_name = {
+            name: PriorityClass(name, value, False, PREEMPT_LOWER_PRIORITY)
+            for name, value in SYSTEM_PRIORITY_CLASSES.items()
+        }
+        self._default: PriorityClass | None = None
+        for item in classes:
+            self._by_name[item.name] = item
+            # Two global defaults: the lower value wins, as in admission's getDefaultPriority.
+            if item.global_default and (self._default is None or item.value < self._default.value):
+                self._default = item
+
+    def resolve(self, spec: Document) -> tuple[int, str, str]:
+        """Priority, preemption policy and class name of a pod spec.
+
+        Raises
+        ------
+        InvalidObject
+            When `priorityClassName` names no class.
+        """
+        name = string(spec, "priorityClassName", "spec")
+        written_policy = string(spec, "preemptionPolicy", "spec")
+        if name:
+            found = self._by_name.get(name)
+            if found is None:
+                raise InvalidObject("spec.priorityClassName", name, "no PriorityClass with that name was found")
+            return found.value, written_policy or found.preemption_policy, name
+        if spec.get("priority") is not None:
+            return integer(spec, "priority", "spec"), written_policy or PREEMPT_LOWER_PRIORITY, ""
+        if self._default is not None:
+            return self._default.value, written_policy or self._default.preemption_policy, self._default.name
+        return 0, written_policy or PREEMPT_LOWER_PRIORITY, ""
+
+
+def prepare(manifest: Document, priority_classes: PriorityClasses | None = None) -> dict[str, Any]:
+    """Default an object as the API server would, its kind decides how.
+
+    Parameters
+    ----------
+    manifest : mapping
+        With `kind`; `metadata.namespace` and `metadata.uid` are filled in when absent.
+    priority_classes : PriorityClasses, optional
+        Needed for pods; absent means the two built-in classes only.
+    """
+    result = dict(manifest)
+    kind = string(manifest, "kind", "")
+    meta = dict(mapping(manifest, "metadata", ""))
+    if kind in NAMESPACED_KINDS:
+        if not meta.get("namespace"):
+            meta["namespace"] = "default"
+        default_uid = f"{meta['namespace']}/{meta.get('name', '')}"
+    else:
+        default_uid = str(meta.get("name", ""))
+    if not meta.get("uid"):
+        meta["uid"] = default_uid
+    result["metadata"] = meta
+    match kind:
+        case "Pod":
+            result["spec"] = pod_spec_with_defaults(
+                mapping(manifest, "spec", ""), mapping(meta, "labels", "metadata"), priority_classes or PriorityClasses()
+            )
+        case "Node":
+            result["status"] = _node_status(mapping(manifest, "status", ""))
+        case "Namespace":
+            labels = {**mapping(meta, "labels", "metadata"), "kubernetes.io/metadata.name": meta.get("name", "")}
+            meta["labels"] = labels
+        case "PersistentVolume":
+            spec = mapping(manifest, "spec", "")
+            result["spec"] = {"volumeMode": "Filesystem", **_present(spec)}
+        case "PersistentVolumeClaim":
+            spec = mapping(manifest, "spec", "")
+            result["spec"] = {"volumeMode": "Filesystem", **_present(spec)}
+            result["status"] = {"phase": "Pending", **_present(mapping(manifest, "status", ""))}
+        case "StorageClass":
+            if manifest.get("volumeBindingMode") is None:
+                result["volumeBindingMode"] = "Immediate"
+            if manifest.get("reclaimPolicy") is None:
+                result["reclaimPolicy"] = "Delete"
+    return result
+
+
+def _present(document: Document) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def _node_status(status: Document) -> dict[str, Any]:
+    result = dict(status)
+    if status.get("allocatable") is None and status.get("capacity") is not None:
+        result["allocatable"] = dict(mapping(status, "capacity", "status"))
+    return result
+
+
+_POD_SPEC_DEFAULTS = {
+    "dnsPolicy": "ClusterFirst",
+    "enableServiceLinks": True,
+    "restartPolicy": "Always",
+    "schedulerName": "default-scheduler",
+    "terminationGracePeriodSeconds": 30,
+}
+
+
+def pod_spec_with_defaults(
+    spec: Document, labels: Mapping[str, str], priority_classes: PriorityClasses
+) -> dict[str, Any]:
+    """A pod spec with v1 defaults, its priority resolved and its label keys merged into selectors."""
+    result = {**_POD_SPEC_DEFAULTS, **_present(spec)}
+    if "securityContext" not in result:
+        result["securityContext"] = {}
+    host_network = boolean(spec, "hostNetwork", "spec")
+    for key in ("initContainers", "containers"):
+        if spec.get(key):
+            result[key] = [
+                _container_with_defaults(item, path, host_network) for path, item in mappings(spec, key, "spec")
+            ]
+    if spec.get("resources"):
+        result["resources"] = _pod_level_resources(mapping(spec, "resources", "spec"), result)
+    value, policy, class_name = priority_classes.resolve(spec)
+    result["priority"] = value
+    result["preemptionPolicy"] = policy
+    if class_name:
+        result["priorityClassName"] = class_name
+    if spec.get("topologySpreadConstraints"):
+        result["topologySpreadConstraints"] = [
+            _merge_label_keys(item, path, labels)
+            for path, item in mappings(spec, "topologySpreadConstraints", "spec")
+        ]
+    if spec.get("affinity"):
+        result["affinity"] = _affinity_with_label_keys(mapping(spec, "affinity", "spec"), labels)
+    return result
+
+
+def _container_with_defaults(container: Document, path: str, host_network: bool) -> dict[str, Any]:
+    result = {
+        "imagePullPolicy": _pull_policy(string(container, "image", path)),
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+        **_present(container),
+    }
+    resources = mapping(container, "resources", path)
+    limits = mapping(resources, "limits", f"{path}.resources")
+    if limits:
+        requests = mapping(resources, "requests", f"{path}.resources")
+        result["resources"] = {**resources, "requests": {**limits, **requests}}
+    elif "resources" not in result:
+        result["resources"] = {}
+    if container.get("ports"):
+        result["ports"] = [_port_with_defaults(port, host_network) for _, port in mappings(container, "ports", path)]
+    return result
+
+
+def _pull_policy(image: str) -> str:
+    """Source: defaults.go SetDefaults_Container; an empty image parses to no tag and so is not `latest`."""
+    if not image:
+        return "IfNotPresent"
+    name = image.rsplit("/", 1)[-1]
+    if "@" in name:
+        return "IfNotPresent"
+    tag = name.partition(":")[2]
+    return "Always" if tag in ("", "latest") else "IfNotPresent"
+
+
+def _port_with_defaults(port: Document, host_network: bool) -> dict[str, Any]:
+    result = dict(port)
+    if not result.get("protocol"):
+        result["protocol"] = "TCP"
+    if host_network and not result.get("hostPort") and result.get("containerPort"):
+        result["hostPort"] = result["containerPort"]
+    return result
+
+
+def _pod_level_resources(resources: Document, spec: Document) -> dict[str, Any]:
+    """Missing pod-level requests come from the containers' requests, else from the pod-level limit.
+
+    Source: defaults.go defaultPodRequests, v1.34
+    """
+    limits = mapping(resources, "limits", "spec.resources")
+    if not limits:
+        return dict(resources)
+    requests = dict(mapping(resources, "requests", "spec.resources"))
+    aggregated = _aggregate_container_requests(spec)
+    for name in limits:
+        if name in requests or not is_supported_pod_level_resource(name):
+            continue
+        if name in (CPU, MEMORY) and name in aggregated:
+            requests[name] = aggregated[name]
+        else:
+            requests[name] = limits[name]
+    return {**resources, "requests": requests}
+
+
+def _aggregate_container_requests(spec: Document) -> dict[str, str]:
+    """cpu and memory the containers request together (init containers counted as the scheduler does)."""
+    total = aggregate_requests(spec)
+    return {name: f"{amount}n" if amount % 10**9 else str(amount // 10**9) for name, amount in total.items()}
+
+
+def _affinity_with_label_keys(affinity: Document, labels: Mapping[str, str]) -> dict[str, Any]:
+    result = dict(affinity)
+    for kind in ("podAffinity", "podAntiAffinity"):
+        terms = mapping(affinity, kind, "spec.affinity")
+        if not terms:
+            continue
+        path = f"spec.affinity.{kind}"
+        merged = dict(terms)
+        required = "requiredDuringSchedulingIgnoredDuringExecution"
+        preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+        if terms.get(required):
+            merged[required] = [
+                _merge_label_keys(term, term_path, labels) for term_path, term in mappings(terms, required, path)
+            ]
+        if terms.get(preferred):
+            merged[preferred] = [
+                {
+                    **item,
+                    "podAffinityTerm": _merge_label_keys(
+                        mapping(item, "podAffinityTerm", item_path), f"{item_path}.podAffinityTerm", labels
+                    ),
+                }
+                for item_path, item in mappings(terms, preferred, path)
+            ]
+        result[kind] = merged
+    return result
+
+
+def _merge_label_keys(term: Document, path: str, labels: Mapping[str, str]) -> Document:
+    """Merge matchLabelKeys and mismatchLabelKeys into the term's selector; keys the pod lacks are ignored."""
+    keys = strings(term, "matchLabelKeys", path)
+    mismatch_keys = strings(term, "mismatchLabelKeys", path)
+    if (not keys and not mismatch_keys) or term.get("labelSelector") is None:
+        return term
+    selector = dict(mapping(term, "labelSelector", path))
+    expressions = list(sequence(selector, "matchExpressions", f"{path}.labelSelector"))
+    for operator, wanted in (("In", keys), ("NotIn", mismatch_keys)):
+        for key in wanted:
+            requirement = {"key": key, "operator": operator, "values": [labels.get(key)]}
+            # Preparing a prepared manifest again must change nothing.
+            if key in labels and requirement not in expressions:
+                expressions.append(requirement)
+    if expressions:
+        selector["matchExpressions"] = expressions
+    return {**term, "labelSelector": selector}
+

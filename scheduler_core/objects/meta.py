@@ -1,0 +1,75 @@
+"""What every object carries: name, namespace, uid, labels, owners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.fields import (
+    Document,
+    boolean,
+    mapping,
+    mappings,
+    string,
+    string_map,
+    timestamp_ns,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerReference:
+    """One entry of `metadata.ownerReferences`."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectMeta:
+    """The part of `metadata` the scheduler reads."""
+
+    name: str
+    namespace: str
+    uid: str
+    labels: dict[str, str]
+    owners: tuple[OwnerReference, ...]
+    creation_ns: int | None
+    deletion_ns: int | None
+    resource_version: str
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The managing controller (`metav1.GetControllerOf`)."""
+        return next((owner for owner in self.owners if owner.controller), None)
+
+
+def object_meta_from(manifest: Document) -> ObjectMeta:
+    """Parse `metadata`; namespace and uid are taken as they stand (`defaults.prepare` fills them)."""
+    meta = mapping(manifest, "metadata", "")
+    path = "metadata"
+    name = string(meta, "name", path)
+    if not name:
+        raise InvalidObject("metadata.name", meta.get("name"), "is required")
+    owners = tuple(
+        OwnerReference(
+            string(owner, "apiVersion", owner_path),
+            string(owner, "kind", owner_path),
+            string(owner, "name", owner_path),
+            string(owner, "uid", owner_path),
+            boolean(owner, "controller", owner_path),
+        )
+        for owner_path, owner in mappings(meta, "ownerReferences", path)
+    )
+    return ObjectMeta(
+        name=name,
+        namespace=string(meta, "namespace", path),
+        uid=string(meta, "uid", path),
+        labels=string_map(meta, "labels", path),
+        owners=owners,
+        creation_ns=timestamp_ns(meta, "creationTimestamp", path),
+        deletion_ns=timestamp_ns(meta, "deletionTimestamp", path),
+        resource_version=string(meta, "resourceVersion", path),
+    )

@@ -1,0 +1,329 @@
+"""Pod: everything scheduling reads of it, as hashable values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.fields import (
+    Document,
+    child,
+    integer,
+    mapping,
+    mappings,
+    optional_integer,
+    string,
+    strings,
+    timestamp_ns,
+)
+from scheduler_core.objects.labels import LabelSelector, SelectorError, label_selector_from
+from scheduler_core.objects.meta import ObjectMeta, object_meta_from
+from scheduler_core.objects.node import Taint
+from scheduler_core.objects.node_selector import (
+    PreferredTerms,
+    RequiredNodeAffinity,
+    preferred_terms_from,
+    required_node_affinity_from,
+)
+from scheduler_core.objects.resources import pod_requests
+
+DEFAULT_SCHEDULER_NAME = "default-scheduler"
+PREEMPT_NEVER = "Never"
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTED_BY_SCHEDULER = "PreemptionByScheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """One toleration; an empty key with Exists tolerates everything."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+    toleration_seconds: int | None = None
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Source: staging/src/k8s.io/api/core/v1/toleration.go ToleratesTaint, v1.34."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        if self.operator in ("", "Equal"):
+            return self.value == taint.value
+        return self.operator == "Exists"
+
+
+@dataclass(frozen=True, slots=True)
+class AffinityTerm:
+    """One pod (anti-)affinity term, namespaces already defaulted to the owner's own.
+
+    Source: pkg/scheduler/framework/types.go newAffinityTerm, v1.34
+    """
+
+    selector: LabelSelector
+    topology_key: str
+    namespaces: tuple[str, ...]
+    """Sorted names; the pod's own namespace when the term names neither namespaces nor a selector."""
+    namespace_selector: LabelSelector
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedAffinityTerm:
+    """A preferred term."""
+
+    term: AffinityTerm
+    weight: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySpreadConstraint:
+    """One constraint as written; `selector` already has matchLabelKeys merged in."""
+
+    max_skew: int
+    topology_key: str
+    when_unsatisfiable: str
+    selector: LabelSelector
+    min_domains: int | None
+    node_affinity_policy: str
+    node_taints_policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A port a container wants on its node; an empty ip means all addresses."""
+
+    ip: str
+    protocol: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pod:
+    """The part of a Pod the scheduler reads; `manifest` is the whole object.
+
+    Pods compare by identity: two versions of one pod are two values with one `uid`.
+    """
+
+    manifest: Document
+    meta: ObjectMeta
+    node_name: str
+    scheduler_name: str
+    priority: int
+    preemption_policy: str
+    scheduling_gates: tuple[str, ...]
+    tolerations: tuple[Toleration, ...]
+    required_node_affinity: RequiredNodeAffinity
+    preferred_node_affinity: PreferredTerms
+    required_affinity: tuple[AffinityTerm, ...]
+    required_anti_affinity: tuple[AffinityTerm, ...]
+    preferred_affinity: tuple[WeightedAffinityTerm, ...]
+    preferred_anti_affinity: tuple[WeightedAffinityTerm, ...]
+    topology_spread: tuple[TopologySpreadConstraint, ...]
+    host_ports: tuple[HostPort, ...]
+    requests: dict[str, int]
+    """Whole units as in `objects.resources`; explicit zeros are kept."""
+    non_zero_cpu: int
+    non_zero_memory: int
+    images: tuple[str, ...]
+    """Images of init containers, then containers, as written (empty where none is given)."""
+    volumes: tuple[Document, ...]
+    resource_claims: tuple[Document, ...]
+    phase: str
+    start_ns: int | None
+    nominated_node_name: str
+    disruption_target_reason: str | None
+    """Reason of a true DisruptionTarget condition, None without one."""
+    has_affinity: bool
+    has_required_anti_affinity: bool
+
+    @property
+    def name(self) -> str:
+        return self.meta.name
+
+    @property
+    def namespace(self) -> str:
+        return self.meta.namespace
+
+    @property
+    def uid(self) -> str:
+        return self.meta.uid
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.meta.labels
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.meta.namespace}/{self.meta.name}"
+
+    @property
+    def is_terminating(self) -> bool:
+        return self.meta.deletion_ns is not None
+
+    @property
+    def is_terminal(self) -> bool:
+        """Succeeded and Failed pods do not exist for the scheduler."""
+        return self.phase in ("Succeeded", "Failed")
+
+    def tolerates(self, taint: Taint) -> bool:
+        return any(toleration.tolerates(taint) for toleration in self.tolerations)
+
+
+def pod_from(manifest: Document) -> Pod:
+    """Parse a prepared Pod manifest.
+
+    Raises
+    ------
+    InvalidObject
+        Names the field path and value that cannot be read.
+    """
+    meta = object_meta_from(manifest)
+    spec = mapping(manifest, "spec", "")
+    status = mapping(manifest, "status", "")
+    affinity = mapping(spec, "affinity", "spec")
+    node_affinity = mapping(affinity, "nodeAffinity", "spec.affinity") if affinity else {}
+    pod_affinity = _terms(affinity, "podAffinity", meta.namespace) if affinity else _NO_TERMS
+    anti_affinity = _terms(affinity, "podAntiAffinity", meta.namespace) if affinity else _NO_TERMS
+    requests, non_zero_cpu, non_zero_memory = pod_requests(manifest)
+    tolerations = tuple(
+        Toleration(
+            string(item, "key", path),
+            string(item, "operator", path),
+            string(item, "value", path),
+            string(item, "effect", path),
+            optional_integer(item, "tolerationSeconds", path),
+        )
+        for path, item in mappings(spec, "tolerations", "spec")
+    )
+    preferred = [item for _, item in mappings(node_affinity, _PREFERRED, "spec.affinity.nodeAffinity")]
+    try:
+        required_node_affinity = required_node_affinity_from(spec)
+        preferred_node_affinity = preferred_terms_from(preferred)
+    except (SelectorError, TypeError, AttributeError) as error:
+        raise InvalidObject("spec.affinity.nodeAffinity", None, str(error)) from error
+    return Pod(
+        manifest=manifest,
+        meta=meta,
+        node_name=string(spec, "nodeName", "spec"),
+        scheduler_name=string(spec, "schedulerName", "spec", DEFAULT_SCHEDULER_NAME),
+        priority=integer(spec, "priority", "spec"),
+        preemption_policy=string(spec, "preemptionPolicy", "spec", "PreemptLowerPriority"),
+        scheduling_gates=tuple(
+            string(gate, "name", path) for path, gate in mappings(spec, "schedulingGates", "spec")
+        ),
+        tolerations=tolerations,
+        required_node_affinity=required_node_affinity,
+        preferred_node_affinity=preferred_node_affinity,
+        required_affinity=pod_affinity[0],
+        required_anti_affinity=anti_affinity[0],
+        preferred_affinity=pod_affinity[1],
+        preferred_anti_affinity=anti_affinity[1],
+        topology_spread=_spread_constraints(spec),
+        host_ports=_host_ports(spec),
+        requests=requests,
+        non_zero_cpu=non_zero_cpu,
+        non_zero_memory=non_zero_memory,
+        images=tuple(
+            string(container, "image", path)
+            for key in ("initContainers", "containers")
+            for path, container in mappings(spec, key, "spec")
+        ),
+        volumes=tuple(volume for _, volume in mappings(spec, "volumes", "spec")),
+        resource_claims=tuple(claim for _, claim in mappings(spec, "resourceClaims", "spec")),
+        phase=string(status, "phase", "status") if status else "",
+        start_ns=timestamp_ns(status, "startTime", "status") if status else None,
+        nominated_node_name=string(status, "nominatedNodeName", "status") if status else "",
+        disruption_target_reason=_disruption_target_reason(status) if status else None,
+        has_affinity=bool(pod_affinity[0] or pod_affinity[1] or anti_affinity[0] or anti_affinity[1]),
+        has_required_anti_affinity=bool(anti_affinity[0]),
+    )
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_NO_TERMS: tuple[tuple[AffinityTerm, ...], tuple[WeightedAffinityTerm, ...]] = ((), ())
+
+
+def selector_at(document: Document, key: str, path: str) -> LabelSelector:
+    """A label selector field (absent matches nothing), errors named by path."""
+    try:
+        return label_selector_from(document.get(key))
+    except SelectorError as error:
+        inner = getattr(error, "path", "")
+        where = child(path, key)
+        raise InvalidObject(f"{where}.{inner}" if inner else where, None, str(error)) from error
+
+
+def _terms(
+    affinity: Document, kind: str, namespace: str
+) -> tuple[tuple[AffinityTerm, ...], tuple[WeightedAffinityTerm, ...]]:
+    document = mapping(affinity, kind, "spec.affinity")
+    if not document:
+        return _NO_TERMS
+    path = f"spec.affinity.{kind}"
+    required = tuple(
+        _affinity_term(term, term_path, namespace) for term_path, term in mappings(document, _REQUIRED, path)
+    )
+    preferred = tuple(
+        WeightedAffinityTerm(
+            _affinity_term(mapping(item, "podAffinityTerm", item_path), f"{item_path}.podAffinityTerm", namespace),
+            integer(item, "weight", item_path),
+        )
+        for item_path, item in mappings(document, _PREFERRED, path)
+    )
+    return required, preferred
+
+
+def _affinity_term(term: Document, path: str, namespace: str) -> AffinityTerm:
+    namespaces = strings(term, "namespaces", path)
+    if not namespaces and term.get("namespaceSelector") is None:
+        namespaces = (namespace,)
+    return AffinityTerm(
+        selector=selector_at(term, "labelSelector", path),
+        topology_key=string(term, "topologyKey", path),
+        namespaces=tuple(sorted(dict.fromkeys(namespaces))),
+        namespace_selector=selector_at(term, "namespaceSelector", path),
+    )
+
+
+def _spread_constraints(spec: Document) -> tuple[TopologySpreadConstraint, ...]:
+    return tuple(
+        TopologySpreadConstraint(
+            max_skew=integer(item, "maxSkew", path),
+            topology_key=string(item, "topologyKey", path),
+            when_unsatisfiable=string(item, "whenUnsatisfiable", path),
+            selector=selector_at(item, "labelSelector", path),
+            min_domains=optional_integer(item, "minDomains", path),
+            node_affinity_policy=string(item, "nodeAffinityPolicy", path, "Honor"),
+            node_taints_policy=string(item, "nodeTaintsPolicy", path, "Ignore"),
+        )
+        for path, item in mappings(spec, "topologySpreadConstraints", "spec")
+    )
+
+
+def _host_ports(spec: Document) -> tuple[HostPort, ...]:
+    """Host ports of containers and of restartable init containers.
+
+    Source: pkg/scheduler/util/utils.go GetHostPorts, v1.34
+    """
+    ports = []
+    for key in ("initContainers", "containers"):
+        for path, container in mappings(spec, key, "spec"):
+            if key == "initContainers" and container.get("restartPolicy") != "Always":
+                continue
+            for port_path, port in mappings(container, "ports", path):
+                number = integer(port, "hostPort", port_path)
+                if number > 0:
+                    protocol = string(port, "protocol", port_path) or "TCP"
+                    ports.append(HostPort(string(port, "hostIP", port_path), protocol, number))
+    return tuple(ports)
+
+
+def _disruption_target_reason(status: Document) -> str | None:
+    for path, condition in mappings(status, "conditions", "status"):
+        if condition.get("type") == DISRUPTION_TARGET and condition.get("status") == "True":
+            return string(condition, "reason", path)
+    return None
+

@@ -1,0 +1,205 @@
+"""What a pod requests and a node offers, in whole units.
+
+Units: `cpu` in millicores; `memory`, `ephemeral-storage` and hugepages in bytes; all others as counts.
+Sums are taken exactly (in nano units) and rounded up once, as Kubernetes' quantities do.
+
+Source: staging/src/k8s.io/component-helpers/resource/helpers.go, pkg/scheduler/framework/types.go, v1.34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.fields import Document, child, mapping, mappings, string
+from scheduler_core.objects.quantity import QuantityError, parse_quantity
+
+CPU = "cpu"
+MEMORY = "memory"
+EPHEMERAL_STORAGE = "ephemeral-storage"
+PODS = "pods"
+
+DEFAULT_CPU_REQUEST_NANO = 100 * 10**6
+"""What scoring assumes of a container that requests no cpu: 100m."""
+DEFAULT_MEMORY_REQUEST_NANO = 200 * 1024 * 1024 * 10**9
+"""What scoring assumes of a container that requests no memory: 200Mi."""
+
+NanoList = dict[str, int]
+
+
+@lru_cache(maxsize=65536)
+def _nano(text: str) -> int:
+    return parse_quantity(text).nano_value()
+
+
+def quantity_nano(value: Any, path: str) -> int:
+    """A manifest's quantity (text or YAML number) in nano units."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InvalidObject(path, value, "is not a quantity")
+    try:
+        return _nano(value if isinstance(value, str) else repr(value))
+    except QuantityError:
+        raise InvalidObject(path, value, "is not a quantity") from None
+
+
+def resource_list(document: Document, key: str, path: str) -> NanoList:
+    """A ResourceList in nano units."""
+    items = mapping(document, key, path)
+    if not items:
+        return {}
+    base = child(path, key)
+    return {str(name): quantity_nano(value, child(base, str(name))) for name, value in items.items()}
+
+
+def is_scalar_resource(name: str) -> bool:
+    """Extended, hugepages, attachable-volumes or prefixed native resource.
+
+    Source: pkg/scheduler/util/utils.go IsScalarResourceName, v1.34
+    """
+    if name.startswith("hugepages-") or name.startswith("attachable-volumes-"):
+        return True
+    if "/" not in name:
+        return False
+    # "kubernetes.io/x" is prefixed native; anything else with a domain is extended unless it is a quota name.
+    return "kubernetes.io/" in name or not name.startswith("requests.")
+
+
+def is_extended_resource(name: str) -> bool:
+    """Source: pkg/apis/core/v1/helper/helpers.go IsExtendedResourceName, v1.34."""
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+
+
+def whole_units(nano: Mapping[str, int]) -> dict[str, int]:
+    """Round a nano list up to the scheduler's units, dropping names it does not count."""
+    result: dict[str, int] = {}
+    for name, amount in nano.items():
+        if name == CPU:
+            result[name] = -(-amount // 10**6)
+        elif name in (MEMORY, EPHEMERAL_STORAGE, PODS) or is_scalar_resource(name):
+            result[name] = -(-amount // 10**9)
+    return result
+
+
+def _add(total: NanoList, more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _maximum(total: NanoList, other: Mapping[str, int]) -> None:
+    for name, amount in other.items():
+        if name not in total or amount > total[name]:
+            total[name] = amount
+
+
+def is_supported_pod_level_resource(name: str) -> bool:
+    return name in (CPU, MEMORY) or name.startswith("hugepages-")
+
+
+def _container_requests(
+    container: Document, path: str, statuses: Mapping[str, tuple[str, Document]], resize_infeasible: bool
+) -> NanoList:
+    resources = container.get("resources")
+    requests = resource_list(mapping(container, "resources", path), "requests", f"{path}.resources") if resources else {}
+    status = statuses.get(string(container, "name", path)) if statuses else None
+    if status is None or status[1].get("resources") is None:
+        return requests
+    # In-place resize: the node may still hold what was allocated before.
+    status_path, document = status
+    actual = resource_list(mapping(document, "resources", status_path), "requests", f"{status_path}.resources")
+    allocated = resource_list(document, "allocatedResources", status_path)
+    result: NanoList = {} if resize_infeasible else dict(requests)
+    _maximum(result, actual)
+    _maximum(result, allocated)
+    return result
+
+
+def _aggregate(
+    containers: list[NanoList], init_containers: list[tuple[bool, NanoList]], missing: Mapping[str, int]
+) -> NanoList:
+    total: NanoList = {}
+    for requests in containers:
+        _add(total, {**missing, **requests} if missing else requests)
+    sidecars: NanoList = {}
+    largest_init: NanoList = {}
+    for restartable, requests in init_containers:
+        if missing:
+            requests = {**missing, **requests}
+        if restartable:
+            _add(total, requests)
+            _add(sidecars, requests)
+            at_start = sidecars
+        else:
+            at_start = dict(requests)
+            _add(at_start, sidecars)
+        _maximum(largest_init, at_start)
+    _maximum(total, largest_init)
+    return total
+
+
+def aggregate_requests(spec: Document) -> NanoList:
+    """Requests of all containers together in nano units, without pod-level resources and overhead."""
+    containers = [_container_requests(item, path, {}, False) for path, item in mappings(spec, "containers", "spec")]
+    init_containers = [
+        (item.get("restartPolicy") == "Always", _container_requests(item, path, {}, False))
+        for path, item in mappings(spec, "initContainers", "spec")
+    ]
+    return _aggregate(containers, init_containers, {})
+
+
+def pod_requests(manifest: Document) -> tuple[dict[str, int], int, int]:
+    """What the scheduler reserves for a pod.
+
+    Returns
+    -------
+    requests : dict of str to int
+        Whole units, explicit zeros included.
+    non_zero_cpu : int
+        Millicores with 100m assumed for each container that names no cpu.
+    non_zero_memory : int
+        Bytes with 200Mi assumed for each container that names no memory.
+    """
+    spec = mapping(manifest, "spec", "")
+    status = mapping(manifest, "status", "")
+    statuses: dict[str, tuple[str, Document]] = {}
+    resize_infeasible = False
+    if status:
+        for key in ("containerStatuses", "initContainerStatuses"):
+            for status_path, item in mappings(status, key, "status"):
+                statuses[string(item, "name", status_path)] = (status_path, item)
+        resize_infeasible = any(
+            condition.get("type") == "PodResizePending" and condition.get("reason") == "Infeasible"
+            for _, condition in mappings(status, "conditions", "status")
+        )
+    containers = [
+        _container_requests(container, path, statuses, resize_infeasible)
+        for path, container in mappings(spec, "containers", "spec")
+    ]
+    init_containers = []
+    for path, container in mappings(spec, "initContainers", "spec"):
+        restartable = container.get("restartPolicy") == "Always"
+        known = statuses if restartable else {}
+        init_containers.append((restartable, _container_requests(container, path, known, resize_infeasible)))
+
+    pod_resources = mapping(spec, "resources", "spec")
+    pod_level = resource_list(pod_resources, "requests", "spec.resources") if pod_resources else {}
+    pod_level = {name: amount for name, amount in pod_level.items() if is_supported_pod_level_resource(name)}
+    overhead = resource_list(spec, "overhead", "spec")
+
+    total = _aggregate(containers, init_containers, {})
+    total.update(pod_level)
+    _add(total, overhead)
+
+    missing: NanoList = {}
+    if not pod_level or CPU not in total:
+        missing[CPU] = DEFAULT_CPU_REQUEST_NANO
+    if not pod_level or MEMORY not in total:
+        missing[MEMORY] = DEFAULT_MEMORY_REQUEST_NANO
+    non_zero = total
+    if missing:
+        non_zero = _aggregate(containers, init_containers, missing)
+        non_zero.update(pod_level)
+        _add(non_zero, overhead)
+    scored = whole_units({CPU: non_zero.get(CPU, 0), MEMORY: non_zero.get(MEMORY, 0)})
+    return whole_units(total), scored[CPU], scored[MEMORY]
