@@ -51,7 +51,9 @@ if EMBEDDED:
     ALLOWED_HOSTS = LOOPBACK_HOSTS
 else:
     SECRET_KEY = os.environ.get("PLAYGROUND_SECRET_KEY", "")
-    ALLOWED_HOSTS = [host.strip() for host in os.environ.get("PLAYGROUND_HOSTS", "").split(",") if host.strip()]
+    ALLOWED_HOSTS = [
+        host.strip() for host in os.environ.get("PLAYGROUND_HOSTS", "").split(",") if host.strip()
+    ]
     if not SECRET_KEY or not ALLOWED_HOSTS:
         raise ImproperlyConfigured("team mode needs PLAYGROUND_SECRET_KEY and PLAYGROUND_HOSTS")
 
@@ -74,7 +76,11 @@ INSTALLED_APPS = [
     "playground.accounts",
     "playground.play",
     *_installed(
-        "playground.clusters", "playground.scenarios", "playground.api", "playground.kube_api", "playground.web"
+        "playground.clusters",
+        "playground.scenarios",
+        "playground.api",
+        "playground.kube_api",
+        "playground.web",
     ),
 ]
 

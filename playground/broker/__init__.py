@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from kombu.transport import TRANSPORT_ALIASES
 
@@ -16,7 +17,7 @@ TRANSPORT_ALIASES.setdefault(SCHEME, "playground.broker.transport:Transport")
 
 def url_for(path: Path) -> str:
     """The broker address of the message file `path`."""
-    return f"{SCHEME}:///{path.resolve()}"
+    return f"{SCHEME}:///{quote(str(path.resolve()))}"
 
 
 def celery_settings(url: str) -> dict[str, Any]:

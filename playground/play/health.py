@@ -26,7 +26,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when the database and the broker answer and a worker was seen lately, else 503 saying what is amiss."""
+    """200 when database and broker answer and a worker was seen lately, else 503 and what is amiss."""
     checks = {check.__name__: _outcome(check) for check in (database, broker, worker)}
     ready = all(outcome == "ok" for outcome in checks.values())
     return JsonResponse({"ready": ready, "checks": checks}, status=200 if ready else 503)
