@@ -1,0 +1,22 @@
+"""The adapter: the only package that imports scheduler_core. Knows neither Django models nor Celery.
+
+See README.md.
+"""
+
+from playground.engine.drive import Budget, CheckpointError, DriveResult, Engine, Goal, drive
+from playground.engine.entries import CycleRecord, Draft, Entry
+from playground.engine.version import EMULATES, engine_version
+
+__all__ = [
+    "EMULATES",
+    "Budget",
+    "CheckpointError",
+    "CycleRecord",
+    "Draft",
+    "DriveResult",
+    "Engine",
+    "Entry",
+    "Goal",
+    "drive",
+    "engine_version",
+]

@@ -1,0 +1,243 @@
+"""From posted text to objects an API server would keep: read, expand lists, default, admit, validate."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from playground.engine.validation import validate
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
+from scheduler_core.objects.documents import (
+    MAX_BYTES,
+    DocumentError,
+    LineMap,
+    dump_yaml,
+    load_documents,
+)
+
+__all__ = [
+    "ManifestProblem",
+    "Posted",
+    "PriorityClasses",
+    "admit",
+    "dump_yaml",
+    "priority_classes",
+    "read_posted",
+]
+
+
+class ManifestProblem(ValueError):
+    """One thing wrong with posted manifests, with every place that is known.
+
+    Attributes
+    ----------
+    reason : str
+        In words, without the place.
+    document, line, column : int or None
+        Document from 0; line and column in the whole text, from 1.
+    path : str
+        Field path, from the root of the object (of its list, if it came in one).
+    value : object
+        The value at fault.
+    kind, name : str
+        The object at fault.
+    too_large : bool
+        Over the size limit.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        document: int | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        path: str = "",
+        value: object = None,
+        kind: str = "",
+        name: str = "",
+        too_large: bool = False,
+    ) -> None:
+        super().__init__(f"{path}: {reason}" if path else reason)
+        self.reason = reason
+        self.document = document
+        self.line = line
+        self.column = column
+        self.path = path
+        self.value = value
+        self.kind = kind
+        self.name = name
+        self.too_large = too_large
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """One object somebody posted.
+
+    Attributes
+    ----------
+    manifest
+        As it was written.
+    document
+        Its document in the text, from 0.
+    prefix
+        ``items[3]`` for a member of a list, else empty.
+    lines
+        Finds lines in the text; None for objects that did not come as text.
+    """
+
+    manifest: dict[str, Any]
+    document: int = 0
+    prefix: str = ""
+    lines: LineMap | None = None
+
+    @property
+    def api_version(self) -> str:
+        value = self.manifest.get("apiVersion")
+        return value if isinstance(value, str) else ""
+
+    @property
+    def kind(self) -> str:
+        value = self.manifest.get("kind")
+        return value if isinstance(value, str) else ""
+
+    @property
+    def name(self) -> str:
+        meta = self.manifest.get("metadata")
+        value = meta.get("name") if isinstance(meta, dict) else None
+        return value if isinstance(value, str) else ""
+
+    def problem(self, reason: str, *, path: str = "", value: object = None) -> ManifestProblem:
+        """A problem of this object at a field path of its own."""
+        whole = ".".join(part for part in (self.prefix, path) if part)
+        place = self.lines.place(self.document, whole) if self.lines else None
+        return ManifestProblem(
+            reason,
+            document=self.document,
+            line=place[0] if place else None,
+            column=place[1] if place else None,
+            path=whole,
+            value=value,
+            kind=self.kind,
+            name=self.name,
+        )
+
+    def invalid(self, error: InvalidObject) -> ManifestProblem:
+        """The same problem, placed in the posted text."""
+        return self.problem(_words(error), path=error.path, value=error.value)
+
+
+def _words(error: InvalidObject) -> str:
+    if error.value is None:
+        return error.reason
+    shown = f'"{error.value}"' if isinstance(error.value, str) else repr(error.value)
+    return f"{shown[:80]} {error.reason}"
+
+
+def read_posted(text: str | bytes, *, json_only: bool = False, max_bytes: int = MAX_BYTES) -> list[Posted]:
+    """Every object of a text: multi-document YAML or JSON, `kind: List` and `*List` opened.
+
+    Raises
+    ------
+    ManifestProblem
+        For the first thing that cannot be read.
+    """
+    try:
+        documents = load_documents(text, json_only=json_only, max_bytes=max_bytes)
+    except DocumentError as error:
+        raise ManifestProblem(
+            error.reason,
+            document=error.document,
+            line=error.line,
+            column=error.column,
+            path=error.path,
+            value=error.value,
+            too_large=error.too_large,
+        ) from None
+    decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
+    lines = LineMap(decoded.removeprefix("\ufeff"))
+    result: list[Posted] = []
+    for document in documents:
+        _expand(Posted(document.value, document.index, "", lines), result)
+    return result
+
+
+def from_objects(manifests: Iterable[Mapping[str, Any]]) -> list[Posted]:
+    """Objects that come as data rather than text; lists are opened too."""
+    result: list[Posted] = []
+    for index, manifest in enumerate(manifests):
+        _expand(Posted(dict(manifest), index), result)
+    return result
+
+
+def _expand(posted: Posted, result: list[Posted]) -> None:
+    manifest = posted.manifest
+    for key in ("apiVersion", "kind"):
+        if not isinstance(manifest.get(key), str) or not manifest[key]:
+            value = manifest.get(key)
+            raise posted.problem("is required and must be a string", path=key, value=value)
+    if not (posted.kind.endswith("List") and "items" in manifest):
+        result.append(posted)
+        return
+    items = manifest["items"]
+    if items is None:
+        return
+    if not isinstance(items, list):
+        raise posted.problem("must be a list", path="items", value=items)
+    member = posted.kind.removesuffix("List")
+    for index, item in enumerate(items):
+        path = f"{posted.prefix}.items[{index}]" if posted.prefix else f"items[{index}]"
+        if not isinstance(item, dict):
+            raise Posted(manifest, posted.document, "", posted.lines).problem("must be an object", path=path)
+        if member:  # the members of a PodList need not say what they are
+            item = {"apiVersion": posted.api_version, "kind": member} | item
+        _expand(Posted(item, posted.document, path, posted.lines), result)
+
+
+def priority_classes(manifests: Iterable[Mapping[str, Any]]) -> PriorityClasses:
+    """What pods may name, from PriorityClass manifests."""
+    return PriorityClasses([priority_class_from(manifest) for manifest in manifests])
+
+
+def admit(posted: Posted, classes: PriorityClasses) -> dict[str, Any]:
+    """The object after v1 defaulting and priority admission, checked.
+
+    Parameters
+    ----------
+    posted
+        What was written. `metadata.uid` must be set already if it is to be another than the derived one.
+    classes
+        The PriorityClasses of the cluster.
+
+    Raises
+    ------
+    ManifestProblem
+        With the place in the text, if it came as text.
+    """
+    try:
+        manifest = prepare(posted.manifest, classes)
+        if posted.kind == "Pod":
+            status = manifest.get("status")
+            manifest["status"] = {"phase": "Pending"} | (dict(status) if isinstance(status, Mapping) else {})
+            if not manifest["status"].get("phase"):
+                manifest["status"]["phase"] = "Pending"
+        validate(manifest)
+    except InvalidObject as error:
+        raise posted.invalid(error) from None
+    return manifest
+
+
+def admit_all(
+    posted: Sequence[Posted], classes: PriorityClasses, *, limit: int = 20
+) -> tuple[list[dict[str, Any]], list[ManifestProblem]]:
+    """Admit many: what passed, and the first `limit` problems."""
+    admitted: list[dict[str, Any]] = []
+    problems: list[ManifestProblem] = []
+    for item in posted:
+        try:
+            admitted.append(admit(item, classes))
+        except ManifestProblem as problem:
+            problems.append(problem)
+            if len(problems) >= limit:
+                break
+    return admitted, problems

@@ -1,0 +1,166 @@
+"""The typed columns of an object row, read from its manifest as the scheduler reads it."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from playground.engine.times import parse_time_ns
+from scheduler_core.objects.resources import (
+    CPU,
+    MEMORY,
+    PODS,
+    pod_requests,
+    resource_list,
+    whole_units,
+)
+
+ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+NOT_READY_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+
+
+def labels_of(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """metadata.labels, never None."""
+    return dict((manifest.get("metadata") or {}).get("labels") or {})
+
+
+def _rest(amounts: Mapping[str, int]) -> dict[str, int]:
+    return {name: amount for name, amount in amounts.items() if name not in (CPU, MEMORY, PODS)}
+
+
+def node_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Allocatable in millicores, bytes and counts; zone, cordon, readiness, taints."""
+    spec = manifest.get("spec") or {}
+    status = manifest.get("status") or {}
+    labels = labels_of(manifest)
+    amounts = whole_units(resource_list(status, "allocatable", "status"))
+    conditions = {item.get("type"): item.get("status") for item in status.get("conditions") or ()}
+    taints = [
+        {
+            "key": str(taint.get("key", "")),
+            "value": str(taint.get("value") or ""),
+            "effect": taint.get("effect"),
+        }
+        for taint in spec.get("taints") or ()
+    ]
+    ready = conditions.get("Ready", "True") == "True" and not any(
+        taint["key"] in NOT_READY_TAINTS for taint in taints
+    )
+    return {
+        "labels": labels,
+        "zone": next((labels[key] for key in ZONE_LABELS if key in labels), ""),
+        "unschedulable": bool(spec.get("unschedulable")),
+        "ready": ready,
+        "cpu_milli": amounts.get(CPU, 0),
+        "memory_bytes": amounts.get(MEMORY, 0),
+        "max_pods": amounts.get(PODS, 0),
+        "extended": _rest(amounts),
+        "taints": taints,
+    }
+
+
+def pod_columns(
+    manifest: Mapping[str, Any], profiles: Collection[str] = (DEFAULT_SCHEDULER,)
+) -> dict[str, Any]:
+    """Requests in millicores, bytes and counts; where it is or may go; who owns it.
+
+    Parameters
+    ----------
+    manifest
+        A Pod after admission.
+    profiles
+        Names of the profiles the cluster's scheduler runs.
+    """
+    meta = manifest.get("metadata") or {}
+    spec = manifest.get("spec") or {}
+    status = manifest.get("status") or {}
+    amounts, _, _ = pod_requests(manifest)
+    extended = {name: amount for name, amount in _rest(amounts).items() if amount}
+    owner: Mapping[str, Any] = next(
+        (item for item in meta.get("ownerReferences") or () if item.get("controller")), {}
+    )
+    return {
+        "labels": labels_of(manifest),
+        "phase": status.get("phase") or "Pending",
+        "node_name": spec.get("nodeName") or "",
+        "nominated_node": status.get("nominatedNodeName") or "",
+        "priority": spec.get("priority") or 0,
+        "priority_class": spec.get("priorityClassName") or "",
+        "scheduler_name": spec.get("schedulerName") or DEFAULT_SCHEDULER,
+        "terminating": bool(meta.get("deletionTimestamp")),
+        "cpu_milli": amounts.get(CPU, 0),
+        "memory_bytes": amounts.get(MEMORY, 0),
+        "extended": extended,
+        "has_extended": bool(extended),
+        "owner_kind": owner.get("kind") or "",
+        "owner_name": owner.get("name") or "",
+        "created_ns": _time(meta.get("creationTimestamp")),
+        "waits_for": why_it_waits(manifest, profiles),
+    }
+
+
+def why_it_waits(manifest: Mapping[str, Any], profiles: Collection[str]) -> str:
+    """Why an unbound pod is never tried here, in words; empty for every other pod.
+
+    What is not simulated never schedules silently.
+    """
+    spec = manifest.get("spec") or {}
+    if spec.get("nodeName"):
+        return ""
+    scheduler = spec.get("schedulerName") or DEFAULT_SCHEDULER
+    if scheduler not in profiles:
+        known = ", ".join(sorted(profiles))
+        return f'spec.schedulerName "{scheduler}" is no profile of this cluster\'s scheduler (it has {known})'
+    if spec.get("resourceClaims"):
+        return "spec.resourceClaims: dynamic resource allocation is not simulated"
+    if spec.get("workloadRef") or spec.get("schedulingGroup"):
+        return "pod groups are not simulated"
+    return ""
+
+
+def priority_class_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Value, default flag and preemption policy."""
+    return {
+        "labels": labels_of(manifest),
+        "value": int(manifest.get("value") or 0),
+        "global_default": bool(manifest.get("globalDefault")),
+        "preemption_policy": manifest.get("preemptionPolicy") or "PreemptLowerPriority",
+    }
+
+
+def budget_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Disruptions a PodDisruptionBudget allows now."""
+    status = manifest.get("status") or {}
+    return {
+        "labels": labels_of(manifest),
+        "disruptions_allowed": int(status.get("disruptionsAllowed") or 0),
+    }
+
+
+def event_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What `kubectl get events` selects and shows."""
+    involved = manifest.get("involvedObject") or {}
+    return {
+        "labels": labels_of(manifest),
+        "type": manifest.get("type") or "Normal",
+        "reason": manifest.get("reason") or "",
+        "message": manifest.get("message") or "",
+        "involved_kind": involved.get("kind") or "",
+        "involved_namespace": involved.get("namespace") or "",
+        "involved_name": involved.get("name") or "",
+        "involved_uid": involved.get("uid") or "",
+    }
+
+
+def profile_names(config: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """schedulerName of every profile of a KubeSchedulerConfiguration document."""
+    profiles = (config or {}).get("profiles") or [{}]
+    return tuple(profile.get("schedulerName") or DEFAULT_SCHEDULER for profile in profiles)
+
+
+def _time(text: Any) -> int:
+    if not isinstance(text, str):
+        return 0
+    try:
+        return parse_time_ns(text)
+    except ValueError:
+        return 0

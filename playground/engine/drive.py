@@ -1,0 +1,296 @@
+"""Drive an engine through its log: read inputs, run towards a goal, say what came of it.
+
+Nothing here knows a database. Wall time decides only how many calls one batch makes, never what a call does;
+the calls are written down (the `ran` entry), so a replay makes exactly the same ones.
+"""
+
+import json
+import time
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Self
+
+from playground.engine.entries import CycleRecord, Draft, Entry
+from playground.engine.ports import Deadline, RunReport, Simulation, Simulator
+
+CHECKPOINT_FORMAT: Final = 1
+CATCH_UP_CYCLES: Final = 1_000_000
+"""Bound on the cycles run while the clock catches up with an input's own time."""
+
+Call = tuple[str, int, int]
+"""``(name, argument, max_cycles)``: one call of the simulation, as the `ran` entry keeps it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """How far to run.
+
+    Attributes
+    ----------
+    until
+        ``read`` = only take in inputs; ``cycle`` = one scheduling cycle; ``idle``; ``time``.
+    until_ns
+        Virtual time to reach, for ``time``.
+    max_cycles
+        Bound on cycles of the whole request.
+    """
+
+    until: Literal["read", "cycle", "idle", "time"]
+    until_ns: int | None = None
+    max_cycles: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bounds of one batch: what is committed at once."""
+
+    wall_s: float = 0.4
+    max_cycles: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class DriveResult:
+    """What one batch did.
+
+    Attributes
+    ----------
+    outcomes
+        Entries for the log, in order; the `ran` entry is not among them (see `ran`).
+    cycles
+        Cycles run, in order.
+    ran
+        Payload of the `ran` entry.
+    stop
+        ``idle``, ``cycle``, ``time``, ``budget`` (of the request) or ``batch`` (more to do, the batch is full).
+    message
+        For a person: where it stopped.
+    queue
+        The queue afterwards.
+    read_seq
+        The newest input read.
+    """
+
+    outcomes: Sequence[Draft]
+    cycles: Sequence[CycleRecord]
+    ran: dict[str, Any]
+    stop: str
+    message: str
+    clock_ns: int
+    next_deadline: tuple[int, str] | None
+    queue: dict[str, list[dict[str, Any]]]
+    read_seq: int
+    n_read: int
+    checkpoint: bytes | None = field(default=None, repr=False)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the goal, or the request's own bound, was reached."""
+        return self.stop != "batch"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint this engine cannot read (another format)."""
+
+
+class Engine:
+    """One cluster's engine in memory.
+
+    Parameters
+    ----------
+    simulator
+        Where simulations come from.
+    simulation
+        The running one.
+    read_seq
+        Sequence number of the newest input it has read.
+    """
+
+    def __init__(self, simulator: Simulator, simulation: Simulation, read_seq: int = 0) -> None:
+        self.simulator = simulator
+        self.simulation = simulation
+        self.read_seq = read_seq
+
+    @classmethod
+    def new(cls, simulator: Simulator, *, config: dict[str, Any] | None, seed: int, start_ns: int) -> Self:
+        """The engine of a cluster before its first entry."""
+        return cls(simulator, simulator.new(config=config, seed=seed, start_ns=start_ns))
+
+    @classmethod
+    def restore(cls, simulator: Simulator, data: bytes) -> Self:
+        """The engine a checkpoint was made of.
+
+        Raises
+        ------
+        CheckpointError
+            If the format is another one.
+        """
+        document = json.loads(zlib.decompress(data))
+        if document.get("format") != CHECKPOINT_FORMAT:
+            raise CheckpointError(f"checkpoint format {document.get('format')!r} is not {CHECKPOINT_FORMAT}")
+        return cls(simulator, simulator.restore(document["simulation"]), document["readSeq"])
+
+    def checkpoint(self) -> bytes:
+        """Everything needed to go on elsewhere: versioned JSON, compressed."""
+        document = {
+            "format": CHECKPOINT_FORMAT,
+            "readSeq": self.read_seq,
+            "simulation": self.simulation.checkpoint(),
+        }
+        text = json.dumps(document, separators=(",", ":"), sort_keys=False, allow_nan=False)
+        return zlib.compress(text.encode(), 1)
+
+    def drive(
+        self,
+        entries: Iterable[Entry],
+        goal: Goal,
+        *,
+        budget: Budget | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> DriveResult:
+        """Read inputs and run one batch towards the goal.
+
+        Parameters
+        ----------
+        entries
+            Inputs after `read_seq`, in order.
+        goal
+            How far to run.
+        budget
+            Where to stop although the goal is further on.
+        clock
+            Wall seconds; only bounds the batch.
+        """
+        budget = budget or Budget()
+        began = clock()
+        n_read = self._read(entries)
+        calls: list[Call] = []
+        n_cycles = 0
+        stop, message, deadline = "read", "", self.simulation.next_deadline()
+        chunk = 1
+        while goal.until != "read":
+            left = min(goal.max_cycles, budget.max_cycles) - n_cycles
+            if left <= 0:
+                stop = "budget" if goal.max_cycles <= n_cycles else "batch"
+                break
+            report = self._call(_next_call(goal, self.simulation.now_ns, min(chunk, left)), calls)
+            n_cycles += report.cycles
+            stop, message, deadline = report.stop, report.message, report.next_deadline
+            if goal.until == "cycle" or stop != "budget":
+                break
+            if n_cycles >= goal.max_cycles:
+                break
+            if clock() - began >= budget.wall_s:
+                stop = "batch"
+                break
+            chunk = min(chunk * 2, 64)
+        cycles = self.simulator.cycles(self.simulation)
+        clock_ns = self.simulation.now_ns
+        return DriveResult(
+            outcomes=self.simulator.outcomes(self.simulation),
+            cycles=cycles,
+            ran={
+                "read": self.read_seq,
+                "calls": [list(call) for call in calls],
+                "cycles": len(cycles),
+                "clock_ns": clock_ns,
+                "stop": stop,
+            },
+            stop=stop,
+            message=message,
+            clock_ns=clock_ns,
+            next_deadline=_plain(deadline),
+            queue=self.simulator.queue(self.simulation),
+            read_seq=self.read_seq,
+            n_read=n_read,
+        )
+
+    def replay(self, entries: Iterable[Entry]) -> list[CycleRecord]:
+        """Go through a stretch of the log again: its inputs, and exactly the calls its `ran` entries name.
+
+        Inputs after the last `ran` entry stay unread. Outcomes are dropped: they are in the log.
+
+        Returns
+        -------
+        list of CycleRecord
+            The cycles of the stretch, with traces.
+        """
+        waiting: list[Entry] = []
+        cycles: list[CycleRecord] = []
+        for entry in entries:
+            if entry.source == "api":
+                waiting.append(entry)
+            elif entry.kind == "ran":
+                read = entry.payload["read"]
+                self._read(item for item in waiting if item.seq <= read)
+                waiting = [item for item in waiting if item.seq > read]
+                for name, argument, max_cycles in entry.payload["calls"]:
+                    self._call((name, argument, max_cycles), [])
+                cycles.extend(self.simulator.cycles(self.simulation))
+                self.simulator.outcomes(self.simulation)
+        return cycles
+
+    def _read(self, entries: Iterable[Entry]) -> int:
+        """Submit inputs, each at its own time if the clock runs behind it; then let the world take them in."""
+        n_read = 0
+        for entry in entries:
+            if entry.seq <= self.read_seq:
+                continue
+            if entry.at_ns > self.simulation.now_ns:
+                self.simulation.advance(entry.at_ns - self.simulation.now_ns, max_cycles=CATCH_UP_CYCLES)
+            self.simulation.submit(self.simulator.change(entry))
+            self.read_seq = entry.seq
+            n_read += 1
+        if n_read:
+            self.simulation.advance(0, max_cycles=0)
+        return n_read
+
+    def _call(self, call: Call, calls: list[Call]) -> RunReport:
+        calls.append(call)
+        name, argument, max_cycles = call
+        match name:
+            case "step":
+                return self.simulation.step()
+            case "idle":
+                return self.simulation.run_until_idle(max_cycles=max_cycles)
+            case "advance":
+                return self.simulation.advance(argument, max_cycles=max_cycles)
+        raise ValueError(f"{name!r} is not a call of a simulation")
+
+
+def _next_call(goal: Goal, now_ns: int, max_cycles: int) -> Call:
+    if goal.until == "cycle":
+        return ("step", 0, 1)
+    if goal.until == "idle":
+        return ("idle", 0, max_cycles)
+    return ("advance", max(0, (goal.until_ns or now_ns) - now_ns), max_cycles)
+
+
+def _plain(deadline: Deadline | None) -> tuple[int, str] | None:
+    return None if deadline is None else (deadline.at_ns, deadline.what)
+
+
+def drive(
+    simulator: Simulator,
+    checkpoint: bytes | None,
+    entries: Iterable[Entry],
+    goal: Goal,
+    *,
+    config: dict[str, Any] | None = None,
+    seed: int = 0,
+    start_ns: int = 0,
+    budget: Budget | None = None,
+) -> DriveResult:
+    """One batch from a checkpoint (None = the beginning), and the checkpoint after it.
+
+    See `Engine.drive`; `config`, `seed` and `start_ns` are of a cluster without a checkpoint.
+    """
+    if checkpoint is None:
+        engine = Engine.new(simulator, config=config, seed=seed, start_ns=start_ns)
+    else:
+        engine = Engine.restore(simulator, checkpoint)
+    result = engine.drive(entries, goal, budget=budget)
+    return DriveResult(
+        **{name: getattr(result, name) for name in DriveResult.__slots__ if name != "checkpoint"},
+        checkpoint=engine.checkpoint(),
+    )

@@ -1,0 +1,47 @@
+"""Log entries as the engine reads and writes them, free of any database."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a cluster's log (`clusters.models.LogEntry` lists the payloads)."""
+
+    seq: int
+    source: str
+    kind: str
+    at_ns: int
+    payload: dict[str, Any]
+    cycle: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An entry the engine asks for; whoever commits it gives it its sequence number."""
+
+    kind: str
+    at_ns: int
+    payload: dict[str, Any]
+    cycle: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CycleRecord:
+    """The readable summary of one scheduling cycle, and its trace as bytes."""
+
+    number: int
+    at_ns: int
+    pod_namespace: str
+    pod_name: str
+    pod_uid: str
+    outcome: str
+    digest: str
+    node: str = ""
+    message: str = ""
+    sentence: str = ""
+    profile: str = ""
+    attempt: int = 1
+    n_nodes: int = 0
+    n_feasible: int = 0
+    trace: bytes | None = field(default=None, repr=False)

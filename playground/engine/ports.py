@@ -1,0 +1,86 @@
+"""What driving needs of a simulation. scheduler_core's own is in simulator.py; tests bring a small fake."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from playground.engine.entries import CycleRecord, Draft, Entry
+
+
+class Deadline(Protocol):
+    """The engine's next timer."""
+
+    @property
+    def at_ns(self) -> int: ...
+
+    @property
+    def what(self) -> str: ...
+
+
+class RunReport(Protocol):
+    """What one call of a simulation did."""
+
+    @property
+    def cycles(self) -> int: ...
+
+    @property
+    def stop(self) -> str:
+        """idle, cycle, budget or time."""
+        ...
+
+    @property
+    def clock_ns(self) -> int: ...
+
+    @property
+    def next_deadline(self) -> Deadline | None: ...
+
+    @property
+    def message(self) -> str: ...
+
+
+class Simulation(Protocol):
+    """The running part: virtual clock, queue, world. A pure function of what it is given."""
+
+    @property
+    def now_ns(self) -> int: ...
+
+    def submit(self, change: Any) -> None: ...
+
+    def step(self) -> RunReport: ...
+
+    def run_until_idle(self, *, max_cycles: int, until_ns: int | None = None) -> RunReport: ...
+
+    def advance(self, duration_ns: int, *, max_cycles: int) -> RunReport: ...
+
+    def next_deadline(self) -> Deadline | None: ...
+
+    def checkpoint(self) -> dict[str, Any]: ...
+
+
+class Simulator(Protocol):
+    """Makes simulations and translates between them and log entries."""
+
+    version: str
+
+    def new(self, *, config: dict[str, Any] | None, seed: int, start_ns: int) -> Simulation:
+        """A fresh engine of an empty cluster."""
+        ...
+
+    def restore(self, document: dict[str, Any]) -> Simulation:
+        """An engine from what its `checkpoint` gave."""
+        ...
+
+    def change(self, entry: Entry) -> Any:
+        """An input entry as the simulation takes it."""
+        ...
+
+    def outcomes(self, simulation: Any) -> Sequence[Draft]:
+        """Drain what the engine did since the last call, in order."""
+        ...
+
+    def cycles(self, simulation: Any) -> Sequence[CycleRecord]:
+        """Drain the cycles run since the last call, in order."""
+        ...
+
+    def queue(self, simulation: Any) -> dict[str, list[dict[str, Any]]]:
+        """The queue now: lane -> pods in the lane's own order (see README.md for the keys)."""
+        ...

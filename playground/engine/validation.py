@@ -1,0 +1,329 @@
+"""What an API server refuses that the scheduler itself would not notice, for the kinds kept here.
+
+Each check raises `InvalidObject` naming field and value; the first problem of an object is enough. Only what
+matters to a playground is checked: an image may be missing, a volume may be of any type.
+
+Source: pkg/apis/core/validation/validation.go, pkg/apis/apps/validation/validation.go, v1.34
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.fields import (
+    child,
+    integer,
+    mapping,
+    mappings,
+    optional_integer,
+    string,
+    string_map,
+    strings,
+)
+from scheduler_core.objects.labels import SelectorError, label_selector_from
+from scheduler_core.objects.node import node_from
+from scheduler_core.objects.pod import pod_from
+from scheduler_core.objects.policy import pod_disruption_budget_from
+from scheduler_core.objects.resources import is_extended_resource, quantity_nano, resource_list
+
+Document = Mapping[str, Any]
+
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
+_QUALIFIED: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+_TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+_TEMPLATED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController")
+# Names of these become host names or label values.
+_LABEL_NAMED: Final = ("Namespace", "Service")
+
+
+def validate(manifest: Document) -> None:
+    """Check one object after defaulting.
+
+    Raises
+    ------
+    InvalidObject
+        With the field path and the value at fault.
+    """
+    kind = string(manifest, "kind", "")
+    _metadata(manifest, kind)
+    match kind:
+        case "Pod":
+            _pod_spec(mapping(manifest, "spec", ""), "spec")
+            _one_of(manifest, ("status", "phase"), _PHASES)
+            pod_from(manifest)
+        case "Node":
+            _node(manifest)
+        case "PriorityClass":
+            _priority_class(manifest)
+        case "PodDisruptionBudget":
+            _budget(manifest)
+        case _ if kind in _TEMPLATED:
+            _workload(manifest, kind)
+        case "Service":
+            string_map(mapping(manifest, "spec", ""), "selector", "spec")
+        case "PersistentVolume":
+            _capacity(mapping(manifest, "spec", ""), "capacity", "spec")
+        case "PersistentVolumeClaim":
+            spec = mapping(manifest, "spec", "")
+            _capacity(mapping(spec, "resources", "spec"), "requests", "spec.resources")
+
+
+def _metadata(manifest: Document, kind: str) -> None:
+    meta = mapping(manifest, "metadata", "")
+    name = string(meta, "name", "metadata")
+    if not name:
+        raise InvalidObject("metadata.name", None, "name or generateName is required")
+    pattern, limit, words = (
+        (_LABEL, 63, "a DNS label") if kind in _LABEL_NAMED else (_SUBDOMAIN, 253, "a DNS subdomain")
+    )
+    if len(name) > limit or not pattern.fullmatch(name):
+        raise InvalidObject(
+            "metadata.name",
+            name,
+            f"is not {words}: lower case letters, digits, '-'{'' if pattern is _LABEL else ' and .'},"
+            f" beginning and ending with a letter or digit, at most {limit} characters",
+        )
+    namespace = string(meta, "namespace", "metadata")
+    if namespace and (len(namespace) > 63 or not _LABEL.fullmatch(namespace)):
+        raise InvalidObject("metadata.namespace", namespace, "is not a DNS label")
+    _labels(meta, "labels", "metadata")
+    for key in string_map(meta, "annotations", "metadata"):
+        _qualified_name(key, "metadata.annotations", key)
+
+
+def _labels(document: Document, key: str, path: str) -> dict[str, str]:
+    labels = string_map(document, key, path)
+    base = child(path, key)
+    for name, value in labels.items():
+        _qualified_name(name, base, name)
+        if len(value) > 63 or not _LABEL_VALUE.fullmatch(value):
+            raise InvalidObject(
+                f"{base}[{name}]",
+                value,
+                "is not a label value: letters, digits, '-', '_' and '.', at most 63 characters",
+            )
+    return labels
+
+
+def _qualified_name(name: str, path: str, value: str) -> None:
+    prefix, slash, rest = name.rpartition("/")
+    if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
+        raise InvalidObject(path, value, "the prefix before '/' is not a DNS subdomain")
+    if not rest or len(rest) > 63 or not _QUALIFIED.fullmatch(rest):
+        raise InvalidObject(path, value, "is not a qualified name: letters, digits, '-', '_' and '.'")
+
+
+def _one_of(manifest: Document, keys: tuple[str, ...], allowed: tuple[str, ...]) -> None:
+    path = ""
+    document = manifest
+    for key in keys[:-1]:
+        document = mapping(document, key, path)
+        path = child(path, key)
+    value = string(document, keys[-1], path)
+    if value and value not in allowed:
+        raise InvalidObject(child(path, keys[-1]), value, f"must be one of {', '.join(allowed)}")
+
+
+def _amounts(document: Document, key: str, path: str) -> dict[str, int]:
+    """A ResourceList in nano units, none of them negative."""
+    amounts = resource_list(document, key, path)
+    base = child(path, key)
+    for name, amount in amounts.items():
+        _qualified_name(name, base, name)
+        if amount < 0:
+            raise InvalidObject(child(base, name), mapping(document, key, path)[name], "must not be negative")
+        if is_extended_resource(name) and amount % 10**9:
+            raise InvalidObject(
+                child(base, name),
+                mapping(document, key, path)[name],
+                "an extended resource is a whole number",
+            )
+    return amounts
+
+
+def _node(manifest: Document) -> None:
+    spec = mapping(manifest, "spec", "")
+    status = mapping(manifest, "status", "")
+    for path, taint in mappings(spec, "taints", "spec"):
+        key = string(taint, "key", path)
+        if not key:
+            raise InvalidObject(f"{path}.key", None, "is required")
+        _qualified_name(key, f"{path}.key", key)
+        value = string(taint, "value", path)
+        if len(value) > 63 or not _LABEL_VALUE.fullmatch(value):
+            raise InvalidObject(f"{path}.value", value, "is not a label value")
+        effect = string(taint, "effect", path)
+        if effect not in _TAINT_EFFECTS:
+            raise InvalidObject(
+                f"{path}.effect", effect or None, f"must be one of {', '.join(_TAINT_EFFECTS)}"
+            )
+    _amounts(status, "capacity", "status")
+    _amounts(status, "allocatable", "status")
+    node_from(manifest)
+
+
+def _pod_spec(spec: Document, path: str) -> None:
+    names: set[str] = set()
+    containers = mappings(spec, "containers", path)
+    if not containers:
+        raise InvalidObject(f"{path}.containers", None, "a pod needs at least one container")
+    for item_path, container in [*mappings(spec, "initContainers", path), *containers]:
+        _container(container, item_path, names)
+    pod_level = mapping(spec, "resources", path)
+    if pod_level:
+        _requests_and_limits(pod_level, f"{path}.resources")
+    _amounts(spec, "overhead", path)
+    string_map(spec, "nodeSelector", path)
+    for item_path, toleration in mappings(spec, "tolerations", path):
+        _toleration(toleration, item_path)
+    grace_s = optional_integer(spec, "terminationGracePeriodSeconds", path)
+    if grace_s is not None and grace_s < 0:
+        raise InvalidObject(f"{path}.terminationGracePeriodSeconds", grace_s, "must not be negative")
+    _selectors(spec, path)
+
+
+def _container(container: Document, path: str, names: set[str]) -> None:
+    name = string(container, "name", path)
+    if not name:
+        raise InvalidObject(f"{path}.name", None, "is required")
+    if len(name) > 63 or not _LABEL.fullmatch(name):
+        raise InvalidObject(f"{path}.name", name, "is not a DNS label")
+    if name in names:
+        raise InvalidObject(f"{path}.name", name, "is there twice")
+    names.add(name)
+    resources = mapping(container, "resources", path)
+    if resources:
+        _requests_and_limits(resources, f"{path}.resources")
+    for port_path, port in mappings(container, "ports", path):
+        for key in ("containerPort", "hostPort"):
+            number = optional_integer(port, key, port_path)
+            if number is not None and not (number == 0 and key == "hostPort") and not 0 < number < 65536:
+                raise InvalidObject(f"{port_path}.{key}", number, "must be between 1 and 65535")
+        protocol = string(port, "protocol", port_path)
+        if protocol and protocol not in _PROTOCOLS:
+            raise InvalidObject(f"{port_path}.protocol", protocol, f"must be one of {', '.join(_PROTOCOLS)}")
+
+
+def _requests_and_limits(resources: Document, path: str) -> None:
+    requests = _amounts(resources, "requests", path)
+    limits = _amounts(resources, "limits", path)
+    for name, limit in limits.items():
+        request = requests.get(name)
+        if request is None:
+            continue
+        value = mapping(resources, "requests", path)[name]
+        if request > limit:
+            raise InvalidObject(child(f"{path}.requests", name), value, f"must not be above the {name} limit")
+        if is_extended_resource(name) and request != limit:
+            raise InvalidObject(child(f"{path}.requests", name), value, f"must equal the {name} limit")
+
+
+def _toleration(toleration: Document, path: str) -> None:
+    operator = string(toleration, "operator", path)
+    if operator not in ("", "Equal", "Exists"):
+        raise InvalidObject(f"{path}.operator", operator, "must be Equal or Exists")
+    if operator == "Exists" and string(toleration, "value", path):
+        raise InvalidObject(f"{path}.value", toleration["value"], "must be empty when the operator is Exists")
+    if not string(toleration, "key", path) and operator != "Exists":
+        raise InvalidObject(f"{path}.operator", operator or None, "must be Exists when the key is empty")
+    effect = string(toleration, "effect", path)
+    if effect and effect not in _TAINT_EFFECTS:
+        raise InvalidObject(f"{path}.effect", effect, f"must be one of {', '.join(_TAINT_EFFECTS)}")
+    optional_integer(toleration, "tolerationSeconds", path)
+
+
+def _selectors(spec: Document, path: str) -> None:
+    """Shapes the scheduler reads leniently: spread constraints and affinity terms."""
+    for item_path, constraint in mappings(spec, "topologySpreadConstraints", path):
+        if integer(constraint, "maxSkew", item_path) < 1:
+            raise InvalidObject(
+                f"{item_path}.maxSkew", constraint.get("maxSkew"), "must be greater than zero"
+            )
+        if not string(constraint, "topologyKey", item_path):
+            raise InvalidObject(f"{item_path}.topologyKey", None, "is required")
+        action = string(constraint, "whenUnsatisfiable", item_path)
+        if action not in ("DoNotSchedule", "ScheduleAnyway"):
+            raise InvalidObject(
+                f"{item_path}.whenUnsatisfiable", action or None, "must be DoNotSchedule or ScheduleAnyway"
+            )
+    affinity = mapping(spec, "affinity", path)
+    for name in ("podAffinity", "podAntiAffinity"):
+        terms = mapping(affinity, name, f"{path}.affinity")
+        base = f"{path}.affinity.{name}"
+        for item_path, term in _affinity_terms(terms, base):
+            if not string(term, "topologyKey", item_path):
+                raise InvalidObject(f"{item_path}.topologyKey", None, "is required")
+            strings(term, "namespaces", item_path)
+
+
+def _affinity_terms(terms: Document, base: str) -> Iterator[tuple[str, Document]]:
+    yield from mappings(terms, "requiredDuringSchedulingIgnoredDuringExecution", base)
+    for path, item in mappings(terms, "preferredDuringSchedulingIgnoredDuringExecution", base):
+        weight = integer(item, "weight", path)
+        if not 1 <= weight <= 100:
+            raise InvalidObject(f"{path}.weight", item.get("weight"), "must be in the range 1-100")
+        yield f"{path}.podAffinityTerm", mapping(item, "podAffinityTerm", path)
+
+
+def _priority_class(manifest: Document) -> None:
+    value = optional_integer(manifest, "value", "")
+    if value is None:
+        raise InvalidObject("value", None, "is required")
+    system = string(mapping(manifest, "metadata", ""), "name", "metadata").startswith("system-")
+    if value > (2_147_483_647 if system else 1_000_000_000) or value < -2_147_483_648:
+        raise InvalidObject("value", value, "must be at most 1000000000; higher ones are the system's own")
+    _one_of(manifest, ("preemptionPolicy",), ("PreemptLowerPriority", "Never"))
+
+
+def _budget(manifest: Document) -> None:
+    spec = mapping(manifest, "spec", "")
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        raise InvalidObject("spec", None, "minAvailable and maxUnavailable cannot both be set")
+    for key in ("minAvailable", "maxUnavailable"):
+        value = spec.get(key)
+        if value is None:
+            continue
+        percent = isinstance(value, str) and re.fullmatch(r"[0-9]{1,3}%", value) is not None
+        if not percent and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+            raise InvalidObject(f"spec.{key}", value, "must be a whole number or a percentage")
+    pod_disruption_budget_from(manifest)
+
+
+def _workload(manifest: Document, kind: str) -> None:
+    spec = mapping(manifest, "spec", "")
+    for key in ("replicas", "completions", "parallelism"):
+        number = optional_integer(spec, key, "spec")
+        if number is not None and number < 0:
+            raise InvalidObject(f"spec.{key}", number, "must not be negative")
+    template = mapping(spec, "template", "spec")
+    if not template:
+        raise InvalidObject("spec.template", None, "is required")
+    template_labels = _labels(
+        mapping(template, "metadata", "spec.template"), "labels", "spec.template.metadata"
+    )
+    _pod_spec(mapping(template, "spec", "spec.template"), "spec.template.spec")
+    selector = spec.get("selector")
+    if kind == "Job" or (kind == "ReplicationController" and selector is None):
+        return
+    if not selector:
+        raise InvalidObject("spec.selector", None, "is required")
+    document = {"matchLabels": selector} if kind == "ReplicationController" else selector
+    try:
+        parsed = label_selector_from(mapping({"selector": document}, "selector", "spec"))
+    except SelectorError as error:
+        raise InvalidObject("spec.selector", None, str(error)) from None
+    if not parsed.matches(template_labels):
+        raise InvalidObject(
+            "spec.template.metadata.labels", None, "the selector does not match the template's labels"
+        )
+
+
+def _capacity(document: Document, key: str, path: str) -> None:
+    for name, value in mapping(document, key, path).items():
+        if quantity_nano(value, child(child(path, key), name)) < 0:
+            raise InvalidObject(child(child(path, key), name), value, "must not be negative")
