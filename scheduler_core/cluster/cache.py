@@ -1,0 +1,212 @@
+"""What the scheduler believes of the cluster: nodes, pods on them, and pods it has assumed to be there.
+
+Source: pkg/scheduler/backend/cache/cache.go, v1.34
+Differs: there is no copying into a snapshot (`cluster.snapshot` says why).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler_core.cluster.listers import Listers
+from scheduler_core.cluster.matching import Matching
+from scheduler_core.cluster.node_table import NodeTable
+from scheduler_core.cluster.node_tree import NodeTree
+from scheduler_core.cluster.pod_table import PodTable
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.cluster.vocabulary import Vocabulary
+from scheduler_core.objects.node import Node, node_from
+from scheduler_core.objects.pod import Pod
+
+
+@dataclass(slots=True)
+class AssumedPod:
+    """A pod the scheduler has placed and nobody has confirmed yet.
+
+    Attributes
+    ----------
+    binding_finished : bool
+    deadline_ns : int or None
+        When it expires; None until binding has finished, and for ever when expiry is off.
+    """
+
+    node_name: str
+    binding_finished: bool = False
+    deadline_ns: int | None = None
+
+
+class Cache:
+    """Nodes and pods as columns, with assumed pods counted in.
+
+    Parameters
+    ----------
+    assumed_pod_ttl_ns : int
+        How long an assumed pod is believed after binding finished; 0 (upstream's default) for ever.
+    """
+
+    def __init__(self, assumed_pod_ttl_ns: int = 0) -> None:
+        self.assumed_pod_ttl_ns = assumed_pod_ttl_ns
+        self.vocabulary = Vocabulary()
+        self.pods = PodTable(self.vocabulary)
+        self.nodes = NodeTable(self.vocabulary, self.pods)
+        self.listers = Listers()
+        self.matching = Matching(self.nodes, self.pods, self.listers)
+        self.assumed: dict[str, AssumedPod] = {}
+        """Assumed pods by uid."""
+        self._tree = NodeTree()
+        self._ghosts: dict[str, None] = {}
+        self._generation = 0
+        self._snapshot: Snapshot | None = None
+
+    # ---- nodes
+
+    def set_node(self, node: Node) -> None:
+        """Add or update a node."""
+        old_row = self.nodes.row_of.get(node.name)
+        ghost = node.name in self._ghosts
+        if old_row is not None and not ghost:
+            old_zone = self.nodes.node(old_row).zone_key
+            if old_zone != node.zone_key:
+                self._tree.remove(node.name, old_zone)
+                self._tree.add(node.name, node.zone_key)
+        else:
+            self._ghosts.pop(node.name, None)
+            self._tree.add(node.name, node.zone_key)
+        self.nodes.set_node(node)
+        self._nodes_changed()
+
+    def remove_node(self, name: str) -> None:
+        """Take a node away; pods still on it keep a place until they go (upstream's imaginary node)."""
+        row = self.nodes.row_of.get(name)
+        if row is None or name in self._ghosts:
+            return
+        self._tree.remove(name, self.nodes.node(row).zone_key)
+        if self.nodes.holds_pods(row):
+            self._make_ghost(name)
+        else:
+            self.nodes.remove_node(name)
+        self._nodes_changed()
+
+    def node(self, name: str) -> Node | None:
+        """The node object, None for an unknown (or gone) node."""
+        row = self.nodes.row_of.get(name)
+        return None if row is None or name in self._ghosts else self.nodes.node(row)
+
+    # ---- pods
+
+    def add_pod(self, pod: Pod) -> None:
+        """A pod stands on its node (informer's add); confirms an assumed one."""
+        assumed = self.assumed.pop(pod.uid, None)
+        if assumed is not None or pod.uid in self.pods.id_of:
+            self._take_off(pod.uid)
+        self._put_on(pod, pod.node_name)
+
+    def update_pod(self, pod: Pod) -> None:
+        """A pod on a node changed."""
+        self.add_pod(pod)
+
+    def remove_pod(self, uid: str) -> bool:
+        """A pod is gone; False when it was not here."""
+        self.assumed.pop(uid, None)
+        if uid not in self.pods.id_of:
+            return False
+        self._take_off(uid)
+        return True
+
+    def assume(self, pod: Pod, node_name: str) -> None:
+        """Count a pod as running on a node before anybody said so."""
+        if pod.uid in self.pods.id_of:
+            raise KeyError(f"pod {pod.key} is in the cache, so it can't be assumed")
+        self._put_on(pod, node_name)
+        self.assumed[pod.uid] = AssumedPod(node_name)
+
+    def finish_binding(self, uid: str, now_ns: int) -> None:
+        """Binding is done; from now on the assumed pod may expire."""
+        assumed = self.assumed.get(uid)
+        if assumed is not None:
+            assumed.binding_finished = True
+            if self.assumed_pod_ttl_ns:
+                assumed.deadline_ns = now_ns + self.assumed_pod_ttl_ns
+
+    def forget(self, uid: str) -> None:
+        """Take back an assumption; nothing happens without one."""
+        if self.assumed.pop(uid, None) is not None:
+            self._take_off(uid)
+
+    def expire(self, now_ns: int) -> list[Pod]:
+        """Drop assumed pods whose time is over; returns them."""
+        due = [
+            uid
+            for uid, assumed in self.assumed.items()
+            if assumed.deadline_ns is not None and assumed.deadline_ns <= now_ns
+        ]
+        expired = [self.pods[self.pods.id_of[uid]] for uid in due]
+        for uid in due:
+            self.forget(uid)
+        return expired
+
+    def is_assumed(self, uid: str) -> bool:
+        return uid in self.assumed
+
+    def pod(self, uid: str) -> Pod | None:
+        """The pod as it stands in the cache."""
+        pod_id = self.pods.id_of.get(uid)
+        return None if pod_id is None else self.pods[pod_id]
+
+    def node_name_of(self, uid: str) -> str | None:
+        """Where a cached pod stands."""
+        pod_id = self.pods.id_of.get(uid)
+        return None if pod_id is None else self.nodes.name(int(self.pods.row[pod_id]))
+
+    # ---- reading
+
+    def snapshot(self) -> Snapshot:
+        """The cluster now; valid until the next change."""
+        found = self._snapshot
+        if found is None:
+            rows = [self.nodes.row_of[name] for name in self._tree.names()]
+            found = self._snapshot = Snapshot(
+                vocabulary=self.vocabulary,
+                nodes=self.nodes,
+                pods=self.pods,
+                matching=self.matching,
+                listers=self.listers,
+                order=np.array(rows, np.int64),
+                generation=self._generation,
+            )
+        return found
+
+    # ---- inside
+
+    def _put_on(self, pod: Pod, node_name: str) -> None:
+        row = self.nodes.row_of.get(node_name)
+        if row is None:
+            # Upstream makes an imaginary node for a pod that arrives before its node.
+            row = self._make_ghost(node_name)
+        pod_id = self.pods.add(pod)
+        self.pods.row[pod_id] = row
+        self.nodes.add_pod(row, pod_id)
+        self.matching.pod_added(pod_id, row)
+
+    def _take_off(self, uid: str) -> None:
+        pod_id = self.pods.id_of[uid]
+        row = int(self.pods.row[pod_id])
+        self.matching.pod_removed(pod_id, row)
+        self.nodes.remove_pod(row, pod_id)
+        self.pods.remove(pod_id)
+        name = self.nodes.name(row)
+        if name in self._ghosts and not self.nodes.holds_pods(row):
+            del self._ghosts[name]
+            self.nodes.remove_node(name)
+
+    def _make_ghost(self, name: str) -> int:
+        self._ghosts[name] = None
+        row = self.nodes.set_node(node_from({"kind": "Node", "metadata": {"name": name}}))
+        self.nodes.alive[row] = False
+        return row
+
+    def _nodes_changed(self) -> None:
+        self._generation += 1
+        self._snapshot = None

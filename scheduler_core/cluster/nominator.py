@@ -1,0 +1,57 @@
+"""Pods that were promised a node: preemption made room there, but they are not bound yet.
+
+Source: pkg/scheduler/backend/queue/nominator.go, v1.34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduler_core.objects.pod import Pod
+
+
+class Nominator:
+    """Nominated pods by node name, in order of nomination."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[str, dict[str, Pod]] = {}
+        self._node_of: dict[str, str] = {}
+
+    def add(self, pod: Pod, node_name: str = "") -> None:
+        """Nominate `pod` to `node_name`, or to its own `status.nominatedNodeName`; replaces an older nomination."""
+        self.remove(pod.uid)
+        name = node_name or pod.nominated_node_name
+        if not name:
+            return
+        self._node_of[pod.uid] = name
+        self._by_node.setdefault(name, {})[pod.uid] = pod
+
+    def remove(self, uid: str) -> None:
+        """Forget a nomination; nothing happens without one."""
+        name = self._node_of.pop(uid, None)
+        if name is not None:
+            pods = self._by_node[name]
+            del pods[uid]
+            if not pods:
+                del self._by_node[name]
+
+    def update(self, old: Pod | None, new: Pod) -> None:
+        """The pod changed; a nomination made in memory survives an update that says nothing about one."""
+        keep = ""
+        if old is not None and not old.nominated_node_name and not new.nominated_node_name:
+            keep = self._node_of.get(old.uid, "")
+        self.remove(new.uid)
+        self.add(new, keep)
+
+    def node_of(self, uid: str) -> str | None:
+        return self._node_of.get(uid)
+
+    def pods_for(self, node_name: str) -> Sequence[Pod]:
+        return list(self._by_node.get(node_name, {}).values())
+
+    def nodes(self) -> Sequence[str]:
+        """Names of nodes somebody is nominated to."""
+        return list(self._by_node)
+
+    def __len__(self) -> int:
+        return len(self._node_of)

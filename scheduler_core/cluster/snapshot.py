@@ -1,0 +1,36 @@
+"""The cluster as one scheduling cycle sees it.
+
+Upstream copies the cache into a snapshot because binding goes on beside the cycle. Here nothing changes during a
+cycle (the scheduler is one function of events), so the snapshot is a view of the live columns: it costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler_core.cluster.listers import Listers
+from scheduler_core.cluster.matching import Matching
+from scheduler_core.cluster.node_table import NodeTable, Rows
+from scheduler_core.cluster.pod_table import PodTable
+from scheduler_core.cluster.vocabulary import Vocabulary
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What PreFilter, PreScore and PostFilter may look at.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_nodes,), int64
+        Rows of all nodes in evaluation order (zones take turns).
+    generation : int
+        Changes when nodes come, go or change (not when pods do).
+    """
+
+    vocabulary: Vocabulary
+    nodes: NodeTable
+    pods: PodTable
+    matching: Matching
+    listers: Listers
+    order: Rows
+    generation: int

@@ -1,0 +1,101 @@
+"""Some nodes, each in a world of its own: what would hold if pods came or went there.
+
+Preemption drops and reprieves the j-th victim of all candidate nodes in lock-step, and nodes with nominated pods
+are filtered as if those pods ran. Both are this table: row k is one candidate node, and changing row k says
+nothing about any other row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.node_table import Int32, NodeColumns, NodeTable, Rows, normal_port
+from scheduler_core.objects.node import Node
+
+
+class WhatIf(NodeColumns):
+    """A compact copy of some rows of a node table.
+
+    Parameters
+    ----------
+    base : NodeTable
+    rows : ndarray of shape (n,), int64
+        Rows of `base`; position k becomes row k here. A row may occur twice.
+    """
+
+    def __init__(self, base: NodeTable, rows: Rows) -> None:
+        self.base = base
+        self.base_rows = rows
+        self.vocabulary = base.vocabulary
+        self.pods = base.pods
+        self.allocatable = base.allocatable[:, rows]
+        self.requested = base.requested[:, rows]
+        self.allowed_pods = base.allowed_pods[rows]
+        self.n_pods = base.n_pods[rows]
+        self.non_zero = base.non_zero[:, rows]
+        self.taint_list_id = base.taint_list_id[rows]
+        self.unschedulable = base.unschedulable[rows]
+        self.alive = base.alive[rows]
+        self._labels: dict[str, Int32] = {}
+        self._ports: dict[int, Int32] = {}
+        self._gone: dict[int, dict[int, None]] = {}
+        self._come: dict[int, dict[int, None]] = {}
+
+    def label_column(self, key: str) -> Int32:
+        column = self._labels.get(key)
+        if column is None:
+            column = self._labels[key] = self.base.label_column(key)[self.base_rows]
+        return column
+
+    def port_count(self, port_id: int) -> Int32:
+        column = self._ports.get(port_id)
+        if column is None:
+            column = self._ports[port_id] = self.base.port_count(port_id)[self.base_rows]
+        return column
+
+    def name(self, row: int) -> str:
+        return self.base.name(int(self.base_rows[row]))
+
+    def node(self, row: int) -> Node:
+        return self.base.node(int(self.base_rows[row]))
+
+    def pods_on(self, row: int) -> Sequence[int]:
+        gone = self._gone.get(row, {})
+        there = [pod_id for pod_id in self.base.pods_on(int(self.base_rows[row])) if pod_id not in gone]
+        return there + [pod_id for pod_id in self._come.get(row, {}) if pod_id not in gone]
+
+    def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+        """Pod `pod_ids[i]` comes to row `rows[i]`; no row twice in one call."""
+        self._account(rows, pod_ids, 1)
+        for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
+            gone = self._gone.get(row)
+            if gone is not None and pod_id in gone:
+                del gone[pod_id]
+            else:
+                self._come.setdefault(row, {})[pod_id] = None
+
+    def remove_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+        """Pod `pod_ids[i]` leaves row `rows[i]`; no row twice in one call."""
+        self._account(rows, pod_ids, -1)
+        for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
+            come = self._come.get(row)
+            if come is not None and pod_id in come:
+                del come[pod_id]
+            else:
+                self._gone.setdefault(row, {})[pod_id] = None
+
+    def _account(self, rows: Rows, pod_ids: NDArray[np.int64], sign: int) -> None:
+        pods = self.pods
+        self.requested[:, rows] += sign * pods.request_matrix(pod_ids)
+        self.n_pods[rows] += sign
+        for position in range(2):
+            amounts = [
+                pods[pod_id].non_zero_memory if position else pods[pod_id].non_zero_cpu for pod_id in pod_ids.tolist()
+            ]
+            self.non_zero[position, rows] += sign * np.array(amounts, np.int64)
+        for index in np.flatnonzero(pods.has_ports[pod_ids]).tolist():
+            for port in pods[int(pod_ids[index])].host_ports:
+                self.port_count(self.vocabulary.ports.id(normal_port(port)))[rows[index]] += sign

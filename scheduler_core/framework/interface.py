@@ -1,0 +1,332 @@
+"""The one file a plugin author reads: what a plugin may answer, and what it is given.
+
+A plugin answers for many nodes at once. It is given *rows* (`cluster.node_table`: a row is a node's place in the
+columns) and returns arrays aligned with them. A plugin implements an extension point by inheriting its class here;
+which points run, in which order and with which weight is the profile's business.
+
+State lives in typed values: `pre_filter` returns one, and gets it back in `filter`; `pre_score` returns one, and
+`score` gets it back. A plugin object itself holds its arguments and nothing about any pod.
+
+Rows are independent. In preemption and with nominated pods the same `filter` is asked about a `WhatIf`, whose row k
+is one node in a world of its own. A plugin whose verdict depends on other pods keeps per-row differences in its
+state: `fork` makes a state for such a table, `add_pods` and `remove_pods` say what changed on which row.
+
+Source: staging/src/k8s.io/kube-scheduler/framework/interface.go, v1.34
+Differs: Filter, Score and NormalizeScore answer for all rows in one call; AddPod and RemovePod for one pod a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
+from scheduler_core.objects.pod import Pod
+
+if TYPE_CHECKING:
+    from scheduler_core.cluster.nominator import Nominator
+    from scheduler_core.cluster.what_if import WhatIf
+    from scheduler_core.framework.waiting_pods import WaitingPods
+
+S = TypeVar("S")
+
+MAX_NODE_SCORE = 100
+Scores = NDArray[np.int64]
+
+
+class Reads(Enum):
+    """What a verdict or score for a row depends on besides the pod: how long an answer of an earlier cycle holds."""
+
+    SPEC = "spec"
+    """The row's node object alone."""
+    USAGE = "usage"
+    """The row's node object and the pods on that row."""
+    CLUSTER = "cluster"
+    """Anything else: never kept from one cycle to the next."""
+
+
+class Handle(Protocol):
+    """What plugins may reach: the public face of the scheduler for plugin authors."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+    @property
+    def nominator(self) -> Nominator: ...
+
+    @property
+    def waiting_pods(self) -> WaitingPods: ...
+
+    @property
+    def now_ns(self) -> int: ...
+
+
+class Plugin:
+    """Base of all plugins.
+
+    Parameters
+    ----------
+    args : object
+        The plugin's args type of `scheduler_core.config.types`, defaulted, or None where it takes none.
+    handle : Handle
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self.handle = handle
+
+    def sign(self, pod: Pod) -> Hashable | None:
+        """All this plugin reads of a pod, as one hashable value; None when it cannot say.
+
+        Pods with equal signs get equal answers from equal clusters, so answers may be kept (`Reads`).
+        """
+        return None
+
+
+class PreEnqueuePlugin(Plugin):
+    """Holds a pod back before it enters the active queue."""
+
+    def pre_enqueue(self, pod: Pod) -> Status:
+        raise NotImplementedError
+
+
+class QueueSortPlugin(Plugin):
+    """Orders the active queue."""
+
+    def sort_key(self, pod: Pod, timestamp_ns: int) -> Any:
+        """Pods are popped in ascending order of this key."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class PreFilterResult(Generic[S]):
+    """What PreFilter found out.
+
+    Attributes
+    ----------
+    status : Status
+        Skip means: do not ask my Filter about this pod.
+    state : S or None
+        Given to `filter`, `fork`, `add_pods`, `remove_pods`.
+    node_names : tuple of str or None
+        The only nodes worth looking at; None means all.
+    """
+
+    status: Status = SUCCESS
+    state: S | None = None
+    node_names: tuple[str, ...] | None = None
+
+
+class PreFilterPlugin(Plugin, Generic[S]):
+    """Looks at the pod once, before any node."""
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[S]:
+        raise NotImplementedError
+
+
+class FilterPlugin(Plugin, Generic[S]):
+    """Says which rows a pod can run on.
+
+    A plugin that is not a PreFilterPlugin is given None as its state.
+    """
+
+    filter_reads: ClassVar[Reads] = Reads.CLUSTER
+
+    def filter(self, state: S, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        """Verdicts aligned with `rows`."""
+        raise NotImplementedError
+
+    def reasons(self, state: S, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int) -> tuple[str, ...]:
+        """The exact Kubernetes sentences behind one verdict of `filter`."""
+        raise NotImplementedError
+
+    def fork(self, state: S, nodes: WhatIf) -> S:
+        """A state for `nodes`, in which each row may change on its own. The state itself when no pod can matter."""
+        return state
+
+    def add_pods(self, state: S, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+        """Pod `pod_ids[i]` came to row `rows[i]` (`nodes` says so already); no row twice in one call."""
+
+    def remove_pods(self, state: S, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+        """Pod `pod_ids[i]` left row `rows[i]` (`nodes` says so already); no row twice in one call."""
+
+
+@dataclass(slots=True)
+class PreScoreResult(Generic[S]):
+    """What PreScore found out; Skip means: do not ask my Score about this pod (it contributes 0)."""
+
+    status: Status = SUCCESS
+    state: S | None = None
+
+
+class PreScorePlugin(Plugin, Generic[S]):
+    """Looks at the pod and all feasible rows once, before scoring."""
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[S]:
+        """`rows` are the feasible ones, in evaluation order."""
+        raise NotImplementedError
+
+
+class ScorePlugin(Plugin, Generic[S]):
+    """Ranks feasible rows."""
+
+    score_reads: ClassVar[Reads] = Reads.CLUSTER
+
+    normalizes: ClassVar[bool] = False
+    """Whether `normalize` does anything."""
+
+    def score(self, state: S, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        """Raw scores, ndarray of shape (len(rows),), int64."""
+        raise NotImplementedError
+
+    def normalize(self, state: S, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores) -> Scores:
+        """Scores from 0 to 100, given the raw scores of all feasible rows."""
+        return scores
+
+
+@dataclass(slots=True)
+class PostFilterResult:
+    """What PostFilter did about a pod that fits nowhere.
+
+    Attributes
+    ----------
+    status : Status
+    nominated_node_name : str or None
+        None leaves the pod's nomination alone, "" clears it, a name sets it.
+    victims : tuple of Pod
+        To be evicted, in order.
+    trace : object
+        What the page of this cycle shows (`framework.preemption`).
+    """
+
+    status: Status
+    nominated_node_name: str | None = None
+    victims: tuple[Pod, ...] = ()
+    trace: Any = None
+
+
+class PostFilterPlugin(Plugin):
+    """Tries to make a pod schedulable that fits nowhere."""
+
+    def post_filter(self, cycle: FilteredCycle) -> PostFilterResult:
+        raise NotImplementedError
+
+
+class FilteredCycle(Protocol):
+    """A scheduling attempt that found no node, as PostFilter sees it (`framework.runtime.Attempt`)."""
+
+    pod: Pod
+    snapshot: Snapshot
+
+    def rejected_rows(self, code: Code) -> Rows:
+        """Rows whose verdict has this code, in evaluation order."""
+        ...
+
+    def what_if(self, rows: Rows) -> World:
+        """The given rows, each in a world of its own."""
+        ...
+
+
+class World(Protocol):
+    """Some rows in worlds of their own, with every filter plugin's state for them."""
+
+    nodes: WhatIf
+
+    def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None: ...
+
+    def remove_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None: ...
+
+    def feasible(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which of the world's `rows` the pod fits, nominated pods of equal or higher priority counted in and out."""
+        ...
+
+
+class ReservePlugin(Plugin):
+    """Claims what binding needs; gives it back when binding fails."""
+
+    def reserve(self, pod: Pod, node_name: str) -> Status:
+        return SUCCESS
+
+    def unreserve(self, pod: Pod, node_name: str) -> None:
+        """Must be safe to call without a reserve before it."""
+
+
+class PermitPlugin(Plugin):
+    """Lets a reserved pod go on, refuses it, or has it wait."""
+
+    def permit(self, pod: Pod, node_name: str) -> tuple[Status, int]:
+        """Status (Success, a rejection, or Wait) and, for Wait, the time it may wait in nanoseconds."""
+        raise NotImplementedError
+
+
+class PreBindPlugin(Plugin):
+    """Does what must be done before the pod is bound."""
+
+    def pre_bind(self, pod: Pod, node_name: str) -> Status:
+        return SUCCESS
+
+
+class BindPlugin(Plugin):
+    """Binds a pod to its node; Skip leaves it to the next one."""
+
+    def bind(self, pod: Pod, node_name: str) -> Status:
+        """Success means: the API server is to be asked to bind the pod."""
+        raise NotImplementedError
+
+
+class PostBindPlugin(Plugin):
+    """Is told of a bound pod."""
+
+    def post_bind(self, pod: Pod, node_name: str) -> None: ...
+
+
+def default_normalize(scores: Scores, max_score: int = MAX_NODE_SCORE, *, reverse: bool = False) -> Scores:
+    """Scale to 0..max_score by the largest score, reversed on demand.
+
+    Source: pkg/scheduler/framework/plugins/helper/normalize_score.go, v1.34
+    """
+    top = int(scores.max()) if len(scores) else 0
+    if top == 0:
+        return np.full_like(scores, max_score) if reverse else scores
+    scaled = max_score * scores // top
+    return max_score - scaled if reverse else scaled
+
+
+__all__ = [
+    "MAX_NODE_SCORE",
+    "SKIP",
+    "SUCCESS",
+    "BindPlugin",
+    "Code",
+    "FilterPlugin",
+    "FilteredCycle",
+    "Handle",
+    "PermitPlugin",
+    "Plugin",
+    "PostBindPlugin",
+    "PostFilterPlugin",
+    "PostFilterResult",
+    "PreBindPlugin",
+    "PreEnqueuePlugin",
+    "PreFilterPlugin",
+    "PreFilterResult",
+    "PreScorePlugin",
+    "PreScoreResult",
+    "QueueSortPlugin",
+    "Reads",
+    "ReservePlugin",
+    "ScorePlugin",
+    "Scores",
+    "Status",
+    "Verdicts",
+    "World",
+    "default_normalize",
+]
