@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler_core.cli.difference import Difference
+from scheduler_core.objects.labels import (
+    LabelSelector,
+    SelectorError,
+    label_selector_from,
+    parse_label_selector_text,
+)
+from scheduler_core.objects.node_selector import (
+    NodeSelector,
+    RequiredNodeAffinity,
+    node_selector_from,
+    preferred_terms_from,
+    required_node_affinity_from,
+)
 from scheduler_core.objects.quantity import Quantity, QuantityError, parse_quantity
 
 
@@ -45,6 +58,67 @@ def run_quantity_case(case: Mapping[str, Any]) -> list[Difference]:
         got["sum"] = str(quantity.add(other))
         got["difference"] = str(quantity.sub(other))
     return _differences(_with_float(expect), got)
+
+
+def run_selector_case(case: Mapping[str, Any]) -> list[Difference]:
+    """Run one case of the family `selectors`.
+
+    Parameters
+    ----------
+    case : mapping
+        `kind`, `selector`, `labelSets` or `nodes`, and `expect`.
+
+    Returns
+    -------
+    list of Difference
+        Empty when every key agrees, the messages of errors included.
+
+    Raises
+    ------
+    ValueError
+        The kind is not known.
+    """
+    kind, selector, expect = case["kind"], case["selector"], case["expect"]
+    try:
+        if kind == "labelSelector":
+            return _differences(expect, _label_answers(label_selector_from(selector), case["labelSets"]))
+        if kind == "labelSelectorText":
+            answers = _label_answers(parse_label_selector_text(selector), case["labelSets"])
+            return _differences(expect, answers)
+        nodes = [(node.get("labels") or {}, node["name"]) for node in case["nodes"]]
+        if kind == "nodeSelector":
+            parsed = node_selector_from(selector or {})
+            answer: dict[str, object] = {"error": parsed.strict_error()}
+            answer["nodes"] = [_node_answer(parsed, labels, name) for labels, name in nodes]
+            return _differences(expect, answer)
+        if kind == "podNodeAffinity":
+            required = required_node_affinity_from(selector or {})
+            return _differences(
+                expect, {"nodes": [_node_answer(required, labels, name) for labels, name in nodes]}
+            )
+        if kind == "preferred":
+            terms = preferred_terms_from(selector)
+            return _differences(expect, {"scores": [terms.score(labels, name) for labels, name in nodes]})
+    except SelectorError as error:
+        return _differences(expect, {"error": str(error)})
+    raise ValueError(f"selector case of unknown kind {kind!r}")
+
+
+def _label_answers(selector: LabelSelector, label_sets: Sequence[Mapping[str, str]]) -> dict[str, object]:
+    return {
+        "matches": [selector.matches(labels) for labels in label_sets],
+        "string": str(selector),
+        "empty": selector.is_everything,
+    }
+
+
+def _node_answer(
+    selector: NodeSelector | RequiredNodeAffinity, labels: Mapping[str, str], name: str
+) -> dict[str, object]:
+    try:
+        return {"match": selector.match(labels, name)}
+    except SelectorError as error:
+        return {"match": False, "error": str(error)}
 
 
 def _parsed(text: str | None) -> Quantity | None:

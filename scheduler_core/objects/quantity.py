@@ -84,6 +84,22 @@ class Quantity:
         """A thousand times the number, rounded up (`MilliValue`). Beyond int64 as for `value`."""
         return self._scaled(-3)
 
+    def nano_value(self) -> int:
+        """The number in units of 10^-9, exact for every quantity that was parsed.
+
+        Raises
+        ------
+        QuantityError
+            It has more than `MAX_DIGITS` digits.
+        """
+        shift = self.exponent - _NANO
+        if shift < 0:
+            return _divided_away_from_zero(self.mantissa, -shift)
+        if self.mantissa == 0:
+            return 0
+        _check_digits(shift)
+        return int(self.mantissa * 10**shift)
+
     def sign(self) -> int:
         """-1, 0 or 1."""
         return (self.mantissa > 0) - (self.mantissa < 0)

@@ -1,0 +1,86 @@
+"""What a label key and a label value may look like.
+
+Source: staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go, v1.34.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+_NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE: Final = f"({_NAME})?"
+_SUBDOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_NAME_PATTERN: Final = re.compile(_NAME)
+_VALUE_PATTERN: Final = re.compile(_VALUE)
+# Upstream's pattern in a form that cannot backtrack for long.
+_SUBDOMAIN_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+
+_ALPHANUMERIC: Final = (
+    "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+MAX_NAME_LENGTH: Final = 63
+MAX_SUBDOMAIN_LENGTH: Final = 253
+
+
+@lru_cache(maxsize=16384)
+def qualified_name_errors(text: str) -> tuple[str, ...]:
+    """Why a text is not a label key (`name` or `prefix/name`); empty when it is one (`IsQualifiedName`)."""
+    errors: list[str] = []
+    prefix, slash, name = text.rpartition("/")
+    name_rule = _pattern_message(f"must consist of {_ALPHANUMERIC}", _NAME, "MyName", "my.name", "123-abc")
+    if slash:
+        if "/" in prefix:
+            optional = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+            return (f"a qualified name {name_rule}{optional}",)
+        if not prefix:
+            errors.append("prefix part must be non-empty")
+        else:
+            errors.extend(f"prefix part {message}" for message in subdomain_errors(prefix))
+    if not name:
+        errors.append("name part must be non-empty")
+    elif _n_bytes(name) > MAX_NAME_LENGTH:
+        errors.append(f"name part {_length_message(MAX_NAME_LENGTH)}")
+    if not _NAME_PATTERN.fullmatch(name):
+        errors.append(f"name part {name_rule}")
+    return tuple(errors)
+
+
+@lru_cache(maxsize=16384)
+def label_value_errors(text: str) -> tuple[str, ...]:
+    """Why a text is not a label value; empty when it is one (`IsValidLabelValue`)."""
+    errors = []
+    if _n_bytes(text) > MAX_NAME_LENGTH:
+        errors.append(_length_message(MAX_NAME_LENGTH))
+    if not _VALUE_PATTERN.fullmatch(text):
+        words = f"a valid label must be an empty string or consist of {_ALPHANUMERIC}"
+        errors.append(_pattern_message(words, _VALUE, "MyValue", "my_value", "12345"))
+    return tuple(errors)
+
+
+def subdomain_errors(text: str) -> tuple[str, ...]:
+    """Why a text is not a DNS subdomain; empty when it is one (`IsDNS1123Subdomain`)."""
+    errors = []
+    if _n_bytes(text) > MAX_SUBDOMAIN_LENGTH:
+        errors.append(_length_message(MAX_SUBDOMAIN_LENGTH))
+    if not all(_SUBDOMAIN_LABEL.fullmatch(label) for label in text.split(".")):
+        words = (
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+            "and must start and end with an alphanumeric character"
+        )
+        errors.append(_pattern_message(words, _SUBDOMAIN, "example.com"))
+    return tuple(errors)
+
+
+def _pattern_message(words: str, pattern: str, *examples: str) -> str:
+    shown = " or ".join(f"'{example}', " for example in examples)
+    return f"{words} (e.g. {shown}regex used for validation is '{pattern}')"
+
+
+def _length_message(limit: int) -> str:
+    return f"must be no more than {limit} characters"
+
+
+def _n_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,448 @@
+"""Label selectors, from manifests (`matchLabels`, `matchExpressions`) and from text (`app in (a,b),!tier`).
+
+Source: staging/src/k8s.io/apimachinery/pkg/labels/selector.go,
+staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go, v1.34.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from scheduler_core.errors import FieldError
+from scheduler_core.objects.field_errors import (
+    SelectorError,
+    aggregate,
+    invalid_value,
+    message_of,
+    quoted,
+    unsupported_value,
+)
+from scheduler_core.objects.field_selector import FieldSelector, parse_field_selector_text
+from scheduler_core.objects.label_syntax import label_value_errors, qualified_name_errors
+
+__all__ = [
+    "EVERYTHING",
+    "NOTHING",
+    "FieldSelector",
+    "LabelSelector",
+    "Operator",
+    "Requirement",
+    "SelectorError",
+    "label_selector_from",
+    "parse_field_selector_text",
+    "parse_label_selector_text",
+    "requirement_errors",
+    "selector_from_labels",
+]
+
+Operator = Literal["in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"]
+
+OPERATORS: Final[tuple[str, ...]] = get_args(Operator)
+_BINARY_OPERATORS: Final = OPERATORS[:7]
+_SYMBOLS: Final[dict[Operator, str]] = {
+    "=": "=", "==": "==", "!=": "!=", "in": " in ", "notin": " notin ", "gt": ">", "lt": "<",
+}  # fmt: skip
+_EXPRESSION_OPERATORS: Final[dict[str, Operator]] = {
+    "In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!",
+}  # fmt: skip
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one label.
+
+    Attributes
+    ----------
+    key : str
+        The label's key.
+    operator : str
+        One of `OPERATORS`, as `k8s.io/apimachinery/pkg/selection` spells them.
+    values : tuple of str
+        Sorted, so that equal requirements are equal; doubles are kept, they are printed.
+    """
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        value = labels.get(self.key)
+        operator = self.operator
+        if operator in ("in", "=", "=="):
+            return value is not None and value in self.values
+        if operator in ("notin", "!="):
+            return value is None or value not in self.values
+        if operator == "exists":
+            return value is not None
+        if operator == "!":
+            return value is None
+        number = None if value is None else parse_int64(value)
+        limit = parse_int64(self.values[0]) if len(self.values) == 1 else None
+        if number is None or limit is None:
+            return False
+        return number > limit if operator == "gt" else number < limit
+
+    def __str__(self) -> str:
+        if self.operator == "exists":
+            return self.key
+        if self.operator == "!":
+            return f"!{self.key}"
+        values = ",".join(self.values)
+        if self.operator in ("in", "notin"):
+            values = f"({values})"
+        return f"{self.key}{_SYMBOLS[self.operator]}{values}"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """All requirements hold. Without any it matches everything, unless it is `NOTHING`.
+
+    Attributes
+    ----------
+    requirements : tuple of Requirement
+        Sorted by key.
+    is_nothing : bool
+        It selects no object at all (`labels.Nothing`), which an absent selector does.
+
+    Examples
+    --------
+    >>> selector = label_selector_from({"matchExpressions": [
+    ...     {"key": "tier", "operator": "NotIn", "values": ["c", "b"]}]})
+    >>> str(selector), selector.matches({"tier": "a"}), selector.matches({"tier": "b"})
+    ('tier notin (b,c)', True, False)
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+    is_nothing: bool = False
+
+    @property
+    def is_everything(self) -> bool:
+        return not self.requirements and not self.is_nothing
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return not self.is_nothing and all(requirement.matches(labels) for requirement in self.requirements)
+
+    def required_value(self, key: str) -> str | None:
+        """The value the label must have, None if more than one will do (`RequiresExactMatch`)."""
+        for requirement in self.requirements:
+            if requirement.key == key:
+                exact = requirement.operator in ("=", "==", "in") and len(requirement.values) == 1
+                return requirement.values[0] if exact else None
+        return None
+
+    def add(self, requirements: Iterable[Requirement]) -> LabelSelector:
+        """This selector with more requirements; nothing stays nothing (`Selector.Add`)."""
+        return self if self.is_nothing else _selector([*self.requirements, *requirements])
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+EVERYTHING: Final = LabelSelector()
+NOTHING: Final = LabelSelector(is_nothing=True)
+
+
+def requirement_errors(
+    key: str, operator: str, values: Sequence[str] | None, path: str = ""
+) -> list[FieldError]:
+    """What is wrong with a requirement, by field below `path`; empty if nothing is (`NewRequirement`)."""
+    prefix = f"{path}." if path else ""
+    errors: list[FieldError] = []
+    if key_errors := qualified_name_errors(key):
+        errors.append(invalid_value(f"{prefix}key", key, "; ".join(key_errors)))
+    field = f"{prefix}values"
+    n_values = len(values or ())
+    if operator in ("in", "notin"):
+        if n_values == 0:
+            detail = "for 'in', 'notin' operators, values set can't be empty"
+            errors.append(invalid_value(field, values, detail))
+    elif operator in ("=", "==", "!="):
+        if n_values != 1:
+            detail = "exact-match compatibility requires one single value"
+            errors.append(invalid_value(field, values, detail))
+    elif operator in ("exists", "!"):
+        if n_values != 0:
+            detail = "values set must be empty for exists and does not exist"
+            errors.append(invalid_value(field, values, detail))
+    elif operator in ("gt", "lt"):
+        if n_values != 1:
+            detail = "for 'Gt', 'Lt' operators, exactly one value is required"
+            errors.append(invalid_value(field, values, detail))
+        for index, value in enumerate(values or ()):
+            if parse_int64(value) is None:
+                detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+                errors.append(invalid_value(f"{field}[{index}]", value, detail))
+    else:
+        errors.append(unsupported_value(f"{prefix}operator", operator, OPERATORS))
+    for index, value in enumerate(values or ()):
+        if value_errors := label_value_errors(value):
+            errors.append(invalid_value(f"{field}[{index}][{key}]", value, "; ".join(value_errors)))
+    return errors
+
+
+def requirement_of(key: str, operator: Operator, values: Iterable[str] = ()) -> Requirement:
+    """A requirement as it is kept, its values in order. It is not checked."""
+    return Requirement(key, operator, tuple(sorted(values)))
+
+
+def selector_from_labels(labels: Mapping[str, str]) -> LabelSelector:
+    """The selector for exactly these labels, unchecked; no labels select everything (`SelectorFromSet`)."""
+    return LabelSelector(tuple(Requirement(key, "=", (labels[key],)) for key in sorted(labels)))
+
+
+def label_selector_from(document: Mapping[str, Any] | None) -> LabelSelector:
+    """The selector of a manifest (`metav1.LabelSelectorAsSelector`).
+
+    Parameters
+    ----------
+    document : mapping or None
+        A metav1 LabelSelector. None selects nothing, an empty one everything.
+
+    Raises
+    ------
+    SelectorError
+        With upstream's message, and `path` naming the field. Of several broken labels in `matchLabels` the
+        first in order of keys is told (upstream: any).
+    """
+    if document is None:
+        return NOTHING
+    if not isinstance(document, Mapping):
+        raise SelectorError("must be an object")
+    requirements = []
+    labels = labels_from(document.get("matchLabels"), "matchLabels")
+    for key, value in labels.items():
+        _raise_first(requirement_errors(key, "=", [value]), f"matchLabels[{key}]", is_label=True)
+        requirements.append(Requirement(key, "=", (value,)))
+    for path, expression in expressions_from(document.get("matchExpressions"), "matchExpressions"):
+        operator_text = text_from(expression.get("operator"), f"{path}.operator")
+        operator = _EXPRESSION_OPERATORS.get(operator_text)
+        if operator is None:
+            message = f"{quoted(operator_text)} is not a valid label selector operator"
+            raise SelectorError(message, f"{path}.operator")
+        key = text_from(expression.get("key"), f"{path}.key")
+        # Upstream copies the values, and the copy of an empty list is null.
+        values = values_from(expression.get("values"), f"{path}.values") or None
+        _raise_first(requirement_errors(key, operator, values), path)
+        requirements.append(requirement_of(key, operator, values or ()))
+    return _selector(requirements) if requirements else EVERYTHING
+
+
+def labels_from(value: Any, path: str) -> dict[str, str]:
+    """A map of labels in order of keys; absent reads as empty, a null value as an empty text."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise SelectorError(f"{path}: must be an object", path)
+    for key in value:
+        if not isinstance(key, str):
+            raise SelectorError(f"{path}: keys must be strings", path)
+    return {key: text_from(value[key], f"{path}[{key}]") for key in sorted(value)}
+
+
+def expressions_from(value: Any, path: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """A list of objects, each with its path; absent reads as empty, a null object as an empty one."""
+    if value is None:
+        return []
+    if not isinstance(value, list | tuple):
+        raise SelectorError(f"{path}: must be a list", path)
+    expressions = []
+    for index, item in enumerate(value):
+        if item is not None and not isinstance(item, Mapping):
+            raise SelectorError(f"{path}[{index}]: must be an object", f"{path}[{index}]")
+        expressions.append((f"{path}[{index}]", item or {}))
+    return expressions
+
+
+def values_from(value: Any, path: str) -> list[str] | None:
+    """A list of texts, None if it is absent."""
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple):
+        raise SelectorError(f"{path}: must be a list", path)
+    return [text_from(item, f"{path}[{index}]") for index, item in enumerate(value)]
+
+
+def text_from(value: Any, path: str) -> str:
+    """A text; absent or null reads as empty."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise SelectorError(f"{path}: must be a string", path)
+    return value
+
+
+def parse_int64(text: str) -> int | None:
+    """The number a text stands for, None if it is no integer of 64 bits (`strconv.ParseInt`)."""
+    # Nobody writes that many zeros, and it keeps hostile texts cheap.
+    if len(text) > 1000 or not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def _selector(requirements: Iterable[Requirement]) -> LabelSelector:
+    return LabelSelector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
+
+
+def _raise_first(errors: list[FieldError], path: str, *, is_label: bool = False) -> None:
+    if errors:
+        field = path if is_label else f"{path}.{errors[0].field}"
+        raise SelectorError(aggregate(map(message_of, errors)), field)
+
+
+def parse_label_selector_text(text: str) -> LabelSelector:
+    """Parse the text form of a label selector (`labels.Parse`).
+
+    Raises
+    ------
+    SelectorError
+        With upstream's message.
+
+    Examples
+    --------
+    >>> str(parse_label_selector_text(" tier in (b, a), app != web,!old, num > 3"))
+    'app!=web,num>3,!old,tier in (a,b)'
+    """
+    return _selector(_TextParser(text).requirements())
+
+
+_TOKEN: Final = re.compile(r"[ \t\r\n]*(?:(?P<symbols>[=!(),<>]+)|(?P<word>[^=!(),<> \t\r\n\0]+)\0?)?")
+_OPERATOR_TOKENS: Final[dict[str, Operator]] = {
+    "in": "in", "=": "=", "==": "==", ">": "gt", "<": "lt", "notin": "notin", "!=": "!=",
+}  # fmt: skip
+_END: Final = ("end", "")
+
+
+class _TextParser:
+    """Tokens are (kind, text): kind is `word`, `end`, or the symbol or keyword itself."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(_tokens(text))
+        self._position = 0
+
+    def requirements(self) -> list[Requirement]:
+        requirements: list[Requirement] = []
+        while True:
+            kind, text = self._peek()
+            if kind == "end":
+                return requirements
+            if kind not in ("word", "!"):
+                raise SelectorError(f"found '{text}', expected: !, identifier, or 'end of string'")
+            try:
+                requirements.append(self._requirement())
+            except SelectorError as error:
+                raise SelectorError(f"unable to parse requirement: {error}") from None
+            kind, text = self._take()
+            if kind == "end":
+                return requirements
+            if kind != ",":
+                raise SelectorError(f"found '{text}', expected: ',' or 'end of string'")
+            kind, text = self._peek()
+            if kind not in ("word", "!"):
+                raise SelectorError(f"found '{text}', expected: identifier after ','")
+
+    def _requirement(self) -> Requirement:
+        negated = self._peek()[0] == "!"
+        if negated:
+            self._take()
+        kind, key = self._take()
+        if kind != "word":
+            raise SelectorError(f"found '{key}', expected: identifier")
+        if key_errors := qualified_name_errors(key):
+            # Upstream prints the path it does not have.
+            raise SelectorError(message_of(invalid_value("<nil>", key, "; ".join(key_errors))))
+        operator: Operator
+        if negated or self._peek()[0] in ("end", ","):
+            operator, values = "!" if negated else "exists", []
+        else:
+            operator = self._operator()
+            values = self._values() if operator in ("in", "notin") else [self._exact_value()]
+        if errors := requirement_errors(key, operator, values):
+            raise SelectorError(aggregate(map(message_of, errors)))
+        return requirement_of(key, operator, values)
+
+    def _operator(self) -> Operator:
+        _, text = self._tokens[self._position]
+        self._position += 1
+        operator = _OPERATOR_TOKENS.get(text)
+        if operator is None:
+            raise SelectorError(f"found '{text}', expected: {', '.join(_BINARY_OPERATORS)}")
+        return operator
+
+    def _values(self) -> list[str]:
+        kind, text = self._take()
+        if kind != "(":
+            raise SelectorError(f"found '{text}' expected: '('")
+        kind, text = self._peek()
+        if kind == ")":
+            self._take()
+            return [""]
+        if kind not in ("word", ","):
+            raise SelectorError(f"found '{text}', expected: ',', ')' or identifier")
+        values = self._value_list()
+        self._take()
+        return values
+
+    def _value_list(self) -> list[str]:
+        """The values up to the closing parenthesis, in order and each once; `(,a)` has an empty one."""
+        values: dict[str, None] = {}
+        while True:
+            kind, text = self._take()
+            if kind == "word":
+                values[text] = None
+                kind, text = self._peek()
+                if kind == ")":
+                    return sorted(values)
+                if kind != ",":
+                    raise SelectorError(f"found '{text}', expected: ',' or ')'")
+            elif kind == ",":
+                kind, _ = self._peek()
+                if not values or kind in (")", ","):
+                    values[""] = None
+                if kind == ")":
+                    return sorted(values)
+            else:
+                raise SelectorError(f"found '{text}', expected: ',', or identifier")
+
+    def _exact_value(self) -> str:
+        kind, _ = self._peek()
+        if kind in ("end", ","):
+            return ""
+        kind, text = self._take()
+        if kind != "word":
+            raise SelectorError(f"found '{text}', expected: identifier")
+        return text
+
+    def _peek(self) -> tuple[str, str]:
+        """The next token, `in` and `notin` read as words."""
+        kind, text = self._tokens[self._position]
+        return ("word" if kind in ("in", "notin") else kind), text
+
+    def _take(self) -> tuple[str, str]:
+        token = self._peek()
+        self._position += 1
+        return token
+
+
+def _tokens(text: str) -> Iterable[tuple[str, str]]:
+    position = 0
+    while True:
+        matched = _TOKEN.match(text, position)
+        symbols = matched["symbols"] if matched else None
+        word = matched["word"] if matched else None
+        if matched is None or (symbols is None and word is None):
+            # A NUL ends the text as its end does.
+            yield _END
+            return
+        if word is not None:
+            position = matched.end()
+            yield (word if word in ("in", "notin") else "word"), word
+            continue
+        assert symbols is not None
+        symbol = symbols[:2] if symbols[:2] in ("==", "!=") else symbols[0]
+        position = matched.start("symbols") + len(symbol)
+        yield symbol, symbol
