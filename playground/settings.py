@@ -149,7 +149,6 @@ USE_I18N = False
 USE_TZ = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # No collectstatic step: files are served from where the finders find them.
 WHITENOISE_USE_FINDERS = True

@@ -17,7 +17,7 @@ TRANSPORT_ALIASES.setdefault(SCHEME, "playground.broker.transport:Transport")
 
 def url_for(path: Path) -> str:
     """The broker address of the message file `path`."""
-    return f"{SCHEME}:///{quote(str(path.resolve()))}"
+    return f"{SCHEME}://localhost/{quote(str(path.resolve()))}"
 
 
 def celery_settings(url: str) -> dict[str, Any]:

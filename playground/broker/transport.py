@@ -129,6 +129,8 @@ class Transport(virtual.Transport):
     driver_type = "sqlite"
     driver_name = "sqliteq"
     polling_interval = 0.1
+    #: Set when this process is about to end: nothing is waited for any longer.
+    ending = False
     connection_errors = (*virtual.Transport.connection_errors, sqlite3.OperationalError)
     implements = virtual.Transport.implements.extend(exchange_type=frozenset(["direct", "topic", "fanout"]))
 
@@ -152,7 +154,7 @@ class Transport(virtual.Transport):
                 pause_s = self.polling_interval
                 if deadline_s is not None:
                     left_s = deadline_s - time.monotonic()
-                    if left_s <= 0:
+                    if left_s <= 0 or Transport.ending:
                         raise TimeoutError from None
                     pause_s = min(pause_s, left_s)
                 self.woken.wait(pause_s)

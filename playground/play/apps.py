@@ -7,4 +7,7 @@ class PlayConfig(AppConfig):
 
     def ready(self) -> None:
         # Makes ours the current Celery application, so that tasks can be sent by name from anywhere.
-        import playground.celery  # noqa: F401
+        from playground.celery import app
+        from playground.play.beat import WorkerBeat
+
+        app.steps["consumer"].add(WorkerBeat)

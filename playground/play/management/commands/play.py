@@ -1,0 +1,136 @@
+"""``manage.py play``: the whole playground in one command."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import errno
+import importlib.util
+import os
+import signal
+import socket
+import sys
+import threading
+from typing import Any
+
+import uvicorn
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+from django.utils import timezone
+
+from playground.play.models import WorkerHeartbeat
+from playground.play.supervisor import WorkerSupervisor, worker_command
+
+GRACEFUL_SHUTDOWN_S = 1
+READY_TIMEOUT_S = 60.0
+
+
+class Command(BaseCommand):
+    help = "Start the playground: web server and one supervised worker, with a demo cluster to begin with."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--port", type=int, default=8000, help="port to listen on (default 8000)")
+        parser.add_argument(
+            "--host", default="127.0.0.1", help="address to listen on; anything but loopback needs --team"
+        )
+        parser.add_argument("--workers", type=int, default=2, help="processes that run cycles (default 2)")
+        parser.add_argument(
+            "--team",
+            action="store_true",
+            help="team mode: PLAYGROUND_SECRET_KEY and PLAYGROUND_HOSTS must be set",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["team"] and settings.EMBEDDED:
+            # The settings were read in embedded mode before this option was known.
+            os.environ["PLAYGROUND_MODE"] = "team"
+            os.execv(sys.executable, [sys.executable, *sys.argv])
+        if settings.EMBEDDED and options["host"] not in ("127.0.0.1", "localhost", "::1"):
+            raise CommandError(f'--host: "{options["host"]}" is not loopback, and embedded mode has no login')
+        listener = _listen(options["host"], options["port"])
+        call_command("migrate", interactive=False, verbosity=0)
+        demo_path = _ensure_demo()
+        supervisor = WorkerSupervisor(
+            worker_command(options["workers"]), settings.DATA_DIR / "worker.log", self._say
+        )
+        server = uvicorn.Server(
+            uvicorn.Config(
+                "playground.asgi:application",
+                log_level="warning",
+                lifespan="off",
+                proxy_headers=not settings.EMBEDDED,
+                server_header=False,
+                timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
+            )
+        )
+        # uvicorn raises the signal that stopped it once more when it is done; stopping is our business.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+        started_at = timezone.now()
+        supervisor.start()
+        threading.Thread(
+            target=self._announce, args=(server, listener, started_at, demo_path), daemon=True
+        ).start()
+        try:
+            server.run(sockets=[listener])
+        finally:
+            supervisor.stop()
+        self._say("Playground stopped.")
+
+    def _announce(
+        self, server: uvicorn.Server, listener: socket.socket, started_at: datetime.datetime, demo_path: str
+    ) -> None:
+        """Say where the playground is as soon as pages are served and a worker takes work."""
+        waiting = threading.Event()
+        host, port = listener.getsockname()[:2]
+        waited_s = 0.0
+        while not server.should_exit and waited_s < READY_TIMEOUT_S:
+            if server.started and _worker_seen_since(started_at):
+                name = f"[{host}]" if ":" in host else host
+                self._say(f"Playground ready: http://{name}:{port}{demo_path}  (Ctrl-C stops it)")
+                return
+            waiting.wait(0.1)
+            waited_s += 0.1
+        if not server.should_exit:
+            self._say(f"The worker does not come up. See {settings.DATA_DIR / 'worker.log'}")
+
+    def _say(self, sentence: str) -> None:
+        self.stdout.write(sentence)
+        self.stdout.flush()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(128)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            raise CommandError(
+                f"Port {port} on {host} is taken. Stop what uses it, or choose another: "
+                f"manage.py play --port {port + 1}"
+            ) from error
+        raise CommandError(f"Cannot listen on {host}, port {port}: {error}") from error
+    return listener
+
+
+def _ensure_demo() -> str:
+    """Make the demo cluster if there is none yet; the path of the page to begin with."""
+    if importlib.util.find_spec("playground.clusters.demo") is None:
+        return "/"
+    from playground.clusters.demo import ensure_demo
+
+    ensure_demo()
+    return "/"
+
+
+def _worker_seen_since(started_at: datetime.datetime) -> bool:
+    try:
+        return WorkerHeartbeat.objects.filter(seen_at__gte=started_at).exists()
+    finally:
+        connections.close_all()
