@@ -1,1 +1,55 @@
 """What every test may use."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests import servers
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    # Playwright's synchronous interface runs an event loop in the thread that also touches the database.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    return {
+        **browser_type_launch_args,
+        "executable_path": servers.chromium(),
+        "args": ["--disable-dev-shm-usage"],
+    }
+
+
+@pytest.fixture
+def asgi_server(transactional_db: None) -> Iterator[str]:
+    """Address of the site, served by uvicorn in a thread on the test database (WSGI cannot stream events)."""
+    import uvicorn
+
+    from playground.asgi import application
+
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(
+        uvicorn.Config(application, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
+    )
+    started = threading.Event()
+
+    async def serve() -> None:
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.01)
+        started.set()
+        await serving
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    assert started.wait(20), "uvicorn did not start"
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
+    listener.close()

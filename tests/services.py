@@ -1,9 +1,129 @@
-"""Decides, before Django reads its settings, on which servers the tests run."""
+"""Decides, before Django reads its settings, on which servers the tests run, and says so.
+
+The suite itself always runs on SQLite, in a folder of its own; `tests/test_on_postgresql.py` runs its
+database part once more on PostgreSQL. What a machine lacks (PostgreSQL, Redis, a Chromium, a kubectl) is
+skipped, and a red section at the end says what was therefore not tested;
+``PLAYGROUND_REQUIRE=postgres,redis`` makes each of the named ones an error instead.
+
+========================  ========================================================================
+TEST_DATABASE_URL         the PostgreSQL to use, by a role that may create databases
+TEST_REDIS_URL            the Redis to use
+PLAYGROUND_CHROMIUM       the Chromium to use
+PLAYGROUND_KUBECTL        the kubectl to use
+PLAYGROUND_TEST_ON        run the suite itself on this database (set by `test_on_postgresql.py`)
+========================  ========================================================================
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
+from functools import cache
 
-os.environ.setdefault("PLAYGROUND_DATA", tempfile.mkdtemp(prefix="playground-tests-"))
-os.environ.setdefault("CELERY_BROKER_URL", "memory://")
+import pytest
+
+from tests import servers
+
+_is_xdist_worker = "PYTEST_XDIST_WORKER" in os.environ
+if not _is_xdist_worker:
+    # Inherited by the xdist workers, which pytest-django gives a database each.
+    os.environ["PLAYGROUND_DATA"] = tempfile.mkdtemp(prefix="playground-tests-")
+    os.environ["CELERY_BROKER_URL"] = "memory://"
+    # What somebody's shell says about a real site is not for the tests.
+    for _name in ("DATABASE_URL", *(f"PLAYGROUND_{end}" for end in ("MODE", "HOSTS", "SECRET_KEY", "DEBUG"))):
+        os.environ.pop(_name, None)
+    if url := os.environ.get("PLAYGROUND_TEST_ON"):
+        os.environ["DATABASE_URL"] = url
+
+postgresql = cache(servers.find_postgresql)
+redis = cache(servers.find_redis)
+
+# Marker, what is looked for, what to say when it is not there.
+SERVICES = (
+    ("postgres", postgresql, "no PostgreSQL: none on 127.0.0.1:5432 and no initdb (Debian: postgresql)"),
+    ("redis", redis, "no redis-server (Debian: redis-server)"),
+    ("browser", servers.chromium, "no Chromium (Debian: chromium)"),
+    ("kubectl", servers.kubectl, "no kubectl (Debian: kubernetes-client)"),
+)
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    # The whole suite is worth two processes; one file, or looking for one failure, is not.
+    options = early_config.known_args_namespace
+    chosen = options.file_or_dir or any(
+        getattr(options, name, None)
+        for name in ("keyword", "markexpr", "usepdb", "collectonly", "lf", "stepwise")
+    )
+    if not chosen and not _is_xdist_worker and getattr(options, "numprocesses", None) is None:
+        args[:] = ["--numprocesses=2", *args]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    required = {name.strip() for name in os.environ.get("PLAYGROUND_REQUIRE", "").split(",")} - {""}
+    for name, find, lack in SERVICES:
+        if name in required and not find():
+            raise pytest.UsageError(f"PLAYGROUND_REQUIRE={name}, but {lack}")
+    if unknown := required - {name for name, _, _ in SERVICES}:
+        raise pytest.UsageError(f"PLAYGROUND_REQUIRE: unknown {', '.join(sorted(unknown))}")
+
+
+def pytest_report_header() -> str:
+    database, broker = postgresql(), redis()
+    suite = "on the given PostgreSQL" if "PLAYGROUND_TEST_ON" in os.environ else "on SQLite"
+    return "; ".join(
+        (
+            f"services: the suite {suite}",
+            f"PostgreSQL {database.where if database else 'NONE'}",
+            f"Redis {broker.where if broker else 'NONE'}",
+            f"Chromium {servers.chromium() or 'NONE'}",
+            f"kubectl {servers.kubectl() or 'NONE'}",
+        )
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        if "page" in fixtures:
+            item.add_marker("browser")
+        if item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(fixtures):
+            item.add_marker("database")
+        for name, find, lack in SERVICES:
+            if item.get_closest_marker(name) and not find():
+                item.add_marker(pytest.mark.skip(reason=lack))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.stats.get("skipped", [])
+    for name, find, lack in SERVICES:
+        count = sum(name in report.keywords for report in skipped)
+        if count and not find():
+            terminalreporter.section(f"{name.upper()} NOT TESTED", red=True, bold=True)
+            terminalreporter.line(f"{count} tests were left out: {lack}", red=True)
+
+
+def pytest_unconfigure() -> None:
+    if not _is_xdist_worker:
+        shutil.rmtree(os.environ["PLAYGROUND_DATA"], ignore_errors=True)
+
+
+def _started(found: servers.Found | None) -> Iterator[str]:
+    assert found is not None, "a test that uses this fixture carries the service's marker"
+    url, stop = found.start()
+    yield url
+    stop()
+
+
+@pytest.fixture(scope="session")
+def postgresql_url() -> Iterator[str]:
+    """Address of a PostgreSQL in which databases may be created; for tests marked `postgres`."""
+    yield from _started(postgresql())
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """Address of a Redis; for tests marked `redis`."""
+    yield from _started(redis())

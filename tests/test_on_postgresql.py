@@ -1,0 +1,40 @@
+"""Every test that touches the database, once more on PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_database_tests_pass_on_postgresql_too(
+    postgresql_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PYTEST_") and name not in ("PLAYGROUND_REQUIRE", "DJANGO_ALLOW_ASYNC_UNSAFE")
+    }
+    result = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "-rf"),
+            *("-m", "database and not browser and not postgres", "tests"),
+        ],
+        env=environment | {"PLAYGROUND_TEST_ON": postgresql_url},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = result.stdout.splitlines()
+    with capsys.disabled():
+        print(f"\non PostgreSQL: {lines[-1] if lines else result.stderr}")
+    assert result.returncode == 0, "\n".join((*lines[-60:], result.stderr[-2000:]))
