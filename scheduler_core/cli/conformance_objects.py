@@ -85,7 +85,7 @@ def run_selector_case(case: Mapping[str, Any]) -> list[Difference]:
         if kind == "labelSelectorText":
             answers = _label_answers(parse_label_selector_text(selector), case["labelSets"])
             return _differences(expect, answers)
-        nodes = [(node.get("labels") or {}, node["name"]) for node in case["nodes"]]
+        nodes = [(node.get("labels") or {}, node["name"]) for node in case.get("nodes", ())]
         if kind == "nodeSelector":
             parsed = node_selector_from(selector or {})
             answer: dict[str, object] = {"error": parsed.strict_error()}

@@ -213,10 +213,11 @@ def required_node_affinity_from(pod_spec: Mapping[str, Any]) -> RequiredNodeAffi
     document = required.get(_REQUIRED)
     if document is not None and not isinstance(document, Mapping):
         raise SelectorError(f"{path}: must be an object", path)
-    return RequiredNodeAffinity(
-        selector_from_labels(labels) if labels else None,
-        None if document is None else node_selector_from(document),
-    )
+    try:
+        selector = None if document is None else node_selector_from(document)
+    except SelectorError as error:
+        raise SelectorError(f"{path}.{error}", f"{path}.{error.path}") from None
+    return RequiredNodeAffinity(selector_from_labels(labels) if labels else None, selector)
 
 
 def preferred_terms_from(terms: Sequence[Any] | None) -> PreferredTerms:

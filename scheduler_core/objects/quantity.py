@@ -121,7 +121,9 @@ class Quantity:
         other_magnitude = _digits(other.mantissa) + other.exponent
         if magnitude != other_magnitude:
             return sign if magnitude > other_magnitude else -sign
-        left, right, _ = _aligned(self, other)
+        exponent = min(self.exponent, other.exponent)
+        left = int(self.mantissa * 10 ** (self.exponent - exponent))
+        right = int(other.mantissa * 10 ** (other.exponent - exponent))
         return (left > right) - (left < right)
 
     def add(self, other: Quantity) -> Quantity:
@@ -351,7 +353,7 @@ def _parse_decimal(
     if format == "BinarySI":
         mantissa <<= exponent
     else:
-        scale = _wrapped(scale + exponent, 32)
+        scale = -_wrapped(-scale - exponent, 32)
     if mantissa:
         if scale >= _NANO:
             _check_digits(_digits(mantissa) + scale - _NANO)
@@ -416,15 +418,16 @@ def _divided_away_from_zero(number: int, places: int) -> int:
 def _aligned(left: Quantity, right: Quantity) -> tuple[int, int, int]:
     """Both mantissas at the smaller exponent, and that exponent."""
     exponent = min(left.exponent, right.exponent)
-    if left.mantissa:
-        _check_digits(left.exponent - exponent)
-    if right.mantissa:
-        _check_digits(right.exponent - exponent)
-    return (
-        left.mantissa * 10 ** (left.exponent - exponent) if left.mantissa else 0,
-        right.mantissa * 10 ** (right.exponent - exponent) if right.mantissa else 0,
-        exponent,
-    )
+    return _rescaled(left, exponent), _rescaled(right, exponent), exponent
+
+
+def _rescaled(quantity: Quantity, exponent: int) -> int:
+    """The mantissa at an exponent that is not larger than the quantity's own."""
+    if quantity.mantissa == 0:
+        return 0
+    shift = quantity.exponent - exponent
+    _check_digits(_digits(quantity.mantissa) + shift)
+    return int(quantity.mantissa * 10**shift)
 
 
 def _without_factors(number: int, factor: int) -> tuple[int, int]:
