@@ -1,0 +1,285 @@
+"""Label and field selectors match and complain as Kubernetes' do."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler_core.cli.conformance_objects import run_selector_case
+from scheduler_core.objects.labels import (
+    EVERYTHING,
+    NOTHING,
+    Requirement,
+    SelectorError,
+    label_selector_from,
+    parse_field_selector_text,
+    parse_label_selector_text,
+    selector_from_labels,
+)
+
+RECORDED = Path(__file__).parents[2] / "conformance" / "data" / "selectors.jsonl.gz"
+KINDS = ["labelSelector", "labelSelectorText", "nodeSelector", "podNodeAffinity", "preferred"]
+
+keys = st.sampled_from(["app", "tier", "num", "example.com/x"])
+values = st.sampled_from(["", "a", "b", "c", "5", "10"])
+label_sets = st.dictionaries(keys, values)
+expressions = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "key": keys,
+            "operator": st.sampled_from(["In", "NotIn"]),
+            "values": st.lists(values, min_size=1, max_size=4),
+        }
+    ),
+    st.fixed_dictionaries({"key": keys, "operator": st.sampled_from(["Exists", "DoesNotExist"])}),
+)
+documents = st.fixed_dictionaries(
+    {"matchLabels": label_sets, "matchExpressions": st.lists(expressions, max_size=4)}
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_recorded_selector_agrees(kind: str) -> None:
+    with gzip.open(RECORDED, "rt", encoding="utf-8") as lines:
+        cases = [case for case in map(json.loads, lines) if case["kind"] == kind]
+    different = {case["name"]: differences for case in cases if (differences := run_selector_case(case))}
+    assert len(cases) > 10
+    assert different == {}
+
+
+def test_a_selector_case_of_unknown_kind_is_not_passed_over() -> None:
+    with pytest.raises(ValueError, match="unknown kind 'other'"):
+        run_selector_case({"kind": "other", "selector": None, "expect": {}})
+
+
+def test_an_absent_selector_matches_nothing_and_an_empty_one_everything() -> None:
+    assert label_selector_from(None) is NOTHING
+    assert label_selector_from({}) is EVERYTHING
+    assert label_selector_from({"matchLabels": None, "matchExpressions": []}) is EVERYTHING
+    assert not NOTHING.matches({"app": "a"})
+    assert EVERYTHING.matches({})
+    assert (NOTHING.is_nothing, NOTHING.is_everything) == (True, False)
+    assert (EVERYTHING.is_nothing, EVERYTHING.is_everything) == (False, True)
+    assert str(NOTHING) == str(EVERYTHING) == ""
+
+
+def test_nothing_with_more_requirements_is_still_nothing() -> None:
+    requirement = Requirement("app", "exists")
+    assert NOTHING.add([requirement]) is NOTHING
+    assert str(selector_from_labels({"tier": "b"}).add([requirement])) == "app,tier=b"
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "message"),
+    [
+        (
+            {"matchExpressions": [{"key": "a", "operator": "Equals", "values": ["b"]}]},
+            "matchExpressions[0].operator",
+            '"Equals" is not a valid label selector operator',
+        ),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "Exists"}, {"key": "a", "operator": "In"}]},
+            "matchExpressions[1].values",
+            "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
+        ),
+        (
+            {"matchLabels": {"a": "-"}},
+            "matchLabels[a]",
+            'values[0][a]: Invalid value: "-": a valid label must',
+        ),
+        ({"matchLabels": {"a/b/c": "x"}}, "matchLabels[a/b/c]", "a qualified name must consist of"),
+        ({"matchLabels": {"/c": "x"}}, "matchLabels[/c]", "prefix part must be non-empty"),
+        ({"matchLabels": {"A/c": "x"}}, "matchLabels[A/c]", "prefix part a lowercase RFC 1123 subdomain"),
+        ({"matchLabels": {"a": "x" * 64}}, "matchLabels[a]", "must be no more than 63 characters"),
+        ({"matchLabels": {"a": 5}}, "matchLabels[a]", "must be a string"),
+        ({"matchLabels": ["a"]}, "matchLabels", "must be an object"),
+        ({"matchExpressions": {"a": "b"}}, "matchExpressions", "must be a list"),
+        ({"matchExpressions": ["a"]}, "matchExpressions[0]", "must be an object"),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": "b"}]},
+            "matchExpressions[0].values",
+            "must be a list",
+        ),
+    ],
+)
+def test_a_broken_selector_names_the_field(document: dict[str, Any], path: str, message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        label_selector_from(document)
+    assert caught.value.path == path
+    assert message in str(caught.value)
+
+
+def test_errors_of_one_requirement_are_told_together() -> None:
+    with pytest.raises(SelectorError) as caught:
+        label_selector_from(
+            {"matchExpressions": [{"key": "a b", "operator": "Exists", "values": ["<", "-"]}]}
+        )
+    message = str(caught.value)
+    assert message.startswith('[key: Invalid value: "a b": name part must consist of')
+    assert 'values: Invalid value: ["\\u003c","-"]: values set must be empty' in message
+    assert caught.value.path == "matchExpressions[0].key"
+
+
+def test_selectors_that_say_the_same_in_another_order_are_equal() -> None:
+    first = {"matchLabels": {"b": "1", "a": "2"}, "matchExpressions": [
+        {"key": "c", "operator": "In", "values": ["y", "x"]}]}  # fmt: skip
+    second = {"matchLabels": {"a": "2", "b": "1"}, "matchExpressions": [
+        {"key": "c", "operator": "In", "values": ["x", "y"]}]}  # fmt: skip
+    assert label_selector_from(first) == label_selector_from(second)
+    assert len({label_selector_from(first), label_selector_from(second)}) == 1
+
+
+def test_a_selector_knows_the_one_value_it_requires() -> None:
+    selector = parse_label_selector_text("app=web,tier in (a),num in (1,2),!old")
+    assert [selector.required_value(key) for key in ("app", "tier", "num", "old", "x")] == [
+        "web", "a", None, None, None,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("", ""),
+        ("  ", ""),
+        ("b, a", "a,b"),
+        ("a in (c,b,c)", "a in (b,c)"),
+        ("a notin ()", "a notin ()"),
+        ("a in (b,,c,)", "a in (,b,c)"),
+        ("in in (in,notin)", "in in (in,notin)"),
+        ("!a", "!a"),
+        ("a!=b", "a!=b"),
+        ("a==", "a=="),
+        ("n>-0", None),
+        ("n > 5,n<9", "n>5,n<9"),
+        ("example.com/a=b", "example.com/a=b"),
+    ],
+)
+def test_text_selectors_print_in_order_of_keys(text: str, printed: str | None) -> None:
+    if printed is None:
+        with pytest.raises(SelectorError):
+            parse_label_selector_text(text)
+    else:
+        assert str(parse_label_selector_text(text)) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,", "found '', expected: identifier after ','"),
+        ("(", "found '(', expected: !, identifier, or 'end of string'"),
+        ("a=b c", "found 'c', expected: ',' or 'end of string'"),
+        ("!a in (b)", "found 'in', expected: ',' or 'end of string'"),
+        ("!", "unable to parse requirement: found '', expected: identifier"),
+        ("a b", "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
+        ("a in b", "unable to parse requirement: found 'b' expected: '('"),
+        ("a in (=", "unable to parse requirement: found '=', expected: ',', ')' or identifier"),
+        ("a in (b=", "unable to parse requirement: found '=', expected: ',' or ')'"),
+        ("a in (b,=", "unable to parse requirement: found '=', expected: ',', or identifier"),
+        ("a!==b", "unable to parse requirement: found '=', expected: identifier"),
+        (
+            "a>b",
+            'unable to parse requirement: values[0]: Invalid value: "b": '
+            "for 'Gt', 'Lt' operators, the value must be an integer",
+        ),
+    ],
+)
+def test_a_broken_text_selector_is_refused_in_upstreams_words(text: str, message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        parse_label_selector_text(text)
+    assert str(caught.value) == message
+
+
+def test_a_broken_key_in_a_text_has_no_path_and_upstream_says_so() -> None:
+    with pytest.raises(SelectorError, match='parse requirement: <nil>: Invalid value: "a/b/c": a qualified'):
+        parse_label_selector_text("a/b/c")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("6", True),
+        ("5", False),
+        ("+6", True),
+        ("06", True),
+        ("six", False),
+        ("", False),
+        ("6_0", False),
+        ("٦", False),
+        ("9223372036854775808", False),
+    ],
+)
+def test_greater_than_compares_64_bit_integers(value: str, expected: bool) -> None:
+    assert parse_label_selector_text("n>5").matches({"n": value}) is expected
+
+
+@given(documents, label_sets)
+def test_what_is_printed_parses_to_a_selector_that_matches_alike(
+    document: dict[str, Any], labels: dict[str, str]
+) -> None:
+    selector = label_selector_from(document)
+    parsed = parse_label_selector_text(str(selector))
+    assert parsed.matches(labels) == selector.matches(labels)
+    assert str(parsed) == str(parse_label_selector_text(str(parsed)))
+
+
+@given(label_sets, label_sets)
+def test_a_selector_of_labels_matches_supersets(required: dict[str, str], labels: dict[str, str]) -> None:
+    assert selector_from_labels(required).matches(labels) == (required.items() <= labels.items())
+
+
+@given(st.text(alphabet="ab=!()<>, \tin.not\0", max_size=20))
+def test_any_text_is_a_selector_or_a_selector_error(text: str) -> None:
+    try:
+        str(parse_label_selector_text(text))
+    except SelectorError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("", ""),
+        (",,", ""),
+        ("=", ""),
+        ("b==1,a=2", "a=2,b=1"),
+        ("a!=2", "a!=2"),
+        ("a=", "a="),
+        (r"a=b\,c\=d\\", r"a=b\,c\=d\\"),
+    ],
+)
+def test_field_selectors_parse_and_print(text: str, printed: str) -> None:
+    assert str(parse_field_selector_text(text)) == printed
+
+
+def test_an_escaped_value_is_the_value_itself() -> None:
+    selector = parse_field_selector_text(r"metadata.name=a\,b\=c\\")
+    assert selector.required_value("metadata.name") == "a,b=c\\"
+    assert selector.matches({"metadata.name": "a,b=c\\"})
+
+
+def test_an_absent_field_reads_as_empty() -> None:
+    assert parse_field_selector_text("spec.nodeName=").matches({})
+    assert not parse_field_selector_text("spec.nodeName!=").matches({})
+    assert parse_field_selector_text("a!=1,b=2").required_value("a") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a", "invalid selector: 'a'; can't understand 'a'"),
+        ("a=b,c", "invalid selector: 'a=b,c'; can't understand 'c'"),
+        ("a=b=c", "invalid field selector: unescaped character in value: 61"),
+        ("a=b\\", "invalid field selector: invalid escape sequence: \\"),
+        (r"a=\x", r"invalid field selector: invalid escape sequence: \x"),
+    ],
+)
+def test_a_broken_field_selector_is_refused_in_upstreams_words(text: str, message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        parse_field_selector_text(text)
+    assert str(caught.value) == message

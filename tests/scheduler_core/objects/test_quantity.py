@@ -1,0 +1,233 @@
+"""Quantities are exact, print as Kubernetes prints them and refuse what it refuses."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler_core.cli.conformance_objects import run_quantity_case
+from scheduler_core.objects.quantity import (
+    FORMAT_WRONG,
+    NUMERIC_WRONG,
+    SUFFIX_WRONG,
+    Quantity,
+    QuantityError,
+    parse_quantity,
+    quantity_from,
+    quantity_milli_value,
+    quantity_value,
+)
+
+RECORDED = Path(__file__).parents[2] / "conformance" / "data" / "quantities.jsonl.gz"
+DECIMAL_SUFFIXES = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"]
+BINARY_SUFFIXES = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
+
+numbers = st.from_regex(r"[+-]?([0-9]{1,12}(\.[0-9]{0,6})?|\.[0-9]{1,6})", fullmatch=True)
+# A number so large that no suffix is left for it prints without one (upstream too), so E stays small.
+suffixes = st.sampled_from([*DECIMAL_SUFFIXES[:-2], *BINARY_SUFFIXES, "e0", "e3", "E-3", "e+5", "e-9"])
+quantities = st.builds(lambda number, suffix: parse_quantity(number + suffix), numbers, suffixes)
+
+
+def as_fraction(quantity: Quantity) -> Fraction:
+    return quantity.mantissa * Fraction(10) ** quantity.exponent
+
+
+def recorded_cases() -> list[dict[str, Any]]:
+    with gzip.open(RECORDED, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def test_every_recorded_quantity_agrees() -> None:
+    cases = recorded_cases()
+    different = {case["text"]: differences for case in cases if (differences := run_quantity_case(case))}
+    assert len(cases) > 100
+    assert different == {}
+
+
+def test_a_wrong_answer_is_reported_by_key() -> None:
+    case = next(case for case in recorded_cases() if case["text"] == "100m")
+    case["expect"]["milliValue"] = 7
+    (difference,) = run_quantity_case(case)
+    assert difference == ("milliValue", 7, 100)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", FORMAT_WRONG),
+        (" 1", FORMAT_WRONG),
+        ("1 ", FORMAT_WRONG),
+        ("1\n", FORMAT_WRONG),
+        ("1..2", FORMAT_WRONG),
+        ("--1", SUFFIX_WRONG),
+        ("0x10", FORMAT_WRONG),
+        ("١", FORMAT_WRONG),
+        ("1B", FORMAT_WRONG),
+        ("1K", SUFFIX_WRONG),
+        ("1e", SUFFIX_WRONG),
+        ("1e+", SUFFIX_WRONG),
+        ("1eE3", SUFFIX_WRONG),
+        ("1mi", SUFFIX_WRONG),
+        ("1e99999999999999999999", SUFFIX_WRONG),
+        ("e-10", NUMERIC_WRONG),
+    ],
+)
+def test_what_is_not_a_quantity_is_refused_in_upstreams_words(text: str, message: str) -> None:
+    with pytest.raises(QuantityError) as caught:
+        parse_quantity(text)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "1e2147483648", "99999999999999999999e1000000000"])
+def test_a_number_too_long_to_write_out_is_refused_at_once(text: str) -> None:
+    with pytest.raises(QuantityError, match="numeric part"):
+        parse_quantity(text)
+
+
+def test_far_apart_numbers_compare_but_are_not_added() -> None:
+    huge, one = parse_quantity("1e999999999"), parse_quantity("1")
+    assert (huge.cmp(one), one.cmp(huge), huge.cmp(huge)) == (1, -1, 0)
+    assert huge.as_approximate_float() == math.inf
+    with pytest.raises(QuantityError):
+        huge.add(one)
+    with pytest.raises(QuantityError):
+        parse_quantity("9" * 3980).add(parse_quantity("1e3995"))
+
+
+@pytest.mark.parametrize("text", [".", "-", "+", "m", "Ki", "e3", "-.Ki", "00", "-0"])
+def test_a_sign_or_suffix_alone_is_zero(text: str) -> None:
+    quantity = parse_quantity(text)
+    assert quantity.is_zero()
+    assert str(quantity) == "0"
+
+
+@pytest.mark.parametrize("text", ["0", "007", "+1", "5.", "1.234", "999999", "7Mi", "16.762u", "12e6"])
+def test_simple_texts_print_unchanged(text: str) -> None:
+    assert str(parse_quantity(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("1.8", "1800m"),
+        ("1000M", "1G"),
+        ("1.5Gi", "1536Mi"),
+        ("1024", "1024"),
+        ("1024Ki", "1Mi"),
+        ("512Ki", "512Ki"),
+        ("0.5Ki", "512"),
+        ("1000000e3", "1e9"),
+        ("0.0000000001", "1n"),
+        ("9Ei", "9223372036854775807"),
+        ("1000E", "1"),
+    ],
+)
+def test_other_texts_print_in_canonical_form(text: str, printed: str) -> None:
+    assert str(parse_quantity(text)) == printed
+
+
+def test_fractions_are_rounded_up() -> None:
+    assert parse_quantity("100m").value() == 1
+    assert parse_quantity("0.1m").milli_value() == 1
+    assert parse_quantity("1.1Ki").value() == 1127
+    assert parse_quantity("1n").nano_value() == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "value", "milli_value"),
+    [
+        (1, 1, 1000),
+        (0.5, 1, 500),
+        (1e3, 1000, 1000000),
+        (1e-5, 1, 1),
+        (1e-7, 1, 1),
+        (-2, -2, -2000),
+        ("2", 2, 2000),
+        (" 100m\n", 1, 100),
+        (None, 0, 0),
+    ],
+)
+def test_manifests_may_hold_numbers_for_quantities(
+    number: str | int | float | None, value: int, milli_value: int
+) -> None:
+    assert quantity_value(number) == value
+    assert quantity_milli_value(number) == milli_value
+
+
+@pytest.mark.parametrize("number", [True, False, math.nan, math.inf, [], {}])
+def test_manifests_may_hold_nothing_else(number: Any) -> None:
+    with pytest.raises(QuantityError):
+        quantity_value(number)
+
+
+def test_a_number_prints_as_its_json_does() -> None:
+    assert [str(quantity_from(number)) for number in (1e3, 0.5, 1e-5, 1e21)] == ["1k", "500m", "10u", "1e+21"]
+
+
+def test_a_sum_takes_the_format_of_what_is_not_zero() -> None:
+    zero, memory, count = parse_quantity("0"), parse_quantity("1Gi"), parse_quantity("1024")
+    assert str(zero.add(memory)) == "1Gi"
+    assert str(memory.add(count)) == "1048577Ki"
+    assert str(count.add(memory)) == "1073742848"
+    assert str(zero.sub(memory)) == "-1Gi"
+
+
+def test_equal_numbers_are_equal_however_they_are_written() -> None:
+    assert len({parse_quantity(text) for text in ("1", "1000m", "1e0", "+1.0", "0.001k")}) == 1
+    assert parse_quantity("1") != parse_quantity("2")
+    assert parse_quantity("1") != 1
+
+
+@given(quantities)
+def test_what_is_printed_parses_to_the_same_number(quantity: Quantity) -> None:
+    assert parse_quantity(str(quantity)) == quantity
+    assert hash(parse_quantity(str(quantity))) == hash(quantity)
+
+
+@given(quantities)
+def test_the_canonical_form_is_its_own_canonical_form(quantity: Quantity) -> None:
+    assert parse_quantity(quantity.canonical()).canonical() == quantity.canonical()
+
+
+@given(quantities, quantities)
+def test_subtracting_undoes_adding(left: Quantity, right: Quantity) -> None:
+    assert left.add(right).sub(right) == left
+    assert left.add(right) == right.add(left)
+
+
+@given(quantities, quantities)
+def test_comparing_and_adding_agree_with_fractions(left: Quantity, right: Quantity) -> None:
+    a, b = as_fraction(left), as_fraction(right)
+    assert left.cmp(right) == (a > b) - (a < b)
+    assert as_fraction(left.add(right)) == a + b
+    assert as_fraction(left.sub(right)) == a - b
+    assert (left == right) == (a == b)
+
+
+@given(numbers, suffixes)
+def test_a_positive_value_is_the_number_rounded_up(number: str, suffix: str) -> None:
+    quantity = parse_quantity(number.lstrip("+-") + suffix)
+    exact = as_fraction(quantity)
+    for computed, scaled in ((quantity.value(), exact), (quantity.milli_value(), exact * 1000)):
+        if math.ceil(scaled) < 2**63:
+            assert computed == math.ceil(scaled)
+
+
+@given(st.text(alphabet="0123456789.+-eEinumkKMGTP ", max_size=30))
+def test_any_text_is_a_quantity_or_a_quantity_error(text: str) -> None:
+    try:
+        quantity = parse_quantity(text)
+    except QuantityError:
+        return
+    quantity.value()
+    quantity.milli_value()
+    quantity.as_approximate_float()
+    str(quantity)
