@@ -1,0 +1,385 @@
+"""Compare the queue and the plugins' hints with what the real scheduler did."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scheduler_core.cli.difference import Difference
+from scheduler_core.clock import Clock
+from scheduler_core.cluster.listers import Listers
+from scheduler_core.errors import InvalidObject
+from scheduler_core.framework.cluster_event import (
+    ASSIGNED_POD,
+    NODE,
+    POD,
+    QUEUE,
+    SKIP,
+    UNSCHEDULABLE_POD,
+    WILDCARD_EVENT,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    HintFunction,
+    QueueingHint,
+    node_update_events,
+    pod_update_events,
+)
+from scheduler_core.objects.defaults import PriorityClasses, prepare
+from scheduler_core.objects.fields import Document, mapping, parse_time_ns
+from scheduler_core.objects.node import Node, node_from
+from scheduler_core.objects.node_selector import node_selector_from
+from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
+from scheduler_core.plugins.hints import HINTS, HintContext, registrations, scheduling_gates
+from scheduler_core.queue import HintMap, QueuedPodInfo, Rejection, SchedulingQueue, build_hint_map
+from scheduler_core.queue.backoff_queue import SECOND_NS
+
+MILLISECOND_NS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlainObject:
+    """An object of which only the manifest is read."""
+
+    manifest: Document
+
+
+# --- queueing-hints -----------------------------------------------------------------------------------------
+
+
+def run_hint_case(case: Mapping[str, Any]) -> list[Difference]:
+    """Run one case of the family `queueing-hints`.
+
+    Returns
+    -------
+    list of Difference
+        Empty when every key of `expect` agrees, the messages of errors included.
+
+    Raises
+    ------
+    ValueError
+        The kind is not known.
+    """
+    kind, expect = case["kind"], case["expect"]
+    if kind == "registrations":
+        got = _registrations(case["plugin"])
+    elif kind == "match":
+        incoming = _event(case["incomingEvent"])
+        got = {"match": _event(case["registeredEvent"]).matches(incoming), "label": incoming.label}
+    elif kind == "events":
+        old, new = _object(case["old"]), _object(case["new"])
+        events = node_update_events(old, new) if isinstance(new, Node) else pod_update_events(old, new)
+        got = {"events": [_event_document(event) for event in events]}
+    elif kind == "hint":
+        got = _hint(case)
+    else:
+        raise ValueError(f"queueing-hints case of unknown kind {kind!r}")
+    return _differences("", expect, got)
+
+
+def _registrations(plugin: str) -> dict[str, Any]:
+    registered = registrations(plugin, HintContext())
+    effective = build_hint_map({plugin: registered})
+    return {
+        "implementsEnqueueExtensions": plugin in HINTS,
+        "eventsToRegister": _sorted(
+            {**_mask_document(item.event), "hintFn": item.hint is not None} for item in registered
+        ),
+        "effective": _sorted(_mask_document(entry.event) for entry in effective.entries),
+    }
+
+
+def _sorted(documents: Any) -> list[dict[str, Any]]:
+    return sorted(documents, key=lambda document: (document["resource"], document["mask"]))
+
+
+def _hint(case: Mapping[str, Any]) -> dict[str, Any]:
+    pod = _lenient_pod(case["pod"])
+    event = _event(case["event"])
+    old, new = _object(case.get("old")), _object(case.get("new"))
+    context = _hint_context(case.get("config"), case.get("objects") or ())
+    hint_map = build_hint_map({case["plugin"]: registrations(case["plugin"], context)})
+    asked = hint_map.interested(event)
+    if not asked:
+        return {"registered": False, "hint": None}
+    answer: dict[str, Any] = {"registered": True, "hint": "Skip"}
+    for _, hint_function in asked:
+        try:
+            if hint_function(pod, old, new).queues:
+                return {"registered": True, "hint": "Queue"}
+        except Exception as error:  # what a hint raises is its answer
+            answer = {"registered": True, "hint": "error", "error": str(error)}
+    return answer
+
+
+def _hint_context(config: Mapping[str, Any] | None, objects: Sequence[Document]) -> HintContext:
+    listers = Listers()
+    for manifest in objects:
+        prepared = prepare(manifest)
+        meta = mapping(prepared, "metadata", "")
+        listers.set(prepared["kind"], meta.get("namespace", ""), meta["name"], PlainObject(prepared))
+    added = None
+    for profile in (config or {}).get("profiles") or ():
+        for plugin_config in profile.get("pluginConfig") or ():
+            if plugin_config.get("name") == "NodeAffinity":
+                affinity = mapping(mapping(plugin_config, "args", ""), "addedAffinity", "args")
+                required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+                added = None if required is None else node_selector_from(required)
+    return HintContext(lookup=listers, added_node_selector=added)
+
+
+# --- queue --------------------------------------------------------------------------------------------------
+
+
+def run_queue_case(case: Mapping[str, Any]) -> list[Difference]:
+    """Run one case of the family `queue`.
+
+    Returns
+    -------
+    list of Difference
+        Empty when every step agrees; keys are `steps[i].<key>`. Differences of the first step that differs
+        only, as all later ones follow from it.
+    """
+    run = _QueueRun(case)
+    for index, (operation, expected) in enumerate(zip(case["ops"], case["expect"]["steps"], strict=True)):
+        differences = _differences(f"steps[{index}].", expected, run.step(operation))
+        if differences:
+            return differences
+    return []
+
+
+class _QueueRun:
+    """A queue with the pods of a case in their latest versions."""
+
+    def __init__(self, case: Mapping[str, Any]) -> None:
+        config = case["config"]
+        self._start_ns = parse_time_ns(case["start"])
+        self._clock = Clock(self._start_ns)
+        self._pods: dict[str, Pod] = {}
+        self._popped: dict[str, QueuedPodInfo] = {}
+        if case["hints"] is None:
+            context = _hint_context(None, case["objects"])
+            hints = build_hint_map({plugin: registrations(plugin, context) for plugin in HINTS})
+        else:
+            hints = _scripted_hints(case["hints"])
+        self._queue = SchedulingQueue(
+            self._clock,
+            hints={DEFAULT_SCHEDULER_NAME: hints},
+            pre_enqueue={DEFAULT_SCHEDULER_NAME: [("SchedulingGates", _gates)]},
+            initial_backoff_ns=config["podInitialBackoffSeconds"] * SECOND_NS,
+            max_backoff_ns=config["podMaxBackoffSeconds"] * SECOND_NS,
+            max_in_unschedulable_ns=config["podMaxInUnschedulablePodsSeconds"] * SECOND_NS,
+        )
+
+    def step(self, operation: Mapping[str, Any]) -> dict[str, Any]:
+        self._clock.move_to(self._start_ns + operation["at"] * MILLISECOND_NS)
+        answers = getattr(self, f"_{operation['op']}")(operation) or {}
+        return {**self._state(), **answers}
+
+    def _add(self, operation: Mapping[str, Any]) -> None:
+        pod = _lenient_pod(operation["pod"])
+        self._pods[pod.key] = pod
+        self._queue.add(pod)
+
+    def _pop(self, operation: Mapping[str, Any]) -> dict[str, Any]:
+        info = self._queue.pop()
+        if info is None:
+            return {"result": {"blocks": True}}
+        self._popped[info.key] = info
+        result = {
+            "pod": info.key,
+            "attempts": info.attempts,
+            "unschedulableCount": info.unschedulable_count,
+            "consecutiveErrors": info.consecutive_errors_count,
+        }
+        return {"result": result}
+
+    def _fail(self, operation: Mapping[str, Any]) -> None:
+        info = self._popped.pop(operation["pod"])
+        info.pod = self._pods.get(info.key, info.pod)
+        info.unschedulable_plugins = set(operation.get("unschedulable") or ())
+        info.pending_plugins = set(operation.get("pending") or ())
+        self._queue.add_unschedulable(info)
+
+    def _done(self, operation: Mapping[str, Any]) -> None:
+        info = self._popped.pop(operation["pod"])
+        self._queue.done(info.pod.uid)
+
+    def _event(self, operation: Mapping[str, Any]) -> dict[str, Any]:
+        old, new = _object(operation.get("old")), _object(operation.get("new"))
+        named = _event(operation["event"])
+        events: Sequence[ClusterEvent] = [named]
+        if old is not None and new is not None:
+            if named.resource == NODE:
+                events = node_update_events(old, new)
+            elif named.resource in (POD, ASSIGNED_POD, UNSCHEDULABLE_POD):
+                events = pod_update_events(old, new)
+        for event in events:
+            self._queue.move_all(event, old, new)
+        return {"events": [_event_document(event) for event in events]} if events else {}
+
+    def _wildcard(self, operation: Mapping[str, Any]) -> None:
+        self._queue.move_all(WILDCARD_EVENT)
+
+    def _update(self, operation: Mapping[str, Any]) -> dict[str, Any]:
+        new = _lenient_pod(operation["pod"])
+        old = self._pods.get(new.key)
+        self._pods[new.key] = new
+        self._queue.update(old, new)
+        return {"events": [_event_document(event) for event in pod_update_events(old, new)]} if old else {}
+
+    def _delete(self, operation: Mapping[str, Any]) -> None:
+        self._queue.delete(self._pods[operation["pod"]])
+
+    def _activate(self, operation: Mapping[str, Any]) -> None:
+        self._queue.activate([self._pods[key] for key in operation["pods"]])
+
+    def _flushBackoff(self, operation: Mapping[str, Any]) -> None:  # noqa: N802 - named by the case
+        self._queue.flush_backoff()
+
+    def _flushUnschedulable(self, operation: Mapping[str, Any]) -> None:  # noqa: N802 - named by the case
+        self._queue.flush_unschedulable()
+
+    def _state(self) -> dict[str, Any]:
+        queue = self._queue
+        lanes = (
+            queue.active_pods(),
+            queue.backoff_pods(),
+            queue.error_backoff_pods(),
+            queue.unschedulable_pods(),
+        )
+        active, backoff, error_backoff, unschedulable = lanes
+        return {
+            "active": [info.key for info in active],
+            "backoff": [self._remaining(info) for info in backoff],
+            # The order within one expiration means nothing.
+            "errorBackoff": [self._remaining(info) for info in sorted(error_backoff, key=self._expiration)],
+            "unschedulable": [_waiting(info) for info in sorted(unschedulable, key=lambda info: info.key)],
+            "inFlight": sorted(pod.key for pod in queue.in_flight_pods()),
+            "attempts": {info.key: info.attempts for lane in lanes for info in lane},
+        }
+
+    def _expiration(self, info: QueuedPodInfo) -> tuple[int, str]:
+        return self._queue.expiration_ns(info) or 0, info.key
+
+    def _remaining(self, info: QueuedPodInfo) -> dict[str, Any]:
+        remaining_ns = (self._queue.expiration_ns(info) or 0) - self._clock.now_ns
+        return {"pod": info.key, "remainingMs": remaining_ns // MILLISECOND_NS}
+
+
+def _waiting(info: QueuedPodInfo) -> dict[str, Any]:
+    document: dict[str, Any] = {"pod": info.key, "plugins": sorted(info.unschedulable_plugins)}
+    if info.pending_plugins:
+        document["pending"] = sorted(info.pending_plugins)
+    if info.gating_plugin:
+        document["gatedBy"] = info.gating_plugin
+    return document
+
+
+def _gates(pod: Pod) -> Rejection | None:
+    reason = scheduling_gates.closed_gates(pod)
+    return None if reason is None else Rejection(reason)
+
+
+def _scripted_hints(entries: Sequence[Mapping[str, Any]]) -> HintMap:
+    table: dict[str, list[ClusterEventWithHint]] = {
+        "SchedulingGates": registrations("SchedulingGates", HintContext())
+    }
+    for entry in entries:
+        registration = ClusterEventWithHint(_event(entry), _scripted_hint(entry["hint"]))
+        table.setdefault(entry["plugin"], []).append(registration)
+    # The table is used as it stands: no extra entries as `build_hint_map` would add.
+    return HintMap(
+        entry
+        for plugin, registered in table.items()
+        for entry in build_hint_map({plugin: registered}).entries[: len(registered)]
+    )
+
+
+def _scripted_hint(answer: str) -> HintFunction:
+    def hint(pod: Pod, old: Any, new: Any) -> QueueingHint:
+        if answer == "error":
+            raise RuntimeError("scripted failure")
+        return QUEUE if answer == "Queue" else SKIP
+
+    return hint
+
+
+# --- objects and events -------------------------------------------------------------------------------------
+
+
+def _object(manifest: Document | None) -> Any:
+    if manifest is None:
+        return None
+    if manifest.get("kind") == "Pod":
+        return _lenient_pod(manifest)
+    prepared = prepare(manifest)
+    return node_from(prepared) if prepared.get("kind") == "Node" else PlainObject(prepared)
+
+
+class _Unreadable(tuple[Any, ...]):
+    """Affinity terms that cannot be read: whoever looks at them gets the error, as upstream's plugins do."""
+
+    error: Exception
+
+    def __bool__(self) -> bool:
+        raise self.error
+
+    def __iter__(self) -> Any:
+        raise self.error
+
+    def __len__(self) -> int:
+        raise self.error
+
+
+def _lenient_pod(manifest: Document) -> Pod:
+    """A pod, even one with an affinity term that no API server would accept (and our admission does not)."""
+    prepared = prepare(manifest, PriorityClasses())
+    try:
+        return pod_from(prepared)
+    except InvalidObject as error:
+        for kind, attribute in (
+            ("podAffinity", "required_affinity"),
+            ("podAntiAffinity", "required_anti_affinity"),
+        ):
+            prefix = f"spec.affinity.{kind}"
+            if not error.path.startswith(prefix):
+                continue
+            without = copy.deepcopy(dict(manifest))
+            del without["spec"]["affinity"][kind]
+            unreadable = _Unreadable()
+            unreadable.error = error.__cause__ if isinstance(error.__cause__, Exception) else error
+            is_required = error.path.startswith(f"{prefix}.required")
+            pod = replace(_lenient_pod(without), manifest=prepared)
+            return replace(pod, **{attribute: unreadable}) if is_required else pod
+        raise
+
+
+def _event(document: Mapping[str, Any]) -> ClusterEvent:
+    if "mask" in document:
+        return ClusterEvent(document["resource"], ActionType(document["mask"]))
+    if "actions" in document:
+        mask = ActionType.NONE
+        for name in document["actions"]:
+            mask |= ActionType.named(name)
+        return ClusterEvent(document["resource"], mask)
+    return ClusterEvent(document["resource"], ActionType.named(document["action"]))
+
+
+def _event_document(event: ClusterEvent) -> dict[str, Any]:
+    return {"resource": event.resource, "action": event.action.text}
+
+
+def _mask_document(event: ClusterEvent) -> dict[str, Any]:
+    return {"resource": event.resource, "actions": event.action.names, "mask": int(event.action)}
+
+
+def _differences(prefix: str, expect: Mapping[str, Any], got: Mapping[str, Any]) -> list[Difference]:
+    """Every key of either side whose values differ; absent counts as nothing."""
+    return [
+        Difference(prefix + key, expect.get(key), got.get(key))
+        for key in sorted({*expect, *got})
+        if (expect.get(key) or None) != (got.get(key) or None)
+    ]

@@ -1,0 +1,111 @@
+"""Which plugin wants to hear of which event.
+
+Source: pkg/scheduler/scheduler.go buildQueueingHintMap, pkg/scheduler/backend/queue, v1.34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from scheduler_core.framework.cluster_event import (
+    CSI_DRIVER,
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    DEVICE_CLASS,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    QUEUE,
+    RESOURCE_CLAIM,
+    RESOURCE_SLICE,
+    STORAGE_CLASS,
+    VOLUME_ATTACHMENT,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    HintFunction,
+    QueueingHint,
+)
+from scheduler_core.objects.pod import Pod
+
+_ALWAYS = QUEUE.because("every such event may help")
+
+
+def always_queue(pod: Pod, old: Any, new: Any) -> QueueingHint:
+    """The hint of a registration without one of its own."""
+    return _ALWAYS
+
+
+class HintEntry(NamedTuple):
+    """One line of the hint table."""
+
+    event: ClusterEvent
+    plugin: str
+    hint: HintFunction
+
+
+class HintMap:
+    """The hint table of one profile: who is asked what when an event happens."""
+
+    def __init__(self, entries: Iterable[HintEntry]) -> None:
+        self.entries = tuple(entries)
+        self._interested: dict[tuple[str, int], tuple[tuple[str, HintFunction], ...]] = {}
+        self._events: dict[str, list[ClusterEvent]] = {}
+        for entry in self.entries:
+            self._events.setdefault(entry.plugin, []).append(entry.event)
+
+    def interested(self, event: ClusterEvent) -> tuple[tuple[str, HintFunction], ...]:
+        """Plugins whose registrations cover the event, with their hints, in the table's order."""
+        known = self._interested.get((event.resource, int(event.action)))
+        if known is None:
+            known = tuple((entry.plugin, entry.hint) for entry in self.entries if entry.event.matches(event))
+            self._interested[(event.resource, int(event.action))] = known
+        return known
+
+    def events_of(self, plugin: str) -> Sequence[ClusterEvent]:
+        """Everything a plugin is registered for."""
+        return self._events.get(plugin, ())
+
+
+def build_hint_map(registrations: Mapping[str, Sequence[ClusterEventWithHint]]) -> HintMap:
+    """The hint table of a profile from what its plugins register, in the order of the plugins.
+
+    A plugin that wants Node/Add but not Node/UpdateNodeTaint gets one more entry, Node/UpdateNodeTaint with
+    the answer Queue: upstream's stand-in for node additions that an old check used to filter out.
+    """
+    entries = []
+    for plugin, events in registrations.items():
+        node_actions = 0
+        for registration in events:
+            event = registration.event
+            entries.append(HintEntry(event, plugin, registration.hint or always_queue))
+            if event.resource == NODE:
+                node_actions |= int(event.action)
+        if node_actions & ActionType.ADD and not node_actions & ActionType.UPDATE_NODE_TAINT:
+            entries.append(HintEntry(ClusterEvent(NODE, ActionType.UPDATE_NODE_TAINT), plugin, always_queue))
+    return HintMap(entries)
+
+
+ALL_EVENTS: tuple[ClusterEventWithHint, ...] = tuple(
+    ClusterEventWithHint(ClusterEvent(resource, ActionType.ALL))
+    for resource in (
+        POD,
+        NODE,
+        PERSISTENT_VOLUME,
+        PERSISTENT_VOLUME_CLAIM,
+        CSI_NODE,
+        CSI_DRIVER,
+        VOLUME_ATTACHMENT,
+        CSI_STORAGE_CAPACITY,
+        STORAGE_CLASS,
+        RESOURCE_CLAIM,
+        RESOURCE_SLICE,
+        DEVICE_CLASS,
+    )
+)
+"""What is registered for a filtering plugin that does not say what it waits for.
+
+Source: pkg/scheduler/framework/types.go UnrollWildCardResource, v1.34
+"""

@@ -1,0 +1,111 @@
+"""A pod as the queue knows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler_core.objects.pod import Pod
+from scheduler_core.queue.moves import Lane
+
+
+@dataclass(slots=True, eq=False)
+class QueuedPodInfo:
+    """A pod with its history of attempts. The queue makes it, `pop` hands it out.
+
+    Attributes
+    ----------
+    timestamp_ns : int
+        When the pod entered the queue, or came back from its last attempt.
+    attempts : int
+        Times it was popped, this one included.
+    unschedulable_count : int
+        Attempts that ended in a plugin's rejection; sets the backoff.
+    consecutive_errors_count : int
+        Errors since the last rejection; sets the backoff while above zero.
+    unschedulable_plugins, pending_plugins : set of str
+        Who rejected the last attempt (or gates the pod): asked for a hint when something happens.
+    gating_plugin, gating_reason : str
+        The PreEnqueue plugin that holds the pod back, and its words; empty when it passes.
+    backoff_expiration_ns : int or None
+        Whole second at which the backoff ends; None until it is first asked for.
+    entered_by, entered_reason : str
+        The event that brought the pod where it is, and why.
+
+    Source: pkg/scheduler/framework/types.go QueuedPodInfo, v1.34
+    """
+
+    pod: Pod
+    key: str
+    timestamp_ns: int
+    attempts: int = 0
+    initial_attempt_timestamp_ns: int | None = None
+    unschedulable_plugins: set[str] = field(default_factory=set)
+    pending_plugins: set[str] = field(default_factory=set)
+    gating_plugin: str = ""
+    gating_reason: str = ""
+    unschedulable_count: int = 0
+    consecutive_errors_count: int = 0
+    backoff_expiration_ns: int | None = None
+    entered_by: str = ""
+    entered_reason: str = ""
+    lane: Lane = Lane.NEW
+    arrival: int = 0
+    """Order of arrival among the unschedulable pods; only the queue sets it."""
+
+    @property
+    def gated(self) -> bool:
+        return self.gating_plugin != ""
+
+    @property
+    def rejectors(self) -> list[str]:
+        """Every plugin to ask for a hint, sorted."""
+        return sorted(self.unschedulable_plugins | self.pending_plugins)
+
+
+def priority_sort_key(info: QueuedPodInfo) -> tuple[int, int]:
+    """Higher priority first, then who waits longer.
+
+    Source: pkg/scheduler/framework/plugins/queuesort/priority_sort.go, v1.34
+    """
+    return (-info.pod.priority, info.timestamp_ns)
+
+
+_PLAIN = (
+    "timestamp_ns",
+    "attempts",
+    "initial_attempt_timestamp_ns",
+    "gating_plugin",
+    "gating_reason",
+    "unschedulable_count",
+    "consecutive_errors_count",
+    "backoff_expiration_ns",
+    "entered_by",
+    "entered_reason",
+)
+
+
+def info_document(info: QueuedPodInfo, pod: Any) -> dict[str, Any]:
+    """The JSON-able form; `pod` is whatever stands for the pod itself. Defaults are left out."""
+    document: dict[str, Any] = {"pod": pod}
+    for name in _PLAIN:
+        value = getattr(info, name)
+        if value not in (0, None, "") or name == "timestamp_ns":
+            document[name] = value
+    if info.unschedulable_plugins:
+        document["unschedulable_plugins"] = sorted(info.unschedulable_plugins)
+    if info.pending_plugins:
+        document["pending_plugins"] = sorted(info.pending_plugins)
+    return document
+
+
+def info_from_document(document: dict[str, Any], pod: Pod) -> QueuedPodInfo:
+    """What `info_document` wrote."""
+    plain = {name: document[name] for name in _PLAIN if name in document}
+    return QueuedPodInfo(
+        pod=pod,
+        key=pod.key,
+        unschedulable_plugins=set(document.get("unschedulable_plugins", ())),
+        pending_plugins=set(document.get("pending_plugins", ())),
+        **plain,
+    )
