@@ -1,0 +1,150 @@
+"""Real Celery workers on the brokers: nothing is lost, whatever is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from celery import Celery
+
+from playground import broker
+
+WAIT_S = 40.0
+
+
+class Workers:
+    """Starts workers on one broker and reads what their tasks wrote."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.out = folder / "out"
+        self.log = folder / "log"
+        self.app = Celery("sender", broker=url, set_as_current=False)
+        self.app.conf.update(broker.celery_settings(url))
+        self._environment = {**os.environ, "BROKER_TEST_URL": url, "BROKER_TEST_OUT": str(self.out)}
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, concurrency: int = 2) -> subprocess.Popen[bytes]:
+        arguments = ("--without-gossip", "--without-mingle", "--without-heartbeat", f"-c{concurrency}")
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "celery",
+                    "-A",
+                    "tests.broker.tasks_app",
+                    "worker",
+                    "-Pprefork",
+                    *arguments,
+                ],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._processes.append(process)
+        return process
+
+    def send(self, task: str, *arguments: object, **options: object) -> None:
+        self.app.send_task(task, arguments, **options)
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        """Kill the worker and its children at once, as a machine that loses its memory would."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def lines(self) -> list[str]:
+        return self.out.read_text().split("\n")[:-1] if self.out.exists() else []
+
+    def wait_for(self, done: Callable[[list[str]], bool]) -> list[str]:
+        deadline_s = time.monotonic() + WAIT_S
+        while time.monotonic() < deadline_s:
+            if done(lines := self.lines()):
+                return lines
+            time.sleep(0.05)
+        raise AssertionError(f"{self.lines()}\n{self.log.read_text()[-3000:] if self.log.exists() else ''}")
+
+    def stop(self) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                self.kill(process)
+        self.app.close()
+
+
+@pytest.fixture
+def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
+    # Celery prefers this variable, which the suite sets, to what an application says.
+    monkeypatch.delenv("CELERY_BROKER_URL")
+    workers = Workers(broker.url_for(tmp_path / "broker.sqlite3"), tmp_path)
+    yield workers
+    workers.stop()
+
+
+@pytest.mark.slow
+def test_tasks_of_a_killed_worker_run_again_and_are_marked(workers: Workers) -> None:
+    worker = workers.start()
+    for name in ("a", "b"):
+        workers.send("linger", name, 600)
+    workers.wait_for(lambda lines: len(lines) == 2)
+    workers.kill(worker)
+    workers.start()
+    lines = workers.wait_for(lambda lines: sum(line.startswith("end") for line in lines) == 2)
+    assert sorted(lines) == [
+        "begin a redelivered=False",
+        "begin a redelivered=True",
+        "begin b redelivered=False",
+        "begin b redelivered=True",
+        "end a",
+        "end b",
+    ]
+
+
+@pytest.mark.slow
+def test_a_countdown_is_kept_even_when_its_worker_is_killed(workers: Workers) -> None:
+    worker = workers.start()
+    workers.send("note", "now")
+    workers.send("note", "later", countdown=3)
+    workers.wait_for(lambda lines: lines == ["now"])
+    workers.kill(worker)
+    workers.start()
+    assert workers.wait_for(lambda lines: len(lines) == 2) == ["now", "later"]
+
+
+@pytest.mark.slow
+def test_two_workers_do_each_task_exactly_once(workers: Workers) -> None:
+    for number in range(60):
+        workers.send("note", str(number))
+    workers.start()
+    workers.start()
+    lines = workers.wait_for(lambda lines: len(lines) >= 60)
+    assert sorted(map(int, lines)) == list(range(60))
+
+
+@pytest.mark.slow
+def test_a_worker_answers_control_messages(workers: Workers) -> None:
+    workers.start()
+    workers.send("note", "up")
+    workers.wait_for(lambda lines: lines == ["up"])
+    assert [list(answer.values()) for answer in workers.app.control.ping(timeout=2)] == [[{"ok": "pong"}]]
+
+
+@pytest.mark.redis
+@pytest.mark.slow
+def test_the_same_tasks_run_on_redis(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CELERY_BROKER_URL")
+    workers = Workers(redis_url, tmp_path)
+    try:
+        workers.start()
+        for number in range(5):
+            workers.send("note", str(number))
+        workers.send("note", "later", countdown=1)
+        assert sorted(workers.wait_for(lambda lines: len(lines) == 6)) == ["0", "1", "2", "3", "4", "later"]
+    finally:
+        workers.stop()
