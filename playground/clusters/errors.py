@@ -168,3 +168,11 @@ class Unsupported(ClusterError):
     status = 415
     reason = "UnsupportedMediaType"
     title = "Not supported"
+
+
+class TooManyRequests(ObjectError):
+    """A disruption budget says not now."""
+
+    status = 429
+    reason = "TooManyRequests"
+    title = "Not now"

@@ -87,7 +87,9 @@ KINDS: Final[tuple[Kind, ...]] = (
     Kind("storage.k8s.io/v1", "CSIDriver", "csidrivers", False, apply_rank=1),
     Kind("storage.k8s.io/v1", "CSINode", "csinodes", False, apply_rank=3),
     Kind("storage.k8s.io/v1", "CSIStorageCapacity", "csistoragecapacities", True, apply_rank=3),
-    Kind("v1", "PersistentVolume", "persistentvolumes", False, ("pv",), apply_rank=3, subresources=("status",)),
+    Kind(
+        "v1", "PersistentVolume", "persistentvolumes", False, ("pv",), apply_rank=3, subresources=("status",)
+    ),
     Kind(
         "v1",
         "PersistentVolumeClaim",

@@ -73,7 +73,7 @@ def pod_columns(
     meta = manifest.get("metadata") or {}
     spec = manifest.get("spec") or {}
     status = manifest.get("status") or {}
-    amounts, _, _ = pod_requests(manifest)
+    amounts = pod_requests(manifest).requests
     extended = {name: amount for name, amount in _rest(amounts).items() if amount}
     owner: Mapping[str, Any] = next(
         (item for item in meta.get("ownerReferences") or () if item.get("controller")), {}

@@ -62,7 +62,7 @@ class DriveResult:
     ran
         Payload of the `ran` entry.
     stop
-        ``idle``, ``cycle``, ``time``, ``budget`` (of the request) or ``batch`` (more to do, the batch is full).
+        ``idle``, ``cycle``, ``time``, ``budget`` (of the request) or ``batch`` (there is more to do).
     message
         For a person: where it stopped.
     queue
@@ -231,7 +231,7 @@ class Engine:
         return cycles
 
     def _read(self, entries: Iterable[Entry]) -> int:
-        """Submit inputs, each at its own time if the clock runs behind it; then let the world take them in."""
+        """Submit inputs, each at its own time if the clock runs behind it; the world takes them in."""
         n_read = 0
         for entry in entries:
             if entry.seq <= self.read_seq:

@@ -59,6 +59,7 @@ class Cluster(models.Model):
     version = models.BigIntegerField(default=1)  # goes up with every visible change; ETags and live pages
 
     # Where the engine stands: the last input it has read, and its own last `ran` entry.
+    last_input_seq = models.BigIntegerField(default=0)
     cursor_seq = models.BigIntegerField(default=0)
     engine_seq = models.BigIntegerField(default=0)
     entries_since_checkpoint = models.IntegerField(default=0)

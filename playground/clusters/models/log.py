@@ -14,9 +14,10 @@ class LogEntry(models.Model):
     source  kind     payload
     ======= ======== =======================================================================
     api     write    ``{manifest}`` the whole object after admission
-    api     delete   ``{apiVersion, kind, namespace, name, gracePeriodSeconds, manifest}``
+    api     delete   ``{apiVersion, kind, namespace, name, gracePeriodSeconds, gone, manifest}``; a pod that
+                     still terminates is not gone: `manifest` is the object with its deletionTimestamp
     api     permit   ``{namespace, name, plugin, decision, reason}``
-    api     config   ``{document}``
+    api     config   ``{document, before}``
     api     extender ``{call, answer}``
     engine  write    ``{manifest, reason}``
     engine  delete   ``{apiVersion, kind, namespace, name, reason, manifest}``

@@ -83,7 +83,6 @@ class Pod(ObjectRow):
     created_ns = models.BigIntegerField(default=0)
     waits_for = models.TextField(blank=True, default="")  # why it never schedules here, in words; else empty
     lane = models.CharField(max_length=16, choices=Lane.choices, blank=True, default="")
-    last_cycle = models.BigIntegerField(null=True, blank=True)  # number of its newest cycle
 
     class Meta:
         constraints = [

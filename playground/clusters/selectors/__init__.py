@@ -1,0 +1,1 @@
+"""Reads. Each file answers for one page or surface; none writes."""

@@ -1,0 +1,74 @@
+"""Cycles for the feed, the list and the page of one cycle."""
+
+from dataclasses import dataclass
+
+from django.db.models import Max
+
+from playground.clusters.models import Cluster, Cycle
+
+PAGE_SIZE = 50
+FEED_SIZE = 30
+
+
+@dataclass(frozen=True)
+class CyclePage:
+    """One page of the list, newest first; `next_before` asks for the older ones."""
+
+    cycles: list[Cycle]
+    next_before: int | None
+
+
+def recent_cycles(cluster: Cluster, *, limit: int = FEED_SIZE) -> list[Cycle]:
+    """The newest cycles, newest first, without their traces."""
+    return [*Cycle.objects.filter(cluster=cluster).defer("trace").order_by("-number")[:limit]]
+
+
+def cycle_page(
+    cluster: Cluster,
+    *,
+    outcome: str = "",
+    pod: str = "",
+    node: str = "",
+    before: int | None = None,
+    limit: int = PAGE_SIZE,
+) -> CyclePage:
+    """A page of cycles, newest first.
+
+    Parameters
+    ----------
+    outcome
+        One of the five outcomes; anything else filters nothing.
+    pod
+        ``namespace/name`` for exactly that pod, otherwise a part of the pod's name.
+    node
+        Exact name of the node it was placed on.
+    before
+        Only cycles with a lower number.
+    """
+    found = Cycle.objects.filter(cluster=cluster).defer("trace").order_by("-number")
+    if outcome in Cycle.Outcome.values:
+        found = found.filter(outcome=outcome)
+    namespace, slash, name = pod.partition("/")
+    if slash:
+        found = found.filter(pod_namespace=namespace, pod_name=name)
+    elif pod:
+        found = found.filter(pod_name__contains=pod)
+    if node:
+        found = found.filter(node=node)
+    if before is not None:
+        found = found.filter(number__lt=before)
+    cycles = [*found[: limit + 1]]
+    more = len(cycles) > limit
+    return CyclePage(cycles[:limit], cycles[limit - 1].number if more else None)
+
+
+def cycle_row(cluster: Cluster, number: int) -> Cycle | None:
+    """The cycle with its trace, or None."""
+    return Cycle.objects.filter(cluster=cluster, number=number).first()
+
+
+def neighbours(cluster: Cluster, number: int) -> tuple[int | None, int | None]:
+    """Numbers of the cycle before and after, as far as there are any (housekeeping may leave gaps)."""
+    last = Cycle.objects.filter(cluster=cluster).aggregate(n=Max("number"))["n"]
+    before = Cycle.objects.filter(cluster=cluster, number__lt=number).aggregate(n=Max("number"))["n"]
+    return before, number + 1 if last is not None and number < last else None

@@ -1,0 +1,46 @@
+"""Everything that is known about one pod: its cycles, its events, and what was written about it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from playground.clusters.models import Cluster, Cycle, Event, LogEntry, Pod
+
+STORY_LIMIT = 200
+
+
+@dataclass(frozen=True)
+class PodStory:
+    """The material of a story; `pod` is None when the pod is gone and only its traces are left."""
+
+    pod: Pod | None
+    manifest: dict[str, Any] | None
+    cycles: list[Cycle]
+    events: list[Event]
+    entries: list[LogEntry]
+
+
+def pod_story(cluster: Cluster, namespace: str, name: str) -> PodStory:
+    """Return the newest `STORY_LIMIT` of each kind of trace, oldest first: four queries."""
+    pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
+    cycles = Cycle.objects.filter(cluster=cluster, pod_namespace=namespace, pod_name=name).defer("trace")
+    events = Event.objects.filter(cluster=cluster, involved_namespace=namespace, involved_name=name)
+    entries = LogEntry.objects.filter(
+        cluster=cluster, object_kind="Pod", object_namespace=namespace, object_name=name
+    )
+    found = [*entries.order_by("-seq")[:STORY_LIMIT]][::-1]
+    manifest = pod.manifest if pod else _last_manifest(found)
+    return PodStory(
+        pod=pod,
+        manifest=manifest,
+        cycles=[*cycles.order_by("-number")[:STORY_LIMIT]][::-1],
+        events=[*events.order_by("-resource_version")[:STORY_LIMIT]][::-1],
+        entries=found,
+    )
+
+
+def _last_manifest(entries: list[LogEntry]) -> dict[str, Any] | None:
+    for entry in reversed(entries):
+        manifest = entry.payload.get("manifest")
+        if manifest:
+            return dict(manifest)
+    return None

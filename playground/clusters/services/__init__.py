@@ -1,0 +1,69 @@
+"""Everything that writes. Each function is one short transaction under the cluster's lock.
+
+All take keyword arguments only and raise `clusters.errors`; a view or task makes one call.
+"""
+
+from playground.clusters.services.advance import AdvanceReport, Visit, advance, sweep
+from playground.clusters.services.apply import (
+    AppliedObject,
+    ApplyResult,
+    IgnoredObject,
+    apply_documents,
+)
+from playground.clusters.services.config import set_clock, set_config
+from playground.clusters.services.lifecycle import (
+    clone_cluster,
+    create_cluster,
+    delete_cluster,
+    export_manifests,
+    rename_cluster,
+    reset_cluster,
+)
+from playground.clusters.services.objects import (
+    bind_pod,
+    create_object,
+    delete_object,
+    evict_pod,
+    replace_object,
+    set_cordon,
+)
+from playground.clusters.services.pools import expand_pool, parse_taint
+from playground.clusters.services.runs import (
+    cancel_run,
+    decide_permit,
+    parse_duration_ns,
+    request_run,
+    unpark_cluster,
+)
+
+__all__ = [
+    "AdvanceReport",
+    "AppliedObject",
+    "ApplyResult",
+    "IgnoredObject",
+    "Visit",
+    "advance",
+    "apply_documents",
+    "bind_pod",
+    "cancel_run",
+    "clone_cluster",
+    "create_cluster",
+    "create_object",
+    "decide_permit",
+    "delete_cluster",
+    "delete_object",
+    "evict_pod",
+    "expand_pool",
+    "export_manifests",
+    "parse_duration_ns",
+    "parse_taint",
+    "rename_cluster",
+    "replace_object",
+    "request_run",
+    "reset_cluster",
+    "set_clock",
+    "set_config",
+    "set_cordon",
+    "sweep",
+    "unpark_cluster",
+]

@@ -1,0 +1,300 @@
+"""The worker's side: take the lease, load the engine, drive it in batches, commit each batch at once.
+
+Between two commits nothing is kept anywhere but in memory, and a commit is one transaction under the
+cluster's lock and the lease's token. So a worker may be killed at any instruction: what it had not committed never
+happened, and whoever comes next decides the same things again.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from django.db.models import F, Q
+from django.utils import timezone
+
+from playground.clusters import wake
+from playground.clusters.clock import REANCHOR_GAP_S, virtual_now_ns
+from playground.clusters.models import Checkpoint, Cluster, LogEntry, Run
+from playground.clusters.services import lease as leases
+from playground.clusters.services.commit import Fenced, Raced, commit_batch
+from playground.clusters.services.lease import Lease
+from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
+from playground.engine import Budget, Engine, Entry, Goal
+from playground.engine.ports import Simulator
+from playground.engine.simulator import default_simulator
+
+logger = logging.getLogger(__name__)
+
+MAX_INPUTS: Final = 20_000
+"""Inputs one batch reads at most."""
+MAX_RACES: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceReport:
+    """What one visit to a cluster did.
+
+    Attributes
+    ----------
+    state
+        ``driven``, ``idle`` (nothing to do), ``held`` (another worker is at it), ``parked``, ``fenced`` (the
+        lease was taken over), ``failed``, ``gone``.
+    cycles
+        Cycles committed.
+    batches
+        Commits made.
+    more
+        Work is left; a wake-up for it has been sent.
+    """
+
+    state: str
+    cycles: int = 0
+    batches: int = 0
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Bounds of one visit of a worker to a cluster, after which the others have their turn.
+
+    Attributes
+    ----------
+    wall_s
+        Stop beginning batches after this long.
+    batch
+        Bounds of each batch.
+    """
+
+    wall_s: float = 2.0
+    batch: Budget = field(default_factory=Budget)
+
+
+def advance(
+    *,
+    cluster_id: int,
+    holder: str | None = None,
+    visit: Visit | None = None,
+    simulator: Simulator | None = None,
+    memory: EngineMemory | None = None,
+    now: Callable[[], datetime] = timezone.now,
+) -> AdvanceReport:
+    """Do what there is to do on one cluster: read inputs, run what was asked for, fire what is due.
+
+    Safe to call twice, late, or from two workers at once: the rows say what there is to do, and one lease
+    decides who does it.
+
+    Parameters
+    ----------
+    cluster_id
+        Primary key.
+    holder
+        Who we are, for people.
+    visit
+        How long to stay.
+    simulator, memory
+        Where engines come from and are kept; the real ones when None.
+    now
+        Wall clock of lease and 1x pacing.
+    """
+    visit = visit or Visit()
+    memory = ENGINES if memory is None else memory
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    if cluster is None:
+        return AdvanceReport("gone")
+    if cluster.is_parked:
+        return AdvanceReport("parked")
+    if not leases.has_work(cluster, now=now()):
+        _wake_at_deadline(cluster, now())
+        return AdvanceReport("idle")
+    lease = leases.claim(cluster_id, holder=holder, now=now())
+    if lease is None:
+        return AdvanceReport("held")
+    if leases.park_if_failing(lease, now=now()):
+        logger.error("cluster parked", extra={"cluster": cluster.public_id})
+        return AdvanceReport("parked")
+    worker = _Visitor(lease, visit, simulator or default_simulator(), memory, now)
+    try:
+        worker.drive()
+    except Fenced:
+        logger.warning("lease was taken over", extra={"cluster": cluster.public_id})
+        return AdvanceReport("fenced", worker.cycles, worker.batches)
+    except Exception as error:
+        logger.exception("engine failed", extra={"cluster": cluster.public_id})
+        leases.release(lease, failed=f"{type(error).__name__}: {error}")
+        wake.send(wake.ADVANCE, countdown_s=1.0, cluster_id=cluster_id)
+        return AdvanceReport("failed", worker.cycles, worker.batches)
+    leases.release(lease)
+    # Asked after the release: whoever wrote before it was seen here, whoever writes later wakes somebody.
+    cluster = Cluster.objects.filter(pk=cluster_id).first()
+    more = cluster is not None and leases.has_work(cluster, now=now())
+    if more:
+        wake.send(wake.ADVANCE, cluster_id=cluster_id)
+    elif cluster is not None:
+        _wake_at_deadline(cluster, now())
+    return AdvanceReport("driven", worker.cycles, worker.batches, more)
+
+
+class _Visitor:
+    """One visit with the lease in hand."""
+
+    def __init__(
+        self,
+        lease: Lease,
+        visit: Visit,
+        simulator: Simulator,
+        memory: EngineMemory,
+        now: Callable[[], datetime],
+    ) -> None:
+        self.lease = lease
+        self.visit = visit
+        self.simulator = simulator
+        self.memory = memory
+        self.now = now
+        self.cycles = 0
+        self.batches = 0
+
+    def drive(self) -> None:
+        """Batches until there is nothing to do or the visit is over."""
+        began = time.monotonic()
+        cluster = Cluster.objects.get(pk=self.lease.cluster_id)
+        driven = self.memory.take(cluster) or load(cluster, self.simulator)
+        races = 0
+        budget = self.visit.batch
+        while True:
+            run = self._next_run(cluster)
+            goal = self._goal(cluster, run)
+            entries = unread(cluster, driven.engine.read_seq)
+            if run is None and goal.until == "read" and not entries:
+                break
+            result = driven.engine.drive(entries, goal, budget=budget)
+            if not (entries or result.ran["calls"] or run):
+                break
+            try:
+                cluster = commit_batch(self.lease, driven, result, run=run, now=self.now())
+            except Raced:
+                # Somebody wrote an object this batch also wrote. As if the worker had died before its commit:
+                # forget the batch and decide again with the newer object in view, in a smaller step.
+                races += 1
+                if races > MAX_RACES:
+                    raise
+                budget = Budget(wall_s=budget.wall_s, max_cycles=max(1, budget.max_cycles // 8))
+                cluster = Cluster.objects.get(pk=self.lease.cluster_id)
+                driven = load(cluster, self.simulator)
+                continue
+            self.cycles += len(result.cycles)
+            self.batches += 1
+            if time.monotonic() - began >= self.visit.wall_s:
+                break
+            if not result.finished or len(entries) == MAX_INPUTS:
+                continue
+            if self._next_run(cluster) is None and not unread(cluster, driven.engine.read_seq):
+                break
+        self.memory.put(cluster.pk, driven)
+
+    def _next_run(self, cluster: Cluster) -> Run | None:
+        """The oldest open run, begun if it was queued; a cancelled one is closed on the way."""
+        while True:
+            run = Run.objects.filter(cluster=cluster, state__in=Run.OPEN).order_by("id").first()
+            if run is None:
+                return None
+            if run.cancel_requested:
+                Run.objects.filter(pk=run.pk, state__in=Run.OPEN).update(
+                    state=Run.State.CANCELLED,
+                    finished=self.now(),
+                    stop="cancelled",
+                    message=f"Cancelled after {run.cycles_done} cycles.",
+                )
+                continue
+            return run
+
+    def _goal(self, cluster: Cluster, run: Run | None) -> Goal:
+        if run is None:
+            if cluster.clock_mode == Cluster.ClockMode.REALTIME:
+                return Goal("time", until_ns=virtual_now_ns(cluster, self.now()), max_cycles=1_000_000)
+            return Goal("read")
+        left = max(0, run.max_cycles - run.cycles_done)
+        if run.until == Run.Until.TIME:
+            start = cluster.now_ns if run.start_ns is None else run.start_ns
+            return Goal("time", until_ns=start + (run.duration_ns or 0), max_cycles=left)
+        return Goal("cycle" if run.until == Run.Until.CYCLE else "idle", max_cycles=left)
+
+
+def unread(cluster: Cluster, read_seq: int) -> list[Entry]:
+    """Inputs after `read_seq`, oldest first."""
+    rows = LogEntry.objects.filter(cluster=cluster, source=LogEntry.Source.API, seq__gt=read_seq)
+    return [as_entry(row) for row in rows.order_by("seq")[:MAX_INPUTS]]
+
+
+def as_entry(row: LogEntry) -> Entry:
+    """A log row as the engine reads it."""
+    return Entry(row.seq, row.source, row.kind, row.at_ns, row.payload, row.cycle)
+
+
+def load(cluster: Cluster, simulator: Simulator) -> Driven:
+    """The engine at the cluster's committed state: newest readable checkpoint, then the log after it."""
+    checkpoints = Checkpoint.objects.filter(cluster=cluster, engine_seq__lte=cluster.engine_seq)
+    engine: Engine | None = None
+    engine_seq = 0
+    for checkpoint in checkpoints.order_by("-engine_seq")[:3]:
+        try:
+            engine = Engine.restore(simulator, bytes(checkpoint.data))
+        except Exception:
+            logger.exception("checkpoint cannot be read", extra={"cluster": cluster.public_id})
+            continue
+        engine_seq = checkpoint.engine_seq
+        break
+    if engine is None:
+        engine = Engine.new(
+            simulator, config=initial_config(cluster), seed=cluster.seed, start_ns=cluster.start_ns
+        )
+    if engine_seq < cluster.engine_seq:
+        stretch = LogEntry.objects.filter(cluster=cluster, seq__lte=cluster.engine_seq).filter(
+            Q(source=LogEntry.Source.API, seq__gt=engine.read_seq)
+            | Q(kind=LogEntry.Kind.RAN, seq__gt=engine_seq)
+        )
+        engine.replay(as_entry(row) for row in stretch.order_by("seq").iterator(2000))
+    return Driven(cluster.generation, cluster.engine_seq, engine)
+
+
+def initial_config(cluster: Cluster) -> dict[str, object] | None:
+    """The configuration the cluster began with: later ones are inputs in the log."""
+    first = (
+        LogEntry.objects.filter(cluster=cluster, source=LogEntry.Source.API, kind=LogEntry.Kind.CONFIG)
+        .order_by("seq")
+        .first()
+    )
+    if first is None:
+        return cluster.config
+    document: dict[str, object] | None = first.payload.get("before")
+    return document
+
+
+def _wake_at_deadline(cluster: Cluster, wall: datetime) -> None:
+    """One wake-up at the engine's next deadline, for a clock at 1x; the sweeper sees to longer waits."""
+    if cluster.clock_mode != Cluster.ClockMode.REALTIME or cluster.next_deadline_ns is None:
+        return
+    wait_s = (cluster.next_deadline_ns - virtual_now_ns(cluster, wall)) / 1e9 / cluster.rate
+    if wait_s <= REANCHOR_GAP_S:
+        wake.send(wake.ADVANCE, countdown_s=max(0.05, wait_s), cluster_id=cluster.pk)
+
+
+def sweep(*, now: Callable[[], datetime] = timezone.now, limit: int = 1000) -> int:
+    """Send a wake-up for every cluster that has work and no live lease; the number sent.
+
+    Makes lost messages and killed workers a matter of delay. Safe to run at any time, anywhere, twice.
+    """
+    wall = now()
+    free = Q(lease_expires__isnull=True) | Q(lease_expires__lt=wall)
+    waiting = Cluster.objects.filter(free, parked_reason="").filter(
+        Q(last_input_seq__gt=F("cursor_seq"))
+        | Q(clock_mode=Cluster.ClockMode.REALTIME, next_deadline_ns__isnull=False)
+        | Q(pk__in=Run.objects.filter(state__in=Run.OPEN).values("cluster_id"))
+    )
+    n_sent = 0
+    for cluster in waiting.order_by("pk")[:limit]:
+        if leases.has_work(cluster, now=wall):
+            n_sent += wake.send(wake.ADVANCE, cluster_id=cluster.pk)
+    return n_sent

@@ -1,0 +1,379 @@
+"""Apply: posted manifests become the cluster's objects, all of them or none."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from playground.clusters import kinds, wake
+from playground.clusters.errors import InvalidManifest, TooLarge
+from playground.clusters.kinds import Kind
+from playground.clusters.models import Cluster, LogEntry, PriorityClass
+from playground.clusters.rows import rows_of
+from playground.clusters.services.changes import same, updated, without_server_fields
+from playground.clusters.services.identity import generated_name, object_uid
+from playground.clusters.services.posted import as_error, read_posted
+from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, writing
+from playground.engine import admission
+from playground.engine.admission import ManifestProblem, Posted
+from playground.engine.columns import why_it_waits
+from playground.engine.times import format_seconds, parse_time_ns
+
+MAX_OBJECTS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedObject:
+    """One object a request touched."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    note: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """As the API writes it; an empty namespace or note is left out."""
+        facts = {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "namespace": self.namespace,
+            "name": self.name,
+            "note": self.note,
+        }
+        return {key: value for key, value in facts.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredObject:
+    """One object that plays no part here, and why."""
+
+    api_version: str
+    kind: str
+    name: str
+    reason: str
+
+    def as_dict(self) -> dict[str, str]:
+        """As the API writes it."""
+        return {"apiVersion": self.api_version, "kind": self.kind, "name": self.name, "reason": self.reason}
+
+
+@dataclass(slots=True)
+class ApplyResult:
+    """What became of every posted object.
+
+    Attributes
+    ----------
+    created, configured, unchanged
+        In the posted order within each kind's rank. `note` says ``kept, not interpreted`` of kinds without a
+        part in scheduling, or why a pod will wait for ever.
+    ignored
+        Objects of kinds the playground does not know.
+    changes
+        For `configured`: field path -> (old, new), the first 20 of each object, by ``kind namespace/name``.
+    """
+
+    created: list[AppliedObject] = field(default_factory=list)
+    configured: list[AppliedObject] = field(default_factory=list)
+    unchanged: list[AppliedObject] = field(default_factory=list)
+    ignored: list[IgnoredObject] = field(default_factory=list)
+    changes: dict[str, list[tuple[str, Any, Any]]] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Lists of plain dicts by name."""
+        return {
+            name: [item.as_dict() for item in getattr(self, name)]
+            for name in ("created", "configured", "unchanged", "ignored")
+        }
+
+
+@dataclass(slots=True)
+class _Planned:
+    kind: Kind
+    posted: Posted
+    manifest: dict[str, Any]
+
+
+def apply_documents(
+    *,
+    cluster: Cluster,
+    text: str | bytes | None = None,
+    objects: Iterable[Mapping[str, Any]] | None = None,
+    content_type: str = "application/yaml",
+    dry_run: bool = False,
+) -> ApplyResult:
+    """Create or update every object of a text (or of parsed objects); on any error nothing is kept.
+
+    Parameters
+    ----------
+    cluster
+        Where to.
+    text
+        Multi-document YAML or JSON, lists included. Give either this or `objects`.
+    objects
+        Manifests as data.
+    content_type
+        Of the text.
+    dry_run
+        Say what would happen, write nothing (the import page's preview).
+
+    Raises
+    ------
+    InvalidManifest
+        The first problem, its `causes` the next ones (20 at most).
+    TooLarge, Unsupported
+    """
+    if text is not None:
+        posted = read_posted(text, content_type)
+    else:
+        try:
+            posted = admission.from_objects(objects or ())
+        except ManifestProblem as problem:
+            raise as_error(problem) from None
+    if not posted:
+        raise InvalidManifest("there is no object in the text")
+    if len(posted) > MAX_OBJECTS:
+        raise TooLarge(f"{len(posted):,} objects in one request, the limit is {MAX_OBJECTS:,}")
+    result = ApplyResult()
+    known = _known(posted, result)
+    names = _class_names(cluster)
+    planned = _admitted(cluster, known)
+    if dry_run:
+        _fold(LogWriter(Cluster.objects.get(pk=cluster.pk)), planned, result)
+        return result
+    with writing(cluster) as writer:
+        if _class_names(cluster) != names:  # somebody wrote a PriorityClass while we parsed
+            planned = _admitted(cluster, known)
+        _fold(writer, planned, result)
+        if result.created or result.configured:
+            wake.cluster_on_commit(cluster.pk)
+    return result
+
+
+def _known(posted: Sequence[Posted], result: ApplyResult) -> list[tuple[Kind, Posted]]:
+    known: list[tuple[Kind, Posted]] = []
+    for item in posted:
+        kind = kinds.by_key(item.api_version, item.kind)
+        if kind is None or kind.kind == "Event":
+            result.ignored.append(IgnoredObject(item.api_version, item.kind, item.name, _why_ignored(item)))
+        else:
+            known.append((kind, item))
+    known.sort(key=lambda pair: pair[0].apply_rank)
+    return known
+
+
+def _why_ignored(item: Posted) -> str:
+    other = kinds.by_kind(item.kind)
+    if item.kind == "Event":
+        return "Events are written by the scheduler"
+    if other is not None:
+        return f"the playground knows {item.kind} as {other.api_version} only"
+    return "this kind plays no part in scheduling and the playground does not keep it"
+
+
+def _class_names(cluster: Cluster) -> list[tuple[str, int]]:
+    return list(
+        PriorityClass.objects.filter(cluster=cluster).order_by("name").values_list("name", "resource_version")
+    )
+
+
+def _admitted(cluster: Cluster, known: Sequence[tuple[Kind, Posted]]) -> list[_Planned]:
+    """Default, admit and check everything against the classes of the cluster and of the request itself.
+
+    Raises
+    ------
+    InvalidManifest
+    """
+    stored = PriorityClass.objects.filter(cluster=cluster).values_list("manifest", flat=True)
+    by_name = {manifest["metadata"]["name"]: manifest for manifest in stored}
+    problems: list[ManifestProblem] = []
+    planned: list[_Planned] = []
+    classes = admission.priority_classes(by_name.values())
+    stale = False
+    for kind, item in known:
+        if stale and kind.apply_rank > 1:
+            classes, stale = admission.priority_classes(by_name.values()), False
+        try:
+            manifest = admission.admit(clean_posted(kind, item, planned_for=cluster), classes)
+        except ManifestProblem as problem:
+            problems.append(problem)
+            if len(problems) >= 20:
+                break
+            continue
+        if kind.kind == "PriorityClass":
+            by_name[manifest["metadata"]["name"]] = manifest
+            stale = True
+        planned.append(_Planned(kind, item, manifest))
+    problems += _twice(planned)
+    if problems:
+        raise as_error(problems[0], problems[1:])
+    return planned
+
+
+def clean_posted(kind: Kind, item: Posted, *, planned_for: Cluster) -> Posted:
+    """The posted object without what only a server sets, its generateName turned into a name.
+
+    Raises
+    ------
+    ManifestProblem
+        metadata is not an object, or a cluster-scoped object names a namespace.
+    """
+    meta = item.manifest.get("metadata")
+    if not isinstance(meta, dict):
+        raise item.problem("must be an object with a name", path="metadata", value=meta)
+    manifest = without_server_fields(item.manifest)
+    cleaned = manifest["metadata"]
+    prefix = cleaned.get("generateName")
+    if not cleaned.get("name") and isinstance(prefix, str) and prefix:
+        cleaned["name"] = generated_name(
+            prefix, planned_for.seed, planned_for.next_seq, attempt=_place_number(item)
+        )
+    if not kind.namespaced:
+        cleaned.pop("namespace", None)
+    return Posted(manifest, item.document, item.prefix, item.lines)
+
+
+def _place_number(item: Posted) -> int:
+    """A number that differs between the objects of one text."""
+    place = int("".join(letter for letter in item.prefix if letter.isdigit()) or 0)
+    return item.document * 1_000_003 + place
+
+
+def _twice(planned: Sequence[_Planned]) -> list[ManifestProblem]:
+    seen: set[ObjectKey] = set()
+    problems = []
+    for item in planned:
+        key = key_of(item.kind, item.manifest)
+        if key in seen:
+            name = f"{key[1]}/{key[2]}" if key[1] else key[2]
+            problems.append(
+                item.posted.problem(
+                    f'{item.kind.kind} "{name}" is there twice in this request',
+                    path="metadata.name",
+                    value=key[2],
+                )
+            )
+        seen.add(key)
+    return problems[:20]
+
+
+def _fold(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -> None:
+    stored = _stored(writer.cluster, planned)
+    problems: list[ManifestProblem] = []
+    for namespace in _missing_namespaces(writer.cluster, planned):
+        kind = kinds.by_kind("Namespace")
+        assert kind is not None
+        manifest = new_object(
+            writer,
+            kind,
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": namespace, "labels": {"kubernetes.io/metadata.name": namespace}},
+                "status": {"phase": "Active"},
+            },
+        )
+        writer.write(LogEntry.Source.API, kind, manifest, created=True)
+        result.created.append(
+            AppliedObject("v1", "Namespace", "", namespace, "named by an object, not written")
+        )
+    for item in planned:
+        key = key_of(item.kind, item.manifest)
+        old = stored.get(key)
+        if old is None:
+            manifest = new_object(writer, item.kind, item.manifest)
+            writer.write(LogEntry.Source.API, item.kind, manifest, created=True)
+            result.created.append(_applied(item, manifest, writer))
+            continue
+        try:
+            manifest = updated(item.kind, item.posted, old, item.manifest)
+        except ManifestProblem as problem:
+            problems.append(problem)
+            continue
+        if same(old, manifest):
+            result.unchanged.append(_applied(item, manifest, writer))
+            continue
+        writer.write(LogEntry.Source.API, item.kind, manifest, created=False)
+        applied = _applied(item, manifest, writer)
+        result.configured.append(applied)
+        where = f"{applied.namespace}/{applied.name}" if applied.namespace else applied.name
+        result.changes[f"{applied.kind} {where}"] = differences(old, manifest)
+    if problems:
+        raise as_error(problems[0], problems[1:20])
+
+
+def _applied(item: _Planned, manifest: Mapping[str, Any], writer: LogWriter) -> AppliedObject:
+    note = "" if item.kind.interpreted else "kept, not interpreted"
+    if item.kind.kind == "Pod":
+        note = why_it_waits(manifest, writer.profiles)
+    kind_name, namespace, name = key_of(item.kind, manifest)
+    return AppliedObject(item.kind.api_version, kind_name, namespace, name, note)
+
+
+def _stored(cluster: Cluster, planned: Sequence[_Planned]) -> dict[ObjectKey, dict[str, Any]]:
+    names: dict[Kind, set[str]] = {}
+    for item in planned:
+        names.setdefault(item.kind, set()).add(item.manifest["metadata"]["name"])
+    stored: dict[ObjectKey, dict[str, Any]] = {}
+    for kind, wanted in names.items():
+        ordered = sorted(wanted)
+        for start in range(0, len(ordered), 500):
+            rows = rows_of(cluster, kind).filter(name__in=ordered[start : start + 500])
+            for manifest in rows.values_list("manifest", flat=True):
+                stored[key_of(kind, manifest)] = manifest
+    return stored
+
+
+def _missing_namespaces(cluster: Cluster, planned: Sequence[_Planned]) -> list[str]:
+    kind = kinds.by_kind("Namespace")
+    assert kind is not None
+    wanted = {key_of(item.kind, item.manifest)[1] for item in planned if item.kind.namespaced}
+    written = {item.manifest["metadata"]["name"] for item in planned if item.kind is kind}
+    there = set(rows_of(cluster, kind).values_list("name", flat=True))
+    return sorted(wanted - written - there)
+
+
+def new_object(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A created object with its uid, creation time and first generation.
+
+    A uid or creation time that was written (a dump of a real cluster) stays, so that owner references hold.
+    """
+    meta = dict(manifest["metadata"])
+    _, namespace, name = key_of(kind, manifest)
+    written = meta.get("uid")
+    derived = f"{namespace}/{name}" if namespace else name
+    if not isinstance(written, str) or written == derived or not 0 < len(written) <= 64:
+        meta["uid"] = object_uid(writer.cluster.seed, kind.kind, namespace, name, writer.cluster.next_seq)
+    stamp = meta.get("creationTimestamp")
+    try:
+        kept = isinstance(stamp, str) and parse_time_ns(stamp) <= writer.at_ns
+    except ValueError:
+        kept = False
+    if not kept:
+        meta["creationTimestamp"] = format_seconds(writer.at_ns)
+    if "spec" in manifest:
+        meta["generation"] = 1
+    result = dict(manifest) | {"metadata": meta}
+    if kind.kind == "Namespace":
+        result.setdefault("status", {"phase": "Active"})
+    return result
+
+
+def differences(old: Any, new: Any, path: str = "", limit: int = 20) -> list[tuple[str, Any, Any]]:
+    """Field paths whose values differ, with both values; resourceVersion and generation aside."""
+    found: list[tuple[str, Any, Any]] = []
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in sorted({*old, *new}):
+            here = f"{path}.{key}" if path else str(key)
+            if here in ("metadata.resourceVersion", "metadata.generation"):
+                continue
+            found += differences(old.get(key), new.get(key), here, limit - len(found))
+            if len(found) >= limit:
+                break
+        return found
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (before, after) in enumerate(zip(old, new, strict=True)):
+            found += differences(before, after, f"{path}[{index}]", limit - len(found))
+            if len(found) >= limit:
+                break
+        return found
+    return [] if old == new else [(path, old, new)]

@@ -1,0 +1,326 @@
+"""One batch of an engine becomes rows: outcomes, cycles, queue, run and checkpoint in one transaction."""
+
+import json
+import time
+import zlib
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import transaction
+
+from playground.clusters import kinds
+from playground.clusters.clock import REANCHOR_GAP_S, virtual_now_ns
+from playground.clusters.errors import NotFound
+from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry, Pod, QueueSnapshot, Run
+from playground.clusters.rows import rows_of
+from playground.clusters.services.lease import LEASE_S, Lease
+from playground.clusters.services.memory import Driven
+from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, locked
+from playground.engine import CycleRecord, DriveResult, engine_version
+from playground.engine.entries import Draft
+
+CHECKPOINT_EVERY: Final = 1000
+DEAR_CHECKPOINT_MS: Final = 200
+HEAD_ITEMS: Final = 200
+"""Pods of each lane in the quick view of the queue."""
+
+
+class Fenced(Exception):
+    """The lease was taken over, or the cluster reset or deleted: nothing of the batch may be kept."""
+
+
+class Raced(Exception):
+    """An object the batch wrote was written by somebody else since the batch read the log."""
+
+
+def commit_batch(
+    lease: Lease, driven: Driven, result: DriveResult, *, run: Run | None, now: datetime
+) -> Cluster:
+    """Keep a batch, all of it or nothing; returns the cluster's row as committed.
+
+    Raises
+    ------
+    Fenced, Raced
+        Nothing was kept; the engine in memory is ahead of the rows and must be thrown away.
+    """
+    data, took_ms = _checkpoint_data(lease, driven, result)
+    with transaction.atomic():
+        try:
+            cluster = locked(lease.cluster_id)
+        except NotFound:
+            raise Fenced from None
+        if cluster.lease_token != lease.token or cluster.generation != driven.generation:
+            raise Fenced
+        _refuse_races(cluster, result)
+        began_ns = cluster.now_ns
+        writer = LogWriter(cluster)
+        _fold(writer, result.outcomes)
+        engine_seq = writer.append(
+            LogEntry.Source.ENGINE, LogEntry.Kind.RAN, result.ran, at_ns=result.clock_ns
+        )
+        Cycle.objects.bulk_create([_cycle(cluster, record) for record in result.cycles], batch_size=200)
+        if result.cycles:
+            cluster.next_cycle = result.cycles[-1].number + 1
+        _move_clock(cluster, result, now)
+        cluster.cursor_seq = result.read_seq
+        cluster.engine_seq = engine_seq
+        cluster.failures = 0
+        cluster.last_error = ""
+        cluster.lease_expires = now + timedelta(seconds=LEASE_S)
+        if data is not None:
+            _keep_checkpoint(cluster, result, data, took_ms)
+            cluster.entries_since_checkpoint = 0
+        writer.changed |= {
+            "next_cycle",
+            "cursor_seq",
+            "engine_seq",
+            "failures",
+            "last_error",
+            "lease_expires",
+            "now_ns",
+            "next_deadline_ns",
+            "next_deadline_what",
+            "clock_note",
+            "wall_anchor",
+            "virtual_anchor_ns",
+        }
+        writer.flush()
+        lanes = _keep_queue(cluster, driven, result)
+        if run is not None:
+            _move_run(run, result, began_ns, now)
+    driven.lanes = lanes
+    driven.engine_seq = engine_seq
+    return cluster
+
+
+def _checkpoint_data(lease: Lease, driven: Driven, result: DriveResult) -> tuple[bytes | None, int]:
+    """The engine's state if one is due: every 1,000 entries, and where a run ends unless it is a dear one."""
+    since = (
+        Cluster.objects.filter(pk=lease.cluster_id).values_list("entries_since_checkpoint", flat=True).first()
+        or 0
+    )
+    newest = (
+        Checkpoint.objects.filter(cluster_id=lease.cluster_id)
+        .order_by("-engine_seq")
+        .values_list("took_ms", flat=True)
+        .first()
+    )
+    cheap = newest is None or newest < DEAR_CHECKPOINT_MS
+    ends = result.finished and bool(result.ran["calls"])
+    if since + len(result.outcomes) < CHECKPOINT_EVERY and not (ends and cheap):
+        return None, 0
+    began = time.monotonic()
+    data = driven.engine.checkpoint()
+    return data, round((time.monotonic() - began) * 1000)
+
+
+def _refuse_races(cluster: Cluster, result: DriveResult) -> None:
+    if cluster.last_input_seq <= result.read_seq:
+        return
+    newer = LogEntry.objects.filter(
+        cluster=cluster, source=LogEntry.Source.API, seq__gt=result.read_seq
+    ).exclude(object_kind="")
+    theirs = set(newer.values_list("object_kind", "object_namespace", "object_name"))
+    if not theirs:
+        return
+    if any(draft.kind != "event" and _key(draft) in theirs for draft in result.outcomes):
+        raise Raced
+
+
+def _key(draft: Draft) -> ObjectKey:
+    payload = draft.payload
+    if draft.kind == "delete":
+        kind = kinds.by_kind(payload["kind"])
+        namespaced = kind is not None and kind.namespaced
+        return (
+            payload["kind"],
+            (payload.get("namespace") or "default") if namespaced else "",
+            payload["name"],
+        )
+    kind = kinds.by_kind(payload["manifest"]["kind"])
+    if kind is None:
+        raise ValueError(f"the engine wrote a {payload['manifest']['kind']}, which is no kind of ours")
+    return key_of(kind, payload["manifest"])
+
+
+def _fold(writer: LogWriter, outcomes: Any) -> None:
+    """Outcomes become entries and rows, in order."""
+    there = _stored(writer.cluster, outcomes)
+    for draft in outcomes:
+        key = _key(draft)
+        kind = kinds.by_kind(key[0])
+        assert kind is not None
+        reason = str(draft.payload.get("reason") or "")
+        if draft.kind == "delete":
+            last = there.pop(key, None)
+            if last is None:
+                continue
+            writer.delete(
+                LogEntry.Source.ENGINE, kind, last, reason=reason, at_ns=draft.at_ns, cycle=draft.cycle
+            )
+            continue
+        there[key] = writer.write(
+            LogEntry.Source.ENGINE,
+            kind,
+            draft.payload["manifest"],
+            created=key not in there,
+            reason=reason,
+            at_ns=draft.at_ns,
+            cycle=draft.cycle,
+        )
+
+
+def _stored(cluster: Cluster, outcomes: Any) -> dict[ObjectKey, dict[str, Any]]:
+    """What the rows hold of the objects the batch writes (Events are told apart by name alone)."""
+    wanted: dict[str, set[str]] = {}
+    for draft in outcomes:
+        kind_name, _, name = _key(draft)
+        wanted.setdefault(kind_name, set()).add(name)
+    stored: dict[ObjectKey, dict[str, Any]] = {}
+    for kind_name, names in wanted.items():
+        kind = kinds.by_kind(kind_name)
+        assert kind is not None
+        ordered = sorted(names)
+        for start in range(0, len(ordered), 500):
+            rows = rows_of(cluster, kind).filter(name__in=ordered[start : start + 500])
+            for manifest in rows.values_list("manifest", flat=True):
+                stored[key_of(kind, manifest)] = manifest
+    return stored
+
+
+def _cycle(cluster: Cluster, record: CycleRecord) -> Cycle:
+    return Cycle(
+        cluster=cluster,
+        number=record.number,
+        at_ns=record.at_ns,
+        pod_namespace=record.pod_namespace,
+        pod_name=record.pod_name,
+        pod_uid=record.pod_uid,
+        profile=record.profile,
+        attempt=record.attempt,
+        outcome=record.outcome,
+        node=record.node,
+        message=record.message,
+        sentence=record.sentence,
+        n_nodes=record.n_nodes,
+        n_feasible=record.n_feasible,
+        digest=record.digest,
+        engine_version=engine_version(),
+        trace=record.trace,
+    )
+
+
+def _move_clock(cluster: Cluster, result: DriveResult, now: datetime) -> None:
+    behind_s = (virtual_now_ns(cluster, now) - result.clock_ns) / 1e9
+    cluster.now_ns = result.clock_ns
+    cluster.next_deadline_ns, cluster.next_deadline_what = (
+        (result.next_deadline[0], result.next_deadline[1][:200]) if result.next_deadline else (None, "")
+    )
+    if cluster.clock_mode != Cluster.ClockMode.REALTIME:
+        return
+    ahead = result.clock_ns > virtual_now_ns(cluster, now)
+    if behind_s > REANCHOR_GAP_S or ahead:
+        cluster.wall_anchor, cluster.virtual_anchor_ns = now, result.clock_ns
+        if behind_s > REANCHOR_GAP_S:
+            cluster.clock_note = f"The clock stood still for {behind_s:.0f} s while no worker was there."
+
+
+def _keep_checkpoint(cluster: Cluster, result: DriveResult, data: bytes, took_ms: int) -> None:
+    """Keep the newest, and one of each thousand entries for looking back."""
+    same_thousand = cluster.engine_seq // CHECKPOINT_EVERY * CHECKPOINT_EVERY
+    Checkpoint.objects.filter(cluster=cluster, engine_seq__gte=same_thousand).delete()
+    Checkpoint.objects.create(
+        cluster=cluster,
+        engine_seq=cluster.engine_seq,
+        cursor_seq=result.read_seq,
+        now_ns=result.clock_ns,
+        engine_version=engine_version(),
+        data=data,
+        took_ms=took_ms,
+    )
+
+
+def _keep_queue(cluster: Cluster, driven: Driven, result: DriveResult) -> dict[tuple[str, str], str]:
+    """The queue as pages read it, and each pending pod's lane on its row (only those that changed)."""
+    head = {
+        "at_ns": result.clock_ns,
+        "lanes": {
+            lane: {"count": len(items), "items": items[:HEAD_ITEMS]} for lane, items in result.queue.items()
+        },
+    }
+    full = zlib.compress(json.dumps(result.queue, separators=(",", ":")).encode(), 1)
+    QueueSnapshot.objects.update_or_create(
+        cluster=cluster,
+        defaults={
+            "engine_seq": cluster.engine_seq,
+            "at_ns": result.clock_ns,
+            "head": head,
+            "full": full,
+        },
+    )
+    lanes: dict[tuple[str, str], str] = {}
+    for lane, items in result.queue.items():
+        for item in items:
+            namespace, _, name = item["pod"].partition("/")
+            lanes[(namespace, name)] = lane
+    before = driven.lanes
+    if before is None:
+        stored = Pod.objects.filter(cluster=cluster).exclude(lane="")
+        before = {
+            (namespace, name): lane
+            for namespace, name, lane in stored.values_list("namespace", "name", "lane")
+        }
+    changed: dict[tuple[str, str], list[str]] = {}
+    for pod in [*lanes, *(pod for pod in before if pod not in lanes)]:
+        lane = lanes.get(pod, "")
+        if before.get(pod, "") != lane:
+            changed.setdefault((lane, pod[0]), []).append(pod[1])
+    for (lane, namespace), names in changed.items():
+        for start in range(0, len(names), 500):
+            Pod.objects.filter(
+                cluster=cluster, namespace=namespace, name__in=names[start : start + 500]
+            ).update(lane=lane)
+    return lanes
+
+
+def _move_run(run: Run, result: DriveResult, began_ns: int, now: datetime) -> None:
+    """How far the run is; a run that was cancelled or failed meanwhile stays so."""
+    pending = sum(len(result.queue.get(lane, ())) for lane in ("active", "backoff"))
+    if run.started is None:
+        run.started = now
+        run.start_ns = began_ns
+        run.pending_at_start = pending + len(result.cycles)
+    run.attempts += 1
+    run.cycles_done += len(result.cycles)
+    run.pods_bound += sum(1 for cycle in result.cycles if cycle.outcome == Cycle.Outcome.BOUND)
+    run.pending_now = pending
+    run.clock_ns = result.clock_ns
+    run.state = Run.State.RUNNING
+    if result.finished:
+        run.state = Run.State.DONE
+        run.finished = now
+        run.stop = result.stop
+        run.message = result.message
+    elif run.cycles_done >= run.max_cycles:
+        run.state = Run.State.DONE
+        run.finished = now
+        run.stop = "budget"
+        run.message = f"Stopped at its bound of {run.max_cycles} cycles."
+    columns = {
+        name: getattr(run, name)
+        for name in (
+            "started",
+            "start_ns",
+            "pending_at_start",
+            "attempts",
+            "cycles_done",
+            "pods_bound",
+            "pending_now",
+            "clock_ns",
+            "state",
+            "finished",
+            "stop",
+            "message",
+        )
+    }
+    Run.objects.filter(pk=run.pk, state__in=Run.OPEN).update(**columns)

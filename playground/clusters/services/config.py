@@ -1,0 +1,108 @@
+"""The scheduler configuration and the clock of a cluster."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils import timezone
+
+from playground.clusters import wake
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.errors import InvalidInput, InvalidManifest
+from playground.clusters.models import Cluster, LogEntry, Pod
+from playground.clusters.services.writer import writing
+from playground.engine import columns
+from playground.engine.configuration import ConfigurationProblem, check_configuration
+
+
+def checked_config(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The configuration document, loaded once to see that it is one.
+
+    Raises
+    ------
+    InvalidManifest
+        With the field path and value of the first problem; the others are its causes.
+    """
+    if config is None:
+        return None
+    try:
+        check_configuration(config)
+    except ConfigurationProblem as problem:
+        errors = [
+            InvalidManifest(
+                item.message, path=item.field, value=item.value, kind="KubeSchedulerConfiguration"
+            )
+            for item in problem.items
+        ]
+        if not errors:
+            raise InvalidManifest(str(problem), kind="KubeSchedulerConfiguration") from None
+        errors[0].causes = tuple(errors[1:])
+        raise errors[0] from None
+    return dict(config)
+
+
+def set_config(*, cluster: Cluster, config: Mapping[str, Any] | None) -> Cluster:
+    """Use another KubeSchedulerConfiguration (None = the default one) from now on.
+
+    Raises
+    ------
+    InvalidManifest
+        The configuration cannot be used; nothing changes.
+    """
+    checked = checked_config(config)
+    with writing(cluster) as writer:
+        payload = {"document": checked, "before": writer.cluster.config}
+        writer.cluster.config = checked
+        writer.changed.add("config")
+        writer.append(LogEntry.Source.API, LogEntry.Kind.CONFIG, payload)
+        _recheck_waiting(writer.cluster)
+        wake.cluster_on_commit(cluster.pk)
+    return cluster
+
+
+def _recheck_waiting(cluster: Cluster) -> None:
+    """Which unbound pods have no profile now."""
+    profiles = columns.profile_names(cluster.config)
+    changed = []
+    for pod in Pod.objects.filter(cluster=cluster, node_name="").exclude(
+        scheduler_name__in=profiles, waits_for=""
+    ):
+        reason = columns.why_it_waits(pod.manifest, profiles)
+        if reason != pod.waits_for:
+            pod.waits_for = reason
+            changed.append(pod)
+    Pod.objects.bulk_update(changed, ["waits_for"], batch_size=500)
+
+
+def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
+    """Pause the cluster's clock, or let it run with the wall clock.
+
+    Parameters
+    ----------
+    mode
+        ``paused`` or ``realtime``.
+    rate
+        Virtual seconds a wall second, 0.1 to 100.
+
+    Raises
+    ------
+    InvalidInput
+        Another mode, or a rate out of bounds.
+    """
+    if mode not in Cluster.ClockMode.values:
+        raise InvalidInput("the clock is paused or realtime", field="mode", value=mode)
+    if not 0.1 <= rate <= 100:
+        raise InvalidInput("the rate must be between 0.1 and 100", field="rate", value=rate)
+    with writing(cluster) as writer:
+        row = writer.cluster
+        wall = timezone.now()
+        now_ns = virtual_now_ns(row, wall)
+        row.clock_mode = mode
+        row.rate = rate
+        row.clock_note = ""
+        if mode == Cluster.ClockMode.REALTIME:
+            row.wall_anchor, row.virtual_anchor_ns = wall, now_ns
+        else:
+            row.wall_anchor = row.virtual_anchor_ns = None
+        writer.changed |= {"clock_mode", "rate", "clock_note", "wall_anchor", "virtual_anchor_ns"}
+        wake.cluster_on_commit(cluster.pk)
+    return cluster

@@ -1,0 +1,110 @@
+"""The lease: at most one engine of a cluster at work, and a stalled one cannot commit.
+
+Every claim and renewal is a conditional UPDATE whose row count is checked. The token goes up with each claim
+and is compared under the cluster's lock before anything is committed (fencing), so clocks that disagree cost
+work, never correctness.
+"""
+
+import os
+import socket
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import F, Q
+from django.utils import timezone
+
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.models import Cluster, Run
+
+LEASE_S: Final = 30.0
+MAX_FAILURES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to commit to a cluster while its token is the newest."""
+
+    cluster_id: int
+    token: int
+
+
+def holder_name() -> str:
+    """This process, for people who look at the row."""
+    return f"{socket.gethostname()}:{os.getpid()}"[:120]
+
+
+def claim(cluster_id: int, *, holder: str | None = None, now: datetime | None = None) -> Lease | None:
+    """Take the lease if nobody holds it; None if somebody does, the cluster is parked, or it is gone.
+
+    Each claim counts as a failure until its first commit takes that back: a worker that is killed in between
+    cannot say so itself.
+    """
+    wall = now or timezone.now()
+    free = Q(lease_expires__isnull=True) | Q(lease_expires__lt=wall)
+    taken = Cluster.objects.filter(free, pk=cluster_id, parked_reason="").update(
+        lease_token=F("lease_token") + 1,
+        lease_holder=(holder or holder_name())[:120],
+        lease_expires=wall + timedelta(seconds=LEASE_S),
+        failures=F("failures") + 1,
+    )
+    if taken != 1:
+        return None
+    # Nobody else can raise the token while the lease is unexpired, so this reads our own.
+    token = Cluster.objects.values_list("lease_token", flat=True).get(pk=cluster_id)
+    return Lease(cluster_id, token)
+
+
+def renew(lease: Lease, *, now: datetime | None = None) -> bool:
+    """Hold it for another 30 s; False if it was taken by somebody else."""
+    until = (now or timezone.now()) + timedelta(seconds=LEASE_S)
+    held = Cluster.objects.filter(pk=lease.cluster_id, lease_token=lease.token)
+    return held.update(lease_expires=until) == 1
+
+
+def release(lease: Lease, *, failed: str = "") -> bool:
+    """Give it back; with `failed` the claim stays counted and the words are kept for people."""
+    held = Cluster.objects.filter(pk=lease.cluster_id, lease_token=lease.token)
+    if failed:
+        return held.update(lease_expires=None, lease_holder="", last_error=failed[:4000]) == 1
+    return held.update(lease_expires=None, lease_holder="", failures=0) == 1
+
+
+def park_if_failing(lease: Lease, *, now: datetime | None = None) -> bool:
+    """Set the cluster aside if the three claims before this one ended without a commit.
+
+    Its open runs fail with the same words; `unpark_cluster` lets it try again.
+    """
+    cluster = Cluster.objects.filter(
+        pk=lease.cluster_id, lease_token=lease.token, failures__gt=MAX_FAILURES
+    ).first()
+    if cluster is None:
+        return False
+    why = cluster.last_error or "its worker died each time, without a word"
+    reason = f"the engine failed {MAX_FAILURES} times in a row: {why}"
+    parked = Cluster.objects.filter(pk=cluster.pk, lease_token=lease.token).update(
+        parked_reason=reason[:4000], lease_expires=None, lease_holder="", version=F("version") + 1
+    )
+    if parked:
+        Run.objects.filter(cluster=cluster, state__in=Run.OPEN).update(
+            state=Run.State.FAILED, finished=now or timezone.now(), message=reason[:4000]
+        )
+    return parked == 1
+
+
+def has_work(cluster: Cluster, *, now: datetime | None = None) -> bool:
+    """Whether a worker would find something to do: inputs unread, a run open, or a deadline due at 1x."""
+    if cluster.last_input_seq > cluster.cursor_seq:
+        return True
+    if due(cluster, now=now):
+        return True
+    return Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists()
+
+
+def due(cluster: Cluster, *, now: datetime | None = None) -> bool:
+    """Whether a clock at 1x has reached the engine's next deadline."""
+    return (
+        cluster.clock_mode == Cluster.ClockMode.REALTIME
+        and cluster.next_deadline_ns is not None
+        and cluster.next_deadline_ns <= virtual_now_ns(cluster, now)
+    )

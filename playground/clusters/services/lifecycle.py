@@ -1,0 +1,259 @@
+"""Clusters come and go: create, rename, clone, reset, delete, export."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from django.db import transaction
+
+from playground.clusters import kinds, wake
+from playground.clusters.errors import InvalidInput
+from playground.clusters.models import (
+    Cluster,
+    Event,
+    LogEntry,
+    Manifest,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+    QueueSnapshot,
+)
+from playground.clusters.rows import rows_of
+from playground.clusters.services.changes import without_server_fields
+from playground.clusters.services.config import checked_config
+from playground.clusters.services.identity import object_uid
+from playground.clusters.services.writer import locked, writing
+from playground.engine.admission import dump_yaml
+from playground.engine.times import format_seconds, wall_now_ns
+
+MAX_NAME = 100
+SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+SYSTEM_PRIORITY_CLASSES: Final = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+
+
+def create_cluster(
+    *,
+    name: str,
+    owner: Any = None,
+    seed: int | None = None,
+    config: Mapping[str, Any] | None = None,
+    start_ns: int | None = None,
+) -> Cluster:
+    """A new cluster, paused, with only what every cluster has (four namespaces, two PriorityClasses).
+
+    Parameters
+    ----------
+    name
+        What people call it; 1 to 100 characters, need not be unique.
+    owner
+        A user, or None for the local one.
+    seed
+        Of the named random streams; drawn when None.
+    config
+        KubeSchedulerConfiguration document; None = the default one.
+    start_ns
+        Virtual time it starts at; None = the wall clock.
+
+    Raises
+    ------
+    InvalidInput
+        A bad name, seed or configuration.
+    """
+    start = wall_now_ns() if start_ns is None else start_ns
+    cluster = Cluster(name=_checked_name(name), owner=owner, start_ns=start, now_ns=start)
+    if seed is not None:
+        if isinstance(seed, bool) or not 0 <= seed < 2**63:
+            raise InvalidInput("the seed must be a whole number from 0 to 2^63-1", field="seed", value=seed)
+        cluster.seed = seed
+    cluster.config = checked_config(config)
+    with transaction.atomic():
+        cluster.save(force_insert=True)
+        with writing(cluster) as writer:
+            for manifest in _system_objects(cluster):
+                kind = kinds.by_kind(manifest["kind"])
+                assert kind is not None
+                writer.write(LogEntry.Source.API, kind, manifest, created=True)
+    return cluster
+
+
+def rename_cluster(*, cluster: Cluster, name: str) -> Cluster:
+    """Give it another name."""
+    checked = _checked_name(name)
+    with writing(cluster) as writer:
+        writer.cluster.name = checked
+        writer.changed.add("name")
+    return cluster
+
+
+def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
+    """A new cluster with the objects of this one as they are now, bound pods included.
+
+    The clone has a log of its own that begins with these objects; the queue starts afresh, cycles and Events
+    stay behind. Seed, configuration and the virtual time are the same.
+    """
+    clone = Cluster(
+        name=_checked_name(name),
+        owner=owner,
+        seed=cluster.seed,
+        config=cluster.config,
+        start_ns=cluster.now_ns,
+        now_ns=cluster.now_ns,
+    )
+    with transaction.atomic():
+        source = locked(cluster.pk)
+        clone.save(force_insert=True)
+        with writing(clone) as writer:
+            for kind in sorted(kinds.KINDS, key=lambda item: item.apply_rank):
+                if kind.kind == "Event":
+                    continue
+                for manifest in _manifests(rows_of(source, kind).order_by("resource_version")):
+                    writer.write(LogEntry.Source.API, kind, manifest, created=True)
+        wake.cluster_on_commit(clone.pk)
+    return clone
+
+
+def reset_cluster(*, cluster: Cluster) -> Cluster:
+    """Back to the start of its clock: the objects people wrote stay, everything the engine did is forgotten.
+
+    Pods are unbound again (unless they were written with a node), controllers' pods are gone, the log begins
+    anew with the written objects in their order. Sequence numbers go on, so that no reader sees one twice.
+    """
+    with transaction.atomic():
+        row = locked(cluster.pk)
+        kept: dict[tuple[str, str, str], dict[str, Any]] = {}
+        inputs = LogEntry.objects.filter(cluster=row, source=LogEntry.Source.API).order_by("seq")
+        for entry in inputs.filter(kind__in=[LogEntry.Kind.WRITE, LogEntry.Kind.DELETE]).iterator(2000):
+            key = (entry.object_kind, entry.object_namespace, entry.object_name)
+            if entry.kind == LogEntry.Kind.DELETE:
+                kept.pop(key, None)
+            elif key in kept or entry.created:
+                kept[key] = entry.payload["manifest"]
+        for model in (LogEntry, Node, Pod, PriorityClass, PodDisruptionBudget, Manifest, Event):
+            model.objects.filter(cluster=row).delete()
+        row.cycles.all().delete()
+        row.checkpoints.all().delete()
+        row.runs.all().delete()
+        QueueSnapshot.objects.filter(cluster=row).delete()
+        _forget_engine(row)
+        row.save()
+        with writing(row) as writer:
+            for (kind_name, _, _), manifest in kept.items():
+                kind = kinds.by_kind(kind_name)
+                if kind is not None:
+                    writer.write(LogEntry.Source.API, kind, manifest, created=True)
+        wake.cluster_on_commit(row.pk)
+    cluster.refresh_from_db()
+    return cluster
+
+
+def delete_cluster(*, cluster: Cluster) -> None:
+    """Remove it and everything in it; an engine at work on it cannot commit afterwards."""
+    with transaction.atomic():
+        locked(cluster.pk).delete()
+
+
+def export_manifests(cluster: Cluster, *, kind_names: Iterable[str] | None = None) -> str:
+    """Everything people can apply again, as multi-document YAML; Events and what every cluster has left out.
+
+    Parameters
+    ----------
+    kind_names
+        Only these kinds.
+    """
+    wanted = None if kind_names is None else set(kind_names)
+    documents: list[Mapping[str, Any]] = []
+    for kind in sorted(kinds.KINDS, key=lambda item: item.apply_rank):
+        if kind.kind == "Event" or (wanted is not None and kind.kind not in wanted):
+            continue
+        rows = rows_of(cluster, kind).order_by("resource_version")
+        documents.extend(
+            without_server_fields(manifest) for manifest in _manifests(rows) if not is_system_object(manifest)
+        )
+    return dump_yaml(documents)
+
+
+def is_system_object(manifest: Mapping[str, Any]) -> bool:
+    """Whether every cluster has this object without anybody writing it."""
+    name = manifest["metadata"]["name"]
+    if manifest["kind"] == "Namespace":
+        return name in SYSTEM_NAMESPACES
+    return manifest["kind"] == "PriorityClass" and name in SYSTEM_PRIORITY_CLASSES
+
+
+def _manifests(rows: Any) -> Iterable[dict[str, Any]]:
+    return rows.values_list("manifest", flat=True).iterator(chunk_size=1000)
+
+
+def _forget_engine(row: Cluster) -> None:
+    """Everything about a running engine back to nothing; one at work elsewhere is fenced off."""
+    row.generation += 1
+    row.lease_token += 1
+    row.lease_holder = ""
+    row.lease_expires = None
+    row.failures = 0
+    row.last_error = ""
+    row.parked_reason = ""
+    row.cursor_seq = 0
+    row.engine_seq = 0
+    row.entries_since_checkpoint = 0
+    row.next_cycle = 1
+    row.now_ns = row.start_ns
+    row.next_deadline_ns = None
+    row.next_deadline_what = ""
+    row.clock_mode = Cluster.ClockMode.PAUSED
+    row.wall_anchor = None
+    row.virtual_anchor_ns = None
+
+
+def _checked_name(name: str) -> str:
+    cleaned = " ".join(str(name).split())
+    if not cleaned:
+        raise InvalidInput("a cluster needs a name", field="name", value=name)
+    if len(cleaned) > MAX_NAME:
+        raise InvalidInput(f"a name has at most {MAX_NAME} characters", field="name", value=cleaned)
+    if not cleaned.isprintable():
+        raise InvalidInput("a name has only printable characters", field="name", value=cleaned)
+    return cleaned
+
+
+def _system_objects(cluster: Cluster) -> list[dict[str, Any]]:
+    stamp = format_seconds(cluster.start_ns)
+    objects: list[dict[str, Any]] = [
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+            "status": {"phase": "Active"},
+        }
+        for name in SYSTEM_NAMESPACES
+    ]
+    objects += [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            "preemptionPolicy": "PreemptLowerPriority",
+        }
+        for name, value in SYSTEM_PRIORITY_CLASSES.items()
+    ]
+    for number, manifest in enumerate(objects):
+        manifest["metadata"] |= {
+            "uid": object_uid(cluster.seed, manifest["kind"], "", manifest["metadata"]["name"], number),
+            "creationTimestamp": stamp,
+        }
+    return objects
+
+
+__all__ = [
+    "clone_cluster",
+    "create_cluster",
+    "delete_cluster",
+    "export_manifests",
+    "is_system_object",
+    "rename_cluster",
+    "reset_cluster",
+]

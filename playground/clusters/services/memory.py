@@ -1,0 +1,61 @@
+"""Engines this process drove lately, kept so that the next step needs no loading."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+from playground.clusters.models import Cluster
+from playground.engine import Engine
+
+MAX_ENGINES: Final = 16
+
+
+@dataclass(slots=True)
+class Driven:
+    """An engine and what the rows already say of its queue.
+
+    Attributes
+    ----------
+    engine
+        Exactly the committed state at `engine_seq`.
+    lanes
+        ``(namespace, name)`` -> lane, as the pod rows have it; None = not read yet.
+    """
+
+    generation: int
+    engine_seq: int
+    engine: Engine
+    lanes: dict[tuple[str, str], str] | None = field(default=None, repr=False)
+
+
+class EngineMemory:
+    """At most `MAX_ENGINES`, the least recently driven one leaves first."""
+
+    def __init__(self) -> None:
+        self._engines: OrderedDict[int, Driven] = OrderedDict()
+
+    def take(self, cluster: Cluster) -> Driven | None:
+        """The engine at exactly the cluster's committed state; it is no longer remembered then.
+
+        Whoever takes it puts it back after its commit. One that was not committed is never put back.
+        """
+        driven = self._engines.pop(cluster.pk, None)
+        if driven is None:
+            return None
+        if (driven.generation, driven.engine_seq) != (cluster.generation, cluster.engine_seq):
+            return None
+        return driven
+
+    def put(self, cluster_id: int, driven: Driven) -> None:
+        """Remember it."""
+        self._engines[cluster_id] = driven
+        self._engines.move_to_end(cluster_id)
+        while len(self._engines) > MAX_ENGINES:
+            self._engines.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._engines.clear()
+
+
+ENGINES: Final = EngineMemory()

@@ -1,0 +1,183 @@
+"""The pen: appends to a cluster's log and folds every entry into object rows, under the cluster's lock."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import models, transaction
+
+from playground.clusters import kinds
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.errors import NotFound
+from playground.clusters.kinds import Kind
+from playground.clusters.models import Cluster, LogEntry
+from playground.clusters.rows import build_row, rows_of, upsert
+from playground.engine.columns import profile_names
+
+ObjectKey = tuple[str, str, str]
+"""``(kind, namespace, name)``; namespace empty for cluster-scoped kinds."""
+
+
+class LogWriter:
+    """Collects entries and their effect on rows; `flush` writes them.
+
+    Parameters
+    ----------
+    cluster
+        The locked row. Its counters are moved here and saved by `flush`.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.at_ns = virtual_now_ns(cluster)
+        self.profiles = profile_names(cluster.config)
+        self.changed: set[str] = set()
+        self._entries: list[LogEntry] = []
+        self._rows: dict[ObjectKey, models.Model | None] = {}
+
+    def append(
+        self,
+        source: str,
+        kind: str,
+        payload: dict[str, Any],
+        *,
+        at_ns: int | None = None,
+        cycle: int | None = None,
+        key: ObjectKey = ("", "", ""),
+        created: bool = False,
+    ) -> int:
+        """Add one entry and return its sequence number."""
+        seq = self.cluster.next_seq
+        self.cluster.next_seq += 1
+        self.cluster.entries_since_checkpoint += 1
+        if source == LogEntry.Source.API:
+            self.cluster.last_input_seq = seq
+            self.changed.add("last_input_seq")
+        self._entries.append(
+            LogEntry(
+                cluster=self.cluster,
+                seq=seq,
+                source=source,
+                kind=kind,
+                at_ns=self.at_ns if at_ns is None else at_ns,
+                cycle=cycle,
+                object_kind=key[0],
+                object_namespace=key[1],
+                object_name=key[2],
+                created=created,
+                payload=payload,
+            )
+        )
+        return seq
+
+    def write(
+        self,
+        source: str,
+        kind: Kind,
+        manifest: Mapping[str, Any],
+        *,
+        created: bool,
+        reason: str | None = None,
+        at_ns: int | None = None,
+        cycle: int | None = None,
+    ) -> dict[str, Any]:
+        """An object is now this; returns it with its new resourceVersion."""
+        meta = dict(manifest["metadata"])
+        whole = dict(manifest) | {"metadata": meta}
+        meta["resourceVersion"] = str(self.cluster.next_seq)
+        payload: dict[str, Any] = {"manifest": whole}
+        if reason is not None:
+            payload["reason"] = reason
+        key = key_of(kind, whole)
+        entry = LogEntry.Kind.EVENT if kind.kind == "Event" else LogEntry.Kind.WRITE
+        seq = self.append(source, entry, payload, at_ns=at_ns, cycle=cycle, key=key, created=created)
+        self._rows[key] = build_row(self.cluster, kind, whole, seq, self.profiles)
+        return whole
+
+    def delete(
+        self,
+        source: str,
+        kind: Kind,
+        manifest: Mapping[str, Any],
+        *,
+        gone: bool = True,
+        grace_s: int | None = None,
+        reason: str | None = None,
+        at_ns: int | None = None,
+        cycle: int | None = None,
+    ) -> dict[str, Any]:
+        """An object is asked to go (`gone` = it has gone); returns its last state."""
+        meta = dict(manifest["metadata"])
+        whole = dict(manifest) | {"metadata": meta}
+        meta["resourceVersion"] = str(self.cluster.next_seq)
+        key = key_of(kind, whole)
+        payload: dict[str, Any] = {
+            "apiVersion": kind.api_version,
+            "kind": kind.kind,
+            "namespace": key[1],
+            "name": key[2],
+            "gone": gone,
+            "manifest": whole,
+        }
+        if source == LogEntry.Source.API:
+            payload["gracePeriodSeconds"] = grace_s
+        if reason is not None:
+            payload["reason"] = reason
+        seq = self.append(source, LogEntry.Kind.DELETE, payload, at_ns=at_ns, cycle=cycle, key=key)
+        self._rows[key] = None if gone else build_row(self.cluster, kind, whole, seq, self.profiles)
+        return whole
+
+    def flush(self, *also: str) -> None:
+        """Write entries, rows and the cluster's counters; `also` names further changed columns."""
+        if self._entries:
+            LogEntry.objects.bulk_create(self._entries, batch_size=500)
+        gone: dict[tuple[str, str], list[str]] = {}
+        for (kind_name, namespace, name), row in self._rows.items():
+            if row is None:
+                gone.setdefault((kind_name, namespace), []).append(name)
+        for (kind_name, namespace), names in gone.items():
+            kind = kinds.by_kind(kind_name)
+            if kind is None:
+                continue
+            for start in range(0, len(names), 500):
+                rows = rows_of(self.cluster, kind).filter(name__in=names[start : start + 500])
+                (rows.filter(namespace=namespace) if kind.namespaced else rows).delete()
+        upsert(row for row in self._rows.values() if row is not None)
+        self.cluster.version += 1
+        names_changed = {"next_seq", "version", "entries_since_checkpoint", *self.changed, *also}
+        self.cluster.save(update_fields=sorted(names_changed))
+        self._entries, self._rows = [], {}
+
+
+def key_of(kind: Kind, manifest: Mapping[str, Any]) -> ObjectKey:
+    """Identity of an object within its cluster."""
+    meta = manifest["metadata"]
+    return (kind.kind, (meta.get("namespace") or "default") if kind.namespaced else "", meta["name"])
+
+
+@contextmanager
+def writing(cluster: Cluster) -> Iterator[LogWriter]:
+    """One short transaction that holds the cluster's lock; flushed at its end, nothing kept on an error.
+
+    PostgreSQL locks the row; SQLite's transactions begin IMMEDIATE and so hold the one write lock.
+    The given instance sees the new counters afterwards.
+
+    Raises
+    ------
+    NotFound
+        The cluster is gone.
+    """
+    with transaction.atomic():
+        writer = LogWriter(locked(cluster.pk))
+        yield writer
+        writer.flush()
+    for field in Cluster._meta.concrete_fields:
+        setattr(cluster, field.attname, getattr(writer.cluster, field.attname))
+
+
+def locked(cluster_id: int) -> Cluster:
+    """The cluster's row, locked until the surrounding transaction ends."""
+    row = Cluster.objects.select_for_update(of=("self",)).filter(pk=cluster_id).first()
+    if row is None:
+        raise NotFound("the cluster is gone", kind="Cluster")
+    return row

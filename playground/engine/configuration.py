@@ -1,0 +1,47 @@
+"""KubeSchedulerConfiguration documents: is this one usable?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.config.load import load_configuration
+from scheduler_core.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationItem:
+    """One thing wrong with a configuration."""
+
+    field: str
+    value: object
+    message: str
+
+
+class ConfigurationProblem(ValueError):
+    """A configuration that cannot be used; `items` are in the order they were found."""
+
+    def __init__(self, message: str, items: tuple[ConfigurationItem, ...] = ()) -> None:
+        super().__init__(message)
+        self.items = items
+
+
+def check_configuration(document: Mapping[str, Any]) -> None:
+    """Load a document to see whether the scheduler would start with it.
+
+    Raises
+    ------
+    ConfigurationProblem
+        With every field at fault.
+    """
+    for key, wanted in (
+        ("apiVersion", "kubescheduler.config.k8s.io/v1"),
+        ("kind", "KubeSchedulerConfiguration"),
+    ):
+        if document.get(key) not in (wanted, None):
+            item = ConfigurationItem(key, document.get(key), f"must be {wanted}")
+            raise ConfigurationProblem(f"{key}: {item.message}", (item,))
+    try:
+        load_configuration(document)
+    except ConfigurationError as error:
+        items = tuple(ConfigurationItem(item.field, item.value, item.detail) for item in error.errors)
+        raise ConfigurationProblem(str(error), items) from None
