@@ -1,0 +1,378 @@
+"""From a valid configuration to the plugins each profile runs: what upstream does when it builds a scheduler.
+
+Source: pkg/scheduler/scheduler.go New and buildExtenders, pkg/scheduler/profile/profile.go,
+pkg/scheduler/framework/runtime/framework.go NewFramework, v1.34
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from scheduler_core.config.default_plugins import (
+    BIND,
+    CONSTRUCTION_ORDER,
+    EXTENSION_POINTS,
+    IN_TREE_PLUGINS,
+    MULTI_POINT,
+    QUEUE_SORT,
+    SCORE,
+    PluginRegistry,
+    interface_name,
+)
+from scheduler_core.config.types import (
+    REQUESTED_TO_CAPACITY_RATIO,
+    Args,
+    Extender,
+    ExtenderTLSConfig,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    NodeResourcesFitArgs,
+    Plugin,
+    PluginConfig,
+)
+from scheduler_core.config.validation_args import fit_args_errors
+from scheduler_core.errors import ConstructionError, FieldError
+
+DEFAULT_EXTENDER_TIMEOUT_NS = 5_000_000_000
+MAX_NODE_SCORE = 100
+MAX_TOTAL_SCORE = 2**63 - 1
+FIT = "NodeResourcesFit"
+
+ReadFile = Callable[[str], bytes]
+"""Reads a file an extender's tlsConfig names; raises OSError."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePlan:
+    """What one profile runs.
+
+    Attributes
+    ----------
+    plugins : mapping of str to tuple of str
+        Extension point -> plugin names in execution order; every extension point is there.
+    weights : mapping of str to int
+        Weight of each score plugin, in execution order.
+    args : mapping of str to Args
+        Args of the plugins that have some, by plugin name.
+    """
+
+    scheduler_name: str
+    percentage_of_nodes_to_score: int | None
+    plugins: Mapping[str, tuple[str, ...]]
+    weights: Mapping[str, int]
+    args: Mapping[str, Args]
+
+    @property
+    def plugin_names(self) -> tuple[str, ...]:
+        """Every plugin in use once, in order of extension points."""
+        return tuple(dict.fromkeys(name for point in EXTENSION_POINTS for name in self.plugins[point]))
+
+
+def no_files(path: str) -> bytes:
+    """The file system of an engine that has none: every path is missing."""
+    raise FileNotFoundError(2, "no such file or directory", path)
+
+
+def construct(
+    configuration: KubeSchedulerConfiguration,
+    registry: PluginRegistry = IN_TREE_PLUGINS,
+    read_file: ReadFile = no_files,
+) -> tuple[KubeSchedulerConfiguration, tuple[ProfilePlan, ...]]:
+    """Build the plan of every profile.
+
+    Returns
+    -------
+    configuration
+        With what construction settles: extender timeouts, and the resources extenders want ignored.
+    plans
+        One a profile, in their order.
+
+    Raises
+    ------
+    ConstructionError
+        With upstream's message; `errors` names the field.
+    """
+    configuration = prepare_extenders(configuration, read_file)
+    plans = []
+    queue_sort: tuple[str, Args] | None = None
+    for index, profile in enumerate(configuration.profiles):
+        plan = _Construction(profile, f"profiles[{index}]", registry).plan()
+        name = plan.plugins[QUEUE_SORT][0]
+        args = plan.args.get(name)
+        path = f"profiles[{index}].plugins.queueSort"
+        quoted = f'"{profile.scheduler_name}"'
+        if queue_sort is None:
+            queue_sort = name, args
+        elif queue_sort[0] != name:
+            words = f'different queue sort plugins for profile {quoted}: "{name}", first: "{queue_sort[0]}"'
+            raise _failed("initializing profiles: ", path, name, words)
+        elif queue_sort[1] != args:
+            words = f"different queue sort plugin args for profile {quoted}"
+            raise _failed("initializing profiles: ", path, name, words)
+        plans.append(plan)
+    return configuration, tuple(plans)
+
+
+def prepare_extenders(
+    configuration: KubeSchedulerConfiguration, read_file: ReadFile = no_files
+) -> KubeSchedulerConfiguration:
+    """Settle extender timeouts and hand the resources that extenders want ignored to NodeResourcesFit.
+
+    Source: pkg/scheduler/scheduler.go buildExtenders, pkg/scheduler/extender.go NewHTTPExtender, v1.34
+    """
+    configuration = with_extender_timeouts(configuration)
+    ignored: list[str] = []
+    for index, extender in enumerate(configuration.extenders):
+        _check_tls(extender, f"extenders[{index}].tlsConfig", read_file)
+        ignored += [resource.name for resource in extender.managed_resources if resource.ignored_by_scheduler]
+    if not ignored:
+        return configuration
+    profiles = tuple(
+        _with_ignored_resources(profile, f"profiles[{index}]", tuple(ignored))
+        for index, profile in enumerate(configuration.profiles)
+    )
+    return dataclasses.replace(configuration, profiles=profiles)
+
+
+def with_extender_timeouts(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+    """Give extenders without a timeout the default one."""
+    extenders = tuple(
+        extender
+        if extender.http_timeout_ns
+        else dataclasses.replace(extender, http_timeout_ns=DEFAULT_EXTENDER_TIMEOUT_NS)
+        for extender in configuration.extenders
+    )
+    return dataclasses.replace(configuration, extenders=extenders)
+
+
+def _with_ignored_resources(
+    profile: KubeSchedulerProfile, path: str, ignored: tuple[str, ...]
+) -> KubeSchedulerProfile:
+    plugin_configs: list[PluginConfig] = []
+    found = False
+    for plugin_config in profile.plugin_config:
+        if plugin_config.name == FIT and isinstance(plugin_config.args, NodeResourcesFitArgs):
+            args = dataclasses.replace(plugin_config.args, ignored_resources=ignored)
+            plugin_config = dataclasses.replace(plugin_config, args=args)
+            found = True
+        plugin_configs.append(plugin_config)
+    if not found:
+        words = "can't find NodeResourcesFitArgs in plugin config"
+        raise _failed("couldn't build extenders: ", f"{path}.pluginConfig", None, words)
+    return dataclasses.replace(profile, plugin_config=tuple(plugin_configs))
+
+
+def _check_tls(extender: Extender, path: str, read_file: ReadFile) -> None:
+    """Source: staging/src/k8s.io/client-go/transport/transport.go TLSConfigFor, v1.34."""
+    tls = extender.tls_config or ExtenderTLSConfig()
+    has_ca = bool(tls.ca_file or tls.ca_data)
+    insecure = tls.insecure or (extender.enable_https and not has_ca)
+    has_cert = bool((tls.cert_data or tls.cert_file) and (tls.key_data or tls.key_file))
+    if not (has_ca or has_cert or insecure or tls.server_name):
+        return
+    prefix = "couldn't build extenders: "
+    if has_ca and insecure:
+        words = "specifying a root certificates file with the insecure flag is not allowed"
+        raise _failed(prefix, f"{path}.insecure", True, words)
+    loaded: dict[str, bytes] = {}
+    for name, data, file in (
+        ("ca", tls.ca_data, tls.ca_file),
+        ("cert", tls.cert_data, tls.cert_file),
+        ("key", tls.key_data, tls.key_file),
+    ):
+        if not data and file:
+            try:
+                data = read_file(file)
+            except OSError as error:
+                words = f"open {file}: {(error.strerror or str(error)).lower()}"
+                raise _failed(prefix, f"{path}.{name}File", file, words) from error
+        loaded[name] = data
+    if has_ca and b"-----BEGIN CERTIFICATE-----" not in loaded["ca"]:
+        words = "unable to load root certificates: unable to parse bytes as PEM block"
+        raise _failed(prefix, f"{path}.caData", None, words)
+    if has_cert:
+        for name, words in (
+            ("cert", "tls: failed to find any PEM data in certificate input"),
+            ("key", "tls: failed to find any PEM data in key input"),
+        ):
+            if b"-----BEGIN " not in loaded[name]:
+                raise _failed(prefix, f"{path}.{name}Data", None, words)
+
+
+def _failed(prefix: str, path: str, value: object, words: str, *, panic: bool = False) -> ConstructionError:
+    error = FieldError("FieldValueInvalid", path, value, words)
+    return ConstructionError(f"{prefix}{words}", (error,), panic=panic)
+
+
+class _Construction:
+    """One profile under construction."""
+
+    def __init__(self, profile: KubeSchedulerProfile, path: str, registry: PluginRegistry) -> None:
+        self.profile = profile
+        self.path = path
+        self.registry = registry
+        self.prefix = f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}: "
+        self.needed = {
+            plugin.name
+            for point in (*EXTENSION_POINTS, MULTI_POINT)
+            for plugin in profile.plugins.at(point).enabled
+        }
+        configs = {one.name: one.args for one in profile.plugin_config}
+        self.args = {
+            name: configs[name] for name in registry if name in self.needed and configs.get(name) is not None
+        }
+
+    def plan(self) -> ProfilePlan:
+        self._check_fit_args()
+        plugins = {point: self._specific(point) for point in CONSTRUCTION_ORDER}
+        if self.profile.plugins.multi_point.enabled:
+            for point in CONSTRUCTION_ORDER:
+                plugins[point] = self._expanded(point, plugins[point])
+        name = self.profile.scheduler_name
+        n_sorts = len(plugins[QUEUE_SORT])
+        if n_sorts != 1:
+            raise self._failed(
+                "plugins.queueSort",
+                list(plugins[QUEUE_SORT]),
+                f'only one queue sort plugin required for profile with scheduler name "{name}", '
+                f"but got {n_sorts}",
+            )
+        if not plugins[BIND]:
+            words = f'at least one bind plugin is needed for profile with scheduler name "{name}"'
+            raise self._failed("plugins.bind", [], words)
+        weights = self._weights()
+        return ProfilePlan(
+            scheduler_name=name,
+            percentage_of_nodes_to_score=self.profile.percentage_of_nodes_to_score,
+            plugins={point: tuple(plugins[point]) for point in EXTENSION_POINTS},
+            weights={plugin: weights[plugin] for plugin in plugins[SCORE]},
+            args=self.args,
+        )
+
+    def _failed(self, where: str, value: object, words: str, *, panic: bool = False) -> ConstructionError:
+        return _failed(self.prefix, f"{self.path}.{where}", value, words, panic=panic)
+
+    def _check_fit_args(self) -> None:
+        args = self.args.get(FIT)
+        if not isinstance(args, NodeResourcesFitArgs):
+            return
+        position = [one.name for one in self.profile.plugin_config].index(FIT)
+        path = f"{self.path}.pluginConfig[{position}].args"
+        prefix = f'{self.prefix}initializing plugin "{FIT}": '
+        relative = fit_args_errors(args)
+        if relative:
+            messages = list(dict.fromkeys(str(error) for error in relative))
+            words = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
+            errors = tuple(dataclasses.replace(error, field=f"{path}.{error.field}") for error in relative)
+            raise ConstructionError(f"{prefix}{words}", errors)
+        strategy = args.scoring_strategy
+        if (
+            strategy is not None
+            and strategy.type == REQUESTED_TO_CAPACITY_RATIO
+            and strategy.requested_to_capacity_ratio is None
+        ):
+            # Upstream dereferences a nil pointer here.
+            missing = FieldError(
+                "FieldValueRequired",
+                f"{path}.scoringStrategy.requestedToCapacityRatio",
+                "",
+                "must be specified when type is RequestedToCapacityRatio",
+            )
+            raise ConstructionError(f"{prefix}{missing}", (missing,), panic=True)
+
+    def _specific(self, point: str) -> list[str]:
+        """The plugins named at the extension point itself.
+
+        Source: updatePluginList
+        """
+        names: list[str] = []
+        interface = interface_name(point)
+        for index, plugin in enumerate(self.profile.plugins.at(point).enabled):
+            where = f"plugins.{point}.enabled[{index}].name"
+            if plugin.name not in self.registry:
+                raise self._failed(where, plugin.name, f'{interface} "{plugin.name}" does not exist')
+            if point not in self.registry[plugin.name]:
+                words = f'plugin "{plugin.name}" does not extend {interface} plugin'
+                raise self._failed(where, plugin.name, words)
+            if plugin.name in names:
+                words = f'plugin "{plugin.name}" already registered as "{interface}"'
+                raise self._failed(where, plugin.name, words)
+            names.append(plugin.name)
+        return names
+
+    def _expanded(self, point: str, specific: list[str]) -> list[str]:
+        """The plugins of an extension point with those of multiPoint.
+
+        Order: plugins of the point that are in multiPoint too, the rest of multiPoint, the rest of the point.
+
+        Source: expandMultiPointPlugins
+        """
+        disabled = {plugin.name for plugin in self.profile.plugins.at(point).disabled}
+        if "*" in disabled:
+            return specific
+        interface = interface_name(point)
+        from_multi_point: list[str] = []
+        overridden: set[str] = set()
+        for index, plugin in enumerate(self.profile.plugins.multi_point.enabled):
+            where = f"plugins.multiPoint.enabled[{index}].name"
+            if plugin.name not in self.registry:
+                raise self._failed(where, plugin.name, f'{interface} "{plugin.name}" does not exist')
+            if point not in self.registry[plugin.name] or plugin.name in disabled:
+                continue
+            if plugin.name in specific:
+                overridden.add(plugin.name)
+            elif plugin.name in from_multi_point:
+                words = f'plugin "{plugin.name}" already registered as "{interface}"'
+                raise self._failed(where, plugin.name, words)
+            else:
+                from_multi_point.append(plugin.name)
+        return [
+            *(name for name in specific if name in overridden),
+            *from_multi_point,
+            *(name for name in specific if name not in overridden),
+        ]
+
+    def _weights(self) -> dict[str, int]:
+        """Weights of all score plugins named anywhere; the extension point's own weight wins.
+
+        Source: getScoreWeights
+        """
+        weights: dict[str, int] = {}
+        total = 0
+        for where, plugin in self._scored():
+            points = self.registry.get(plugin.name)
+            if points is None:
+                # Every extension point disables "*", so nobody looked the name up; upstream crashes.
+                words = f'plugin "{plugin.name}" does not exist'
+                raise self._failed(f"{where}.name", plugin.name, words, panic=True)
+            if SCORE not in points or plugin.name in weights:
+                continue
+            weights[plugin.name] = plugin.weight or 1
+            score = weights[plugin.name] * MAX_NODE_SCORE
+            # int64 arithmetic: after a negative weight the room left overflows and the next one is refused.
+            if score > _int64(MAX_TOTAL_SCORE - total):
+                words = "total score of Score plugins could overflow"
+                raise self._overflow(where, plugin, words)
+            total += score
+        return weights
+
+    def _scored(self) -> Iterable[tuple[str, Plugin]]:
+        for point in (SCORE, MULTI_POINT):
+            for index, plugin in enumerate(self.profile.plugins.at(point).enabled):
+                yield f"plugins.{point}.enabled[{index}]", plugin
+
+    def _overflow(self, where: str, plugin: Plugin, words: str) -> ConstructionError:
+        """Names the negative weights, which are to blame, or else the weight that is too much."""
+        negative = [(path, one) for path, one in self._scored() if one.weight < 0]
+        blamed = negative or [(where, plugin)]
+        errors = tuple(
+            FieldError("FieldValueInvalid", f"{self.path}.{path}.weight", one.weight, words)
+            for path, one in blamed
+        )
+        return ConstructionError(f"{self.prefix}{words}", errors)
+
+
+def _int64(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63

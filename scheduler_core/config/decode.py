@@ -1,0 +1,180 @@
+"""Texts and documents to checked documents, as strictly as kube-scheduler reads them.
+
+Source: cmd/kube-scheduler/app/options/configfile.go loadConfig,
+staging/src/k8s.io/apimachinery/pkg/runtime/serializer (strict), kube-scheduler/config/v1/types.go
+DecodeNestedObjects, v1.34
+
+Differs: YAML aliases and tags are refused, as everywhere in this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler_core.config.types import API_VERSION, ARGS_TYPES, KIND, KubeSchedulerConfiguration
+from scheduler_core.config.wire import UNSET, Document, Problems, typed
+from scheduler_core.errors import DecodeError, FieldError
+from scheduler_core.objects.documents import DocumentError, load_documents
+
+_ARGS_KINDS = {f"{plugin}Args": cls for plugin, cls in ARGS_TYPES.items()}
+_TYPE_META = ("apiVersion", "kind")
+
+
+def document_from_text(text: str | bytes) -> Document:
+    """The first document of a YAML or JSON text; an empty text is an empty document.
+
+    Raises
+    ------
+    DecodeError
+        `strict` for a duplicate field, `other` for a text that cannot be read.
+    """
+    head = text.lstrip()[:1]
+    is_json = head in ("{", b"{")
+    try:
+        documents = load_documents(text, json_only=is_json)
+    except DocumentError as error:
+        where = error.path or (f"line {error.line}" if error.line is not None else "document")
+        kind = "strict" if error.reason.endswith("is there twice") else "other"
+        problem = FieldError("FieldValueTypeInvalid", where, error.value, error.reason)
+        raise DecodeError(kind, str(error), (problem,)) from error
+    if is_json and len(documents) > 1:
+        second = FieldError("FieldValueTypeInvalid", "document", None, "there is more than one document")
+        raise DecodeError("other", second.detail, (second,))
+    if not documents or documents[0].index != 0:
+        return {}
+    value = documents[0].value
+    return value if is_json else _whole_floats(value)
+
+
+def _whole_floats(value: Any) -> Any:
+    """YAML's `5.0` goes through JSON upstream, where it is written `5`."""
+    if isinstance(value, dict):
+        return {key: _whole_floats(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole_floats(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    return value
+
+
+def type_of(document: Document, default_api_version: str = "", default_kind: str = "") -> tuple[str, str]:
+    """apiVersion and kind of a document; the keys are found in any case, as upstream finds them here.
+
+    Source: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/json/meta.go Interpret, v1.34
+    """
+    found = {"apiversion": "", "kind": ""}
+    for key, value in document.items():
+        if str(key).lower() in found and value is not None:
+            if not isinstance(value, str):
+                problem = FieldError("FieldValueTypeInvalid", str(key), value, "must be a string")
+                raise DecodeError("other", str(problem), (problem,))
+            found[str(key).lower()] = value
+    api_version, kind = found["apiversion"], found["kind"] or default_kind
+    if api_version.count("/") > 1:
+        problem = FieldError("FieldValueInvalid", "apiVersion", api_version, "must be group/version")
+        raise DecodeError("other", f"unexpected GroupVersion string: {api_version}", (problem,))
+    group, _, version = api_version.rpartition("/")
+    default_group = default_api_version.rpartition("/")[0]
+    if not version and group in ("", default_group):
+        api_version = default_api_version
+    return api_version, kind
+
+
+def decode_configuration(source: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
+    """Decode a v1 configuration strictly.
+
+    Returns
+    -------
+    dict
+        Checked: known fields only, of the right types, null dropped; nothing is defaulted yet. The args of
+        plugins with an args kind carry apiVersion and kind.
+
+    Raises
+    ------
+    DecodeError
+        Every field that is unknown or of a wrong type is in `errors`.
+    """
+    document = document_from_text(source) if isinstance(source, str | bytes) else source
+    api_version, kind = type_of(document)
+    if not kind:
+        missing = FieldError("FieldValueRequired", "kind", "", f'must be "{KIND}"')
+        raise DecodeError("missingKind", "Object 'Kind' is missing", (missing,))
+    if not api_version.rpartition("/")[2]:
+        missing = FieldError("FieldValueRequired", "apiVersion", "", f'must be "{API_VERSION}"')
+        raise DecodeError("missingVersion", "Object 'apiVersion' is missing", (missing,))
+    if api_version != API_VERSION or (kind != KIND and kind not in _ARGS_KINDS):
+        raise _not_registered(api_version, kind, "", "notRegistered")
+    if kind != KIND:
+        problems = Problems()
+        typed(_ARGS_KINDS[kind]).check(_without_type(document), "", problems)
+        _raise_for(problems, [])
+        wrong = FieldError("FieldValueNotSupported", "kind", kind, f'supported values: "{KIND}"')
+        raise DecodeError(
+            "wrongType", f"couldn't decode as {KIND}, got {API_VERSION}, Kind={kind}: ", (wrong,)
+        )
+
+    problems = Problems()
+    checked: dict[str, Any] = typed(KubeSchedulerConfiguration).check(_without_type(document), "", problems)
+    refused: list[DecodeError] = []
+    if not problems.types:
+        for profile_index, profile in enumerate(checked.get("profiles", [])):
+            for index, plugin_config in enumerate(profile.get("pluginConfig", [])):
+                path = f"profiles[{profile_index}].pluginConfig[{index}].args"
+                try:
+                    _decode_args(plugin_config, path, problems)
+                except DecodeError as error:
+                    refused.append(error)
+    _raise_for(problems, refused)
+    return {"apiVersion": API_VERSION, "kind": KIND, **checked}
+
+
+def _decode_args(plugin_config: dict[str, Any], path: str, problems: Problems) -> None:
+    """Replace the args of a plugin with an args kind by its checked form."""
+    cls = ARGS_TYPES.get(plugin_config["name"])
+    if cls is None:
+        return
+    args = plugin_config.get("args", {})
+    if not isinstance(args, Mapping):
+        problems.wrong_type(path, args, "must be an object")
+        return
+    expected = f"{plugin_config['name']}Args"
+    api_version, kind = type_of(args, API_VERSION, expected)
+    if api_version != API_VERSION or (kind != KIND and kind not in _ARGS_KINDS):
+        raise _not_registered(api_version, kind, f"{path}.", "other")
+    if kind != expected:
+        wrong = FieldError("FieldValueNotSupported", f"{path}.kind", kind, f'supported values: "{expected}"')
+        raise DecodeError(
+            "other",
+            f"args for plugin {plugin_config['name']} were not of type {expected}, got {kind}",
+            (wrong,),
+        )
+    checked = typed(cls).check(_without_type(args), path, problems)
+    if checked is not UNSET:
+        plugin_config["args"] = {"apiVersion": API_VERSION, "kind": expected, **checked}
+
+
+def _without_type(document: Document) -> Document:
+    return {key: value for key, value in document.items() if key not in _TYPE_META}
+
+
+def _not_registered(api_version: str, kind: str, prefix: str, error_kind: str) -> DecodeError:
+    message = f'no kind "{kind}" is registered for version "{api_version}"'
+    if api_version != API_VERSION:
+        problem = FieldError(
+            "FieldValueNotSupported", f"{prefix}apiVersion", api_version, f'supported values: "{API_VERSION}"'
+        )
+    else:
+        problem = FieldError("FieldValueNotSupported", f"{prefix}kind", kind, message)
+    return DecodeError(error_kind, message, (problem,))
+
+
+def _raise_for(problems: Problems, refused: list[DecodeError]) -> None:
+    """A wrong type outranks unknown fields, as upstream."""
+    errors = (*problems.types, *(error for one in refused for error in one.errors), *problems.unknown)
+    if not errors:
+        return
+    message = "; ".join(str(error) for error in errors)
+    if problems.types or refused:
+        raise DecodeError("other", message, errors)
+    raise DecodeError("strict", f"strict decoding error: {message}", errors)

@@ -1,0 +1,151 @@
+"""The front door: a text or document in, a checked configuration with its plans out, or one clear error."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.config.construction import ProfilePlan, ReadFile, construct, no_files
+from scheduler_core.config.decode import decode_configuration, document_from_text, type_of
+from scheduler_core.config.default_plugins import IN_TREE_PLUGINS, LEGACY_PLUGINS, PluginRegistry
+from scheduler_core.config.defaults import with_defaults
+from scheduler_core.config.policy import POLICY_KIND, Untranslated, translate_policy
+from scheduler_core.config.types import (
+    API_VERSION,
+    ARGS_TYPES,
+    KIND,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    PluginConfig,
+)
+from scheduler_core.config.validation import validation_errors
+from scheduler_core.config.wire import Document, build
+from scheduler_core.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfiguration:
+    """A configuration that can run.
+
+    Attributes
+    ----------
+    configuration : KubeSchedulerConfiguration
+        Typed, every default filled in.
+    plans : tuple of ProfilePlan
+        What each profile runs, in order.
+    document : mapping
+        The same configuration as a v1 document with its defaults written out. For a Policy: the v1 document
+        it amounts to; it names retired plugins, so it loads again only with a registry that has them.
+    source_kind : str
+        `KubeSchedulerConfiguration` or `Policy`.
+    untranslated : tuple of Untranslated
+        Entries of a Policy that have no counterpart; empty for a v1 configuration.
+    run_all_filters : bool
+        A Policy's alwaysCheckAllPredicates.
+    legacy_extender_wire : bool
+        Extenders are spoken to in the form of the Policy era.
+    """
+
+    configuration: KubeSchedulerConfiguration
+    plans: tuple[ProfilePlan, ...]
+    document: Document
+    source_kind: str = KIND
+    untranslated: tuple[Untranslated, ...] = ()
+    run_all_filters: bool = False
+    legacy_extender_wire: bool = False
+
+    def plan_for(self, scheduler_name: str) -> ProfilePlan | None:
+        """The plan of a profile, or None when no profile has that name."""
+        return next((plan for plan in self.plans if plan.scheduler_name == scheduler_name), None)
+
+
+def default_configuration() -> LoadedConfiguration:
+    """What kube-scheduler runs without a configuration file."""
+    return load_configuration({"apiVersion": API_VERSION, "kind": KIND})
+
+
+def load_configuration(
+    source: str | bytes | Mapping[str, Any],
+    *,
+    registry: PluginRegistry = IN_TREE_PLUGINS,
+    read_file: ReadFile = no_files,
+) -> LoadedConfiguration:
+    """Load a KubeSchedulerConfiguration v1 or a legacy Policy.
+
+    Parameters
+    ----------
+    source
+        YAML or JSON text, or a document already read from JSON.
+    registry
+        Plugin name -> extension points it implements. Plugins from outside the tree are added here; the
+        retired plugins are added by themselves for a Policy only.
+    read_file
+        Reads files an extender's tlsConfig names. By default there are none: certificates come as data.
+
+    Raises
+    ------
+    DecodeError
+        The text has not the form of a configuration.
+    ConstructionError
+        It is valid, but no scheduler can be built from it.
+    ConfigurationError
+        It is not valid. Every error names its field; nothing has been run.
+    """
+    document = document_from_text(source) if isinstance(source, str | bytes) else source
+    api_version, kind = type_of(document)
+    if kind == POLICY_KIND and api_version in ("", "v1"):
+        with_retired = {
+            **registry,
+            **{name: at for name, at in LEGACY_PLUGINS.items() if name not in registry},
+        }
+        policy = translate_policy(document, with_retired)
+        loaded = _load(policy.document, with_retired, read_file, policy.extra_args)
+        return dataclasses.replace(
+            loaded,
+            source_kind=POLICY_KIND,
+            untranslated=policy.untranslated,
+            run_all_filters=policy.run_all_filters,
+            legacy_extender_wire=True,
+        )
+    return _load(document, registry, read_file, {})
+
+
+def _load(
+    document: Document, registry: PluginRegistry, read_file: ReadFile, extra_args: Mapping[str, Any]
+) -> LoadedConfiguration:
+    defaulted = with_defaults(decode_configuration(document))
+    configuration = configuration_from(defaulted, extra_args)
+    errors = validation_errors(configuration, registry)
+    if errors:
+        raise ConfigurationError("; ".join(str(error) for error in errors), tuple(errors))
+    configuration, plans = construct(configuration, registry, read_file)
+    return LoadedConfiguration(configuration, plans, defaulted)
+
+
+def configuration_from(
+    defaulted: Document, extra_args: Mapping[str, Any] | None = None
+) -> KubeSchedulerConfiguration:
+    """Typed objects from a document with defaults (`with_defaults`).
+
+    Parameters
+    ----------
+    extra_args
+        Args by plugin name for plugins whose args have no kind in v1.
+    """
+    configuration = build(KubeSchedulerConfiguration, defaulted)
+    profiles = tuple(_with_typed_args(profile, extra_args or {}) for profile in configuration.profiles)
+    return dataclasses.replace(configuration, profiles=profiles)
+
+
+def _with_typed_args(profile: KubeSchedulerProfile, extra_args: Mapping[str, Any]) -> KubeSchedulerProfile:
+    plugin_configs = []
+    for plugin_config in profile.plugin_config:
+        cls = ARGS_TYPES.get(plugin_config.name)
+        if plugin_config.name in extra_args:
+            plugin_config = PluginConfig(plugin_config.name, extra_args[plugin_config.name])
+        elif cls is not None and isinstance(plugin_config.args, Mapping):
+            plugin_config = PluginConfig(plugin_config.name, build(cls, plugin_config.args))
+        plugin_configs.append(plugin_config)
+    return dataclasses.replace(profile, plugin_config=tuple(plugin_configs))

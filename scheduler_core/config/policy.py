@@ -1,0 +1,490 @@
+"""The legacy `kind: Policy` file, translated to a profile.
+
+Predicates and priorities become plugins at the extension points those plugins have today, as the legacy
+registry of kube-scheduler did until v1.22; predicates about node taints are always on. What has no
+counterpart any more is named, never dropped silently; what never existed is an error.
+
+Source: pkg/scheduler/framework/plugins/legacy_registry.go, pkg/scheduler/factory.go createFromConfig,
+pkg/scheduler/apis/config/validation ValidatePolicy, v1.20
+
+Differs: the three resource priorities are strategies of one plugin today, so a Policy can have one of them;
+SchedulingGates and dynamic resources, which are younger than Policy files, stay on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.config.default_plugins import (
+    BIND,
+    FILTER,
+    MULTI_POINT,
+    POST_FILTER,
+    PRE_BIND,
+    PRE_ENQUEUE,
+    PRE_FILTER,
+    PRE_SCORE,
+    QUEUE_SORT,
+    RESERVE,
+    SCORE,
+    PluginRegistry,
+)
+from scheduler_core.config.policy_document import (
+    LegacyPolicy,
+    PolicyPredicate,
+    PolicyPriority,
+    decode_policy,
+)
+from scheduler_core.config.types import (
+    API_VERSION,
+    KIND,
+    LEAST_ALLOCATED,
+    LIST_DEFAULTING,
+    MOST_ALLOCATED,
+    REQUESTED_TO_CAPACITY_RATIO,
+    NodeLabelArgs,
+    ServiceAffinityArgs,
+)
+from scheduler_core.config.validation import extender_errors
+from scheduler_core.config.validation_args import Errors, invalid, required, shape_errors
+from scheduler_core.config.wire import Document, encode
+from scheduler_core.errors import ConfigurationError, FieldError
+
+POLICY_KIND = "Policy"
+
+_FILTER_POINTS = (PRE_FILTER, FILTER, RESERVE, PRE_BIND)
+_SCORE_POINTS = (PRE_SCORE, SCORE)
+
+PREDICATES: dict[str, tuple[str, ...]] = {
+    "CheckNodeUnschedulable": ("NodeUnschedulable",),
+    "GeneralPredicates": ("NodeResourcesFit", "NodeName", "NodePorts", "NodeAffinity"),
+    "HostName": ("NodeName",),
+    "PodFitsHostPorts": ("NodePorts",),
+    "MatchNodeSelector": ("NodeAffinity",),
+    "PodFitsResources": ("NodeResourcesFit",),
+    "NoDiskConflict": ("VolumeRestrictions",),
+    "PodToleratesNodeTaints": ("TaintToleration",),
+    "CheckNodeLabelPresence": ("NodeLabel",),
+    "CheckServiceAffinity": ("ServiceAffinity",),
+    "MaxEBSVolumeCount": ("EBSLimits",),
+    "MaxGCEPDVolumeCount": ("GCEPDLimits",),
+    "MaxCSIVolumeCountPred": ("NodeVolumeLimits",),
+    "MaxAzureDiskVolumeCount": ("AzureDiskLimits",),
+    "MaxCinderVolumeCount": ("CinderLimits",),
+    "CheckVolumeBinding": ("VolumeBinding",),
+    "NoVolumeZoneConflict": ("VolumeZone",),
+    "EvenPodsSpread": ("PodTopologySpread",),
+    "MatchInterPodAffinity": ("InterPodAffinity",),
+}
+"""Predicate -> its plugins; in the order in which predicates were run."""
+
+MANDATORY_PREDICATES = ("PodToleratesNodeTaints", "CheckNodeUnschedulable")
+"""Always on, whatever the file says."""
+
+DEFAULT_PREDICATES = (
+    "NoVolumeZoneConflict",
+    "MaxEBSVolumeCount",
+    "MaxGCEPDVolumeCount",
+    "MaxAzureDiskVolumeCount",
+    "MaxCSIVolumeCountPred",
+    "MatchInterPodAffinity",
+    "NoDiskConflict",
+    "GeneralPredicates",
+    "PodToleratesNodeTaints",
+    "CheckVolumeBinding",
+    "CheckNodeUnschedulable",
+    "EvenPodsSpread",
+)
+"""On when the file has no `predicates` at all."""
+
+PRIORITIES: dict[str, str] = {
+    "SelectorSpreadPriority": "SelectorSpread",
+    "InterPodAffinityPriority": "InterPodAffinity",
+    "LeastRequestedPriority": "NodeResourcesFit",
+    "MostRequestedPriority": "NodeResourcesFit",
+    "RequestedToCapacityRatio": "NodeResourcesFit",
+    "BalancedResourceAllocation": "NodeResourcesBalancedAllocation",
+    "NodePreferAvoidPodsPriority": "NodePreferAvoidPods",
+    "NodeAffinityPriority": "NodeAffinity",
+    "TaintTolerationPriority": "TaintToleration",
+    "ImageLocalityPriority": "ImageLocality",
+    "EvenPodsSpreadPriority": "PodTopologySpread",
+    "NodeLabel": "NodeLabel",
+    "ServiceAffinity": "ServiceAffinity",
+}
+"""Priority -> its plugin."""
+
+DEFAULT_PRIORITIES: dict[str, int] = {
+    "SelectorSpreadPriority": 1,
+    "InterPodAffinityPriority": 1,
+    "LeastRequestedPriority": 1,
+    "BalancedResourceAllocation": 1,
+    "NodePreferAvoidPodsPriority": 10000,
+    "NodeAffinityPriority": 1,
+    "TaintTolerationPriority": 1,
+    "ImageLocalityPriority": 1,
+    "EvenPodsSpreadPriority": 2,
+}
+"""On when the file has no `priorities` at all."""
+
+_STRATEGIES = {
+    "LeastRequestedPriority": LEAST_ALLOCATED,
+    "MostRequestedPriority": MOST_ALLOCATED,
+    "RequestedToCapacityRatio": REQUESTED_TO_CAPACITY_RATIO,
+}
+_PREDICATE_ALIASES = {"PodFitsPorts": "PodFitsHostPorts"}
+_PRIORITY_ALIASES = {"ServiceSpreadingPriority": "SelectorSpreadPriority"}
+
+_BY_TAINTS = (
+    "node conditions keep pods away through taints now, which PodToleratesNodeTaints (always on) heeds"
+)
+FORGOTTEN_PREDICATES: dict[str, str] = {
+    "CheckNodeCondition": _BY_TAINTS,
+    "CheckNodeReady": _BY_TAINTS,
+    "CheckNodeMemoryPressure": _BY_TAINTS,
+    "CheckNodeDiskPressure": _BY_TAINTS,
+    "CheckNodePIDPressure": _BY_TAINTS,
+    "PodToleratesNodeNoExecuteTaints": "PodToleratesNodeTaints (always on) heeds NoExecute taints too",
+    "NoVolumeNodeConflict": "CheckVolumeBinding took its place",
+    "CheckVolumeNodeConflict": "CheckVolumeBinding took its place",
+}
+"""Predicates of old releases with no plugin of their own, and why."""
+FORGOTTEN_PRIORITIES: dict[str, str] = {
+    "ResourceLimitsPriority": "scoring by limits was removed with the plugin NodeResourceLimits",
+    "NodeSelectorSpreadPriority": "SelectorSpreadPriority took its place",
+}
+"""Priorities of old releases with no plugin of their own, and why."""
+
+_MAX_WEIGHT = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Untranslated:
+    """An entry of a Policy that has no effect.
+
+    Attributes
+    ----------
+    field : str
+        Where it stands, e.g. `predicates[2]`.
+    name : str
+        Its name.
+    reason : str
+        Why, for a person.
+    """
+
+    field: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TranslatedPolicy:
+    """A Policy as a v1 document.
+
+    Attributes
+    ----------
+    document : mapping
+        A KubeSchedulerConfiguration; it may name retired plugins.
+    extra_args : mapping
+        Args of retired plugins, by plugin name; v1 has no kind for them.
+    """
+
+    document: Document
+    extra_args: Mapping[str, NodeLabelArgs | ServiceAffinityArgs]
+    untranslated: tuple[Untranslated, ...]
+    run_all_filters: bool
+
+
+def translate_policy(document: Document, registry: PluginRegistry) -> TranslatedPolicy:
+    """Translate a Policy document.
+
+    Raises
+    ------
+    DecodeError
+        Unknown fields or values of wrong types.
+    ConfigurationError
+        Nonsense in it; every error names its field.
+    """
+    policy = decode_policy(document)
+    return _Translation(policy, registry).result()
+
+
+class _Translation:
+    def __init__(self, policy: LegacyPolicy, registry: PluginRegistry) -> None:
+        self.policy = policy
+        self.registry = registry
+        self.errors: Errors = []
+        self.untranslated: list[Untranslated] = []
+        self.points: dict[str, list[dict[str, Any]]] = {}
+        self.args: dict[str, dict[str, Any]] = {}
+        self.node_label: dict[str, list[str]] = {}
+        self.service_affinity: dict[str, list[str]] = {}
+        self.strategy: tuple[str, str] | None = None
+
+    def result(self) -> TranslatedPolicy:
+        predicates = self._predicates()
+        priorities = self._priorities()
+        weight = self.policy.hard_pod_affinity_symmetric_weight
+        if not 0 <= weight <= 100:
+            path = "hardPodAffinitySymmetricWeight"
+            self.errors.append(invalid(path, weight, "not in valid range [0-100]"))
+        self.errors += extender_errors(self.policy.extenders)
+        if self.errors:
+            errors = tuple(dict.fromkeys(self.errors))
+            raise ConfigurationError("; ".join(str(error) for error in errors), errors)
+
+        for name in ("SchedulingGates", "DefaultPreemption"):
+            self._enable(name, (PRE_ENQUEUE,))
+        self._enable("PrioritySort", (QUEUE_SORT,))
+        self._enable("DefaultBinder", (BIND,))
+        for predicate in PREDICATES:
+            if predicate in predicates:
+                for plugin in PREDICATES[predicate]:
+                    self._enable_or_name(plugin, _FILTER_POINTS, predicates[predicate], predicate)
+        self._enable("DynamicResources", (PRE_ENQUEUE, PRE_FILTER, FILTER, POST_FILTER, RESERVE, PRE_BIND))
+        self._enable("DefaultPreemption", (POST_FILTER,))
+        for priority in sorted(priorities):
+            where, weight = priorities[priority]
+            self._enable_or_name(PRIORITIES[priority], _SCORE_POINTS, where, priority, weight)
+        return TranslatedPolicy(
+            self._document(),
+            self._extra_args(),
+            tuple(self.untranslated),
+            self.policy.always_check_all_predicates,
+        )
+
+    # --- what is asked for ---
+
+    def _predicates(self) -> dict[str, str]:
+        """Predicate -> where it was asked for."""
+        wanted = dict.fromkeys(MANDATORY_PREDICATES, "predicates")
+        if self.policy.predicates is None:
+            wanted.update(dict.fromkeys(DEFAULT_PREDICATES, "predicates"))
+            return wanted
+        for index, predicate in enumerate(self.policy.predicates):
+            path = f"predicates[{index}]"
+            name = self._predicate(predicate, path)
+            if name is not None:
+                wanted[name] = path
+        return wanted
+
+    def _predicate(self, predicate: PolicyPredicate, path: str) -> str | None:
+        argument = predicate.argument
+        given = (
+            []
+            if argument is None
+            else [one for one in (argument.service_affinity, argument.labels_presence) if one]
+        )
+        if argument is not None and len(given) != 1:
+            self.errors.append(
+                invalid(f"{path}.argument", encode(argument), "exactly 1 predicate argument is required")
+            )
+            return None
+        name = _PREDICATE_ALIASES.get(predicate.name, predicate.name)
+        if name in PREDICATES:
+            self._ignored_argument(bool(given), path, name)
+            return name
+        if argument is None:
+            self._unknown(name, path, FORGOTTEN_PREDICATES, "predicate")
+            return None
+        if argument.service_affinity is not None:
+            self.service_affinity.setdefault("affinity_labels", []).extend(argument.service_affinity.labels)
+            return "CheckServiceAffinity"
+        presence = argument.labels_presence
+        assert presence is not None
+        key = "present_labels" if presence.presence else "absent_labels"
+        self.node_label.setdefault(key, []).extend(presence.labels)
+        return "CheckNodeLabelPresence"
+
+    def _priorities(self) -> dict[str, tuple[str, int]]:
+        """Priority -> where it was asked for, and its weight."""
+        if self.policy.priorities is None:
+            self.strategy = (LEAST_ALLOCATED, "priorities")
+            return {name: ("priorities", weight) for name, weight in DEFAULT_PRIORITIES.items()}
+        wanted: dict[str, tuple[str, int]] = {}
+        declared: dict[str, PolicyPriority] = {}
+        for index, priority in enumerate(self.policy.priorities):
+            path = f"priorities[{index}]"
+            if not 0 < priority.weight <= _MAX_WEIGHT:
+                detail = "should have a positive weight applied to it or it has overflown"
+                self.errors.append(invalid(f"{path}.weight", priority.weight, detail))
+            name = self._priority(priority, path, declared)
+            if name is None:
+                continue
+            if name in _STRATEGIES and not self._take_strategy(name, path):
+                continue
+            wanted[name] = (path, priority.weight)
+        for name, labels in (
+            ("NodeLabel", (*self._label_preferences(),)),
+            ("ServiceAffinity", (*self.service_affinity.get("anti_affinity_labels_preference", ()),)),
+        ):
+            if name in wanted:
+                where, weight = wanted[name]
+                wanted[name] = (where, weight * len(labels))
+                if weight * len(labels) > _MAX_WEIGHT:
+                    detail = "should have a positive weight applied to it or it has overflown"
+                    self.errors.append(invalid(f"{where}.weight", weight, detail))
+        return wanted
+
+    def _label_preferences(self) -> list[str]:
+        keys = ("present_labels_preference", "absent_labels_preference")
+        return [label for key in keys for label in self.node_label.get(key, ())]
+
+    def _priority(
+        self, priority: PolicyPriority, path: str, declared: dict[str, PolicyPriority]
+    ) -> str | None:
+        argument = priority.argument
+        given = [] if argument is None else argument.given
+        if argument is not None and len(given) != 1:
+            self.errors.append(
+                invalid(f"{path}.argument", encode(argument), "exactly 1 priority argument is required")
+            )
+            return None
+        if given and not self._declare(given[0], priority, path, declared):
+            return None
+        name = _PRIORITY_ALIASES.get(priority.name, priority.name)
+        if name == "EqualPriority":
+            return None
+        if name in PRIORITIES and not (
+            name in ("NodeLabel", "ServiceAffinity", "RequestedToCapacityRatio") and given
+        ):
+            if name in ("NodeLabel", "ServiceAffinity", "RequestedToCapacityRatio"):
+                self.errors.append(required(f"{path}.argument", f'"{name}" scores by its argument'))
+                return None
+            self._ignored_argument(bool(given), path, name)
+            return name
+        if argument is None:
+            self._unknown(name, path, FORGOTTEN_PRIORITIES, "priority")
+            return None
+        if argument.service_anti_affinity is not None:
+            labels = self.service_affinity.setdefault("anti_affinity_labels_preference", [])
+            labels.append(argument.service_anti_affinity.label)
+            return "ServiceAffinity"
+        if argument.label_preference is not None:
+            preference = argument.label_preference
+            key = "present_labels_preference" if preference.presence else "absent_labels_preference"
+            self.node_label.setdefault(key, []).append(preference.label)
+            return "NodeLabel"
+        ratio = argument.requested_to_capacity_ratio
+        assert ratio is not None
+        here = f"{path}.argument.requestedToCapacityRatioArguments"
+        self.errors += shape_errors(ratio.shape, f"{here}.shape")
+        for index, resource in enumerate(ratio.resources):
+            if not 0 <= resource.weight <= 100:
+                detail = f"resource weight of {resource.name} not in valid range (0, 100]"
+                self.errors.append(invalid(f"{here}.resources[{index}].weight", resource.weight, detail))
+        if self.strategy is None:
+            self.args["NodeResourcesFit"] = {
+                "scoringStrategy": {
+                    "type": REQUESTED_TO_CAPACITY_RATIO,
+                    "resources": [encode(resource) for resource in ratio.resources],
+                    "requestedToCapacityRatio": {"shape": [encode(point) for point in ratio.shape]},
+                }
+            }
+        return "RequestedToCapacityRatio"
+
+    def _declare(
+        self, kind: str, priority: PolicyPriority, path: str, declared: dict[str, PolicyPriority]
+    ) -> bool:
+        """Custom priorities of one kind share a weight; RequestedToCapacityRatio stands once.
+
+        Source: validateCustomPriorities
+        """
+        earlier = declared.setdefault(kind, priority)
+        if earlier is priority:
+            return True
+        if kind == "requestedToCapacityRatioArguments":
+            detail = f'redeclares custom priority "RequestedToCapacityRatio", from: "{earlier.name}"'
+            self.errors.append(FieldError("FieldValueDuplicate", f"{path}.argument", priority.name, detail))
+            return False
+        if earlier.weight != priority.weight:
+            detail = f'{kind} priority "{priority.name}" has a different weight with "{earlier.name}"'
+            self.errors.append(invalid(f"{path}.weight", priority.weight, detail))
+            return False
+        return True
+
+    def _take_strategy(self, name: str, path: str) -> bool:
+        """NodeResourcesFit scores by one strategy; the first asked for gets it."""
+        strategy = _STRATEGIES[name]
+        if self.strategy is not None and self.strategy[0] != strategy:
+            reason = (
+                f"NodeResourcesFit scores by one strategy, which is {self.strategy[0]} of {self.strategy[1]}"
+            )
+            self.untranslated.append(Untranslated(path, name, reason))
+            return False
+        if self.strategy is None:
+            self.strategy = (strategy, path)
+        return True
+
+    def _ignored_argument(self, given: bool, path: str, name: str) -> None:
+        if given:
+            reason = f'"{name}" is built in and takes no argument; a name of your own makes it count'
+            self.untranslated.append(Untranslated(f"{path}.argument", name, reason))
+
+    def _unknown(self, name: str, path: str, forgotten: Mapping[str, str], kind: str) -> None:
+        if name in forgotten:
+            self.untranslated.append(Untranslated(path, name, forgotten[name]))
+        else:
+            detail = f'{kind} type not found for "{name}"'
+            self.errors.append(FieldError("FieldValueInvalid", f"{path}.name", name, detail))
+
+    # --- what becomes of it ---
+
+    def _enable(self, plugin: str, points: tuple[str, ...], weight: int = 0) -> bool:
+        """Enable a plugin at those of `points` that it implements; False when it is not registered."""
+        if plugin not in self.registry:
+            return False
+        for point in points:
+            if point not in self.registry[plugin]:
+                continue
+            enabled = self.points.setdefault(point, [])
+            if all(one["name"] != plugin for one in enabled):
+                enabled.append({"name": plugin, **({"weight": weight} if weight and point == SCORE else {})})
+        return True
+
+    def _enable_or_name(
+        self, plugin: str, points: tuple[str, ...], where: str, name: str, weight: int = 0
+    ) -> None:
+        if not self._enable(plugin, points, weight):
+            reason = f"its plugin {plugin} is not registered"
+            self.untranslated.append(Untranslated(where, name, reason))
+
+    def _document(self) -> dict[str, Any]:
+        # Always there, even without the plugin: extenders may want resources ignored.
+        strategy = {"scoringStrategy": {"type": self.strategy[0]}} if self.strategy is not None else {}
+        self.args.setdefault("NodeResourcesFit", strategy)
+        if self.policy.hard_pod_affinity_symmetric_weight:
+            weight = self.policy.hard_pod_affinity_symmetric_weight
+            self.args["InterPodAffinity"] = {"hardPodAffinityWeight": weight}
+        # SelectorSpread does what system default constraints would do a second time.
+        self.args["PodTopologySpread"] = {"defaultingType": LIST_DEFAULTING}
+        names = {plugin["name"] for enabled in self.points.values() for plugin in enabled}
+        plugins: dict[str, Any] = {MULTI_POINT: {"disabled": [{"name": "*"}]}}
+        plugins.update({point: {"enabled": enabled} for point, enabled in self.points.items()})
+        configs: list[dict[str, Any]] = [
+            {"name": name, "args": args}
+            for name, args in self.args.items()
+            if name in names or name == "NodeResourcesFit"
+        ]
+        configs += [{"name": name, "args": encode(args)} for name, args in self._extra_args().items()]
+        return {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "profiles": [{"plugins": plugins, "pluginConfig": configs}],
+            "extenders": [encode(extender) for extender in self.policy.extenders],
+        }
+
+    def _extra_args(self) -> dict[str, NodeLabelArgs | ServiceAffinityArgs]:
+        names = {plugin["name"] for enabled in self.points.values() for plugin in enabled}
+        extra: dict[str, NodeLabelArgs | ServiceAffinityArgs] = {}
+        if "NodeLabel" in names:
+            extra["NodeLabel"] = NodeLabelArgs(
+                **{key: tuple(value) for key, value in self.node_label.items()}
+            )
+        if "ServiceAffinity" in names:
+            extra["ServiceAffinity"] = ServiceAffinityArgs(
+                **{key: tuple(value) for key, value in self.service_affinity.items()}
+            )
+        return extra

@@ -1,0 +1,337 @@
+"""Fields of configuration objects: how they are written in a document, checked strictly, built and printed.
+
+A configuration class is a frozen dataclass whose fields are made with `wire`. From that one declaration
+follow the strict check of a document (`check`), the object itself (`build`) and the document of an object
+(`encode`). A checked document is plain JSON-able data that holds known fields only; what is absent in it
+has not been set, which is what defaulting needs to know.
+
+Source: the rules are those of encoding/json as sigs.k8s.io/json runs it: strict, case-sensitive, null unsets.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from scheduler_core.config.duration import format_duration, parse_duration_ns
+from scheduler_core.errors import FieldError
+
+T = TypeVar("T")
+Document = Mapping[str, Any]
+
+UNSET: Any = object()
+"""What `Kind.check` answers for null: the field counts as not written."""
+
+OMIT_EMPTY = "omit"
+"""Not written when it has its zero value."""
+KEEP = "keep"
+"""Always written."""
+POINTER = "pointer"
+"""Written unless it was never set; the zero value is a value of its own."""
+
+
+@dataclass(slots=True)
+class Problems:
+    """What a strict check found."""
+
+    unknown: list[FieldError] = field(default_factory=list)
+    """Fields nobody knows."""
+    types: list[FieldError] = field(default_factory=list)
+    """Values of a wrong type."""
+
+    def wrong_type(self, path: str, value: Any, detail: str) -> Any:
+        self.types.append(FieldError("FieldValueTypeInvalid", path, value, detail))
+        return UNSET
+
+
+class Kind:
+    """The kind of value a field holds; the base class takes any JSON as it is."""
+
+    zero: Any = None
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        """The value as it goes into a checked document, or UNSET for null and after a problem."""
+        return UNSET if value is None else value
+
+    def build(self, value: Any) -> Any:
+        """What the dataclass holds for a checked value."""
+        return value
+
+    def encode(self, value: Any) -> Any:
+        """What a document holds for a dataclass' value."""
+        return value
+
+    def written_zero(self) -> Any:
+        """The zero value as a checked document holds it."""
+        return None if self.zero is None else self.encode(self.zero)
+
+
+class _Scalar(Kind):
+    def __init__(self, python_type: type, words: str, zero: Any) -> None:
+        self.python_type = python_type
+        self.words = words
+        self.zero = zero
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        if value is None:
+            return UNSET
+        if not isinstance(value, self.python_type):
+            return problems.wrong_type(path, value, f"must be {self.words}")
+        return value
+
+
+class _Integer(Kind):
+    zero = 0
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        if value is None:
+            return UNSET
+        if isinstance(value, bool) or not isinstance(value, int):
+            return problems.wrong_type(path, value, "must be an integer")
+        if not -(2 ** (self.bits - 1)) <= value < 2 ** (self.bits - 1):
+            return problems.wrong_type(path, value, f"must fit a signed integer of {self.bits} bits")
+        return value
+
+
+class _Float32(Kind):
+    zero = 0.0
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        if value is None:
+            return UNSET
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return problems.wrong_type(path, value, "must be a number")
+        try:
+            single = struct.pack("<f", value)
+        except OverflowError:
+            return problems.wrong_type(path, value, "must fit a number of 32 bits")
+        # The shortest decimal that reads back as the same 32 bits, which is how Go prints it.
+        for digits in range(1, 10):
+            shortest = float(f"{value:.{digits}g}")
+            if struct.pack("<f", shortest) == single:
+                return int(shortest) if shortest.is_integer() else shortest
+        return value
+
+
+class _Duration(Kind):
+    """A duration: text in a document, nanoseconds in an object."""
+
+    zero = 0
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        if not isinstance(value, str):
+            return problems.wrong_type(path, value, 'must be a duration such as "30s"')
+        try:
+            return format_duration(parse_duration_ns(value))
+        except ValueError as error:
+            return problems.wrong_type(path, value, str(error))
+
+    def build(self, value: Any) -> int:
+        return parse_duration_ns(value)
+
+    def encode(self, value: Any) -> str:
+        return format_duration(value)
+
+
+class _OptionalDuration(_Duration):
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        return UNSET if value is None else super().check(value, path, problems)
+
+
+class _Bytes(Kind):
+    zero = b""
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        if value is None:
+            return UNSET
+        if not isinstance(value, str):
+            return problems.wrong_type(path, value, "must be base64 text")
+        try:
+            base64.b64decode(value.replace("\n", "").replace("\r", ""), validate=True)
+        except (binascii.Error, ValueError):
+            return problems.wrong_type(path, value, "must be base64 text")
+        return value
+
+    def build(self, value: Any) -> bytes:
+        return base64.b64decode(value)
+
+    def encode(self, value: Any) -> str:
+        return base64.b64encode(value).decode("ascii")
+
+
+class ListOf(Kind):
+    """A list; a tuple in an object."""
+
+    zero: Any = ()
+
+    def __init__(self, item: Kind) -> None:
+        self.item = item
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        if value is None:
+            return UNSET
+        if not isinstance(value, list | tuple):
+            return problems.wrong_type(path, value, "must be a list")
+        items = []
+        for index, element in enumerate(value):
+            checked = self.item.check(element, f"{path}[{index}]", problems)
+            # null inside of a list is the zero value there, as in Go.
+            items.append(self.item.written_zero() if checked is UNSET else checked)
+        return items
+
+    def build(self, value: Any) -> tuple[Any, ...]:
+        return tuple(self.item.build(item) for item in value)
+
+    def encode(self, value: Any) -> list[Any]:
+        return [self.item.encode(item) for item in value]
+
+
+class NullableListOf(ListOf):
+    """A list whose absence is written null."""
+
+    zero = None
+
+
+class MapOf(Kind):
+    """A map with string keys."""
+
+    zero: Any = {}
+
+    def __init__(self, item: Kind) -> None:
+        self.item = item
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        if value is None:
+            return UNSET
+        if not isinstance(value, Mapping):
+            return problems.wrong_type(path, value, "must be an object")
+        checked = {
+            key: self.item.check(element, f"{path}[{key}]", problems) for key, element in value.items()
+        }
+        return {
+            key: self.item.written_zero() if element is UNSET else element for key, element in checked.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field as a document writes it."""
+
+    name: str
+    kind: Kind
+    mode: str = OMIT_EMPTY
+
+
+class Fields(Kind):
+    """An object that stays a plain document: known fields only, zero values as Kubernetes writes them."""
+
+    zero: Any = {}
+
+    def __init__(self, *fields: Field) -> None:
+        self.fields = {known.name: known for known in fields}
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        if value is None:
+            return UNSET
+        if not isinstance(value, Mapping):
+            return problems.wrong_type(path, value, "must be an object")
+        for name in value:
+            if name not in self.fields:
+                where = f"{path}.{name}" if path else str(name)
+                problems.unknown.append(
+                    FieldError("FieldValueForbidden", where, value[name], "unknown field")
+                )
+        document: dict[str, Any] = {}
+        for known in self.fields.values():
+            here = f"{path}.{known.name}" if path else known.name
+            checked = known.kind.check(value[known.name], here, problems) if known.name in value else UNSET
+            if checked is not UNSET and (known.mode != OMIT_EMPTY or checked or _is_struct(known.kind)):
+                document[known.name] = checked
+            elif known.mode == KEEP:
+                document[known.name] = known.kind.written_zero()
+        return document
+
+    def written_zero(self) -> Any:
+        return self.check({}, "", Problems())
+
+
+class Typed(Fields):
+    """An object of a dataclass made with `wire`."""
+
+    def __init__(self, cls: type) -> None:
+        super().__init__(*(item.metadata["wire"] for item in dataclasses.fields(cls)))
+        self.cls = cls
+
+    def build(self, value: Any) -> Any:
+        return build(self.cls, value)
+
+    def encode(self, value: Any) -> Any:
+        return encode(value)
+
+
+def _is_struct(kind: Kind) -> bool:
+    return isinstance(kind, Fields)
+
+
+ANY = Kind()
+STRING = _Scalar(str, "a string", "")
+BOOLEAN = _Scalar(bool, "true or false", False)
+INT32 = _Integer(32)
+INT64 = _Integer(64)
+FLOAT32 = _Float32()
+DURATION = _Duration()
+OPTIONAL_DURATION = _OptionalDuration()
+BYTES = _Bytes()
+
+
+def wire(name: str, kind: Kind, mode: str = OMIT_EMPTY, default: Any = UNSET) -> Any:
+    """A dataclass field written as `name` in a document; `default` is its zero value unless given."""
+    metadata = {"wire": Field(name, kind, mode)}
+    if default is not UNSET:
+        return field(default=default, metadata=metadata)
+    if isinstance(kind, Typed):
+        return field(default_factory=kind.cls, metadata=metadata)
+    return field(default=kind.zero, metadata=metadata)
+
+
+def typed(cls: type) -> Typed:
+    """The kind of a dataclass."""
+    known = _TYPED.get(cls)
+    if known is None:
+        known = _TYPED[cls] = Typed(cls)
+    return known
+
+
+_TYPED: dict[type, Typed] = {}
+
+
+def build(cls: type[T], document: Document) -> T:
+    """An object from a checked document."""
+    values: dict[str, Any] = {}
+    for item in dataclasses.fields(cls):  # type: ignore[arg-type]
+        known: Field = item.metadata["wire"]
+        if known.name in document:
+            values[item.name] = known.kind.build(document[known.name])
+    return cls(**values)
+
+
+def encode(value: Any) -> dict[str, Any]:
+    """The document of an object, empty fields left out as Kubernetes leaves them out."""
+    document: dict[str, Any] = {}
+    for item in dataclasses.fields(value):
+        known: Field = item.metadata["wire"]
+        held = getattr(value, item.name)
+        if held is None:
+            if known.mode == KEEP:
+                document[known.name] = None
+        elif known.mode != OMIT_EMPTY or held != known.kind.zero or dataclasses.is_dataclass(held):
+            document[known.name] = known.kind.encode(held)
+    return document
