@@ -29,13 +29,22 @@ from scheduler_core.framework.cluster_event import (
 )
 from scheduler_core.objects.defaults import PriorityClasses, prepare
 from scheduler_core.objects.fields import Document, mapping, parse_time_ns
+from scheduler_core.objects.labels import NOTHING
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.node_selector import node_selector_from
-from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
-from scheduler_core.plugins.hints import HINTS, HintContext, registrations, scheduling_gates
+from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, TopologySpreadConstraint, pod_from
+from scheduler_core.objects.policy import selecting_object_from
+from scheduler_core.plugins.hints import (
+    HINTS,
+    HintContext,
+    pod_topology_spread,
+    registrations,
+    scheduling_gates,
+)
 from scheduler_core.queue import HintMap, QueuedPodInfo, Rejection, SchedulingQueue, build_hint_map
 from scheduler_core.queue.backoff_queue import SECOND_NS
 
+_SELECTING_KINDS = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
 MILLISECOND_NS = 1_000_000
 
 
@@ -119,15 +128,27 @@ def _hint_context(config: Mapping[str, Any] | None, objects: Sequence[Document])
     for manifest in objects:
         prepared = prepare(manifest)
         meta = mapping(prepared, "metadata", "")
-        listers.set(prepared["kind"], meta.get("namespace", ""), meta["name"], PlainObject(prepared))
-    added = None
-    for profile in (config or {}).get("profiles") or ():
-        for plugin_config in profile.get("pluginConfig") or ():
-            if plugin_config.get("name") == "NodeAffinity":
-                affinity = mapping(mapping(plugin_config, "args", ""), "addedAffinity", "args")
-                required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-                added = None if required is None else node_selector_from(required)
-    return HintContext(lookup=listers, added_node_selector=added)
+        kind = prepared["kind"]
+        typed = selecting_object_from(prepared) if kind in _SELECTING_KINDS else PlainObject(prepared)
+        listers.set(kind, meta.get("namespace", ""), meta["name"], typed)
+    args = {
+        item["name"]: mapping(item, "args", "")
+        for profile in (config or {}).get("profiles") or ()
+        for item in profile.get("pluginConfig") or ()
+    }
+    affinity = mapping(args.get("NodeAffinity", {}), "addedAffinity", "args")
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    defaults = [
+        TopologySpreadConstraint(
+            item["maxSkew"], item["topologyKey"], item["whenUnsatisfiable"], NOTHING, None, "Honor", "Ignore"
+        )
+        for item in args.get("PodTopologySpread", {}).get("defaultConstraints") or ()
+    ]
+    return HintContext(
+        lookup=listers,
+        added_node_selector=None if required is None else node_selector_from(required),
+        spread_constraints_of=pod_topology_spread.constraints_with_defaults(defaults, listers),
+    )
 
 
 # --- queue --------------------------------------------------------------------------------------------------
@@ -236,10 +257,10 @@ class _QueueRun:
     def _activate(self, operation: Mapping[str, Any]) -> None:
         self._queue.activate([self._pods[key] for key in operation["pods"]])
 
-    def _flushBackoff(self, operation: Mapping[str, Any]) -> None:  # noqa: N802 - named by the case
+    def _flushBackoff(self, operation: Mapping[str, Any]) -> None:
         self._queue.flush_backoff()
 
-    def _flushUnschedulable(self, operation: Mapping[str, Any]) -> None:  # noqa: N802 - named by the case
+    def _flushUnschedulable(self, operation: Mapping[str, Any]) -> None:
         self._queue.flush_unschedulable()
 
     def _state(self) -> dict[str, Any]:
@@ -340,20 +361,19 @@ def _lenient_pod(manifest: Document) -> Pod:
     try:
         return pod_from(prepared)
     except InvalidObject as error:
-        for kind, attribute in (
-            ("podAffinity", "required_affinity"),
-            ("podAntiAffinity", "required_anti_affinity"),
-        ):
-            prefix = f"spec.affinity.{kind}"
-            if not error.path.startswith(prefix):
+        for kind in ("podAffinity", "podAntiAffinity"):
+            if not error.path.startswith(f"spec.affinity.{kind}"):
                 continue
             without = copy.deepcopy(dict(manifest))
             del without["spec"]["affinity"][kind]
+            pod = replace(_lenient_pod(without), manifest=prepared)
+            if not error.path.startswith(f"spec.affinity.{kind}.required"):
+                return pod
             unreadable = _Unreadable()
             unreadable.error = error.__cause__ if isinstance(error.__cause__, Exception) else error
-            is_required = error.path.startswith(f"{prefix}.required")
-            pod = replace(_lenient_pod(without), manifest=prepared)
-            return replace(pod, **{attribute: unreadable}) if is_required else pod
+            if kind == "podAffinity":
+                return replace(pod, required_affinity=unreadable)
+            return replace(pod, required_anti_affinity=unreadable)
         raise
 
 

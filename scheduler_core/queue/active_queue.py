@@ -73,6 +73,10 @@ class ActiveQueue:
             self._events.popleft()
             self._n_forgotten += 1
 
+    @property
+    def n_in_flight(self) -> int:
+        return len(self._in_flight)
+
     def is_in_flight(self, uid: str) -> bool:
         return uid in self._in_flight
 

@@ -120,6 +120,7 @@ class SchedulingQueue:
         self._max_in_unschedulable_ns = max_in_unschedulable_ns
         self._pop_from_backoff = pop_from_backoff
         self._flush_origin_ns = clock.now_ns
+        self._flushed_ns = clock.now_ns - 1
         self._concerned: dict[tuple[str, int], tuple[str, ...]] = {}
         self.observer = observer
         self.observe_skips = observe_skips
@@ -312,9 +313,20 @@ class SchedulingQueue:
         return len(completed)
 
     def flush_unschedulable(self) -> int:
-        """Move pods that waited too long among the unschedulable ones; upstream does so every 30 seconds."""
-        late = self._unschedulable.waiting_since(self._clock.now_ns - self._max_in_unschedulable_ns)
-        return self._move(late, UNSCHEDULABLE_TIMEOUT, None, None) if late else 0
+        """Move pods that waited too long among the unschedulable ones; upstream does so every 30 seconds.
+
+        A gated pod that waited too long does not move, but it sets off the event that pods in flight will
+        weigh when they come back, as upstream.
+        """
+        now_ns = self._clock.now_ns
+        self._flushed_ns = now_ns
+        before_ns = now_ns - self._max_in_unschedulable_ns
+        late = self._unschedulable.waiting_since(before_ns)
+        if not late:
+            oldest_gated_ns = self._unschedulable.oldest_ns(gated=True)
+            if oldest_gated_ns is None or oldest_gated_ns >= before_ns:
+                return 0
+        return self._move(late, UNSCHEDULABLE_TIMEOUT, None, None)
 
     def flush_due(self) -> int:
         """Run the flushes whose time has come; call it when the clock reaches `next_deadline_ns`.
@@ -339,12 +351,25 @@ class SchedulingQueue:
         return self._backoff.next_completion_ns()
 
     def next_unschedulable_flush_ns(self) -> int | None:
-        """The first 30-second tick at which a pod will have waited too long; None when none waits."""
-        oldest_ns = self._unschedulable.oldest_ns()
-        if oldest_ns is None:
-            return None
-        n_ticks = (oldest_ns + self._max_in_unschedulable_ns - self._flush_origin_ns) // FLUSH_INTERVAL_NS + 1
-        return self._flush_origin_ns + max(n_ticks, 0) * FLUSH_INTERVAL_NS
+        """The first 30-second tick at which the flush of unschedulable pods does something; None if none."""
+        tick_ns = None
+        oldest_ns = self._unschedulable.oldest_ns(gated=False)
+        if oldest_ns is not None:
+            tick_ns = self._tick_after(oldest_ns + self._max_in_unschedulable_ns)
+        oldest_ns = self._unschedulable.oldest_ns(gated=True)
+        if oldest_ns is not None and self._active.n_in_flight:
+            # Only pods that are in flight at a tick notice; ticks nobody noticed are not made up for.
+            since_ns = max(
+                oldest_ns + self._max_in_unschedulable_ns, self._flushed_ns, self._clock.now_ns - 1
+            )
+            gated_tick_ns = self._tick_after(since_ns)
+            tick_ns = gated_tick_ns if tick_ns is None else min(tick_ns, gated_tick_ns)
+        return tick_ns
+
+    def _tick_after(self, at_ns: int) -> int:
+        """The first tick of the 30-second flush later than `at_ns`."""
+        n_ticks = max((at_ns - self._flush_origin_ns) // FLUSH_INTERVAL_NS + 1, 0)
+        return self._flush_origin_ns + n_ticks * FLUSH_INTERVAL_NS
 
     def next_deadline_ns(self) -> int | None:
         """The next moment at which time alone moves a pod; None when nothing is pending."""
@@ -442,6 +467,7 @@ class SchedulingQueue:
         return {
             "version": CHECKPOINT_VERSION,
             "flushOriginNs": self._flush_origin_ns,
+            "flushedNs": self._flushed_ns,
             "cycle": self._active.cycle,
             "active": documents(self.active_pods()),
             "backoff": documents(self.backoff_pods()),
@@ -492,6 +518,7 @@ class SchedulingQueue:
             return named(reference)
 
         self._flush_origin_ns = document["flushOriginNs"]
+        self._flushed_ns = document["flushedNs"]
         self._active.cycle = document["cycle"]
         for lane, name in (
             (Lane.ACTIVE, "active"),

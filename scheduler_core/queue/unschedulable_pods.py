@@ -22,7 +22,7 @@ class UnschedulablePods:
         self._by_rejector: dict[str, dict[str, QueuedPodInfo]] = {}
         self._by_gate: dict[str, dict[str, QueuedPodInfo]] = {}
         self._listed: dict[str, tuple[bool, list[str]]] = {}
-        self._by_time: list[tuple[int, int, QueuedPodInfo]] = []
+        self._by_time: dict[bool, list[tuple[int, int, QueuedPodInfo]]] = {False: [], True: []}
         self._arrivals = 0
         self.n_gated = 0
 
@@ -56,10 +56,7 @@ class UnschedulablePods:
             plugins = info.rejectors
             for plugin in plugins:
                 self._by_rejector.setdefault(plugin, {})[key] = info
-            heapq.heappush(self._by_time, (info.timestamp_ns, info.arrival, info))
-            if len(self._by_time) > 2 * len(self._pods) + 64:
-                self._by_time = [entry for entry in self._by_time if self._is_timed(entry)]
-                heapq.heapify(self._by_time)
+        self._note_time(info, gated)
         self._listed[key] = (gated, plugins)
 
     def remove(self, key: str) -> QueuedPodInfo | None:
@@ -100,28 +97,37 @@ class UnschedulablePods:
 
     def waiting_since(self, before_ns: int) -> list[QueuedPodInfo]:
         """Pods that are not gated and came back before `before_ns`, in order of arrival."""
-        oldest_ns = self.oldest_ns()
+        oldest_ns = self.oldest_ns(gated=False)
         if oldest_ns is None or oldest_ns >= before_ns:
             return []
         return [info for info in self._pods.values() if info.timestamp_ns < before_ns and not info.gated]
 
-    def oldest_ns(self) -> int | None:
-        """The earliest timestamp among the pods that are not gated."""
-        heap = self._by_time
+    def oldest_ns(self, *, gated: bool) -> int | None:
+        """The earliest timestamp among the pods that are (not) gated."""
+        heap = self._by_time[gated]
         while heap:
-            if self._is_timed(heap[0]):
+            if _is_current(heap[0], gated):
                 return heap[0][0]
             heapq.heappop(heap)
         return None
 
-    def _is_timed(self, entry: tuple[int, int, QueuedPodInfo]) -> bool:
-        timestamp_ns, arrival, info = entry
-        return (
-            info.lane is Lane.UNSCHEDULABLE
-            and info.arrival == arrival
-            and info.timestamp_ns == timestamp_ns
-            and not info.gated
-        )
+    def _note_time(self, info: QueuedPodInfo, gated: bool) -> None:
+        heap = self._by_time[gated]
+        heapq.heappush(heap, (info.timestamp_ns, info.arrival, info))
+        if len(heap) > 2 * len(self._pods) + 64:
+            self._by_time[gated] = [entry for entry in heap if _is_current(entry, gated)]
+            heapq.heapify(self._by_time[gated])
+
+
+def _is_current(entry: tuple[int, int, QueuedPodInfo], gated: bool) -> bool:
+    """Does the pod still wait as it did when the entry was made?"""
+    timestamp_ns, arrival, info = entry
+    return (
+        info.lane is Lane.UNSCHEDULABLE
+        and info.arrival == arrival
+        and info.timestamp_ns == timestamp_ns
+        and info.gated == gated
+    )
 
 
 def _arrival(info: QueuedPodInfo) -> int:

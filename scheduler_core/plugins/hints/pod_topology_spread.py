@@ -6,6 +6,7 @@ Source: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go and common.g
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from scheduler_core.framework.cluster_event import (
     NODE,
@@ -19,8 +20,12 @@ from scheduler_core.framework.cluster_event import (
     QueueingHint,
     node_taints,
 )
+from scheduler_core.objects.fields import mapping
+from scheduler_core.objects.labels import LabelSelector, selector_from_labels
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, TopologySpreadConstraint
+from scheduler_core.objects.policy import SelectingObject
+from scheduler_core.plugins.hints.volumes import Lookup
 
 ConstraintsOf = Callable[[Pod], Sequence[TopologySpreadConstraint]]
 """The constraints a pod must satisfy (DoNotSchedule): its own, or the defaults when it has none at all."""
@@ -45,6 +50,65 @@ _NODE_GONE = QUEUE.because("a node with every topology key of the pod's constrai
 def own_constraints(pod: Pod) -> Sequence[TopologySpreadConstraint]:
     """The pod's own DoNotSchedule constraints; all there is as long as no default is DoNotSchedule."""
     return [item for item in pod.topology_spread if item.when_unsatisfiable == "DoNotSchedule"]
+
+
+def constraints_with_defaults(defaults: Sequence[TopologySpreadConstraint], lookup: Lookup) -> ConstraintsOf:
+    """As `own_constraints`, with the plugin's default constraints for pods that have none at all.
+
+    Parameters
+    ----------
+    defaults : sequence of TopologySpreadConstraint
+        The plugin's `defaultConstraints`; their selectors are not looked at.
+    lookup : Lookup
+        Finds the Services, ReplicationControllers, ReplicaSets and StatefulSets a pod belongs to.
+
+    Source: podtopologyspread/common.go buildDefaultConstraints, v1.34
+    """
+    hard = [item for item in defaults if item.when_unsatisfiable == "DoNotSchedule"]
+    if not hard:
+        return own_constraints
+
+    def constraints_of(pod: Pod) -> Sequence[TopologySpreadConstraint]:
+        if pod.topology_spread:
+            return own_constraints(pod)
+        selector = default_selector(pod, lookup)
+        if selector.is_everything:
+            return ()
+        return [replace(item, selector=selector) for item in hard]
+
+    return constraints_of
+
+
+def default_selector(pod: Pod, lookup: Lookup) -> LabelSelector:
+    """What selects the pod's siblings: its services' selectors and that of the controller that owns it.
+
+    Source: pkg/scheduler/framework/plugins/helper/spread.go DefaultSelector, v1.34
+    """
+    labels: dict[str, str] = {}
+    for service in lookup.all("Service"):
+        if service.meta.namespace == pod.namespace and _selects(service, pod):
+            labels.update(service.selector_labels)
+    owner = pod.meta.controller
+    kind = (owner.api_version, owner.kind) if owner is not None else None
+    if owner is None or kind not in _SPREAD_OWNERS:
+        return selector_from_labels(labels)
+    found = lookup.get(owner.kind, pod.namespace, owner.name)
+    if found is None:
+        return selector_from_labels(labels)
+    if owner.kind == "ReplicationController":
+        return selector_from_labels({**labels, **found.selector_labels})
+    selector = selector_from_labels(labels)
+    return selector if found.selector.is_nothing else selector.add(found.selector.requirements)
+
+
+_SPREAD_OWNERS = {("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet")}
+
+
+def _selects(service: SelectingObject, pod: Pod) -> bool:
+    """A service without a selector selects nothing."""
+    if mapping(service.manifest, "spec", "").get("selector") is None:
+        return False
+    return all(pod.labels.get(key) == value for key, value in service.selector_labels.items())
 
 
 def events_to_register(constraints_of: ConstraintsOf = own_constraints) -> list[ClusterEventWithHint]:
