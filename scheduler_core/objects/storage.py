@@ -1,0 +1,469 @@
+"""Storage objects: volumes, claims, classes and what CSI drivers say of themselves.
+
+Source: staging/src/k8s.io/api/core/v1/types.go, staging/src/k8s.io/api/storage/v1/types.go,
+staging/src/k8s.io/component-helpers/storage/volume/{helpers,pv_helpers}.go, v1.34
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.field_errors import SelectorError
+from scheduler_core.objects.fields import (
+    Document,
+    boolean,
+    child,
+    mapping,
+    mappings,
+    optional_integer,
+    optional_string,
+    string,
+    string_map,
+    strings,
+)
+from scheduler_core.objects.labels import LabelSelector
+from scheduler_core.objects.meta import ObjectMeta, object_meta_from
+from scheduler_core.objects.node_selector import NodeSelector, node_selector_from
+from scheduler_core.objects.pod import selector_at
+from scheduler_core.objects.quantity import Quantity, QuantityError, parse_quantity, quantity_from
+
+BETA_STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER_ANNOTATION = "pv.kubernetes.io/bound-by-controller"
+SELECTED_NODE_ANNOTATION = "volume.kubernetes.io/selected-node"
+MIGRATED_PLUGINS_ANNOTATION = "storage.alpha.kubernetes.io/migrated-plugins"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+"""Provisioner of a class that offers no dynamic provisioning."""
+
+FILESYSTEM = "Filesystem"
+IMMEDIATE = "Immediate"
+WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
+READ_WRITE_ONCE_POD = "ReadWriteOncePod"
+AVAILABLE = "Available"
+LOST = "Lost"
+
+_ZERO = parse_quantity("0")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimReference:
+    """`spec.claimRef` of a volume: the claim it is bound, or kept, for."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class CSIVolumeSource:
+    """The part of `spec.csi` that tells volumes apart."""
+
+    driver: str
+    volume_handle: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersistentVolume:
+    """A volume of the cluster.
+
+    Attributes
+    ----------
+    capacity : Quantity
+        `spec.capacity.storage`, zero when absent.
+    source : str
+        The key of its source under `spec` (`csi`, `local`, `awsElasticBlockStore`, ...), empty without one.
+    node_affinity : NodeSelector or None
+        Required terms; None when every node will do. A node's fields are not looked at (`matchFields`).
+    phase : str
+        `status.phase`.
+    """
+
+    manifest: Document
+    meta: ObjectMeta
+    storage_class: str
+    capacity: Quantity
+    access_modes: tuple[str, ...]
+    volume_mode: str
+    volume_attributes_class: str
+    claim_ref: ClaimReference | None
+    node_affinity: NodeSelector | None
+    csi: CSIVolumeSource | None
+    source: str
+    phase: str
+
+    @property
+    def name(self) -> str:
+        return self.meta.name
+
+    def is_bound_to(self, claim: PersistentVolumeClaim) -> bool:
+        """Whether it is bound, or kept, for this claim.
+
+        Source: component-helpers/storage/volume/pv_helpers.go IsVolumeBoundToClaim, v1.34
+        """
+        reference = self.claim_ref
+        return (
+            reference is not None
+            and reference.name == claim.meta.name
+            and reference.namespace == claim.meta.namespace
+            and reference.uid in ("", claim.meta.uid)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersistentVolumeClaim:
+    """A pod's wish for a volume.
+
+    Attributes
+    ----------
+    requested : Quantity or None
+        `spec.resources.requests.storage`.
+    selector : LabelSelector or None
+        Labels a volume must have; None when any will do.
+    selected_node : str or None
+        Where a volume is to be provisioned, from its annotation.
+    """
+
+    manifest: Document
+    meta: ObjectMeta
+    storage_class: str
+    requested: Quantity | None
+    access_modes: tuple[str, ...]
+    volume_mode: str
+    volume_attributes_class: str
+    selector: LabelSelector | None
+    volume_name: str
+    phase: str
+    selected_node: str | None
+    bind_completed: bool
+
+    @property
+    def name(self) -> str:
+        return self.meta.name
+
+    @property
+    def namespace(self) -> str:
+        return self.meta.namespace
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.meta.namespace}/{self.meta.name}"
+
+    @property
+    def is_fully_bound(self) -> bool:
+        """Source: volumebinding/binder.go isPVCFullyBound, v1.34."""
+        return bool(self.volume_name) and self.bind_completed
+
+    @property
+    def size(self) -> Quantity:
+        """What it requests, zero when it does not say."""
+        return _ZERO if self.requested is None else self.requested
+
+
+TopologyTerm = tuple[tuple[str, tuple[str, ...]], ...]
+"""One `allowedTopologies` term: (label key, values), all of which must hold."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StorageClass:
+    """A kind of storage.
+
+    Attributes
+    ----------
+    volume_binding_mode : str or None
+        None only in a manifest nobody defaulted.
+    allowed_topologies : tuple of TopologyTerm
+        Any of them must hold on the node; none given means every node.
+    """
+
+    manifest: Document
+    meta: ObjectMeta
+    provisioner: str
+    volume_binding_mode: str | None
+    allowed_topologies: tuple[TopologyTerm, ...]
+
+    @property
+    def name(self) -> str:
+        return self.meta.name
+
+    @property
+    def waits_for_first_consumer(self) -> bool:
+        return self.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CSINode:
+    """What CSI drivers announced for a node of the same name.
+
+    Attributes
+    ----------
+    limits : dict of str to int
+        Volumes a driver can attach there; a driver without a limit is left out.
+    drivers : tuple of str
+        All installed drivers.
+    migrated_plugins : frozenset of str
+        In-tree plugins whose volumes the node hands to a CSI driver.
+    """
+
+    manifest: Document
+    meta: ObjectMeta
+    drivers: tuple[str, ...]
+    limits: dict[str, int]
+    migrated_plugins: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        return self.meta.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CSIDriver:
+    """A CSI driver; `storage_capacity` says that it publishes CSIStorageCapacity objects to be heeded."""
+
+    manifest: Document
+    meta: ObjectMeta
+    storage_capacity: bool
+
+    @property
+    def name(self) -> str:
+        return self.meta.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CSIStorageCapacity:
+    """Room for volumes of a class on nodes of a topology (None: on no node)."""
+
+    manifest: Document
+    meta: ObjectMeta
+    storage_class: str
+    node_topology: LabelSelector | None
+    capacity: Quantity | None
+    maximum_volume_size: Quantity | None
+
+    @property
+    def largest_volume_bytes(self) -> int | None:
+        """Size of the largest volume possible.
+
+        Source: volumebinding/binder.go volumeLimit, v1.34
+        """
+        limit = self.capacity if self.maximum_volume_size is None else self.maximum_volume_size
+        return None if limit is None else limit.value()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VolumeAttachment:
+    """A volume that is, or is being, attached to a node."""
+
+    manifest: Document
+    meta: ObjectMeta
+    attacher: str
+    node_name: str
+    persistent_volume_name: str | None
+
+
+def persistent_volume_from(manifest: Document) -> PersistentVolume:
+    """Parse a prepared PersistentVolume manifest.
+
+    Raises
+    ------
+    InvalidObject
+        Names the field path and value that cannot be read.
+    """
+    spec = mapping(manifest, "spec", "")
+    csi = mapping(spec, "csi", "spec")
+    reference = mapping(spec, "claimRef", "spec")
+    capacity = mapping(spec, "capacity", "spec")
+    affinity = mapping(mapping(spec, "nodeAffinity", "spec"), "required", "spec.nodeAffinity")
+    has_affinity = mapping(spec, "nodeAffinity", "spec").get("required") is not None
+    return PersistentVolume(
+        manifest=manifest,
+        meta=object_meta_from(manifest),
+        storage_class=_storage_class_name(manifest, spec),
+        capacity=_quantity(capacity, "storage", "spec.capacity") or _ZERO,
+        access_modes=strings(spec, "accessModes", "spec"),
+        volume_mode=string(spec, "volumeMode", "spec") or FILESYSTEM,
+        volume_attributes_class=string(spec, "volumeAttributesClassName", "spec"),
+        claim_ref=ClaimReference(
+            string(reference, "namespace", "spec.claimRef"),
+            string(reference, "name", "spec.claimRef"),
+            string(reference, "uid", "spec.claimRef"),
+        )
+        if spec.get("claimRef") is not None
+        else None,
+        node_affinity=_node_selector(affinity, "spec.nodeAffinity.required") if has_affinity else None,
+        csi=CSIVolumeSource(string(csi, "driver", "spec.csi"), string(csi, "volumeHandle", "spec.csi"))
+        if spec.get("csi") is not None
+        else None,
+        source=_source_of(spec),
+        phase=string(mapping(manifest, "status", ""), "phase", "status"),
+    )
+
+
+def persistent_volume_claim_from(manifest: Document) -> PersistentVolumeClaim:
+    """Parse a prepared PersistentVolumeClaim manifest.
+
+    Raises
+    ------
+    InvalidObject
+        Names the field path and value that cannot be read.
+    """
+    spec = mapping(manifest, "spec", "")
+    annotations = _annotations(manifest)
+    requests = mapping(mapping(spec, "resources", "spec"), "requests", "spec.resources")
+    return PersistentVolumeClaim(
+        manifest=manifest,
+        meta=object_meta_from(manifest),
+        storage_class=_storage_class_name(manifest, spec),
+        requested=_quantity(requests, "storage", "spec.resources.requests"),
+        access_modes=strings(spec, "accessModes", "spec"),
+        volume_mode=string(spec, "volumeMode", "spec") or FILESYSTEM,
+        volume_attributes_class=string(spec, "volumeAttributesClassName", "spec"),
+        selector=selector_at(spec, "selector", "spec") if spec.get("selector") is not None else None,
+        volume_name=string(spec, "volumeName", "spec"),
+        phase=string(mapping(manifest, "status", ""), "phase", "status"),
+        selected_node=annotations.get(SELECTED_NODE_ANNOTATION),
+        bind_completed=BIND_COMPLETED_ANNOTATION in annotations,
+    )
+
+
+def storage_class_from(manifest: Document) -> StorageClass:
+    """Parse a prepared StorageClass manifest.
+
+    Raises
+    ------
+    InvalidObject
+        Names the field path and value that cannot be read.
+    """
+    return StorageClass(
+        manifest=manifest,
+        meta=object_meta_from(manifest),
+        provisioner=string(manifest, "provisioner", ""),
+        volume_binding_mode=optional_string(manifest, "volumeBindingMode", ""),
+        allowed_topologies=tuple(
+            tuple(
+                (string(expression, "key", path), strings(expression, "values", path))
+                for path, expression in mappings(term, "matchLabelExpressions", term_path)
+            )
+            for term_path, term in mappings(manifest, "allowedTopologies", "")
+        ),
+    )
+
+
+def csi_node_from(manifest: Document) -> CSINode:
+    """Parse a CSINode manifest.
+
+    Raises
+    ------
+    InvalidObject
+        Names the field path and value that cannot be read.
+    """
+    drivers = mappings(mapping(manifest, "spec", ""), "drivers", "spec")
+    limits = {}
+    for path, driver in drivers:
+        allocatable = mapping(driver, "allocatable", path)
+        count = optional_integer(allocatable, "count", f"{path}.allocatable")
+        if count is not None:
+            limits[string(driver, "name", path)] = count
+    plugins = _annotations(manifest).get(MIGRATED_PLUGINS_ANNOTATION, "")
+    return CSINode(
+        manifest=manifest,
+        meta=object_meta_from(manifest),
+        drivers=tuple(string(driver, "name", path) for path, driver in drivers),
+        limits=limits,
+        migrated_plugins=frozenset(plugins.split(",")) if plugins else frozenset(),
+    )
+
+
+def csi_driver_from(manifest: Document) -> CSIDriver:
+    """Parse a CSIDriver manifest.
+
+    Raises
+    ------
+    InvalidObject
+        Names the field path and value that cannot be read.
+    """
+    spec = mapping(manifest, "spec", "")
+    return CSIDriver(manifest, object_meta_from(manifest), boolean(spec, "storageCapacity", "spec"))
+
+
+def csi_storage_capacity_from(manifest: Document) -> CSIStorageCapacity:
+    """Parse a CSIStorageCapacity manifest.
+
+    Raises
+    ------
+    InvalidObject
+        Names the field path and value that cannot be read.
+    """
+    topology = manifest.get("nodeTopology")
+    return CSIStorageCapacity(
+        manifest=manifest,
+        meta=object_meta_from(manifest),
+        storage_class=string(manifest, "storageClassName", ""),
+        node_topology=None if topology is None else selector_at(manifest, "nodeTopology", ""),
+        capacity=_quantity(manifest, "capacity", ""),
+        maximum_volume_size=_quantity(manifest, "maximumVolumeSize", ""),
+    )
+
+
+def volume_attachment_from(manifest: Document) -> VolumeAttachment:
+    """Parse a VolumeAttachment manifest.
+
+    Raises
+    ------
+    InvalidObject
+        Names the field path and value that cannot be read.
+    """
+    spec = mapping(manifest, "spec", "")
+    return VolumeAttachment(
+        manifest=manifest,
+        meta=object_meta_from(manifest),
+        attacher=string(spec, "attacher", "spec"),
+        node_name=string(spec, "nodeName", "spec"),
+        persistent_volume_name=optional_string(
+            mapping(spec, "source", "spec"), "persistentVolumeName", "spec.source"
+        ),
+    )
+
+
+def _annotations(manifest: Document) -> dict[str, str]:
+    return string_map(mapping(manifest, "metadata", ""), "annotations", "metadata")
+
+
+def _storage_class_name(manifest: Document, spec: Document) -> str:
+    """The beta annotation, which wins if it is there, or the field; empty for none.
+
+    Source: component-helpers/storage/volume/helpers.go GetPersistentVolume[Claim]Class, v1.34
+    """
+    annotations = _annotations(manifest)
+    if BETA_STORAGE_CLASS_ANNOTATION in annotations:
+        return annotations[BETA_STORAGE_CLASS_ANNOTATION]
+    return string(spec, "storageClassName", "spec")
+
+
+_SOURCES = (
+    "csi", "local", "hostPath", "nfs", "iscsi", "rbd", "cephfs", "fc", "flexVolume", "glusterfs", "flocker",
+    "awsElasticBlockStore", "gcePersistentDisk", "azureDisk", "azureFile", "cinder", "vsphereVolume",
+    "portworxVolume", "photonPersistentDisk", "quobyte", "scaleIO", "storageos",
+)  # fmt: skip
+
+
+def _source_of(spec: Document) -> str:
+    return next((source for source in _SOURCES if spec.get(source) is not None), "")
+
+
+def _quantity(document: Document, key: str, path: str) -> Quantity | None:
+    value = document.get(key)
+    if value is None:
+        return None
+    try:
+        return quantity_from(value)
+    except QuantityError:
+        raise InvalidObject(child(path, key), value, "is not a quantity") from None
+
+
+def _node_selector(document: Document, path: str) -> NodeSelector:
+    try:
+        return node_selector_from(document, path)
+    except SelectorError as error:
+        raise InvalidObject(getattr(error, "path", "") or path, None, str(error)) from error
