@@ -172,6 +172,11 @@ if not EMBEDDED and _flag("PLAYGROUND_HTTPS", default=True):
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
     SECURE_HSTS_SECONDS = 31_536_000
+    SECURE_SSL_REDIRECT = True
+    # Whoever watches over the process asks it directly, without the proxy that speaks HTTPS.
+    SECURE_REDIRECT_EXEMPT = [r"^healthz/?$", r"^readyz/?$"]
+    # Whether the whole domain speaks HTTPS is for its owner to say, not for one site in it.
+    SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

@@ -1,0 +1,165 @@
+"""`manage.py play`, started for real."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.servers import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+WAIT_S = 60.0
+
+
+class Playground:
+    """A running playground with a data folder of its own."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.port = free_port()
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("CELERY_BROKER_URL", "DATABASE_URL", "DJANGO_ALLOW_ASYNC_UNSAFE")
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "manage.py", "play", "--port", str(self.port)],
+            cwd=ROOT,
+            env=environment | {"PLAYGROUND_DATA": str(data)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self.said: list[str] = []
+
+    def wait_until_it_says(self, words: str) -> str:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.said.append(line)
+            if words in line:
+                return line
+        raise AssertionError("".join(self.said) + self.worker_log())
+
+    def get(self, path: str, **headers: str) -> tuple[int, bytes]:
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read()
+
+    def worker_log(self) -> str:
+        log = self.data / "worker.log"
+        return log.read_text() if log.exists() else ""
+
+    def worker_pids(self) -> list[int]:
+        """The worker and its children, as the system lists them."""
+        listing = subprocess.run(
+            ["ps", "-eo", "pid=,args="], capture_output=True, text=True, check=True
+        ).stdout
+        # The worker is found by its parent: its arguments do not name the data folder.
+        parents = subprocess.run(
+            ["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True
+        ).stdout
+        parent_of = dict(tuple(map(int, line.split())) for line in parents.splitlines())
+        workers = [int(line.split()[0]) for line in listing.splitlines() if "playground.play.worker" in line]
+        first = [pid for pid in workers if parent_of.get(pid) == self.process.pid]
+        return first + [pid for pid in workers if parent_of.get(pid) in first]
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def playground(tmp_path: Path) -> Iterator[Playground]:
+    playground = Playground(tmp_path / "data")
+    yield playground
+    playground.end()
+
+
+def gone(pids: list[int]) -> bool:
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop_signal", [signal.SIGINT, signal.SIGTERM])
+def test_play_serves_says_where_and_stops_cleanly(playground: Playground, stop_signal: int) -> None:
+    line = playground.wait_until_it_says("Playground ready")
+    assert line.startswith(f"Playground ready: http://127.0.0.1:{playground.port}/")
+    assert "Ctrl-C" in line
+    assert playground.get("/healthz") == (200, b"ok\n")
+    status, body = playground.get("/readyz")
+    assert (status, json.loads(body)["ready"]) == (200, True)
+    workers = playground.worker_pids()
+    assert len(workers) == 3
+    started_s = time.monotonic()
+    playground.process.send_signal(stop_signal)
+    assert playground.process.wait(10) == 0
+    assert time.monotonic() - started_s < 5
+    assert gone(workers)
+    assert "Traceback" not in "".join(playground.said) + playground.process.stdout.read()
+
+
+@pytest.mark.slow
+def test_a_dead_worker_is_started_again_and_none_outlives_a_killed_parent(playground: Playground) -> None:
+    playground.wait_until_it_says("Playground ready")
+    first = playground.worker_pids()
+    os.kill(first[0], signal.SIGKILL)
+    assert "starting it again" in playground.wait_until_it_says("The worker ended")
+    second = wait_for(playground.worker_pids)
+    assert second[0] != first[0]
+    playground.process.kill()
+    playground.process.wait()
+    wait_for(lambda: gone(second))
+
+
+def wait_for(look):
+    """What `look` finds, as soon as it finds something."""
+    deadline_s = time.monotonic() + WAIT_S
+    while time.monotonic() < deadline_s:
+        if found := look():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not happen in time")
+
+
+def test_a_taken_port_is_said_clearly(tmp_path: Path) -> None:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as other:
+        port = other.getsockname()[1]
+        result = subprocess.run(
+            [sys.executable, "manage.py", "play", "--port", str(port)],
+            cwd=ROOT,
+            env={**os.environ, "PLAYGROUND_DATA": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert result.returncode != 0
+    assert result.stderr.strip() == (
+        f"CommandError: Port {port} on 127.0.0.1 is taken. Stop what uses it, or choose another: "
+        f"manage.py play --port {port + 1}"
+    )
+
+
+def test_embedded_mode_listens_on_loopback_only() -> None:
+    from django.core.management import CommandError, call_command
+
+    with pytest.raises(CommandError, match="not loopback"):
+        call_command("play", "--host", "0.0.0.0")
