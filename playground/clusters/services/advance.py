@@ -1,8 +1,8 @@
 """The worker's side: take the lease, load the engine, drive it in batches, commit each batch at once.
 
 Between two commits nothing is kept anywhere but in memory, and a commit is one transaction under the
-cluster's lock and the lease's token. So a worker may be killed at any instruction: what it had not committed never
-happened, and whoever comes next decides the same things again.
+cluster's lock and the lease's token. So a worker may be killed at any instruction: what it had not committed
+never happened, and whoever comes next decides the same things again.
 """
 
 import logging

@@ -1,0 +1,82 @@
+"""Plain look-ups: clusters, runs, objects of any kind, the log."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from playground.clusters.errors import NotFound
+from playground.clusters.kinds import Kind
+from playground.clusters.models import Cluster, LogEntry, Run
+from playground.clusters.rows import row_of, rows_of
+from playground.clusters.selectors.overview import clusters_of
+
+
+def get_cluster(public_id: str, user: Any = None) -> Cluster:
+    """The cluster a user may see.
+
+    Raises
+    ------
+    NotFound
+        It does not exist, or it is somebody else's: the two look the same.
+    """
+    cluster = clusters_of(user).filter(public_id=public_id).first()
+    if cluster is None:
+        raise NotFound(f'cluster "{public_id}" not found', kind="Cluster", name=public_id)
+    return cluster
+
+
+def get_run(cluster: Cluster, public_id: str) -> Run:
+    """One run of a cluster.
+
+    Raises
+    ------
+    NotFound
+    """
+    run = Run.objects.filter(cluster=cluster, public_id=public_id).select_related("cluster").first()
+    if run is None:
+        raise NotFound(f'run "{public_id}" not found', kind="Run", name=public_id)
+    return run
+
+
+def get_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
+    """The stored manifest of one object; `metadata.resourceVersion` is its newest.
+
+    Raises
+    ------
+    NotFound
+    """
+    row = row_of(cluster, kind, namespace, name)
+    if row is None:
+        raise NotFound(f'{kind.resource} "{name}" not found', kind=kind.kind, namespace=namespace, name=name)
+    manifest: dict[str, Any] = row.manifest
+    return manifest
+
+
+def list_objects(cluster: Cluster, kind: Kind, *, namespace: str | None = None) -> QuerySet[Any]:
+    """Rows of one kind by namespace and name; `manifest`, `labels` and the typed columns are on them.
+
+    The List's resourceVersion is ``cluster.last_seq``: read the cluster before the rows, so that a watch from
+    there misses nothing.
+    """
+    rows = rows_of(cluster, kind)
+    if not kind.namespaced:
+        return rows.order_by("name")
+    if namespace:
+        rows = rows.filter(namespace=namespace)
+    return rows.order_by("namespace", "name")
+
+
+def log_after(
+    cluster: Cluster, seq: int, *, kind: Kind | None = None, namespace: str | None = None, limit: int = 1000
+) -> list[LogEntry]:
+    """Entries after `seq` in order, of one kind of object if given: what a watch sends.
+
+    A ``write`` (or ``event``) with `created` is ADDED, without it MODIFIED; a ``delete`` whose payload says
+    ``gone`` is DELETED, else MODIFIED. The object is ``payload["manifest"]``.
+    """
+    rows = LogEntry.objects.filter(cluster=cluster, seq__gt=seq)
+    if kind is not None:
+        rows = rows.filter(object_kind=kind.kind)
+    if namespace:
+        rows = rows.filter(object_namespace=namespace)
+    return list(rows.order_by("seq")[:limit])

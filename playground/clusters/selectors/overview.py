@@ -1,0 +1,85 @@
+"""The list of clusters."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from playground.clusters.models import Cluster, Cycle, Node, Pod, Run
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSummary:
+    """One line of the home page.
+
+    Attributes
+    ----------
+    cluster
+        Its row.
+    n_nodes, n_pods, n_bound, n_pending, n_cycles
+        Counts; pending = no node, not finished.
+    running
+        Whether a run is open.
+    """
+
+    cluster: Cluster
+    n_nodes: int
+    n_pods: int
+    n_bound: int
+    n_pending: int
+    n_cycles: int
+    running: bool
+
+
+def clusters_of(user: Any) -> QuerySet[Cluster]:
+    """The clusters a user may see: his own; for the local user of embedded mode (None) those without an owner."""
+    if user is None or not getattr(user, "is_authenticated", False):
+        return Cluster.objects.filter(owner__isnull=True)
+    return Cluster.objects.filter(owner=user)
+
+
+def clusters_overview(user: Any = None, *, limit: int = 100) -> list[ClusterSummary]:
+    """The user's clusters, newest first. One query."""
+    rows = (
+        clusters_of(user)
+        .annotate(
+            n_nodes=_count(Node.objects.all()),
+            n_pods=_count(Pod.objects.all()),
+            n_bound=_count(Pod.objects.exclude(node_name="")),
+            n_pending=_count(
+                Pod.objects.filter(node_name="").filter(Q(phase="Pending") | Q(phase="Unknown"))
+            ),
+            n_cycles=_count(Cycle.objects.all()),
+            n_open=_count(Run.objects.filter(state__in=Run.OPEN)),
+        )
+        .order_by("-created", "-pk")[:limit]
+    )
+    return [
+        ClusterSummary(
+            cluster=row,
+            n_nodes=row.n_nodes,
+            n_pods=row.n_pods,
+            n_bound=row.n_bound,
+            n_pending=row.n_pending,
+            n_cycles=row.n_cycles,
+            running=row.n_open > 0,
+        )
+        for row in rows
+    ]
+
+
+def _count(rows: QuerySet[Any]) -> Coalesce:
+    counted = (
+        rows.filter(cluster=OuterRef("pk")).order_by().values("cluster").annotate(n=Count("pk")).values("n")
+    )
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+
+
+def version_token(cluster_id: int) -> str:
+    """Changes with every visible change of a cluster; for ETags and live pages. One query, one row.
+
+    The empty string means the cluster is gone.
+    """
+    row = Cluster.objects.filter(pk=cluster_id).values_list("generation", "version").first()
+    return "" if row is None else f"{row[0]}-{row[1]}"

@@ -1,0 +1,46 @@
+"""Pods in lists: a lane of the queue, those nobody schedules here."""
+
+from dataclasses import dataclass
+
+from playground.clusters.models import Cluster, Cycle, Pod
+
+PAGE_SIZE = 100
+FOREIGN_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class PodPage:
+    """A page of pods; `next_after` asks for the next one."""
+
+    pods: list[Pod]
+    next_after: int | None
+
+
+def pod_page(
+    cluster: Cluster, *, lane: str = "", after: int | None = None, limit: int = PAGE_SIZE
+) -> PodPage:
+    """A page of pods in the order they were made; `lane` an empty text = every pod."""
+    found = Pod.objects.filter(cluster=cluster).defer("manifest").order_by("pk")
+    if lane in Pod.Lane.values and lane:
+        found = found.filter(lane=lane)
+    if after is not None:
+        found = found.filter(pk__gt=after)
+    pods = [*found[: limit + 1]]
+    return PodPage(pods[:limit], pods[limit - 1].pk if len(pods) > limit else None)
+
+
+def foreign_pods(cluster: Cluster, *, limit: int = FOREIGN_SHOWN) -> list[Pod]:
+    """The first pods that are never scheduled here, with why in `waits_for`."""
+    found = Pod.objects.filter(cluster=cluster, node_name="").exclude(waits_for="")
+    return [*found.only("namespace", "name", "waits_for").order_by("namespace", "name")[:limit]]
+
+
+def pod_of_cycle(cycle: Cycle) -> Pod | None:
+    """The pod a cycle was about, if it is still there (not another one of the same name)."""
+    return (
+        Pod.objects.filter(
+            cluster=cycle.cluster_id, namespace=cycle.pod_namespace, name=cycle.pod_name, uid=cycle.pod_uid
+        )
+        .defer("manifest")
+        .first()
+    )

@@ -1,0 +1,18 @@
+"""Stored traces back into explanations."""
+
+from typing import Any
+
+from scheduler_core.framework.trace import CycleTrace
+
+
+def explain_trace(data: bytes, *, full: bool = False) -> dict[str, Any]:
+    """The explanation of one cycle from its stored bytes.
+
+    Parameters
+    ----------
+    data
+        What `CycleRecord.trace` held.
+    full
+        With the reason matrix of every filter plugin.
+    """
+    return dict(CycleTrace.from_bytes(data).explain(full=full))
