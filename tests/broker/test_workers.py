@@ -114,7 +114,10 @@ def test_a_countdown_is_kept_even_when_its_worker_is_killed(workers: Workers) ->
     workers.wait_for(lambda lines: lines == ["now"])
     workers.kill(worker)
     workers.start()
-    assert workers.wait_for(lambda lines: len(lines) == 2) == ["now", "later"]
+    # The first may come twice: its worker may have been killed before it could acknowledge it.
+    lines = workers.wait_for(lambda lines: "later" in lines)
+    assert lines.count("later") == 1
+    assert set(lines) == {"now", "later"}
 
 
 @pytest.mark.slow
