@@ -29,7 +29,7 @@ their extension points and the default set; `policy` translates a Policy to a v1
 
 Known differences from kube-scheduler v1.34: YAML aliases are refused; a tlsConfig names no files unless the
 caller passes a way to read them; a RequestedToCapacityRatio strategy without its parameters is an error where
-the real program crashes.
+the real program crashes; a negative score weight is always refused, where upstream lets some through.
 """
 
 from scheduler_core.config.construction import ProfilePlan

@@ -32,7 +32,7 @@ from scheduler_core.config.types import (
     Plugin,
     PluginConfig,
 )
-from scheduler_core.config.validation_args import fit_args_errors
+from scheduler_core.config.validation_args import aggregate, fit_args_errors
 from scheduler_core.errors import ConstructionError, FieldError
 
 DEFAULT_EXTENDER_TIMEOUT_NS = 5_000_000_000
@@ -263,10 +263,8 @@ class _Construction:
         prefix = f'{self.prefix}initializing plugin "{FIT}": '
         relative = fit_args_errors(args)
         if relative:
-            messages = list(dict.fromkeys(str(error) for error in relative))
-            words = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
             errors = tuple(dataclasses.replace(error, field=f"{path}.{error.field}") for error in relative)
-            raise ConstructionError(f"{prefix}{words}", errors)
+            raise ConstructionError(f"{prefix}{aggregate(relative)}", errors)
         strategy = args.scoring_strategy
         if (
             strategy is not None
@@ -338,6 +336,9 @@ class _Construction:
         """Weights of all score plugins named anywhere; the extension point's own weight wins.
 
         Source: getScoreWeights
+
+        Differs: a negative weight is always refused. Upstream refuses it with the same words, but only where
+        the running total is negative when the next plugin comes.
         """
         weights: dict[str, int] = {}
         total = 0
@@ -351,8 +352,7 @@ class _Construction:
                 continue
             weights[plugin.name] = plugin.weight or 1
             score = weights[plugin.name] * MAX_NODE_SCORE
-            # int64 arithmetic: after a negative weight the room left overflows and the next one is refused.
-            if score > _int64(MAX_TOTAL_SCORE - total):
+            if score < 0 or score > MAX_TOTAL_SCORE - total:
                 words = "total score of Score plugins could overflow"
                 raise self._overflow(where, plugin, words)
             total += score
@@ -364,15 +364,5 @@ class _Construction:
                 yield f"plugins.{point}.enabled[{index}]", plugin
 
     def _overflow(self, where: str, plugin: Plugin, words: str) -> ConstructionError:
-        """Names the negative weights, which are to blame, or else the weight that is too much."""
-        negative = [(path, one) for path, one in self._scored() if one.weight < 0]
-        blamed = negative or [(where, plugin)]
-        errors = tuple(
-            FieldError("FieldValueInvalid", f"{self.path}.{path}.weight", one.weight, words)
-            for path, one in blamed
-        )
-        return ConstructionError(f"{self.prefix}{words}", errors)
-
-
-def _int64(value: int) -> int:
-    return (value + 2**63) % 2**64 - 2**63
+        error = FieldError("FieldValueInvalid", f"{self.path}.{where}.weight", plugin.weight, words)
+        return ConstructionError(f"{self.prefix}{words}", (error,))

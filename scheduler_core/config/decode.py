@@ -21,6 +21,22 @@ _ARGS_KINDS = {f"{plugin}Args": cls for plugin, cls in ARGS_TYPES.items()}
 _TYPE_META = ("apiVersion", "kind")
 
 
+def read_document(source: str | bytes | Mapping[str, Any]) -> Document:
+    """A text or a document as a document.
+
+    Raises
+    ------
+    DecodeError
+        The text cannot be read, or it holds no object.
+    """
+    if isinstance(source, str | bytes):
+        return document_from_text(source)
+    if not isinstance(source, Mapping):
+        problem = FieldError("FieldValueTypeInvalid", "document", source, "must be an object")
+        raise DecodeError("other", str(problem), (problem,))
+    return source
+
+
 def document_from_text(text: str | bytes) -> Document:
     """The first document of a YAML or JSON text; an empty text is an empty document.
 
@@ -95,7 +111,7 @@ def decode_configuration(source: str | bytes | Mapping[str, Any]) -> dict[str, A
     DecodeError
         Every field that is unknown or of a wrong type is in `errors`.
     """
-    document = document_from_text(source) if isinstance(source, str | bytes) else source
+    document = read_document(source)
     api_version, kind = type_of(document)
     if not kind:
         missing = FieldError("FieldValueRequired", "kind", "", f'must be "{KIND}"')

@@ -12,6 +12,7 @@ from typing import Any
 
 from scheduler_core.config.default_plugins import DEFAULT_MULTI_POINT, EXTENSION_POINTS, MULTI_POINT
 from scheduler_core.config.types import API_VERSION, ARGS_TYPES, LEAST_ALLOCATED, SYSTEM_DEFAULTING
+from scheduler_core.config.wire import typed
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 
@@ -76,12 +77,13 @@ def _default_profile(profile: dict[str, Any]) -> None:
     plugin_configs = profile.setdefault("pluginConfig", [])
     for plugin_config in plugin_configs:
         if plugin_config["name"] in ARGS_TYPES:
-            default_args(plugin_config["name"], plugin_config.setdefault("args", {}))
+            args = plugin_config.setdefault("args", _empty_args(plugin_config["name"]))
+            default_args(plugin_config["name"], args)
     configured = {plugin_config["name"] for plugin_config in plugin_configs}
     enabled = {plugin["name"] for plugin_set in plugins.values() for plugin in plugin_set.get("enabled", [])}
     for name in sorted(enabled - configured):
         if name in ARGS_TYPES:
-            plugin_configs.append({"name": name, "args": default_args(name, {})})
+            plugin_configs.append({"name": name, "args": default_args(name, _empty_args(name))})
 
 
 def merge_plugin_set(defaults: list[dict[str, Any]], custom: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,14 +117,13 @@ def merge_plugin_set(defaults: list[dict[str, Any]], custom: Mapping[str, Any]) 
     return merged
 
 
-def _kind(plugin: str) -> str:
-    return f"{plugin}Args"
+def _empty_args(plugin: str) -> dict[str, Any]:
+    fields: dict[str, Any] = typed(ARGS_TYPES[plugin]).written_zero()
+    return {"apiVersion": API_VERSION, "kind": f"{plugin}Args", **fields}
 
 
 def default_args(plugin: str, args: dict[str, Any]) -> dict[str, Any]:
     """Fill in the defaults of the args of `plugin`, in place; returns `args`."""
-    args.setdefault("apiVersion", API_VERSION)
-    args.setdefault("kind", _kind(plugin))
     if plugin == "DefaultPreemption":
         args.setdefault("minCandidateNodesPercentage", 10)
         args.setdefault("minCandidateNodesAbsolute", 100)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.config.construction import ProfilePlan, ReadFile, construct, no_files
-from scheduler_core.config.decode import decode_configuration, document_from_text, type_of
+from scheduler_core.config.decode import decode_configuration, read_document, type_of
 from scheduler_core.config.default_plugins import IN_TREE_PLUGINS, LEGACY_PLUGINS, PluginRegistry
 from scheduler_core.config.defaults import with_defaults
 from scheduler_core.config.policy import POLICY_KIND, Untranslated, translate_policy
@@ -21,8 +22,9 @@ from scheduler_core.config.types import (
     PluginConfig,
 )
 from scheduler_core.config.validation import validation_errors
+from scheduler_core.config.validation_args import aggregate
 from scheduler_core.config.wire import Document, build
-from scheduler_core.errors import ConfigurationError
+from scheduler_core.errors import ConfigurationError, ConstructionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def load_configuration(
     ConfigurationError
         It is not valid. Every error names its field; nothing has been run.
     """
-    document = document_from_text(source) if isinstance(source, str | bytes) else source
+    document = read_document(source)
     api_version, kind = type_of(document)
     if kind == POLICY_KIND and api_version in ("", "v1"):
         with_retired = {
@@ -115,13 +117,41 @@ def load_configuration(
 def _load(
     document: Document, registry: PluginRegistry, read_file: ReadFile, extra_args: Mapping[str, Any]
 ) -> LoadedConfiguration:
-    defaulted = with_defaults(decode_configuration(document))
+    checked = decode_configuration(document)
+    defaulted = with_defaults(checked)
     configuration = configuration_from(defaulted, extra_args)
     errors = validation_errors(configuration, registry)
     if errors:
-        raise ConfigurationError("; ".join(str(error) for error in errors), tuple(errors))
-    configuration, plans = construct(configuration, registry, read_file)
+        raise ConfigurationError(aggregate(errors), tuple(errors))
+    try:
+        configuration, plans = construct(configuration, registry, read_file)
+    except ConstructionError as error:
+        raise _as_written(error, checked, defaulted) from error
     return LoadedConfiguration(configuration, plans, defaulted)
+
+
+_MULTI_POINT_FIELD = re.compile(r"profiles\[(\d+)\]\.plugins\.multiPoint\.enabled\[(\d+)\](.*)")
+
+
+def _as_written(error: ConstructionError, checked: Document, defaulted: Document) -> ConstructionError:
+    """The error with places in multiPoint, which defaults were merged into, as the document counts them."""
+    errors = []
+    for one in error.errors:
+        match = _MULTI_POINT_FIELD.fullmatch(one.field)
+        if match is not None:
+            profile = int(match[1])
+            name = _multi_point(defaulted, profile)[int(match[2])]
+            written = [index for index, other in enumerate(_multi_point(checked, profile)) if other == name]
+            if written:
+                place = f"profiles[{profile}].plugins.multiPoint.enabled[{written[-1]}]{match[3]}"
+                one = dataclasses.replace(one, field=place)
+        errors.append(one)
+    return ConstructionError(str(error), tuple(errors), panic=error.panic)
+
+
+def _multi_point(document: Document, profile: int) -> list[str]:
+    plugins = document["profiles"][profile].get("plugins", {})
+    return [plugin["name"] for plugin in plugins.get("multiPoint", {}).get("enabled", [])]
 
 
 def configuration_from(

@@ -48,7 +48,7 @@ from scheduler_core.config.types import (
     ServiceAffinityArgs,
 )
 from scheduler_core.config.validation import extender_errors
-from scheduler_core.config.validation_args import Errors, invalid, required, shape_errors
+from scheduler_core.config.validation_args import Errors, aggregate, invalid, required, shape_errors
 from scheduler_core.config.wire import Document, encode
 from scheduler_core.errors import ConfigurationError, FieldError
 
@@ -232,10 +232,10 @@ class _Translation:
             self.errors.append(invalid(path, weight, "not in valid range [0-100]"))
         self.errors += extender_errors(self.policy.extenders)
         if self.errors:
-            errors = tuple(dict.fromkeys(self.errors))
-            raise ConfigurationError("; ".join(str(error) for error in errors), errors)
+            errors = tuple(self.errors)
+            raise ConfigurationError(aggregate(errors), errors)
 
-        for name in ("SchedulingGates", "DefaultPreemption"):
+        for name in ("SchedulingGates", "DynamicResources", "DefaultPreemption"):
             self._enable(name, (PRE_ENQUEUE,))
         self._enable("PrioritySort", (QUEUE_SORT,))
         self._enable("DefaultBinder", (BIND,))
@@ -243,7 +243,7 @@ class _Translation:
             if predicate in predicates:
                 for plugin in PREDICATES[predicate]:
                     self._enable_or_name(plugin, _FILTER_POINTS, predicates[predicate], predicate)
-        self._enable("DynamicResources", (PRE_ENQUEUE, PRE_FILTER, FILTER, POST_FILTER, RESERVE, PRE_BIND))
+        self._enable("DynamicResources", (PRE_FILTER, FILTER, POST_FILTER, RESERVE, PRE_BIND))
         self._enable("DefaultPreemption", (POST_FILTER,))
         for priority in sorted(priorities):
             where, weight = priorities[priority]

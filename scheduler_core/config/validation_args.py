@@ -5,7 +5,7 @@ Source: pkg/scheduler/apis/config/validation/validation_pluginargs.go, v1.34
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from scheduler_core.config.duration import format_duration
@@ -43,6 +43,15 @@ def not_supported(path: str, value: Any, supported: tuple[str, ...]) -> FieldErr
 
 def required(path: str, detail: str = "") -> FieldError:
     return FieldError("FieldValueRequired", path, "", detail)
+
+
+def aggregate(errors: Sequence[FieldError]) -> str:
+    """Several errors as one message.
+
+    Source: staging/src/k8s.io/apimachinery/pkg/util/errors/errors.go Error, v1.34
+    """
+    messages = list(dict.fromkeys(str(error) for error in errors))
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
 def label_name_errors(name: str, path: str) -> Errors:

@@ -1,0 +1,245 @@
+"""Legacy Policy files become profiles; what has no counterpart is named, nonsense is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from scheduler_core.config import LoadedConfiguration, load_configuration
+from scheduler_core.config.policy import PREDICATES, PRIORITIES
+from scheduler_core.config.types import (
+    InterPodAffinityArgs,
+    NodeLabelArgs,
+    NodeResourcesFitArgs,
+    PodTopologySpreadArgs,
+    ServiceAffinityArgs,
+)
+from scheduler_core.errors import ConfigurationError, DecodeError
+
+
+def load(**fields: Any) -> LoadedConfiguration:
+    return load_configuration({"kind": "Policy", "apiVersion": "v1", **fields})
+
+
+def refused_fields(**fields: Any) -> list[str]:
+    with pytest.raises(ConfigurationError) as caught:
+        load(**fields)
+    return [error.field for error in caught.value.errors]
+
+
+def filters(loaded: LoadedConfiguration) -> list[str]:
+    return [name for name in loaded.plans[0].plugins["filter"] if name != "DynamicResources"]
+
+
+def test_the_classic_example_is_the_same_in_json_and_yaml() -> None:
+    document = {
+        "kind": "Policy",
+        "apiVersion": "v1",
+        "predicates": [{"name": "PodFitsHostPorts"}, {"name": "PodFitsResources"}, {"name": "HostName"}],
+        "priorities": [
+            {"name": "LeastRequestedPriority", "weight": 1},
+            {"name": "ServiceSpreadingPriority", "weight": 2},
+            {"name": "EqualPriority", "weight": 1},
+        ],
+        "hardPodAffinitySymmetricWeight": 10,
+        "alwaysCheckAllPredicates": True,
+    }
+    yaml = """
+kind: Policy
+apiVersion: v1
+predicates: [{name: PodFitsHostPorts}, {name: PodFitsResources}, {name: HostName}]
+priorities:
+- {name: LeastRequestedPriority, weight: 1}
+- {name: ServiceSpreadingPriority, weight: 2}
+- {name: EqualPriority, weight: 1}
+hardPodAffinitySymmetricWeight: 10
+alwaysCheckAllPredicates: true
+"""
+    loaded = load_configuration(json.dumps(document))
+    assert load_configuration(yaml) == loaded
+    assert filters(loaded) == [
+        "NodeUnschedulable",
+        "NodeName",
+        "NodePorts",
+        "NodeResourcesFit",
+        "TaintToleration",
+    ]
+    assert dict(loaded.plans[0].weights) == {"NodeResourcesFit": 1, "SelectorSpread": 2}
+    assert loaded.run_all_filters
+    assert loaded.legacy_extender_wire
+    assert loaded.untranslated == ()
+    assert loaded.source_kind == "Policy"
+
+
+def test_general_predicates_are_four_plugins() -> None:
+    assert filters(load(predicates=[{"name": "GeneralPredicates"}])) == [
+        "NodeUnschedulable",
+        "NodeResourcesFit",
+        "NodeName",
+        "NodePorts",
+        "NodeAffinity",
+        "TaintToleration",
+    ]
+
+
+def test_empty_lists_leave_only_what_is_mandatory() -> None:
+    loaded = load(predicates=[], priorities=[])
+    assert filters(loaded) == ["NodeUnschedulable", "TaintToleration"]
+    assert dict(loaded.plans[0].weights) == {}
+    assert loaded.plans[0].plugins["bind"] == ("DefaultBinder",)
+    assert loaded.plans[0].plugins["postFilter"][-1] == "DefaultPreemption"
+
+
+def test_absent_lists_mean_the_defaults_of_their_time() -> None:
+    loaded = load()
+    assert "EBSLimits" in filters(loaded)
+    assert loaded.plans[0].weights["NodePreferAvoidPods"] == 10000
+    assert loaded.plans[0].weights["PodTopologySpread"] == 2
+    assert loaded.plans[0].args["PodTopologySpread"] == PodTopologySpreadArgs(defaulting_type="List")
+
+
+@pytest.mark.parametrize("name", PREDICATES)
+def test_every_predicate_turns_its_plugins_on(name: str) -> None:
+    loaded = load(predicates=[{"name": name}])
+    assert set(PREDICATES[name]) <= set(filters(loaded))
+    assert loaded.untranslated == ()
+
+
+@pytest.mark.parametrize("name", [name for name in PRIORITIES if name.endswith(("Priority", "Allocation"))])
+def test_every_priority_turns_its_plugin_on_with_its_weight(name: str) -> None:
+    loaded = load(priorities=[{"name": name, "weight": 7}])
+    assert dict(loaded.plans[0].weights) == {PRIORITIES[name]: 7}
+    assert loaded.untranslated == ()
+
+
+def test_arguments_become_args_and_custom_names_do_not_matter() -> None:
+    loaded = load(
+        predicates=[
+            {"name": "racks", "argument": {"labelsPresence": {"labels": ["rack"], "presence": True}}},
+            {"name": "retiring", "argument": {"labelsPresence": {"labels": ["old"], "presence": False}}},
+            {"name": "zoned", "argument": {"serviceAffinity": {"labels": ["zone", "region"]}}},
+        ],
+        priorities=[
+            {"name": "ssd", "weight": 3, "argument": {"labelPreference": {"label": "ssd", "presence": True}}},
+            {
+                "name": "hot",
+                "weight": 3,
+                "argument": {"labelPreference": {"label": "hot", "presence": False}},
+            },
+            {"name": "apart", "weight": 2, "argument": {"serviceAntiAffinity": {"label": "zone"}}},
+            {
+                "name": "packed",
+                "weight": 5,
+                "argument": {
+                    "requestedToCapacityRatioArguments": {
+                        "shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}],
+                        "resources": [{"name": "example.com/gpu", "weight": 3}],
+                    }
+                },
+            },
+        ],
+    )
+    plan = loaded.plans[0]
+    assert plan.args["NodeLabel"] == NodeLabelArgs(("rack",), ("old",), ("ssd",), ("hot",))
+    assert plan.args["ServiceAffinity"] == ServiceAffinityArgs(("zone", "region"), ("zone",))
+    fit = plan.args["NodeResourcesFit"]
+    assert isinstance(fit, NodeResourcesFitArgs)
+    assert fit.scoring_strategy is not None
+    assert fit.scoring_strategy.type == "RequestedToCapacityRatio"
+    assert fit.scoring_strategy.resources[0].weight == 3
+    # A weight counts once a label.
+    assert dict(plan.weights) == {"NodeLabel": 6, "NodeResourcesFit": 5, "ServiceAffinity": 2}
+
+
+def test_extenders_keep_their_old_field_names_and_units() -> None:
+    extender = {
+        "urlPrefix": "https://e.test",
+        "filterVerb": "filter",
+        "bindVerb": "bind",
+        "enableHttps": True,
+        "httpTimeout": 100_000_000,
+        "managedResources": [{"name": "example.com/gpu", "ignoredByScheduler": True}],
+    }
+    loaded = load(predicates=[], extenders=[extender, {"urlPrefix": "http://f.test", "filterVerb": "f"}])
+    first, second = loaded.configuration.extenders
+    assert (first.bind_verb, first.enable_https, first.http_timeout_ns) == ("bind", True, 100_000_000)
+    assert second.http_timeout_ns == 5_000_000_000
+
+
+def test_the_symmetric_weight_goes_to_inter_pod_affinity() -> None:
+    loaded = load(hardPodAffinitySymmetricWeight=40)
+    assert loaded.plans[0].args["InterPodAffinity"] == InterPodAffinityArgs(hard_pod_affinity_weight=40)
+
+
+def test_what_has_no_counterpart_is_named_with_its_place_and_a_reason() -> None:
+    loaded = load(
+        predicates=[
+            {"name": "CheckNodeMemoryPressure"},
+            {"name": "HostName", "argument": {"serviceAffinity": {"labels": ["a"]}}},
+        ],
+        priorities=[
+            {"name": "MostRequestedPriority", "weight": 1},
+            {"name": "LeastRequestedPriority", "weight": 1},
+            {"name": "ResourceLimitsPriority", "weight": 1},
+        ],
+    )
+    assert [(one.field, one.name) for one in loaded.untranslated] == [
+        ("predicates[0]", "CheckNodeMemoryPressure"),
+        ("predicates[1].argument", "HostName"),
+        ("priorities[1]", "LeastRequestedPriority"),
+        ("priorities[2]", "ResourceLimitsPriority"),
+    ]
+    assert all(one.reason for one in loaded.untranslated)
+
+
+RATIO = {"requestedToCapacityRatioArguments": {"shape": [{"utilization": 0, "score": 1}]}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"predicates": [{"name": "Nope"}]}, ["predicates[0].name"]),
+        ({"priorities": [{"name": "Nope", "weight": 1}]}, ["priorities[0].name"]),
+        ({"priorities": [{"name": "ImageLocalityPriority"}]}, ["priorities[0].weight"]),
+        ({"priorities": [{"name": "ImageLocalityPriority", "weight": -3}]}, ["priorities[0].weight"]),
+        ({"priorities": [{"name": "ImageLocalityPriority", "weight": 2**31}]}, ["priorities[0].weight"]),
+        ({"predicates": [{"name": "x", "argument": {}}]}, ["predicates[0].argument"]),
+        ({"priorities": [{"name": "NodeLabel", "weight": 1}]}, ["priorities[0].argument"]),
+        (
+            {
+                "priorities": [
+                    {"name": "a", "weight": 1, "argument": {**RATIO, "labelPreference": {"label": "x"}}}
+                ]
+            },
+            ["priorities[0].argument"],
+        ),
+        (
+            {"priorities": [{"name": n, "weight": 1, "argument": RATIO} for n in "ab"]},
+            ["priorities[1].argument"],
+        ),
+        (
+            {
+                "priorities": [
+                    {"name": f"p{w}", "weight": w, "argument": {"labelPreference": {"label": "x"}}}
+                    for w in (1, 2)
+                ]
+            },
+            ["priorities[1].weight"],
+        ),
+        ({"hardPodAffinitySymmetricWeight": 101}, ["hardPodAffinitySymmetricWeight"]),
+        ({"extenders": [{"urlPrefix": "x", "prioritizeVerb": "p"}]}, ["extenders[0].weight"]),
+        ({"predicats": []}, ["predicats"]),
+        ({"predicates": {}}, ["predicates"]),
+        ({"extenders": [{"urlPrefix": "x", "httpTimeout": "soon"}]}, ["extenders[0].httpTimeout"]),
+    ],
+)
+def test_nonsense_is_refused_with_its_field(fields: dict[str, Any], wanted: list[str]) -> None:
+    assert refused_fields(**fields) == wanted
+
+
+def test_unknown_fields_are_a_decode_error() -> None:
+    with pytest.raises(DecodeError) as caught:
+        load(priorities=[{"name": "ImageLocalityPriority", "weigth": 1}])
+    assert caught.value.kind == "strict"

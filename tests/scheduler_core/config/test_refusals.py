@@ -1,0 +1,214 @@
+"""What cannot run is refused before anything runs, with the paths of the fields to blame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_core.config import IN_TREE_PLUGINS, LEGACY_PLUGINS, load_configuration
+from scheduler_core.errors import ConfigurationError, ConstructionError, DecodeError, FieldError
+
+HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+def profile(**fields: Any) -> dict[str, Any]:
+    return {**HEAD, "profiles": [fields]}
+
+
+def plugins(**sets: Any) -> dict[str, Any]:
+    return profile(plugins=sets)
+
+
+def refused(source: Any, **options: Any) -> ConfigurationError:
+    with pytest.raises(ConfigurationError) as caught:
+        load_configuration(source, **options)
+    return caught.value
+
+
+def fields_of(error: ConfigurationError) -> list[str]:
+    return [one.field for one in error.errors]
+
+
+@pytest.mark.parametrize(
+    ("document", "field", "words"),
+    [
+        (
+            plugins(filter={"enabled": [{"name": "Nope"}]}),
+            "profiles[0].plugins.filter.enabled[0].name",
+            'FilterPlugin "Nope" does not exist',
+        ),
+        (
+            plugins(multiPoint={"enabled": [{"name": "Nope"}]}),
+            "profiles[0].plugins.multiPoint.enabled[0].name",
+            'PreFilterPlugin "Nope" does not exist',
+        ),
+        (
+            plugins(score={"enabled": [{"name": "NodeResourcesFit", "weight": -5}]}),
+            "profiles[0].plugins.score.enabled[0].weight",
+            "total score of Score plugins could overflow",
+        ),
+        (
+            plugins(multiPoint={"enabled": [{"name": "NodeAffinity", "weight": -1}]}),
+            "profiles[0].plugins.multiPoint.enabled[0].weight",
+            "total score of Score plugins could overflow",
+        ),
+        (
+            plugins(queueSort={"enabled": [{"name": "PrioritySort"}, {"name": "Mine"}]}),
+            "profiles[0].plugins.queueSort.Enabled",
+            "only one queue sort plugin can be enabled",
+        ),
+        (
+            plugins(bind={"disabled": [{"name": "DefaultBinder"}]}),
+            "profiles[0].plugins.bind",
+            "at least one bind plugin is needed",
+        ),
+        (
+            plugins(score={"enabled": [{"name": "NodeName"}]}),
+            "profiles[0].plugins.score.enabled[0].name",
+            'plugin "NodeName" does not extend ScorePlugin plugin',
+        ),
+        (
+            profile(pluginConfig=[{"name": "NodeResourcesFit", "args": {"ignoredResources": ["a b"]}}]),
+            "profiles[0].pluginConfig[0].args.ignoredResources[0]",
+            'initializing plugin "NodeResourcesFit": ignoredResources[0]: Invalid value: "a b"',
+        ),
+        (
+            profile(
+                pluginConfig=[
+                    {
+                        "name": "NodeResourcesFit",
+                        "args": {"scoringStrategy": {"type": "RequestedToCapacityRatio"}},
+                    }
+                ]
+            ),
+            "profiles[0].pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio",
+            "must be specified when type is RequestedToCapacityRatio",
+        ),
+        (
+            {
+                **HEAD,
+                "extenders": [
+                    {"urlPrefix": "x", "managedResources": [{"name": "a.b/c", "ignoredByScheduler": True}]}
+                ],
+                "profiles": [{"plugins": {"multiPoint": {"disabled": [{"name": "*"}]}}}],
+            },
+            "profiles[0].pluginConfig",
+            "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config",
+        ),
+        (
+            {**HEAD, "profiles": [{"plugins": {"score": {"enabled": "all"}}}]},
+            "profiles[0].plugins.score.enabled",
+            "must be a list",
+        ),
+        ({**HEAD, "extenders": [{"httpTimeout": None}]}, "extenders[0].httpTimeout", "must be a duration"),
+        ({**HEAD, "parallelism": 2**31}, "parallelism", "must fit a signed integer of 32 bits"),
+        ({**HEAD, "parallelism": 4.0}, "parallelism", "must be an integer"),
+        ({**HEAD, "parallelism": True}, "parallelism", "must be an integer"),
+        ({**HEAD, "kind": 3}, "kind", "must be a string"),
+        ({**HEAD, "kind": "Deployment"}, "kind", "no kind"),
+        ({**HEAD, "apiVersion": "a/b/c"}, "apiVersion", "unexpected GroupVersion"),
+        ({"kind": "Policy", "apiVersion": "kubescheduler.config.k8s.io/v1"}, "kind", "no kind"),
+        ([], "document", "must be an object"),
+        ("{not json", "line 1", "not valid JSON"),
+        ("a: [", "line 2", "not valid YAML"),
+        (f'{{"apiVersion":"{HEAD["apiVersion"]}","kind":"{HEAD["kind"]}"}}{{}}', "document", "more than one"),
+    ],
+)
+def test_a_refusal_names_the_field_and_says_why(document: Any, field: str, words: str) -> None:
+    error = refused(document)
+    assert field in fields_of(error)
+    assert words in str(error)
+
+
+def test_several_unknown_fields_are_named_at_once() -> None:
+    error = refused(plugins(prefilter={}) | {"algorithmSource": 1})
+    assert isinstance(error, DecodeError)
+    assert error.kind == "strict"
+    assert fields_of(error) == ["algorithmSource", "profiles[0].plugins.prefilter"]
+
+
+def test_a_wrong_type_outranks_an_unknown_field_and_both_are_named() -> None:
+    error = refused({**HEAD, "parallelism": "many", "nonsense": 1})
+    assert isinstance(error, DecodeError)
+    assert error.kind == "other"
+    assert fields_of(error) == ["parallelism", "nonsense"]
+
+
+def test_what_would_crash_the_real_program_is_marked() -> None:
+    strategy = {"scoringStrategy": {"type": "RequestedToCapacityRatio"}}
+    error = refused(profile(pluginConfig=[{"name": "NodeResourcesFit", "args": strategy}]))
+    assert isinstance(error, ConstructionError)
+    assert error.panic
+
+
+def test_a_negative_weight_is_refused_even_where_no_total_overflows() -> None:
+    names = ["PrioritySort", "DefaultBinder"]
+    enabled = [{"name": name} for name in names] + [{"name": "ImageLocality", "weight": -1}]
+    error = refused(plugins(multiPoint={"disabled": [{"name": "*"}], "enabled": enabled}))
+    assert fields_of(error) == ["profiles[0].plugins.multiPoint.enabled[2].weight"]
+
+
+def test_a_weight_where_nothing_is_scored_does_not_matter() -> None:
+    document = plugins(filter={"enabled": [{"name": "NodeAffinity", "weight": -7}]})
+    assert load_configuration(document).plans[0].weights["NodeAffinity"] == 2
+
+
+def test_retired_plugins_exist_only_for_who_registers_them() -> None:
+    document = plugins(
+        filter={"enabled": [{"name": "EBSLimits"}]}, score={"enabled": [{"name": "NodeLabel"}]}
+    )
+    error = refused(document)
+    assert fields_of(error) == ["profiles[0].plugins.filter.enabled[0]"]
+    plan = load_configuration(document, registry={**IN_TREE_PLUGINS, **LEGACY_PLUGINS}).plans[0]
+    assert plan.plugins["filter"][-1] == "EBSLimits"
+    assert plan.weights["NodeLabel"] == 1
+
+
+def test_a_plugin_from_outside_the_tree_runs_where_it_says_it_can() -> None:
+    registry = {**IN_TREE_PLUGINS, "ManualApproval": ("permit", "score")}
+    config = [{"name": "ManualApproval", "args": {"timeout": "5m"}}]
+    document = profile(plugins={"multiPoint": {"enabled": [{"name": "ManualApproval"}]}}, pluginConfig=config)
+    plan = load_configuration(document, registry=registry).plans[0]
+    assert plan.plugins["permit"] == ("ManualApproval",)
+    assert plan.weights["ManualApproval"] == 1
+    assert plan.args["ManualApproval"] == {"timeout": "5m"}
+    assert "ManualApproval" in str(refused(document))
+
+
+def test_profiles_that_sort_the_queue_differently_are_refused() -> None:
+    registry = {**IN_TREE_PLUGINS, "Mine": ("queueSort",)}
+    other = {"disabled": [{"name": "PrioritySort"}], "enabled": [{"name": "Mine"}]}
+    profiles = [{"schedulerName": "a"}, {"schedulerName": "b", "plugins": {"multiPoint": other}}]
+    error = refused({**HEAD, "profiles": profiles}, registry=registry)
+    assert 'different queue sort plugins for profile "b": "Mine", first: "PrioritySort"' in str(error)
+    same = [
+        {"schedulerName": "a"},
+        {"schedulerName": "b", "pluginConfig": [{"name": "PrioritySort", "args": {"a": 1}}]},
+    ]
+    assert 'different queue sort plugin args for profile "b"' in str(refused({**HEAD, "profiles": same}))
+
+
+def test_files_of_a_tls_config_are_read_only_by_a_given_reader() -> None:
+    tls = {"caFile": "/ca.pem"}
+    document = {**HEAD, "extenders": [{"urlPrefix": "https://e.test", "enableHTTPS": True, "tlsConfig": tls}]}
+    error = refused(document)
+    assert str(error) == "couldn't build extenders: open /ca.pem: no such file or directory"
+    assert fields_of(error) == ["extenders[0].tlsConfig.caFile"]
+    pem = b"-----BEGIN CERTIFICATE-----\n"
+    assert load_configuration(document, read_file={"/ca.pem": pem}.__getitem__).plans
+    assert "unable to load root certificates" in str(refused(document, read_file=lambda path: b"junk"))
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (FieldError("FieldValueInvalid", "a.b", "x", "is wrong"), 'a.b: Invalid value: "x": is wrong'),
+        (FieldError("FieldValueInvalid", "a", -1, "is wrong"), "a: Invalid value: -1: is wrong"),
+        (FieldError("FieldValueRequired", "a", "", ""), "a: Required value"),
+        (FieldError("FieldValueDuplicate", "a", {}, ""), "a: Duplicate value: {}"),
+        (FieldError("FieldValueForbidden", "a", 1, "not here"), "a: Forbidden: not here"),
+    ],
+)
+def test_field_errors_print_as_kubernetes_prints_them(error: FieldError, text: str) -> None:
+    assert str(error) == text
