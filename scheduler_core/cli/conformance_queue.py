@@ -220,8 +220,8 @@ class _QueueRun:
     def _fail(self, operation: Mapping[str, Any]) -> None:
         info = self._popped.pop(operation["pod"])
         info.pod = self._pods.get(info.key, info.pod)
-        info.unschedulable_plugins = set(operation.get("unschedulable") or ())
-        info.pending_plugins = set(operation.get("pending") or ())
+        info.unschedulable_plugins = frozenset(operation.get("unschedulable") or ())
+        info.pending_plugins = frozenset(operation.get("pending") or ())
         self._queue.add_unschedulable(info)
 
     def _done(self, operation: Mapping[str, Any]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue.moves import Lane
+
+NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -23,8 +25,9 @@ class QueuedPodInfo:
         Attempts that ended in a plugin's rejection; sets the backoff.
     consecutive_errors_count : int
         Errors since the last rejection; sets the backoff while above zero.
-    unschedulable_plugins, pending_plugins : set of str
-        Who rejected the last attempt (or gates the pod): asked for a hint when something happens.
+    unschedulable_plugins, pending_plugins : frozenset of str
+        Who rejected the last attempt (or gates the pod): asked for a hint when something happens. Replaced,
+        never changed in place.
     gating_plugin, gating_reason : str
         The PreEnqueue plugin that holds the pod back, and its words; empty when it passes.
     backoff_expiration_ns : int or None
@@ -40,8 +43,8 @@ class QueuedPodInfo:
     timestamp_ns: int
     attempts: int = 0
     initial_attempt_timestamp_ns: int | None = None
-    unschedulable_plugins: set[str] = field(default_factory=set)
-    pending_plugins: set[str] = field(default_factory=set)
+    unschedulable_plugins: frozenset[str] = NOBODY
+    pending_plugins: frozenset[str] = NOBODY
     gating_plugin: str = ""
     gating_reason: str = ""
     unschedulable_count: int = 0
@@ -105,7 +108,7 @@ def info_from_document(document: dict[str, Any], pod: Pod) -> QueuedPodInfo:
     return QueuedPodInfo(
         pod=pod,
         key=pod.key,
-        unschedulable_plugins=set(document.get("unschedulable_plugins", ())),
-        pending_plugins=set(document.get("pending_plugins", ())),
+        unschedulable_plugins=frozenset(document.get("unschedulable_plugins", ())),
+        pending_plugins=frozenset(document.get("pending_plugins", ())),
         **plain,
     )

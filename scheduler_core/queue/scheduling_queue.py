@@ -12,6 +12,7 @@ from scheduler_core.framework.cluster_event import (
     SCHEDULE_ATTEMPT_FAILURE,
     UNSCHEDULABLE_TIMEOUT,
     UNSCHEDULED_POD_ADD,
+    UNSCHEDULED_POD_DELETE,
     UNSCHEDULED_POD_UPDATE,
     ActionType,
     ClusterEvent,
@@ -23,6 +24,7 @@ from scheduler_core.queue.backoff_queue import SECOND_NS, BackoffQueue, SortKey
 from scheduler_core.queue.hints import HintMap
 from scheduler_core.queue.moves import Lane, QueueMove
 from scheduler_core.queue.queued_pod_info import (
+    NOBODY,
     QueuedPodInfo,
     info_document,
     info_from_document,
@@ -61,6 +63,11 @@ class _Verdict(NamedTuple):
     hint: str = ""
     reason: str = ""
 
+
+_POD_ADD = UNSCHEDULED_POD_ADD.label
+_POD_UPDATE = UNSCHEDULED_POD_UPDATE.label
+_POD_DELETE = UNSCHEDULED_POD_DELETE.label
+_ACTIVATE = FORCE_ACTIVATE.label
 
 _SKIP, _AFTER_BACKOFF, _IMMEDIATELY = range(3)
 _SKIPPED = _Verdict(_SKIP)
@@ -151,8 +158,7 @@ class SchedulingQueue:
                 info.initial_attempt_timestamp_ns = self._clock.now_ns
             info.backoff_expiration_ns = None
             if info.unschedulable_plugins or info.pending_plugins:
-                info.unschedulable_plugins = set()
-                info.pending_plugins = set()
+                info.unschedulable_plugins = info.pending_plugins = NOBODY
             info.gating_plugin = info.gating_reason = ""
             if self.observer is not None:
                 self._tell(info, source, label or "Pop", _WORTH_A_TRY)
@@ -198,7 +204,7 @@ class SchedulingQueue:
     def add(self, pod: Pod) -> Lane:
         """A new pending pod."""
         info = QueuedPodInfo(pod, pod.key, self._clock.now_ns)
-        self._to_active(info, UNSCHEDULED_POD_ADD.label, _WORTH_A_TRY)
+        self._to_active(info, _POD_ADD, _WORTH_A_TRY)
         return self.lane_of(info.key)
 
     def update(self, old: Pod | None, new: Pod) -> Lane:
@@ -215,7 +221,7 @@ class SchedulingQueue:
         info = self._infos.get(new.key)
         if info is None or (old is None and info.lane is not Lane.UNSCHEDULABLE):
             info = QueuedPodInfo(new, new.key, self._clock.now_ns)
-            self._to_active(info, UNSCHEDULED_POD_UPDATE.label, _WORTH_A_TRY)
+            self._to_active(info, _POD_UPDATE, _WORTH_A_TRY)
             return self.lane_of(info.key)
         if info.lane is Lane.ACTIVE:
             info.pod = new
@@ -240,7 +246,7 @@ class SchedulingQueue:
         self._take_out(info)
         info.lane = Lane.GONE
         if self.observer is not None:
-            self._tell(info, source, "UnschedulablePodDelete", _WORTH_A_TRY)
+            self._tell(info, source, _POD_DELETE, _WORTH_A_TRY)
 
     def activate(self, pods: Iterable[Pod]) -> bool:
         """Bring pods to the active queue, whatever they wait for, gates excepted.
@@ -258,7 +264,7 @@ class SchedulingQueue:
             info = self._infos.get(pod.key)
             if info is not None and info.lane is not Lane.ACTIVE:
                 passed = self._pop_from_backoff and info.lane is not Lane.UNSCHEDULABLE
-                if self._to_active(info, FORCE_ACTIVATE.label, _WORTH_A_TRY, skip_pre_enqueue=passed):
+                if self._to_active(info, _ACTIVATE, _WORTH_A_TRY, skip_pre_enqueue=passed):
                     activated = True
                     continue
             if self._active.is_in_flight(pod.uid):
@@ -723,7 +729,7 @@ class SchedulingQueue:
         for plugin, check in checks:
             rejection = check(info.pod)
             if rejection is not None:
-                info.unschedulable_plugins.add(plugin)
+                info.unschedulable_plugins |= {plugin}
                 info.gating_plugin = plugin
                 info.gating_reason = rejection.reason
                 return

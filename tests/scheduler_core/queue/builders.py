@@ -1,0 +1,74 @@
+"""Pods, nodes and queues for the tests of the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scheduler_core.clock import Clock
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.objects.node import Node, node_from
+from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
+from scheduler_core.plugins.hints import HINTS, HintContext, registrations, scheduling_gates
+from scheduler_core.queue import Rejection, SchedulingQueue, build_hint_map
+
+SECOND_NS = 1_000_000_000
+START_NS = 1_767_225_600 * SECOND_NS + 300_000_000
+"""2026-01-01T00:00:00.3Z: off the second on purpose."""
+
+
+def make_pod(
+    name: str,
+    *,
+    priority: int = 0,
+    gates: Sequence[str] = (),
+    node: str = "",
+    uid: str = "",
+    labels: Mapping[str, str] | None = None,
+    **spec: Any,
+) -> Pod:
+    meta: dict[str, Any] = {"name": name, "labels": dict(labels or {})}
+    if uid:
+        meta["uid"] = uid
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": {
+            "priority": priority,
+            "nodeName": node,
+            "schedulingGates": [{"name": gate} for gate in gates],
+            "containers": [{"name": "c"}],
+            **spec,
+        },
+    }
+    return pod_from(prepare(document))
+
+
+def make_node(name: str = "n1", *, allocatable: Mapping[str, str] | None = None, **spec: Any) -> Node:
+    return node_from(
+        prepare(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name},
+                "spec": spec,
+                "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110", **(allocatable or {})}},
+            }
+        )
+    )
+
+
+def gates_check(pod: Pod) -> Rejection | None:
+    reason = scheduling_gates.closed_gates(pod)
+    return None if reason is None else Rejection(reason)
+
+
+def make_queue(
+    clock: Clock, table: Mapping[str, Sequence[ClusterEventWithHint]] | None = None, **options: Any
+) -> SchedulingQueue:
+    """A queue of the default profile; `table` replaces the real hints."""
+    registered = table or {plugin: registrations(plugin, HintContext()) for plugin in HINTS}
+    options.setdefault("pre_enqueue", {DEFAULT_SCHEDULER_NAME: [("SchedulingGates", gates_check)]})
+    return SchedulingQueue(clock, hints={DEFAULT_SCHEDULER_NAME: build_hint_map(registered)}, **options)
