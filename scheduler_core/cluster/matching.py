@@ -1,25 +1,178 @@
-"""How many pods of each row a selector matches, kept up to date as pods come and go."""
+"""Which pods match which selectors, kept up to date as pods come and go: nobody rescans pods.
+
+The cost of a pod that comes or goes is the number of selections its class is in, plus the terms it carries.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
 
-if TYPE_CHECKING:
-    from scheduler_core.cluster.listers import Listers
-    from scheduler_core.cluster.node_table import NodeTable
-    from scheduler_core.cluster.pod_table import PodTable
+from scheduler_core.cluster.carriers import Carriers
+from scheduler_core.cluster.default_selectors import DefaultSelectors
+from scheduler_core.cluster.journal import grown
+from scheduler_core.cluster.listers import Listers
+from scheduler_core.cluster.node_table import NodeTable
+from scheduler_core.cluster.pod_classes import Anchor, PodClasses
+from scheduler_core.cluster.pod_table import PodTable
+from scheduler_core.cluster.selection import PodSelector, Selection
+from scheduler_core.cluster.topology import Topology
+
+_COLUMN_BYTES = 64 * 2**20
+"""About how much memory the columns of all selections may take."""
+_MIN_SELECTIONS = 64
 
 
 class Matching:
-    """Counts of pods by selector and row."""
+    """Counts of pods by selector and row, and of pods that carry affinity terms.
+
+    Attributes
+    ----------
+    topology : Topology
+        Domains to count by.
+    carriers : Carriers
+        What pods on rows say of others.
+    default_selectors : DefaultSelectors
+        Selectors deduced from Services and owners.
+
+    Examples
+    --------
+    >>> from scheduler_core.cluster.cache import Cache
+    >>> from scheduler_core.objects.labels import selector_from_labels
+    >>> from scheduler_core.objects.node import node_from
+    >>> from scheduler_core.objects.pod import pod_from
+    >>> cache = Cache()
+    >>> for name, zone in (("n1", "a"), ("n2", "a"), ("n3", "b")):
+    ...     cache.set_node(node_from({"metadata": {"name": name, "labels": {"zone": zone}}}))
+    >>> web = PodSelector(selector_from_labels({"app": "web"}), ("default",))
+    >>> selection = cache.matching.selection((web,))
+    >>> for name, node in (("p1", "n1"), ("p2", "n2"), ("p3", "n2")):
+    ...     cache.add_pod(pod_from({"metadata": {"name": name, "uid": name, "namespace": "default",
+    ...         "labels": {"app": "web"}}, "spec": {"nodeName": node}}))
+    >>> selection.column[:3].tolist()
+    [1, 2, 0]
+    >>> selection.counts(cache.matching.topology.domains("zone")).by_domain.tolist()
+    [3, 0]
+    """
 
     def __init__(self, nodes: NodeTable, pods: PodTable, listers: Listers) -> None:
         self.nodes = nodes
         self.pods = pods
         self.listers = listers
+        self.topology = Topology(nodes)
+        self.classes = PodClasses(pods.vocabulary)
+        self.carriers = Carriers(nodes, listers, self.classes, self.topology)
+        self.default_selectors = DefaultSelectors(listers)
+        self._selections: dict[tuple[tuple[PodSelector, ...], bool], Selection] = {}
+        """The one asked for last stands last."""
+        self._by_anchor: dict[Anchor, list[Selection]] = {}
+        self._unanchored: list[Selection] = []
+        self._of_class: dict[int, list[Selection]] = {}
+
+    def selection(self, parts: tuple[PodSelector, ...], *, live_only: bool = False) -> Selection:
+        """The pods all of `parts` select, counted by row; counted along from now on."""
+        key = (parts, live_only)
+        found = self._selections.pop(key, None)
+        if found is None:
+            self._make_room()
+            found = Selection(parts, live_only, self.classes)
+            self._index(found, self._count(found))
+        elif found.namespace_version >= 0 and found.namespace_version != self.listers.version("Namespace"):
+            if self._namespaces_of(found) != found.namespaces:
+                self._count(found)
+                self._of_class.clear()
+            found.namespace_version = self.listers.version("Namespace")
+        self._selections[key] = found
+        if len(found.column) < self.nodes.capacity:
+            found.column = grown(found.column, self.nodes.capacity)  # type: ignore[assignment]
+        return found
 
     def pod_added(self, pod_id: int, row: int) -> None:
         """A pod came to a row (the tables say so already)."""
+        self._move(pod_id, row, 1)
+        pod = self.pods[pod_id]
+        if pod.has_affinity:
+            self.carriers.add(pod_id, pod, row)
 
     def pod_removed(self, pod_id: int, row: int) -> None:
         """A pod is about to leave a row (the tables still hold it)."""
+        self._move(pod_id, row, -1)
+        self.carriers.remove(pod_id, row)
+
+    # ---- inside
+
+    def _move(self, pod_id: int, row: int, change: int) -> None:
+        if not self._selections:
+            return
+        class_id = int(self.pods.class_id[pod_id])
+        selections = self._of_class.get(class_id)
+        if selections is None:
+            selections = self._of_class[class_id] = self._selecting(class_id)
+        if not selections:
+            return
+        terminating = bool(self.pods.terminating[pod_id])
+        position = self.nodes.spec_journal.position
+        for selection in selections:
+            if selection.live_only and terminating:
+                continue
+            if row >= len(selection.column):
+                selection.column = grown(selection.column, self.nodes.capacity)  # type: ignore[assignment]
+            selection.move(row, change, position)
+
+    def _selecting(self, class_id: int) -> list[Selection]:
+        """Selections a class is in."""
+        found = []
+        for item in self.classes.labels(class_id).items():
+            found += [
+                selection for selection in self._by_anchor.get(item, ()) if selection.selects_class(class_id)
+            ]
+        found += [selection for selection in self._unanchored if selection.selects_class(class_id)]
+        return found
+
+    def _count(self, selection: Selection) -> list[int]:
+        """Count a selection afresh; returns the classes in it."""
+        selection.namespaces = self._namespaces_of(selection)
+        if selection.reads_namespaces:
+            selection.namespace_version = self.listers.version("Namespace")
+        selected = selection.answer_all()
+        pods = self.pods
+        capacity = self.nodes.capacity
+        if selected:
+            pod_ids = np.flatnonzero(pods.row >= 0)
+            if selection.live_only:
+                pod_ids = pod_ids[~pods.terminating[pod_ids]]
+            pod_ids = pod_ids[selection.selects_classes(pods.class_id[pod_ids])]
+            selection.column = np.bincount(pods.row[pod_ids], minlength=capacity).astype(np.int32)
+        else:
+            selection.column = np.zeros(capacity, np.int32)
+        selection.forget_counts()
+        return selected
+
+    def _namespaces_of(self, selection: Selection) -> tuple[frozenset[str] | None, ...]:
+        return tuple(part.namespaces_now(self.listers) for part in selection.parts)
+
+    def _index(self, selection: Selection, class_ids: list[int]) -> None:
+        if selection.anchors is None:
+            self._unanchored.append(selection)
+        else:
+            for anchor in selection.anchors:
+                self._by_anchor.setdefault(anchor, []).append(selection)
+        for class_id in class_ids:
+            if class_id in self._of_class:
+                self._of_class[class_id].append(selection)
+
+    def _make_room(self) -> None:
+        """Drop the selections nobody asked for longest; who holds one in this cycle may go on reading it."""
+        limit = max(_MIN_SELECTIONS, _COLUMN_BYTES // (16 * max(1, self.nodes.capacity)))
+        if len(self._selections) < limit:
+            return
+        for key in list(self._selections)[: limit // 4]:
+            del self._selections[key]
+        self._by_anchor.clear()
+        self._unanchored.clear()
+        self._of_class.clear()
+        for selection in self._selections.values():
+            if selection.anchors is None:
+                self._unanchored.append(selection)
+            else:
+                for anchor in selection.anchors:
+                    self._by_anchor.setdefault(anchor, []).append(selection)

@@ -1,0 +1,180 @@
+"""Pods that carry (anti-)affinity terms, counted by term: what existing pods say of an incoming one."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+
+from scheduler_core.cluster.listers import Listers
+from scheduler_core.cluster.node_table import NodeTable
+from scheduler_core.cluster.pod_classes import Anchor, PodClasses, anchors_of
+from scheduler_core.cluster.selection import DomainCounts
+from scheduler_core.cluster.topology import Topology
+from scheduler_core.objects.pod import AffinityTerm, Pod
+
+_MAX_EMPTY = 512
+_MAX_ANSWERS = 4096
+
+
+class Stance(Enum):
+    """What a pod's term says."""
+
+    REQUIRES_ABSENCE = "required anti-affinity"
+    REQUIRES_PRESENCE = "required affinity"
+    PREFERS = "preferred affinity, or anti-affinity with a negative weight"
+
+
+class TermCarriers:
+    """All pods that carry one term.
+
+    Attributes
+    ----------
+    stance : Stance
+    term : AffinityTerm
+    weight : int
+        Negative for preferred anti-affinity, 0 for required terms.
+    rows : dict of int to int
+        How many times the term is carried on each row.
+    """
+
+    __slots__ = ("_counter", "_topology", "rows", "stance", "term", "weight")
+
+    def __init__(self, stance: Stance, term: AffinityTerm, weight: int, topology: Topology) -> None:
+        self.stance = stance
+        self.term = term
+        self.weight = weight
+        self.rows: dict[int, int] = {}
+        self._topology = topology
+        self._counter: DomainCounts | None = None
+
+    def counts(self) -> DomainCounts:
+        """Carriers by domain of the term's own topology key."""
+        domains = self._topology.domains(self.term.topology_key)
+        counter = self._counter
+        if counter is None or counter.domains is not domains:
+            counter = self._counter = DomainCounts(domains)
+        if counter.version != domains.version:
+            n_rows = len(self.rows)
+            counter.fill(
+                np.fromiter(self.rows.keys(), np.int64, n_rows),
+                np.fromiter(self.rows.values(), np.int64, n_rows),
+            )
+        return counter
+
+    def move(self, row: int, change: int) -> None:
+        left = self.rows.get(row, 0) + change
+        if left:
+            self.rows[row] = left
+        else:
+            del self.rows[row]
+        counter = self._counter
+        if counter is not None and self._topology.is_fresh(counter.domains):
+            counter.move(row, change)
+
+
+class Carriers:
+    """Carried terms of all pods on rows, found by the pods they are about."""
+
+    def __init__(self, nodes: NodeTable, listers: Listers, classes: PodClasses, topology: Topology) -> None:
+        self._nodes = nodes
+        self._listers = listers
+        self._classes = classes
+        self._topology = topology
+        self._all: dict[tuple[Stance, AffinityTerm, int], TermCarriers] = {}
+        self._of_pod: dict[int, tuple[TermCarriers, ...]] = {}
+        self._by_anchor: dict[Stance, dict[Anchor, dict[TermCarriers, None]]] = {
+            stance: {} for stance in Stance
+        }
+        self._unanchored: dict[Stance, dict[TermCarriers, None]] = {stance: {} for stance in Stance}
+        self._answers: dict[tuple[Stance, int], tuple[TermCarriers, ...]] = {}
+        self._namespace_version = -1
+
+    def about(self, stance: Stance, class_id: int) -> list[TermCarriers]:
+        """Terms carried by at least one pod that match pods of a class."""
+        version = self._listers.version("Namespace")
+        if version != self._namespace_version:
+            self._answers.clear()
+            self._namespace_version = version
+        found = self._answers.get((stance, class_id))
+        if found is None:
+            if len(self._answers) >= _MAX_ANSWERS:
+                self._answers.clear()
+            found = self._answers[(stance, class_id)] = self._matching(stance, class_id)
+        return [carriers for carriers in found if carriers.rows]
+
+    def term_matches(self, term: AffinityTerm, class_id: int) -> bool:
+        """Whether an existing pod's term is about pods of a class.
+
+        Source: staging/src/k8s.io/kube-scheduler/framework/types.go AffinityTerm.Matches, v1.34
+        """
+        namespace = self._classes.namespace(class_id)
+        if namespace not in term.namespaces:
+            # No Namespace object reads as a namespace without labels.
+            labels = self._listers.namespace_labels(namespace) or {}
+            if not term.namespace_selector.matches(labels):
+                return False
+        return term.selector.matches(self._classes.labels(class_id))
+
+    def add(self, pod_id: int, pod: Pod, row: int) -> None:
+        """A pod with terms came to a row."""
+        carried = tuple(self._carriers(*item) for item in _terms_of(pod))
+        self._of_pod[pod_id] = carried
+        for carriers in carried:
+            carriers.move(row, 1)
+
+    def remove(self, pod_id: int, row: int) -> None:
+        """A pod left a row; nothing happens if it carried no terms."""
+        for carriers in self._of_pod.pop(pod_id, ()):
+            carriers.move(row, -1)
+
+    def _matching(self, stance: Stance, class_id: int) -> tuple[TermCarriers, ...]:
+        by_anchor = self._by_anchor[stance]
+        found = []
+        for item in self._classes.labels(class_id).items():
+            found += [
+                carriers for carriers in by_anchor.get(item, ()) if self.term_matches(carriers.term, class_id)
+            ]
+        found += [
+            carriers for carriers in self._unanchored[stance] if self.term_matches(carriers.term, class_id)
+        ]
+        return tuple(found)
+
+    def _carriers(self, stance: Stance, term: AffinityTerm, weight: int) -> TermCarriers:
+        key = (stance, term, weight)
+        found = self._all.get(key)
+        if found is None:
+            if len(self._all) >= _MAX_EMPTY:
+                self._drop_empty()
+            found = self._all[key] = TermCarriers(stance, term, weight, self._topology)
+            self._answers.clear()
+            for index in self._indexes(found):
+                index[found] = None
+        return found
+
+    def _indexes(self, carriers: TermCarriers) -> list[dict[TermCarriers, None]]:
+        anchors = anchors_of(carriers.term.selector)
+        if anchors is None:
+            return [self._unanchored[carriers.stance]]
+        by_anchor = self._by_anchor[carriers.stance]
+        return [by_anchor.setdefault(anchor, {}) for anchor in anchors]
+
+    def _drop_empty(self) -> None:
+        empty = [key for key, carriers in self._all.items() if not carriers.rows]
+        # Looking is worth it only when there is something to find, and it must not happen at every pod.
+        if 4 * len(empty) < len(self._all):
+            return
+        for key in empty:
+            carriers = self._all.pop(key)
+            for index in self._indexes(carriers):
+                del index[carriers]
+        self._answers.clear()
+
+
+def _terms_of(pod: Pod) -> list[tuple[Stance, AffinityTerm, int]]:
+    return [
+        *((Stance.REQUIRES_ABSENCE, term, 0) for term in pod.required_anti_affinity),
+        *((Stance.REQUIRES_PRESENCE, term, 0) for term in pod.required_affinity),
+        *((Stance.PREFERS, item.term, item.weight) for item in pod.preferred_affinity),
+        *((Stance.PREFERS, item.term, -item.weight) for item in pod.preferred_anti_affinity),
+    ]

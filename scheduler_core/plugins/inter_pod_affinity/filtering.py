@@ -1,0 +1,245 @@
+"""Required terms: of the incoming pod about existing ones, and of existing ones about it.
+
+Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, v1.34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.carriers import Carriers, Stance
+from scheduler_core.cluster.matching import Matching
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.selection import PodSelector, Selection
+from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.objects.pod import AffinityTerm, Pod
+
+Counts = NDArray[np.int64]
+
+AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY, PASSES = 1, 2, 3, 4
+"""What a row fails, in the order upstream asks."""
+
+
+def pod_selector(term: AffinityTerm) -> PodSelector:
+    """The pods an incoming pod's term is about."""
+    return PodSelector(term.selector, term.namespaces, term.namespace_selector)
+
+
+@dataclass(slots=True)
+class KeyCounts:
+    """Pods that matter, by domain of one topology key.
+
+    Attributes
+    ----------
+    n_affinity_terms : int
+        Required affinity terms of the incoming pod with this key; 0 asks nothing of it.
+    affinity : ndarray of shape (n_values,), int64, or None
+        Pods that match all required affinity terms of the incoming pod.
+    anti_affinity : ndarray of shape (n_values,), int64, or None
+        Pods that match the incoming pod's required anti-affinity terms with this key, once for each.
+    existing : ndarray of shape (n_values,), int64, or None
+        Required anti-affinity terms with this key, carried by existing pods, that match the incoming one.
+    """
+
+    n_affinity_terms: int = 0
+    affinity: Counts | None = None
+    anti_affinity: Counts | None = None
+    existing: Counts | None = None
+
+    def failures(self, n_values: int, first_of_series: bool) -> NDArray[np.int8]:
+        """What rows of each domain fail; the last place is for rows without the label."""
+        failures = np.full(n_values + 1, PASSES, np.int8)
+        if self.existing is not None:
+            failures[:-1][self.existing > 0] = EXISTING_ANTI_AFFINITY
+        if self.anti_affinity is not None:
+            failures[:-1][self.anti_affinity > 0] = ANTI_AFFINITY
+        if self.affinity is not None:
+            if not first_of_series:
+                failures[:-1][self.affinity <= 0] = AFFINITY
+            failures[-1] = AFFINITY
+        return failures
+
+
+@dataclass(slots=True)
+class RequiredTerms:
+    """All required terms that have a say about an incoming pod.
+
+    Attributes
+    ----------
+    pod_class : int
+    by_key : dict of str to KeyCounts
+    matches_all : Selection or None
+        Pods that match all required affinity terms of the incoming pod; None when it has none.
+    n_matched : int
+        Matched (pod, term) pairs in the cluster whose topology key the pod's node has.
+    matches_itself : bool
+        The incoming pod matches all its required affinity terms.
+    anti_affinity : list of (topology key, Selection)
+        The incoming pod's required anti-affinity terms.
+    """
+
+    pod_class: int
+    carriers: Carriers
+    by_key: dict[str, KeyCounts] = field(default_factory=dict)
+    matches_all: Selection | None = None
+    n_matched: int = 0
+    matches_itself: bool = False
+    anti_affinity: list[tuple[str, Selection]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, pod: Pod, matching: Matching) -> RequiredTerms | None:
+        """Count for an incoming pod; None when no term has a say."""
+        pod_class = matching.pods.class_of(pod)
+        existing = [
+            (carriers.term.topology_key, counts)
+            for carriers in matching.carriers.about(Stance.REQUIRES_ABSENCE, pod_class)
+            if (counts := carriers.counts()).total
+        ]
+        if not existing and not pod.required_affinity and not pod.required_anti_affinity:
+            return None
+        found = cls(pod_class, matching.carriers)
+        for key, counts in existing:
+            at_key = found.at(key)
+            at_key.existing = _sum(at_key.existing, counts.by_domain)
+        if pod.required_affinity:
+            selection = matching.selection(tuple([pod_selector(term) for term in pod.required_affinity]))
+            found.matches_all = selection
+            found.matches_itself = selection.selects_class(pod_class)
+            for term in pod.required_affinity:
+                counts = selection.counts(matching.topology.domains(term.topology_key))
+                at_key = found.at(term.topology_key)
+                at_key.affinity = counts.by_domain
+                at_key.n_affinity_terms += 1
+                found.n_matched += counts.total
+        for term in pod.required_anti_affinity:
+            selection = matching.selection((pod_selector(term),))
+            counts = selection.counts(matching.topology.domains(term.topology_key))
+            at_key = found.at(term.topology_key)
+            at_key.anti_affinity = _sum(at_key.anti_affinity, counts.by_domain)
+            found.anti_affinity.append((term.topology_key, selection))
+        return found
+
+    def at(self, key: str) -> KeyCounts:
+        return self.by_key.setdefault(key, KeyCounts())
+
+    def failures(self, nodes: NodeColumns, rows: Rows) -> NDArray[np.int8]:
+        """The first thing each row fails, `PASSES` for none, as the cluster is."""
+        first_of_series = self.matches_itself and self.n_matched == 0
+        result: NDArray[np.int8] | None = None
+        for key, counts in self.by_key.items():
+            column = nodes.label_column(key)
+            by_domain = counts.failures(len(nodes.vocabulary.label_values[key]), first_of_series)
+            failures: NDArray[np.int8] = by_domain[column[rows]]
+            result = failures if result is None else np.minimum(result, failures)
+        return np.full(len(rows), PASSES, np.int8) if result is None else result
+
+
+class KeyWorlds:
+    """`KeyCounts` seen from rows that each live in a world of their own, shape (n_rows,) each."""
+
+    __slots__ = ("affinity", "anti_affinity", "existing", "has_label", "n_affinity_terms")
+
+    def __init__(self, counts: KeyCounts, key: str, nodes: WhatIf) -> None:
+        own = nodes.label_column(key)
+        self.has_label = own >= 0
+        self.n_affinity_terms = counts.n_affinity_terms
+        self.affinity = _gathered(counts.affinity, own)
+        self.anti_affinity = _gathered(counts.anti_affinity, own)
+        self.existing = _gathered(counts.existing, own)
+
+
+class Worlds:
+    """`RequiredTerms` seen from rows that each live in a world of their own.
+
+    Attributes
+    ----------
+    n_matched : ndarray of shape (n_rows,), int64
+    """
+
+    __slots__ = ("_answers", "_nodes", "by_key", "n_matched", "terms")
+
+    def __init__(self, terms: RequiredTerms, nodes: WhatIf) -> None:
+        self.terms = terms
+        self._nodes = nodes
+        self.by_key = {key: KeyWorlds(counts, key, nodes) for key, counts in terms.by_key.items()}
+        self.n_matched: Counts = np.full(len(nodes.base_rows), terms.n_matched, np.int64)
+        self._answers: dict[AffinityTerm, bool] = {}
+
+    def change(self, rows: Rows, pod_ids: NDArray[np.int64], sign: int) -> None:
+        """These pods came to (1) or left (-1) these rows."""
+        pods = self._nodes.pods
+        class_ids = pods.class_id[pod_ids]
+        terms = self.terms
+        if terms.matches_all is not None:
+            matched = rows[terms.matches_all.selects_classes(class_ids)]
+            if len(matched):
+                for worlds in self.by_key.values():
+                    if worlds.n_affinity_terms:
+                        moved = matched[worlds.has_label[matched]]
+                        worlds.affinity[moved] += sign
+                        self.n_matched[moved] += sign * worlds.n_affinity_terms
+        for key, selection in terms.anti_affinity:
+            worlds = self.by_key[key]
+            moved = rows[selection.selects_classes(class_ids) & worlds.has_label[rows]]
+            worlds.anti_affinity[moved] += sign
+        for place, pod_id in enumerate(pod_ids.tolist()):
+            pod = pods[pod_id]
+            if pod.has_required_anti_affinity:
+                self._change_existing(int(rows[place]), pod.required_anti_affinity, sign)
+
+    def _change_existing(self, row: int, carried: Iterable[AffinityTerm], sign: int) -> None:
+        for term in carried:
+            answer = self._answers.get(term)
+            if answer is None:
+                answer = self._answers[term] = self.terms.carriers.term_matches(term, self.terms.pod_class)
+            if answer:
+                key = term.topology_key
+                worlds = self.by_key.get(key)
+                if worlds is None:
+                    worlds = self.by_key[key] = KeyWorlds(KeyCounts(), key, self._nodes)
+                if worlds.has_label[row]:
+                    worlds.existing[row] += sign
+
+    def failures(self, rows: Rows) -> NDArray[np.int8]:
+        """The first thing each row fails in its world, `PASSES` for none."""
+        result = np.full(len(rows), PASSES, np.int8)
+        first_of_series = (
+            (self.n_matched[rows] == 0) if self.terms.matches_itself else np.zeros(len(rows), np.bool_)
+        )
+        for worlds in self.by_key.values():
+            has_label = worlds.has_label[rows]
+            failures = np.full(len(rows), PASSES, np.int8)
+            failures[worlds.existing[rows] > 0] = EXISTING_ANTI_AFFINITY
+            failures[worlds.anti_affinity[rows] > 0] = ANTI_AFFINITY
+            if worlds.n_affinity_terms:
+                failures[~has_label | ((worlds.affinity[rows] <= 0) & ~first_of_series)] = AFFINITY
+            result = np.minimum(result, failures)
+        return result
+
+
+@dataclass(slots=True)
+class RequiredState:
+    """Required terms, and the worlds they are asked about; None for the cluster as it is."""
+
+    terms: RequiredTerms
+    worlds: Worlds | None = None
+
+    def failures(self, nodes: NodeColumns, rows: Rows) -> NDArray[np.int8]:
+        """The first thing each row fails, `PASSES` for none."""
+        return self.terms.failures(nodes, rows) if self.worlds is None else self.worlds.failures(rows)
+
+
+def _sum(total: Counts | None, counts: Counts) -> Counts:
+    return counts if total is None else total + counts
+
+
+def _gathered(counts: Counts | None, domain: NDArray[np.int32]) -> Counts:
+    """Counts of each row's domain, 0 without one."""
+    if counts is None:
+        return np.zeros(len(domain), np.int64)
+    gathered: Counts = np.append(counts, 0)[domain]
+    return gathered
