@@ -21,7 +21,7 @@ _ARGS_KINDS = {f"{plugin}Args": cls for plugin, cls in ARGS_TYPES.items()}
 _TYPE_META = ("apiVersion", "kind")
 
 
-def read_document(source: str | bytes | Mapping[str, Any]) -> Document:
+def read_document(source: object) -> Document:
     """A text or a document as a document.
 
     Raises

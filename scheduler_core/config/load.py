@@ -150,7 +150,8 @@ def _as_written(error: ConstructionError, checked: Document, defaulted: Document
 
 
 def _multi_point(document: Document, profile: int) -> list[str]:
-    plugins = document["profiles"][profile].get("plugins", {})
+    profiles = document.get("profiles", [])
+    plugins = profiles[profile].get("plugins", {}) if profile < len(profiles) else {}
     return [plugin["name"] for plugin in plugins.get("multiPoint", {}).get("enabled", [])]
 
 

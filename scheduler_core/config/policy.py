@@ -313,7 +313,7 @@ class _Translation:
             name = self._priority(priority, path, declared)
             if name is None:
                 continue
-            if name in _STRATEGIES and not self._take_strategy(name, path):
+            if name in _STRATEGIES and not self._take_strategy(name, path, priority.name):
                 continue
             wanted[name] = (path, priority.weight)
         for name, labels in (
@@ -405,14 +405,14 @@ class _Translation:
             return False
         return True
 
-    def _take_strategy(self, name: str, path: str) -> bool:
+    def _take_strategy(self, name: str, path: str, written: str) -> bool:
         """NodeResourcesFit scores by one strategy; the first asked for gets it."""
         strategy = _STRATEGIES[name]
         if self.strategy is not None and self.strategy[0] != strategy:
             reason = (
                 f"NodeResourcesFit scores by one strategy, which is {self.strategy[0]} of {self.strategy[1]}"
             )
-            self.untranslated.append(Untranslated(path, name, reason))
+            self.untranslated.append(Untranslated(path, written, reason))
             return False
         if self.strategy is None:
             self.strategy = (strategy, path)

@@ -1,0 +1,183 @@
+"""Whatever a document holds, it loads or it is refused with the fields to blame; nothing else is raised."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler_core.config import load_configuration
+from scheduler_core.errors import ConfigurationError
+
+CONFIGURATION: dict[str, Any] = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "parallelism": 4,
+    "percentageOfNodesToScore": 50,
+    "leaderElection": {"leaderElect": True, "leaseDuration": "15s"},
+    "clientConnection": {"qps": 1.5, "burst": 3},
+    "profiles": [
+        {
+            "schedulerName": "a",
+            "percentageOfNodesToScore": 10,
+            "plugins": {
+                "multiPoint": {
+                    "enabled": [{"name": "NodeName", "weight": 2}],
+                    "disabled": [{"name": "NodePorts"}],
+                },
+                "score": {"enabled": [{"name": "ImageLocality", "weight": 2}]},
+            },
+            "pluginConfig": [
+                {
+                    "name": "NodeAffinity",
+                    "args": {
+                        "kind": "NodeAffinityArgs",
+                        "addedAffinity": {
+                            "requiredDuringSchedulingIgnoredDuringExecution": {
+                                "nodeSelectorTerms": [
+                                    {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]},
+                                    {
+                                        "matchFields": [
+                                            {"key": "metadata.name", "operator": "In", "values": ["n"]}
+                                        ]
+                                    },
+                                ]
+                            },
+                            "preferredDuringSchedulingIgnoredDuringExecution": [
+                                {
+                                    "weight": 1,
+                                    "preference": {"matchExpressions": [{"key": "a", "operator": "Exists"}]},
+                                }
+                            ],
+                        },
+                    },
+                },
+                {
+                    "name": "PodTopologySpread",
+                    "args": {
+                        "defaultingType": "List",
+                        "defaultConstraints": [
+                            {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+                        ],
+                    },
+                },
+                {
+                    "name": "NodeResourcesFit",
+                    "args": {
+                        "ignoredResources": ["example.com/a"],
+                        "scoringStrategy": {
+                            "type": "RequestedToCapacityRatio",
+                            "resources": [{"name": "cpu", "weight": 3}],
+                            "requestedToCapacityRatio": {"shape": [{"utilization": 0, "score": 10}]},
+                        },
+                    },
+                },
+                {"name": "Other", "args": {"any": ["thing"]}},
+            ],
+        },
+        {"schedulerName": "b"},
+    ],
+    "extenders": [
+        {
+            "urlPrefix": "https://e.test",
+            "prioritizeVerb": "p",
+            "weight": 2,
+            "httpTimeout": "1s",
+            "enableHTTPS": True,
+            "tlsConfig": {"caData": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg=="},
+            "managedResources": [{"name": "example.com/gpu", "ignoredByScheduler": True}],
+        }
+    ],
+}
+POLICY: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Policy",
+    "predicates": [
+        {"name": "GeneralPredicates"},
+        {"name": "x", "argument": {"labelsPresence": {"labels": ["a"], "presence": True}}},
+        {"name": "y", "argument": {"serviceAffinity": {"labels": ["a"]}}},
+    ],
+    "priorities": [
+        {"name": "LeastRequestedPriority", "weight": 1},
+        {"name": "l", "weight": 2, "argument": {"labelPreference": {"label": "a", "presence": False}}},
+        {"name": "s", "weight": 2, "argument": {"serviceAntiAffinity": {"label": "a"}}},
+        {
+            "name": "r",
+            "weight": 2,
+            "argument": {
+                "requestedToCapacityRatioArguments": {
+                    "shape": [{"utilization": 0, "score": 1}],
+                    "resources": [{"name": "cpu", "weight": 1}],
+                }
+            },
+        },
+    ],
+    "extenders": [{"urlPrefix": "http://e.test", "filterVerb": "f", "httpTimeout": 5}],
+    "hardPodAffinitySymmetricWeight": 3,
+}
+
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.sampled_from([0, -1, 1.5, 2**31, 2**63, 10**30])
+    | st.sampled_from(
+        ["", "*", "PrioritySort", "NodeResourcesFit", "LeastAllocated", "1s", "a b", "EBSLimits"]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["name", "kind", "z"]), inner)
+    ),
+    max_leaves=3,
+)
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Every (container, key) in a document."""
+    found: list[tuple[Any, Any]] = []
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        found.append((value, key))
+        found += places(item)
+    return found
+
+
+@st.composite
+def mutants(draw: st.DrawFn) -> dict[str, Any]:
+    document = copy.deepcopy(draw(st.sampled_from([CONFIGURATION, POLICY])))
+    for _ in range(draw(st.integers(1, 3))):
+        container, key = draw(st.sampled_from(places(document)))
+        kind = draw(st.sampled_from(["replace", "remove", "add"]))
+        if kind == "replace":
+            container[key] = draw(anything)
+        elif kind == "remove":
+            del container[key]
+        elif isinstance(container, dict):
+            container[draw(st.sampled_from(["name", "extra", "plugins", "args", "weight"]))] = draw(anything)
+        else:
+            container.append(copy.deepcopy(container[key]))
+        if not places(document):
+            break
+    return document
+
+
+@settings(max_examples=400, deadline=None)
+@given(mutants())
+def test_a_mutated_document_loads_or_names_its_fields(document: dict[str, Any]) -> None:
+    outcomes = []
+    for source in (document, json.dumps(document)):
+        try:
+            loaded = load_configuration(source)
+        except ConfigurationError as error:
+            assert error.errors
+            assert all(one.field and str(one).startswith(one.field) for one in error.errors)
+            outcomes.append(str(error))
+        else:
+            outcomes.append(repr(loaded.plans))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_the_documents_it_starts_from_load() -> None:
+    assert load_configuration(CONFIGURATION).plans[0].weights["ImageLocality"] == 2
+    assert load_configuration(POLICY).untranslated[0].name == "r"
