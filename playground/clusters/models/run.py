@@ -75,5 +75,6 @@ class Run(models.Model):
             whole = self.duration_ns or 0
             return 1.0 if whole <= 0 else max(0.0, min(1.0, (self.clock_ns - self.start_ns) / whole))
         if self.pending_at_start and self.pending_now is not None:
-            return max(0.0, min(1.0, 1.0 - self.pending_now / self.pending_at_start))
+            left = self.pending_at_start - self.pending_now
+            return max(0.0, min(1.0, left / self.pending_at_start))
         return None

@@ -58,12 +58,11 @@ class PodUse:
     nominated: bool
     reserved: bool
     phase: str
-    last_cycle: int | None
 
 
 _POD_FIELDS = (
     "namespace", "name", "node_name", "nominated_node", "priority", "priority_class", "cpu_milli",
-    "memory_bytes", "extended", "terminating", "lane", "phase", "last_cycle",
+    "memory_bytes", "extended", "terminating", "lane", "phase",
 )  # fmt: skip
 
 
@@ -156,5 +155,4 @@ def _uses(rows: Iterable[tuple[Any, ...]]) -> Iterable[PodUse]:
             nominated=not node,
             reserved=lane == Pod.Lane.PERMIT,
             phase=phase,
-            last_cycle=cycle,
         )

@@ -1,5 +1,6 @@
 """Cycles for the feed, the list and the page of one cycle."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db.models import Max
@@ -60,6 +61,20 @@ def cycle_page(
     cycles = [*found[: limit + 1]]
     more = len(cycles) > limit
     return CyclePage(cycles[:limit], cycles[limit - 1].number if more else None)
+
+
+def placed_by(
+    cluster: Cluster, node: str, pods: Collection[tuple[str, str]]
+) -> dict[tuple[str, str], int]:
+    """Return the cycle that put each of these pods (namespace, name) on the node, as far as there was one."""
+    found = Cycle.objects.filter(
+        cluster=cluster,
+        node=node,
+        pod_namespace__in={namespace for namespace, _ in pods},
+        pod_name__in={name for _, name in pods},
+    )
+    rows = found.order_by("number").values_list("pod_namespace", "pod_name", "number")
+    return {(namespace, name): number for namespace, name, number in rows}
 
 
 def cycle_row(cluster: Cluster, number: int) -> Cycle | None:

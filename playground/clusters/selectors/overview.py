@@ -33,7 +33,7 @@ class ClusterSummary:
 
 
 def clusters_of(user: Any) -> QuerySet[Cluster]:
-    """The clusters a user may see: his own; for the local user of embedded mode (None) those without an owner."""
+    """The clusters a user may see: his own; for the local user of embedded mode (None) those of nobody."""
     if user is None or not getattr(user, "is_authenticated", False):
         return Cluster.objects.filter(owner__isnull=True)
     return Cluster.objects.filter(owner=user)

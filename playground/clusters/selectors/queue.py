@@ -11,7 +11,7 @@ from django.db.models import Q
 from playground.clusters.models import Cluster, Pod, QueueSnapshot
 
 LANES: Final = ("active", "permit", "backoff", "unschedulable", "gated", "foreign")
-"""In the order pages show them; ``foreign`` = pods no profile here is responsible for, or that are not simulated."""
+"""In the order pages show them; ``foreign`` = pods of another scheduler, or of a kind not simulated."""
 
 LANE_TITLES: Final = {
     "active": "activeQ",

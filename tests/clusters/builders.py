@@ -1,0 +1,93 @@
+"""Builders for clusters, nodes and pods, and a worker that runs in the test's own thread."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from playground.clusters import services
+from playground.clusters.models import Cluster, Event, LogEntry, Manifest, Node, Pod, PodDisruptionBudget
+from playground.clusters.models import PriorityClass
+from playground.clusters.services.memory import EngineMemory
+from playground.engine import Budget
+from tests.engine.fake_simulation import FakeSimulator
+
+START_NS = 1_800_000_000_000_000_000
+
+
+def make_node(name: str = "n1", cpu: str = "4", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110"}},
+    }
+
+
+def make_pod(name: str = "p1", cpu: str = "1", namespace: str = "default", **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"containers": [container]} | spec,
+    }
+
+
+def make_cluster(*objects: dict[str, Any], name: str = "test") -> Cluster:
+    cluster = services.create_cluster(name=name, seed=7, start_ns=START_NS)
+    if objects:
+        services.apply_documents(cluster=cluster, objects=objects)
+    return cluster
+
+
+class Worker:
+    """One worker process: its own memory, a fake simulator, no broker."""
+
+    def __init__(self, holder: str = "worker-1", simulator: FakeSimulator | None = None) -> None:
+        self.holder = holder
+        self.simulator = simulator or FakeSimulator()
+        self.memory = EngineMemory()
+        self.visit = services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=4))
+
+    def advance(self, cluster: Cluster, **changed: Any) -> services.AdvanceReport:
+        report = services.advance(
+            cluster_id=cluster.pk,
+            holder=self.holder,
+            simulator=self.simulator,
+            memory=self.memory,
+            **({"visit": self.visit} | changed),
+        )
+        if Cluster.objects.filter(pk=cluster.pk).exists():
+            cluster.refresh_from_db()
+        return report
+
+
+def folded(cluster: Cluster) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """The objects a reader of the log alone would know."""
+    objects: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for entry in LogEntry.objects.filter(cluster=cluster).exclude(object_kind="").order_by("seq"):
+        key = (entry.object_kind, entry.object_namespace, entry.object_name)
+        if entry.kind == LogEntry.Kind.DELETE and entry.payload["gone"]:
+            objects.pop(key)
+        else:
+            assert (key not in objects) == entry.created or entry.kind == LogEntry.Kind.DELETE
+            objects[key] = entry.payload["manifest"]
+    return objects
+
+
+def stored(cluster: Cluster) -> dict[tuple[str, str, str], dict[str, Any]]:
+    """The objects the rows hold."""
+    models: Iterable[Any] = (Node, Pod, PriorityClass, PodDisruptionBudget, Manifest, Event)
+    rows = [row for model in models for row in model.objects.filter(cluster=cluster)]
+    assert all(str(row.resource_version) == row.manifest["metadata"]["resourceVersion"] for row in rows)
+    return {(row.manifest["kind"], getattr(row, "namespace", ""), row.name): row.manifest for row in rows}
+
+
+def same_objects(left: Any, right: Any) -> bool:
+    """Equality as JSON, so that nothing hides in types."""
+
+    def text(objects: Any) -> str:
+        return json.dumps({"/".join(key): value for key, value in objects.items()}, sort_keys=True)
+
+    return text(left) == text(right)

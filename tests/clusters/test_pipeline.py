@@ -1,0 +1,355 @@
+"""From a request to rows: the log, the lease, batches, races, killed and stalled workers."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from playground.clusters import services
+from playground.clusters.errors import Conflict
+from playground.clusters.kinds import by_kind
+from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry, Pod, QueueSnapshot, Run
+from playground.clusters.services import commit, lease
+from playground.clusters.services.lease import Lease
+from tests.clusters.builders import (
+    START_NS,
+    Worker,
+    folded,
+    make_cluster,
+    make_node,
+    make_pod,
+    same_objects,
+    stored,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_run_until_idle_binds_what_fits_and_the_log_folds_to_the_rows() -> None:
+    pods = [make_pod(f"p{number}") for number in range(6)]
+    cluster = make_cluster(make_node("n1", "4"), *pods)
+    run = services.request_run(cluster=cluster, until="idle")
+
+    report = Worker().advance(cluster)
+
+    run.refresh_from_db()
+    assert (report.state, report.cycles, report.more) == ("driven", 6, False)
+    assert (run.state, run.stop, run.cycles_done, run.pods_bound) == ("done", "idle", 6, 4)
+    assert Pod.objects.filter(cluster=cluster, node_name="n1").count() == 4
+    assert set(Pod.objects.filter(lane="unschedulable").values_list("name", flat=True)) == {"p4", "p5"}
+    assert same_objects(folded(cluster), stored(cluster))
+    assert [cycle.number for cycle in Cycle.objects.order_by("number")] == [1, 2, 3, 4, 5, 6]
+    seqs = list(LogEntry.objects.filter(cluster=cluster).order_by("seq").values_list("seq", flat=True))
+    assert seqs == list(range(1, cluster.next_seq))
+
+
+def test_a_step_is_one_cycle() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"), make_pod("b"))
+    run = services.request_run(cluster=cluster, until="cycle")
+    assert Worker().advance(cluster).cycles == 1
+    run.refresh_from_db()
+    assert (run.state, run.stop) == ("done", "cycle")
+    assert Pod.objects.get(name="b").lane == "active"
+
+
+def test_written_objects_are_read_without_a_run_and_nothing_is_scheduled() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    report = Worker().advance(cluster)
+    assert (report.state, report.cycles) == ("driven", 0)
+    assert Pod.objects.get().lane == "active"
+    assert cluster.cursor_seq == cluster.last_input_seq
+
+
+def test_late_doubled_and_unneeded_wake_ups_change_nothing() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    services.request_run(cluster=cluster)
+    worker = Worker()
+    worker.advance(cluster)
+    before = (cluster.version, cluster.next_seq, cluster.lease_token)
+    assert [worker.advance(cluster).state for _ in range(3)] == ["idle"] * 3
+    assert Worker("worker-2").advance(cluster).state == "idle"
+    assert (cluster.version, cluster.next_seq, cluster.lease_token) == before
+
+
+def test_a_cluster_at_work_is_left_to_its_worker() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    assert lease.claim(cluster.pk, holder="other") is not None
+    assert Worker().advance(cluster).state == "held"
+
+
+def test_an_expired_lease_is_taken_over_and_the_stalled_worker_cannot_commit() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    run = services.request_run(cluster=cluster)
+    stalled = Worker("stalled")
+    other = Worker("other")
+
+    def stall() -> None:
+        stalled.simulator.during = None
+        Cluster.objects.filter(pk=cluster.pk).update(lease_expires=timezone.now() - timedelta(seconds=1))
+        assert other.advance(cluster).state == "driven"
+
+    stalled.simulator.during = stall
+    report = stalled.advance(cluster)
+
+    assert (report.state, report.batches) == ("fenced", 0)
+    run.refresh_from_db()
+    assert (run.state, run.cycles_done) == ("done", 1)
+    assert Cycle.objects.count() == 1
+    assert same_objects(folded(cluster), stored(cluster))
+    # The one that was fenced off comes back with an engine that is behind, and notices.
+    services.apply_documents(cluster=cluster, objects=[make_pod("b")])
+    services.request_run(cluster=cluster)
+    assert stalled.advance(cluster).cycles == 1
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_a_worker_killed_before_its_commit_loses_and_repeats_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = make_cluster(make_node("n1", "8"), *(make_pod(f"p{number}") for number in range(6)))
+    services.request_run(cluster=cluster)
+    keep = commit._keep_queue
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*args: Any) -> Any:
+        raise Killed
+
+    monkeypatch.setattr(commit, "_keep_queue", killed)
+    with pytest.raises(Killed):
+        Worker("killed").advance(cluster)
+    monkeypatch.setattr(commit, "_keep_queue", keep)
+    cluster.refresh_from_db()
+    assert (Cycle.objects.count(), cluster.failures) == (0, 1)
+    assert Worker("next").advance(cluster).state == "held"
+    Cluster.objects.update(lease_expires=timezone.now() - timedelta(seconds=1))
+    assert services.sweep() == 1
+    assert Worker("next").advance(cluster).cycles == 6
+    assert (Cycle.objects.count(), cluster.failures) == (6, 0)
+    assert Pod.objects.exclude(node_name="").count() == 6
+
+
+def test_three_failures_park_the_cluster_with_the_reason_and_unparking_lets_it_go_on() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    run = services.request_run(cluster=cluster)
+    worker = Worker()
+    worker.simulator.fail = "a poisonous pod"
+    assert [worker.advance(cluster).state for _ in range(5)] == ["failed"] * 3 + ["parked"] * 2
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert "failed 3 times in a row: RuntimeError: a poisonous pod" in cluster.parked_reason
+    assert run.message == cluster.parked_reason
+    with pytest.raises(Conflict, match="parked"):
+        services.request_run(cluster=cluster)
+    assert services.sweep() == 0
+
+    worker.simulator.fail = ""
+    services.unpark_cluster(cluster=cluster)
+    services.request_run(cluster=cluster)
+    assert worker.advance(cluster).cycles == 1
+
+
+def test_a_batch_that_lost_a_race_is_decided_again_with_the_newer_object() -> None:
+    cluster = make_cluster(make_node("n1", "4"), make_pod("a", "3"), make_pod("b", "3"))
+    services.request_run(cluster=cluster)
+    worker = Worker()
+    pod_kind = by_kind("Pod")
+    assert pod_kind is not None
+
+    def meanwhile() -> None:
+        worker.simulator.during = None
+        services.delete_object(cluster=Cluster.objects.get(), kind=pod_kind, namespace="default", name="a")
+
+    worker.simulator.during = meanwhile
+    worker.advance(cluster)
+
+    assert list(Pod.objects.values_list("name", "node_name")) == [("b", "n1")]
+    assert same_objects(folded(cluster), stored(cluster))
+    assert Cycle.objects.get().pod == "default/b"
+
+
+def test_what_is_written_meanwhile_about_other_objects_waits_for_the_next_batch() -> None:
+    cluster = make_cluster(make_node("n1", "4"), make_pod("a"))
+    services.request_run(cluster=cluster)
+    worker = Worker()
+
+    def meanwhile() -> None:
+        worker.simulator.during = None
+        services.apply_documents(cluster=Cluster.objects.get(), objects=[make_pod("b")])
+
+    worker.simulator.during = meanwhile
+    report = worker.advance(cluster)
+    assert report.cycles == 1
+    assert Pod.objects.get(name="b").lane == "active"
+    ran = LogEntry.objects.filter(kind="ran").order_by("seq").first()
+    assert ran is not None
+    assert ran.payload["read"] < LogEntry.objects.get(object_name="b", source="api").seq < ran.seq
+    # Another worker gets to the same state from the log alone, although the input stands before the run it
+    # was not part of.
+    Checkpoint.objects.all().delete()
+    services.request_run(cluster=cluster)
+    assert Worker("other").advance(cluster).cycles == 1
+    assert Pod.objects.exclude(node_name="").count() == 2
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_an_engine_from_the_log_equals_one_from_a_checkpoint_and_one_that_never_stopped() -> None:
+    def story(fresh_worker: bool, checkpoints: bool) -> list[Any]:
+        cluster = make_cluster(make_node("n1", "3"))
+        worker = Worker()
+        for number in range(5):
+            services.apply_documents(cluster=cluster, objects=[make_pod(f"p{number}")])
+            services.request_run(cluster=cluster, until="idle" if number % 2 else "cycle")
+            if fresh_worker:
+                worker = Worker()
+            if not checkpoints:
+                Checkpoint.objects.all().delete()
+            worker.advance(cluster)
+        pod_kind = by_kind("Pod")
+        assert pod_kind is not None
+        services.delete_object(cluster=cluster, kind=pod_kind, namespace="default", name="p0", grace_s=5)
+        services.request_run(cluster=cluster, until="10s")
+        worker.advance(cluster)
+        rows = LogEntry.objects.filter(cluster=cluster, source="engine").order_by("seq")
+        assert cluster.now_ns == START_NS + 10 * 10**9
+        return [(row.seq, row.kind, row.at_ns, row.cycle, row.payload) for row in rows]
+
+    never_stopped = story(fresh_worker=False, checkpoints=True)
+    assert story(fresh_worker=True, checkpoints=True) == never_stopped
+    assert story(fresh_worker=True, checkpoints=False) == never_stopped
+
+
+def test_a_warm_worker_restores_nothing() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    worker = Worker()
+    for _ in range(3):
+        services.request_run(cluster=cluster, until="cycle")
+        worker.advance(cluster)
+    assert worker.simulator.n_restored == 0
+
+
+def test_a_long_run_yields_shows_progress_and_can_be_cancelled() -> None:
+    cluster = make_cluster(make_node("n1", "100"), *(make_pod(f"p{number:02}") for number in range(20)))
+    run = services.request_run(cluster=cluster)
+    worker = Worker()
+    short = services.Visit(wall_s=0, batch=worker.visit.batch)
+    report = worker.advance(cluster, visit=short)
+    run.refresh_from_db()
+    assert (report.more, run.state, run.cycles_done, run.progress) == (True, "running", 4, 0.2)
+
+    services.cancel_run(run=run)
+    assert (run.state, run.cancel_requested) == ("running", True)
+    worker.advance(cluster, visit=short)
+    run.refresh_from_db()
+    assert (run.state, run.cycles_done, run.message) == ("cancelled", 4, "Cancelled after 4 cycles.")
+    assert worker.advance(cluster).state == "idle"
+    assert services.cancel_run(run=run).state == "cancelled"
+
+
+def test_a_run_that_has_not_begun_is_cancelled_at_once() -> None:
+    cluster = make_cluster()
+    run = services.cancel_run(run=services.request_run(cluster=cluster))
+    assert (run.state, run.cycles_done) == ("cancelled", 0)
+
+
+def test_a_run_stops_at_its_own_bound() -> None:
+    cluster = make_cluster(make_node("n1", "100"), *(make_pod(f"p{number}") for number in range(9)))
+    run = services.request_run(cluster=cluster, max_cycles=6)
+    Worker().advance(cluster)
+    run.refresh_from_db()
+    assert (run.state, run.stop, run.cycles_done) == ("done", "budget", 6)
+
+
+def test_runs_are_served_in_order() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"), make_pod("b"))
+    first = services.request_run(cluster=cluster, until="cycle")
+    second = services.request_run(cluster=cluster, until="idle")
+    Worker().advance(cluster)
+    assert list(Run.objects.order_by("finished").values_list("pk", flat=True)) == [first.pk, second.pk]
+
+
+def test_a_deleted_or_reset_cluster_fences_its_engine_off() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    services.request_run(cluster=cluster)
+    worker = Worker()
+
+    def reset() -> None:
+        worker.simulator.during = None
+        services.reset_cluster(cluster=Cluster.objects.get(pk=cluster.pk))
+
+    worker.simulator.during = reset
+    assert worker.advance(cluster).state == "fenced"
+    assert (Cycle.objects.count(), cluster.now_ns) == (0, START_NS)
+
+    services.request_run(cluster=cluster)
+    worker.simulator.during = lambda: services.delete_cluster(cluster=Cluster.objects.get(pk=cluster.pk))
+    assert worker.advance(cluster).state == "fenced"
+    assert Worker().advance(cluster).state == "gone"
+
+
+def test_a_reset_cluster_runs_to_the_same_end() -> None:
+    cluster = make_cluster(make_node("n1", "3"), *(make_pod(f"p{number}") for number in range(4)))
+
+    def outcomes() -> list[Any]:
+        services.request_run(cluster=cluster)
+        Worker().advance(cluster)
+        return list(Cycle.objects.order_by("number").values_list("number", "pod_name", "node", "digest"))
+
+    first = outcomes()
+    services.reset_cluster(cluster=cluster)
+    assert (Cycle.objects.count(), QueueSnapshot.objects.count()) == (0, 0)
+    assert Pod.objects.exclude(node_name="").count() == 0
+    assert outcomes() == first
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_a_clone_has_the_objects_and_a_life_of_its_own() -> None:
+    cluster = make_cluster(make_node("n1", "3"), make_pod("a"), make_pod("b"))
+    services.request_run(cluster=cluster, until="cycle")
+    Worker().advance(cluster)
+    clone = services.clone_cluster(cluster=cluster, name="copy")
+    services.request_run(cluster=clone)
+    assert Worker().advance(clone).cycles == 1
+    assert Pod.objects.filter(cluster=clone, node_name="n1").count() == 2
+    assert Pod.objects.filter(cluster=cluster, node_name="n1").count() == 1
+    assert same_objects(folded(clone), stored(clone))
+
+
+def test_a_deadline_of_a_clock_at_1x_is_work_and_a_paused_one_is_not() -> None:
+    bound = make_pod("a", nodeName="n1")
+    cluster = make_cluster(make_node(), bound)
+    pod_kind = by_kind("Pod")
+    assert pod_kind is not None
+    services.delete_object(cluster=cluster, kind=pod_kind, namespace="default", name="a", grace_s=30)
+    worker = Worker()
+    worker.advance(cluster)
+    assert (Pod.objects.get().terminating, cluster.next_deadline_what) == (True, "default/a terminates")
+    later = timezone.now() + timedelta(seconds=31)
+    assert worker.advance(cluster, now=lambda: later).state == "idle"
+
+    services.set_clock(cluster=cluster, mode="realtime")
+    assert worker.advance(cluster).state in ("idle", "driven")
+    later = timezone.now() + timedelta(seconds=31)
+    assert worker.advance(cluster, now=lambda: later).state == "driven"
+    assert not Pod.objects.exists()
+    assert cluster.now_ns >= START_NS + 31 * 10**9
+    assert same_objects(folded(cluster), stored(cluster))
+
+    # A wall clock that goes backwards never moves virtual time.
+    before = cluster.now_ns
+    services.apply_documents(cluster=cluster, objects=[make_pod("b")])
+    worker.advance(cluster, now=lambda: timezone.now() - timedelta(hours=2))
+    assert cluster.now_ns >= before
+
+
+def test_a_token_that_is_not_the_newest_commits_nothing() -> None:
+    cluster = make_cluster()
+    old = lease.claim(cluster.pk)
+    assert old is not None
+    Cluster.objects.update(lease_expires=timezone.now() - timedelta(seconds=1))
+    new = lease.claim(cluster.pk)
+    assert new is not None and new.token == old.token + 1
+    assert lease.renew(old) is False
+    assert lease.release(old) is False
+    assert lease.renew(new) is True
+    assert lease.release(Lease(cluster.pk, new.token)) is True
