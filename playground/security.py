@@ -79,3 +79,29 @@ class LoopbackOnlyMiddleware:
         if site not in ("same-origin", "none"):
             return f'Sec-Fetch-Site: a "{site}" request may not change anything here.'
         return ""
+
+
+class RequestSizeMiddleware:
+    """Answer 413 to a page's request that is too large, before anybody reads it (Django would answer 400).
+
+    The JSON surfaces answer for themselves, in their own words.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        limit_bytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if (
+            length.isdecimal()
+            and int(length) > limit_bytes
+            and not request.path_info.startswith(("/api/", "/k8s/"))
+        ):
+            return HttpResponse(
+                f"This upload has {int(length) / 2**20:.0f} MB; "
+                f"at most {settings.PLAYGROUND_MAX_UPLOAD_BYTES / 2**20:.0f} MB are taken.\n",
+                status=413,
+                content_type="text/plain; charset=utf-8",
+            )
+        return self.get_response(request)

@@ -87,6 +87,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "playground.security.SecurityHeadersMiddleware",
     "playground.security.LoopbackOnlyMiddleware",
+    "playground.security.RequestSizeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -156,8 +157,9 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"
 
-# Larger manifests are refused with 413 by the import views before they are parsed.
-DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024 * 1024
+# Manifests of one request. The request around them may be larger: a form's encoding inflates what it carries.
+PLAYGROUND_MAX_UPLOAD_BYTES = 16 * 1024 * 1024
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * PLAYGROUND_MAX_UPLOAD_BYTES
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 # Security. SecurityHeadersMiddleware adds the content security policy.

@@ -13,7 +13,7 @@ from playground import broker
 _url = os.environ["BROKER_TEST_URL"]
 _out = Path(os.environ["BROKER_TEST_OUT"])
 
-app = Celery("broker-tests", broker=_url)
+app = Celery("broker-tests", broker=_url, fixups=[])
 app.conf.update(
     task_acks_late=True,
     task_reject_on_worker_lost=True,

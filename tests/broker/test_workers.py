@@ -24,7 +24,7 @@ class Workers:
     def __init__(self, url: str, folder: Path) -> None:
         self.out = folder / "out"
         self.log = folder / "log"
-        self.app = Celery("sender", broker=url, set_as_current=False)
+        self.app = Celery("sender", broker=url, set_as_current=False, fixups=[])
         self.app.conf.update(broker.celery_settings(url))
         self._environment = {**os.environ, "BROKER_TEST_URL": url, "BROKER_TEST_OUT": str(self.out)}
         self._processes: list[subprocess.Popen[bytes]] = []

@@ -112,3 +112,9 @@ def test_the_secret_key_is_made_once_and_readable_by_its_owner_only(tmp_path: Pa
     assert load_or_create_secret_key(path) == key
     assert path.stat().st_mode & 0o077 == 0
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_request_that_is_too_large_is_refused_before_it_is_read(client: Client) -> None:
+    response = client.generic("POST", "/healthz", data=b"x", headers={"content-length": str(50 * 2**20)})
+    assert response.status_code == 413
+    assert response.content == b"This upload has 50 MB; at most 16 MB are taken.\n"
