@@ -102,5 +102,6 @@ class PodTable:
 
     def _grow(self) -> None:
         self._capacity = max(256, 2 * self._capacity)
-        for name in ("row", "priority", "start_ns", "class_id", "terminating", "has_ports"):
+        self.row = grown(self.row, self._capacity, -1)  # type: ignore[assignment]
+        for name in ("priority", "start_ns", "class_id", "terminating", "has_ports"):
             setattr(self, name, grown(getattr(self, name), self._capacity))
