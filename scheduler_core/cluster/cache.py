@@ -166,14 +166,21 @@ class Cache:
         """The cluster now; valid until the next change."""
         found = self._snapshot
         if found is None:
-            rows = [self.nodes.row_of[name] for name in self._tree.names()]
+            order = np.array([self.nodes.row_of[name] for name in self._tree.names()], np.int64)
+            rows = np.sort(order)
+            n_nodes = len(rows)
+            rank = np.full(self.nodes.capacity, n_nodes, np.int64)
+            rank[order] = np.arange(n_nodes)
             found = self._snapshot = Snapshot(
                 vocabulary=self.vocabulary,
                 nodes=self.nodes,
                 pods=self.pods,
                 matching=self.matching,
                 listers=self.listers,
-                order=np.array(rows, np.int64),
+                order=order,
+                rows=rows,
+                take=slice(0, n_nodes) if n_nodes == 0 or int(rows[-1]) == n_nodes - 1 else rows,
+                rank=rank,
                 generation=self._generation,
             )
         return found

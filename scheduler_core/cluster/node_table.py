@@ -66,6 +66,10 @@ class NodeColumns:
     def node(self, row: int) -> Node:
         raise NotImplementedError
 
+    def is_named(self, name: str, rows: Rows) -> Bool:
+        """Which of `rows` is the node of that name."""
+        raise NotImplementedError
+
     def pods_on(self, row: int) -> Sequence[int]:
         """Pod ids (`pods`) on a row, in order of arrival."""
         raise NotImplementedError
@@ -93,8 +97,10 @@ class NodeTable(NodeColumns):
         self._pods_on: list[dict[int, None]] = []
         self._label_columns: dict[str, Int32] = {}
         self._port_counts: dict[int, Int32] = {}
-        self.image_nodes: dict[str, dict[int, int]] = {}
-        """Image name -> row -> size in bytes."""
+        self.image_nodes: dict[str, dict[int, None]] = {}
+        """Image name -> rows of the nodes that hold it."""
+        self.image_size_bytes: dict[str, int] = {}
+        """Image name -> its size as the first node that held it told: upstream keeps one size for all nodes."""
         self.spec_journal = Journal()
         self.usage_journal = Journal()
         n_resources = len(vocabulary.resources)
@@ -118,6 +124,9 @@ class NodeTable(NodeColumns):
         if node is None:
             raise KeyError(f"row {row} holds no node")
         return node
+
+    def is_named(self, name: str, rows: Rows) -> Bool:
+        return rows == self.row_of.get(name, -1)
 
     def pods_on(self, row: int) -> Sequence[int]:
         return list(self._pods_on[row])
@@ -157,7 +166,8 @@ class NodeTable(NodeColumns):
             column[row] = self._label_value_id(key, node)
         for image in node.images:
             for name in image.names:
-                self.image_nodes.setdefault(name, {})[row] = image.size_bytes
+                self.image_nodes.setdefault(name, {})[row] = None
+                self.image_size_bytes.setdefault(name, image.size_bytes)
         self._changed(row, spec=True)
         return row
 
@@ -231,7 +241,9 @@ class NodeTable(NodeColumns):
         node = self._nodes[row]
         for image in node.images if node else ():
             for name in image.names:
-                self.image_nodes.get(name, {}).pop(row, None)
+                rows = self.image_nodes.get(name)
+                if rows is not None and rows.pop(row, 0) is None and not rows:
+                    del self.image_nodes[name], self.image_size_bytes[name]
 
     def _changed(self, row: int, spec: bool = False) -> None:
         self.usage_journal.record(row)

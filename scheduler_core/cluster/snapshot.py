@@ -23,6 +23,12 @@ class Snapshot:
     ----------
     order : ndarray of shape (n_nodes,), int64
         Rows of all nodes in evaluation order (zones take turns).
+    rows : ndarray of shape (n_nodes,), int64
+        The same rows ascending.
+    take : slice or ndarray
+        Index that picks `rows` out of a column; a slice (no copy) when the table has no holes.
+    rank : ndarray of shape (capacity,), int64
+        Place of a row in `order`.
     generation : int
         Changes when nodes come, go or change (not when pods do).
     """
@@ -33,4 +39,7 @@ class Snapshot:
     matching: Matching
     listers: Listers
     order: Rows
+    rows: Rows
+    take: slice | Rows
+    rank: Rows
     generation: int

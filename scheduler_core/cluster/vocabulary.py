@@ -53,6 +53,8 @@ class Vocabulary:
         scalar resources.
     taint_lists : Interner of tuple of Taint
         Whole `spec.taints`.
+    taints : Interner of Taint
+        Single taints, for naming one in a verdict.
     ports : Interner of HostPort
         Host ports in use or asked for; an empty ip is stored as 0.0.0.0.
     label_values : dict of str to Interner of str
@@ -66,6 +68,7 @@ class Vocabulary:
         for name in (CPU, MEMORY, EPHEMERAL_STORAGE):
             self.resources.id(name)
         self.taint_lists: Interner[tuple[Taint, ...]] = Interner()
+        self.taints: Interner[Taint] = Interner()
         self.ports: Interner[HostPort] = Interner()
         self.label_values: dict[str, Interner[str]] = {}
         self.pod_classes: Interner[tuple[str, tuple[tuple[str, str], ...]]] = Interner()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.cluster.node_table import Int32, NodeColumns, NodeTable, Rows, normal_port
+from scheduler_core.cluster.node_table import Bool, Int32, NodeColumns, NodeTable, Rows, normal_port
 from scheduler_core.objects.node import Node
 
 
@@ -61,6 +61,9 @@ class WhatIf(NodeColumns):
 
     def node(self, row: int) -> Node:
         return self.base.node(int(self.base_rows[row]))
+
+    def is_named(self, name: str, rows: Rows) -> Bool:
+        return self.base.is_named(name, self.base_rows[rows])
 
     def pods_on(self, row: int) -> Sequence[int]:
         gone = self._gone.get(row, {})

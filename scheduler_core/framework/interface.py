@@ -145,7 +145,11 @@ class FilterPlugin(Plugin, Generic[S]):
         raise NotImplementedError
 
     def reasons(self, state: S, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int) -> tuple[str, ...]:
-        """The exact Kubernetes sentences behind one verdict of `filter`."""
+        """The exact Kubernetes sentences behind one verdict of `filter`.
+
+        They may depend on code and detail, not on the row: rows with the same verdict are counted together and
+        `row` is any one of them.
+        """
         raise NotImplementedError
 
     def fork(self, state: S, nodes: WhatIf) -> S:

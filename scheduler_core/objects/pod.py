@@ -115,6 +115,8 @@ class Pod:
     tolerations: tuple[Toleration, ...]
     required_node_affinity: RequiredNodeAffinity
     preferred_node_affinity: PreferredTerms
+    prefers_nodes: bool
+    """Whether any preferred term is written, useless ones included."""
     required_affinity: tuple[AffinityTerm, ...]
     required_anti_affinity: tuple[AffinityTerm, ...]
     preferred_affinity: tuple[WeightedAffinityTerm, ...]
@@ -124,7 +126,11 @@ class Pod:
     requests: dict[str, int]
     """Whole units as in `objects.resources`; explicit zeros are kept."""
     non_zero_cpu: int
+    """Millicores; 100m counted for each container that names none."""
     non_zero_memory: int
+    """Bytes; 200Mi counted for each container that names none."""
+    scoring_cpu: int
+    scoring_memory: int
     images: tuple[str, ...]
     """Images of init containers, then containers, as written (empty where none is given)."""
     volumes: tuple[Document, ...]
@@ -186,7 +192,7 @@ def pod_from(manifest: Document) -> Pod:
     node_affinity = mapping(affinity, "nodeAffinity", "spec.affinity") if affinity else {}
     pod_affinity = _terms(affinity, "podAffinity", meta.namespace) if affinity else _NO_TERMS
     anti_affinity = _terms(affinity, "podAntiAffinity", meta.namespace) if affinity else _NO_TERMS
-    requests, non_zero_cpu, non_zero_memory = pod_requests(manifest)
+    resources = pod_requests(manifest)
     tolerations = tuple(
         Toleration(
             string(item, "key", path),
@@ -216,15 +222,18 @@ def pod_from(manifest: Document) -> Pod:
         tolerations=tolerations,
         required_node_affinity=required_node_affinity,
         preferred_node_affinity=preferred_node_affinity,
+        prefers_nodes=bool(preferred),
         required_affinity=pod_affinity[0],
         required_anti_affinity=anti_affinity[0],
         preferred_affinity=pod_affinity[1],
         preferred_anti_affinity=anti_affinity[1],
         topology_spread=_spread_constraints(spec),
         host_ports=_host_ports(spec),
-        requests=requests,
-        non_zero_cpu=non_zero_cpu,
-        non_zero_memory=non_zero_memory,
+        requests=resources.requests,
+        non_zero_cpu=resources.non_zero[0],
+        non_zero_memory=resources.non_zero[1],
+        scoring_cpu=resources.scoring[0],
+        scoring_memory=resources.scoring[1],
         images=tuple(
             string(container, "image", path)
             for key in ("initContainers", "containers")

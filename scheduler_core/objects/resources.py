@@ -9,6 +9,7 @@ Source: staging/src/k8s.io/component-helpers/resource/helpers.go, pkg/scheduler/
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -21,17 +22,26 @@ MEMORY = "memory"
 EPHEMERAL_STORAGE = "ephemeral-storage"
 PODS = "pods"
 
-DEFAULT_CPU_REQUEST_NANO = 100 * 10**6
-"""What scoring assumes of a container that requests no cpu: 100m."""
-DEFAULT_MEMORY_REQUEST_NANO = 200 * 1024 * 1024 * 10**9
-"""What scoring assumes of a container that requests no memory: 200Mi."""
+_MISSING = {CPU: 100 * 10**6, MEMORY: 200 * 1024 * 1024 * 10**9}
+"""What scoring assumes of a container that requests none, in nano units: 100m and 200Mi."""
 
 NanoList = dict[str, int]
 
 
+_LARGEST_NANO = (2**63 - 1) * 10**9
+
+
 @lru_cache(maxsize=65536)
 def _nano(text: str) -> int:
-    return parse_quantity(text).nano_value()
+    quantity = parse_quantity(text)
+    shift = quantity.exponent + 9
+    if quantity.mantissa == 0:
+        return 0
+    if shift > 80:
+        return _LARGEST_NANO if quantity.mantissa > 0 else -_LARGEST_NANO
+    amount = quantity.mantissa * 10**shift if shift >= 0 else -(-quantity.mantissa // 10**-shift)
+    # Columns are int64; upstream's Value() saturates or wraps there, and no real request comes near.
+    return max(-_LARGEST_NANO, min(_LARGEST_NANO, amount))
 
 
 def quantity_nano(value: Any, path: str) -> int:
@@ -148,17 +158,32 @@ def aggregate_requests(spec: Document) -> NanoList:
     return _aggregate(containers, init_containers, {})
 
 
-def pod_requests(manifest: Document) -> tuple[dict[str, int], int, int]:
+@dataclass(frozen=True, slots=True)
+class PodRequests:
     """What the scheduler reserves for a pod.
 
-    Returns
-    -------
+    Attributes
+    ----------
     requests : dict of str to int
         Whole units, explicit zeros included.
-    non_zero_cpu : int
-        Millicores with 100m assumed for each container that names no cpu.
-    non_zero_memory : int
-        Bytes with 200Mi assumed for each container that names no memory.
+    non_zero : tuple of int
+        Millicores and bytes counted against a node's non-zero requests: 100m and 200Mi stand in for each container
+        that names none (with pod-level resources only where nothing at all is named).
+    scoring : tuple of int
+        Millicores and bytes the pod itself counts for when NodeResourcesFit scores a node: pod-level resources
+        are not looked at there, as recorded from v1.34.1.
+    """
+
+    requests: dict[str, int]
+    non_zero: tuple[int, int]
+    scoring: tuple[int, int]
+
+
+def pod_requests(manifest: Document) -> PodRequests:
+    """Sum up a pod's requests.
+
+    Source: pkg/scheduler/framework/types.go calculateResource and
+    pkg/scheduler/framework/plugins/noderesources/resource_allocation.go calculatePodResourceRequest, v1.34
     """
     spec = mapping(manifest, "spec", "")
     status = mapping(manifest, "status", "")
@@ -187,19 +212,20 @@ def pod_requests(manifest: Document) -> tuple[dict[str, int], int, int]:
     pod_level = {name: amount for name, amount in pod_level.items() if is_supported_pod_level_resource(name)}
     overhead = resource_list(spec, "overhead", "spec")
 
-    total = _aggregate(containers, init_containers, {})
-    total.update(pod_level)
-    _add(total, overhead)
+    def total_with(missing: Mapping[str, int], at_pod_level: NanoList) -> NanoList:
+        total = _aggregate(containers, init_containers, missing)
+        total.update(at_pod_level)
+        _add(total, overhead)
+        return total
 
-    missing: NanoList = {}
-    if not pod_level or CPU not in total:
-        missing[CPU] = DEFAULT_CPU_REQUEST_NANO
-    if not pod_level or MEMORY not in total:
-        missing[MEMORY] = DEFAULT_MEMORY_REQUEST_NANO
-    non_zero = total
-    if missing:
-        non_zero = _aggregate(containers, init_containers, missing)
-        non_zero.update(pod_level)
-        _add(non_zero, overhead)
-    scored = whole_units({CPU: non_zero.get(CPU, 0), MEMORY: non_zero.get(MEMORY, 0)})
-    return whole_units(total), scored[CPU], scored[MEMORY]
+    total = total_with({}, pod_level)
+    scoring = total_with(_MISSING, {})
+    non_zero = scoring
+    if pod_level:
+        missing = {name: amount for name, amount in _MISSING.items() if name not in total}
+        non_zero = total_with(missing, pod_level) if missing else total
+    return PodRequests(whole_units(total), _cpu_and_memory(non_zero), _cpu_and_memory(scoring))
+
+
+def _cpu_and_memory(nano: NanoList) -> tuple[int, int]:
+    return -(-nano.get(CPU, 0) // 10**6), -(-nano.get(MEMORY, 0) // 10**9)

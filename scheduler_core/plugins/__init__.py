@@ -1,0 +1,43 @@
+"""The plugins of v1.34's tree, one file each, in one explicit table.
+
+To add a plugin: one file here, one line in `IN_TREE`, its oracle twin and test. The conformance, parity and
+benchmark tests pick it up from the table.
+"""
+
+from __future__ import annotations
+
+from scheduler_core.framework.interface import Plugin
+from scheduler_core.framework.registry import Registry
+from scheduler_core.plugins.default_binder import DefaultBinder
+from scheduler_core.plugins.image_locality import ImageLocality
+from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
+from scheduler_core.plugins.node_affinity import NodeAffinity
+from scheduler_core.plugins.node_name import NodeName
+from scheduler_core.plugins.node_ports import NodePorts
+from scheduler_core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from scheduler_core.plugins.node_resources_fit import NodeResourcesFit
+from scheduler_core.plugins.node_unschedulable import NodeUnschedulable
+from scheduler_core.plugins.pod_topology_spread import PodTopologySpread
+from scheduler_core.plugins.priority_sort import PrioritySort
+from scheduler_core.plugins.taint_toleration import TaintToleration
+
+IN_TREE: tuple[type[Plugin], ...] = (
+    PrioritySort,
+    NodeUnschedulable,
+    NodeName,
+    TaintToleration,
+    NodeAffinity,
+    NodePorts,
+    NodeResourcesFit,
+    PodTopologySpread,
+    InterPodAffinity,
+    NodeResourcesBalancedAllocation,
+    ImageLocality,
+    DefaultBinder,
+)
+"""Every plugin a v1 configuration may name, in upstream's registration order."""
+
+
+def in_tree_registry() -> Registry:
+    """A registry of all in-tree plugins, the caller's own to change."""
+    return Registry({plugin.name: plugin for plugin in IN_TREE})

@@ -1,0 +1,90 @@
+"""`conformance`: run recorded cases of the real scheduler and say where this one differs."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from scheduler_core.cli.difference import Difference
+
+Runner = Callable[[Mapping[str, Any]], list[Difference]]
+
+_SCHEDULING = "scheduler_core.cli.conformance_scheduling:run_case"
+RUNNERS: dict[str, str] = {
+    "quantities": "scheduler_core.cli.conformance_objects:run_quantity_case",
+    "selectors": "scheduler_core.cli.conformance_objects:run_selector_case",
+    "config-validation": "scheduler_core.cli.conformance_config:run_case",
+    "queue": "scheduler_core.cli.conformance_queue:run_queue_case",
+    "queueing-hints": "scheduler_core.cli.conformance_queue:run_hint_case",
+    "extender-wire": "scheduler_core.cli.conformance_extender:run_case",
+    "sequence": "scheduler_core.cli.conformance_sequence:run_sequence_case",
+    "trace": "scheduler_core.cli.conformance_sequence:run_trace_case",
+}
+"""Family -> what runs its cases; any other family holds ordinary scheduling cases."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files of cases (.jsonl, .jsonl.gz)")
+    parser.add_argument("--keys", help="compare only these keys of `expect`, comma separated (a.b names a part)")
+    parser.add_argument("--except", dest="excluded", default="", help="families to leave out, comma separated")
+    parser.add_argument("--explain", metavar="NAME", help="show the first differing key of this case")
+    parser.add_argument("--list", action="store_true", help="name every case that failed and its first difference")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; the exit status is 1 when a case failed."""
+    keys = tuple(options.keys.split(",")) if options.keys else ()
+    excluded = set(filter(None, options.excluded.split(",")))
+    passed = failed = 0
+    started_s = time.perf_counter()
+    for path in options.paths:
+        counts = [0, 0]
+        for case in read_cases(Path(path)):
+            if case["family"] in excluded or (options.explain and case["name"] != options.explain):
+                continue
+            differences = run_case(case, keys)
+            counts[bool(differences)] += 1
+            if differences and (options.explain or options.list):
+                _show(case["name"], differences, every=bool(options.explain))
+        passed, failed = passed + counts[0], failed + counts[1]
+        if any(counts):
+            print(f"{Path(path).name}: {counts[0]} passed, {counts[1]} failed")
+    print(f"took {time.perf_counter() - started_s:.1f} s", file=sys.stderr)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def read_cases(path: Path) -> Iterator[dict[str, Any]]:
+    """The cases of a file, one a line."""
+    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
+    with opened as lines:
+        for line in lines:
+            if line.strip():
+                yield json.loads(line)
+
+
+def run_case(case: Mapping[str, Any], keys: Sequence[str] = ()) -> list[Difference]:
+    """Differences of one case; what it raises is a difference too, so that a case never counts as passed unrun."""
+    module, _, function = RUNNERS.get(case["family"], _SCHEDULING).partition(":")
+    try:
+        runner: Runner = getattr(import_module(module), function)
+        found = runner(case)
+    except Exception as error:
+        return [Difference("(run)", "no exception", f"{type(error).__name__}: {error}")]
+    if not keys:
+        return found
+    return [item for item in found if any(item.key == key or item.key.startswith(f"{key}.") for key in keys)]
+
+
+def _show(name: str, differences: Sequence[Difference], *, every: bool) -> None:
+    for difference in differences if every else differences[:1]:
+        print(f"{name}: {difference.key}")
+        print(f"  expected {json.dumps(difference.expected, default=str)[:2000]}")
+        print(f"  got      {json.dumps(difference.got, default=str)[:2000]}")

@@ -1,0 +1,165 @@
+"""Compare scheduling decisions with what the real scheduler recorded (`ordinary` and sequence cases)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from scheduler_core.cli.difference import Difference
+from scheduler_core.clock import Clock
+from scheduler_core.cluster.cache import Cache
+from scheduler_core.cluster.nominator import Nominator
+from scheduler_core.config.load import LoadedConfiguration, default_configuration, load_configuration
+from scheduler_core.framework.profile import SchedulerHandle, build_profiles
+from scheduler_core.framework.runtime import Framework
+from scheduler_core.framework.status import Code
+from scheduler_core.framework.trace import CycleTrace, record_body
+from scheduler_core.framework.waiting_pods import WaitingPods
+from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
+from scheduler_core.objects.kinds import parse
+from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.plugins import in_tree_registry
+from scheduler_core.randomness import Randomness
+from scheduler_core.schedule_one import Algorithm, AlgorithmOptions, Decision
+
+
+class Cluster:
+    """A cluster as a case describes it, and a scheduler over it that takes the first of ties.
+
+    Parameters
+    ----------
+    objects : sequence of mapping
+        Manifests, not prepared yet.
+    config : mapping or None
+        A KubeSchedulerConfiguration; None is the default one.
+    """
+
+    def __init__(self, objects: Sequence[Mapping[str, Any]], config: Mapping[str, Any] | None) -> None:
+        self.loaded: LoadedConfiguration = default_configuration() if config is None else load_configuration(config)
+        self.cache = Cache()
+        self.nominator = Nominator()
+        self.clock = Clock(0)
+        self.waiting_pods = WaitingPods()
+        handle = SchedulerHandle(self.cache, self.nominator, self.waiting_pods, self.clock)
+        self.frameworks: dict[str, Framework] = build_profiles(
+            self.loaded, in_tree_registry(), handle, self.cache
+        )
+        self.algorithm = Algorithm(AlgorithmOptions(first_of_ties=True), Randomness(0))
+        self.priority_classes = PriorityClasses(
+            priority_class_from(item) for item in objects if item.get("kind") == "PriorityClass"
+        )
+        for manifest in objects:
+            self._load(manifest)
+
+    def _load(self, manifest: Mapping[str, Any]) -> None:
+        kind, namespace, name, typed = parse(prepare(manifest, self.priority_classes))
+        if kind == "Node":
+            self.cache.set_node(typed)
+        elif kind == "Pod":
+            if typed.is_terminal:
+                return
+            if typed.node_name:
+                self.cache.add_pod(typed)
+            elif typed.nominated_node_name:
+                self.nominator.add(typed)
+        else:
+            self.cache.listers.set(kind, namespace, name, typed)
+
+    def pending_pod(self, manifest: Mapping[str, Any]) -> Pod:
+        return pod_from(prepare({"apiVersion": "v1", "kind": "Pod", **manifest}, self.priority_classes))
+
+    def framework_for(self, pod: Pod) -> Framework:
+        return self.frameworks[pod.scheduler_name]
+
+    def schedule(self, pod: Pod) -> Decision:
+        return self.algorithm.schedule(self.framework_for(pod), pod, self.cache.snapshot())
+
+
+
+
+def run_case(case: Mapping[str, Any]) -> list[Difference]:
+    """Run one ordinary case.
+
+    Returns
+    -------
+    list of Difference
+        Empty when every key of `expect` agrees.
+    """
+    cluster = Cluster(case["objects"], case.get("config"))
+    pod = cluster.pending_pod(case["pod"])
+    return list(differences(case["expect"], explain(cluster, pod)))
+
+
+def explain(cluster: Cluster, pod: Pod) -> dict[str, Any]:
+    """Everything `expect` says of an ordinary case, computed."""
+    framework = cluster.framework_for(pod)
+    gate = framework.run_pre_enqueue(pod)
+    if not gate.is_success:
+        return {
+            "preEnqueue": {"plugin": gate.plugin, "code": gate.code.name, "reasons": sorted(gate.reasons)},
+        }
+    decision = cluster.schedule(pod)
+    return decision_body(decision)
+
+
+def decision_body(decision: Decision) -> dict[str, Any]:
+    """The recorded keys of one decision."""
+    attempt = decision.attempt
+    header: dict[str, Any] = {
+        "cycle": 0, "atNs": 0, "pod": attempt.pod.key, "uid": attempt.pod.uid, "profile": "", "attempt": 1,
+        "outcome": "bound", "node": decision.node_name, "message": decision.message,
+        "nNodes": len(attempt.snapshot.order), "nFeasible": decision.n_feasible,
+        "nodesEvaluated": decision.n_evaluated, "bestTotal": decision.best_total,
+    }  # fmt: skip
+    trace = CycleTrace(header)
+    best = None
+    if decision.n_feasible and decision.error is None:
+        best = decision.ties or (decision.node_name or "",)
+    record_body(attempt, trace, best, matrix=True)
+    body = trace.explain()
+    if decision.error is not None:
+        body["error"] = decision.error
+    body["fitError"] = decision.fit_error
+    if decision.fit_error is not None:
+        body["preemption"] = preemption_body(decision)
+    return body
+
+
+def preemption_body(decision: Decision) -> dict[str, Any] | None:
+    """The recorded form of what PostFilter did."""
+    result = decision.post_filter
+    if result is None:
+        return None
+    trace = result.trace.explain() if result.trace is not None else {}
+    return {
+        "eligible": trace.get("eligible", True),
+        "code": result.status.code.name,
+        "message": result.status.message if result.status.code is not Code.Success else "",
+        "candidates": trace.get("candidates", []),
+        "nominatedNode": result.nominated_node_name or None,
+        "victims": [victim.key for victim in result.victims],
+        "ambiguous": trace.get("ambiguous", False),
+        **({"tied": trace["tied"]} if trace.get("ambiguous") else {}),
+        "clearsNomination": result.nominated_node_name == "",
+        "event": decision.message,
+    }
+
+
+def differences(expect: Any, got: Any, path: str = "") -> Iterable[Difference]:
+    """Every key of `expect` whose value is another in `got`; keys only `got` has do not count at the top."""
+    for key, value in expect.items():
+        where = f"{path}.{key}" if path else str(key)
+        if isinstance(value, Mapping) and isinstance(got.get(key), Mapping):
+            yield from _same_keys(value, got[key], where)
+        elif got.get(key) != value:
+            yield Difference(where, value, got.get(key))
+
+
+def _same_keys(expect: Mapping[str, Any], got: Mapping[str, Any], path: str) -> Iterable[Difference]:
+    for key in [*expect, *(key for key in got if key not in expect)]:
+        where = f"{path}.{key}"
+        expected, computed = expect.get(key), got.get(key)
+        if isinstance(expected, Mapping) and isinstance(computed, Mapping):
+            yield from _same_keys(expected, computed, where)
+        elif expected != computed:
+            yield Difference(where, expected, computed)

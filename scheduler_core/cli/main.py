@@ -1,0 +1,25 @@
+"""The command line: one subcommand a file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from scheduler_core.cli import conformance
+from scheduler_core.version import EMULATES, ENGINE_VERSION
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a subcommand; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m scheduler_core",
+        description=f"A deterministic kube-scheduler {EMULATES} in columns (engine {ENGINE_VERSION}).",
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, module in (("conformance", conformance),):
+        command = commands.add_parser(name, help=(module.__doc__ or "").split(": ", 1)[-1].strip())
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    options = parser.parse_args(arguments)
+    status: int = options.run(options)
+    return status

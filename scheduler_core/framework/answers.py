@@ -1,0 +1,189 @@
+"""Answers kept from one cycle to the next.
+
+Many pods ask the same question: a replica differs from the one before by its name alone, and between the two
+cycles one node changed. A plugin says what its answer depends on (`Reads`) and what it reads of a pod (`sign`), so
+an answer can be kept as columns and only the rows the journals name need asking again. The kept answer is exactly
+what asking every row afresh would give; `tests/scheduler_core/framework/test_answers.py` holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.journal import Journal, grown
+from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.interface import FilterPlugin, ScorePlugin
+from scheduler_core.objects.pod import Pod
+
+PASSES = 127
+"""In `stop` columns: no filter plugin of this layer rejects the row."""
+
+_KEPT = 512
+"""How many layers are kept for each extension point; the least recently used goes."""
+
+
+class Layer:
+    """The first rejection of every row by some filter plugins.
+
+    Attributes
+    ----------
+    stop : ndarray of shape (capacity,), int8
+        Position (in the profile's filter order) of the first plugin that rejects the row, or `PASSES`.
+    code, detail : ndarray of shape (capacity,), int8 and int64
+        Its verdict.
+    """
+
+    __slots__ = ("code", "detail", "journal", "position", "stop")
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.position = -1
+        self.stop: NDArray[np.int8] = np.zeros(0, np.int8)
+        self.code: NDArray[np.int8] = np.zeros(0, np.int8)
+        self.detail: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def refresh(
+        self, plugins: Sequence[tuple[int, FilterPlugin[Any]]], states: dict[str, Any], pod: Pod, snapshot: Snapshot
+    ) -> None:
+        """Ask again about the rows that changed since last time."""
+        nodes = snapshot.nodes
+        rows = stale_rows(self.journal, self.position, snapshot, len(self.stop))
+        self.position = self.journal.position
+        if rows is None or not len(rows):
+            return
+        if len(self.stop) != nodes.capacity:
+            self.stop = grown(self.stop, nodes.capacity, PASSES)  # type: ignore[assignment]
+            self.code = grown(self.code, nodes.capacity)  # type: ignore[assignment]
+            self.detail = grown(self.detail, nodes.capacity)  # type: ignore[assignment]
+        stop, code, detail = first_rejections(plugins, states, pod, nodes, rows)
+        self.stop[rows] = stop
+        self.code[rows] = code
+        self.detail[rows] = detail
+
+
+def stale_rows(journal: Journal, position: int, snapshot: Snapshot, capacity: int) -> Rows | None:
+    """Rows to ask again: None for none, all when it is not known which."""
+    if position == journal.position and capacity == snapshot.nodes.capacity:
+        return None
+    if position < 0 or capacity != snapshot.nodes.capacity:
+        return snapshot.rows
+    changed = journal.since(position, len(snapshot.rows) // 2 + 8)
+    if changed is None:
+        return snapshot.rows
+    alive = snapshot.nodes.alive
+    return np.array([row for row in changed if alive[row]], np.int64)
+
+
+def first_rejections(
+    plugins: Sequence[tuple[int, FilterPlugin[Any]]],
+    states: dict[str, Any],
+    pod: Pod,
+    nodes: NodeColumns,
+    rows: Rows,
+) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
+    """Run filter plugins in order, each on the rows no earlier one rejected.
+
+    Returns
+    -------
+    stop, code, detail : ndarray of shape (len(rows),)
+        As in `Layer`.
+    """
+    n_rows = len(rows)
+    stop = np.full(n_rows, PASSES, np.int8)
+    code = np.zeros(n_rows, np.int8)
+    detail = np.zeros(n_rows, np.int64)
+    left: NDArray[np.int64] | None = None
+    for position, plugin in plugins:
+        asked = rows if left is None else rows[left]
+        if not len(asked):
+            break
+        verdicts = plugin.filter(states.get(plugin.name), pod, nodes, asked)
+        rejected = verdicts.codes.nonzero()[0]
+        if not len(rejected):
+            continue
+        places = rejected if left is None else left[rejected]
+        stop[places] = position
+        code[places] = verdicts.codes[rejected]
+        if verdicts.details is not None:
+            detail[places] = verdicts.details[rejected]
+        left = (verdicts.codes == 0).nonzero()[0] if left is None else left[verdicts.codes == 0]
+    return stop, code, detail
+
+
+class ScoreLayer:
+    """Raw scores of every row by plugins that need no normalizing, and their weighted sum.
+
+    Attributes
+    ----------
+    raw : ndarray of shape (n_plugins, capacity), int64
+    total : ndarray of shape (capacity,), int64
+        Sum of raw times weight.
+    """
+
+    __slots__ = ("journal", "position", "raw", "total")
+
+    def __init__(self, journal: Journal, n_plugins: int) -> None:
+        self.journal = journal
+        self.position = -1
+        self.raw: NDArray[np.int64] = np.zeros((n_plugins, 0), np.int64)
+        self.total: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def refresh(
+        self,
+        plugins: Sequence[tuple[ScorePlugin[Any], int]],
+        states: dict[str, Any],
+        pod: Pod,
+        snapshot: Snapshot,
+    ) -> None:
+        """Ask again about the rows that changed since last time."""
+        nodes = snapshot.nodes
+        rows = stale_rows(self.journal, self.position, snapshot, len(self.total))
+        self.position = self.journal.position
+        if rows is None or not len(rows):
+            return
+        if len(self.total) != nodes.capacity:
+            self.raw = grown(self.raw, nodes.capacity)  # type: ignore[assignment]
+            self.total = grown(self.total, nodes.capacity)  # type: ignore[assignment]
+        total = np.zeros(len(rows), np.int64)
+        for index, (plugin, weight) in enumerate(plugins):
+            scores = plugin.score(states.get(plugin.name), pod, nodes, rows)
+            self.raw[index, rows] = scores
+            total += weight * scores
+        self.total[rows] = total
+
+
+class Answers:
+    """The layers of one profile over one cluster."""
+
+    def __init__(self, nodes: NodeTable) -> None:
+        self._nodes = nodes
+        self._filters: OrderedDict[Hashable, Layer] = OrderedDict()
+        self._scores: OrderedDict[Hashable, ScoreLayer] = OrderedDict()
+
+    def filter_layer(self, key: Hashable, journal: Journal) -> Layer:
+        """The layer kept under `key`, a fresh one when there is none."""
+        layer = self._filters.get(key)
+        if layer is None:
+            layer = self._filters[key] = Layer(journal)
+            if len(self._filters) > _KEPT:
+                self._filters.popitem(last=False)
+        else:
+            self._filters.move_to_end(key)
+        return layer
+
+    def score_layer(self, key: Hashable, journal: Journal, n_plugins: int) -> ScoreLayer:
+        """The score layer kept under `key`, a fresh one when there is none."""
+        layer = self._scores.get(key)
+        if layer is None:
+            layer = self._scores[key] = ScoreLayer(journal, n_plugins)
+            if len(self._scores) > _KEPT:
+                self._scores.popitem(last=False)
+        else:
+            self._scores.move_to_end(key)
+        return layer

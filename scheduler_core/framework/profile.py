@@ -1,0 +1,39 @@
+"""All profiles of one scheduler, and the handle their plugins hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler_core.clock import Clock
+from scheduler_core.cluster.cache import Cache
+from scheduler_core.cluster.nominator import Nominator
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.config.load import LoadedConfiguration
+from scheduler_core.framework.registry import PluginFactory
+from scheduler_core.framework.runtime import Framework
+from scheduler_core.framework.waiting_pods import WaitingPods
+
+
+class SchedulerHandle:
+    """What plugins reach of the scheduler (`framework.interface.Handle`)."""
+
+    def __init__(self, cache: Cache, nominator: Nominator, waiting_pods: WaitingPods, clock: Clock) -> None:
+        self._cache = cache
+        self._clock = clock
+        self.nominator = nominator
+        self.waiting_pods = waiting_pods
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._cache.snapshot()
+
+    @property
+    def now_ns(self) -> int:
+        return self._clock.now_ns
+
+
+def build_profiles(
+    loaded: LoadedConfiguration, registry: Mapping[str, PluginFactory], handle: SchedulerHandle, cache: Cache
+) -> dict[str, Framework]:
+    """A framework for each profile, by schedulerName, in the configuration's order."""
+    return {plan.scheduler_name: Framework(plan, registry, handle, cache.nodes) for plan in loaded.plans}

@@ -1,0 +1,427 @@
+"""What is kept of a scheduling cycle: arrays and a small table of verdicts; sentences are made when somebody looks.
+
+A trace has a summary, which is always kept, and a body (every verdict, score and candidate), which is kept when it
+is asked for. As bytes a trace is `zlib(version byte, header length, JSON header, arrays)`; the header names each
+array's dtype and shape.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.framework.interface import PreFilterPlugin
+from scheduler_core.framework.runtime import EXTENDER, NOT_EVALUATED, PASSES, Attempt, PluginFailure
+from scheduler_core.framework.status import Code
+from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.version import EMULATES, ENGINE_VERSION
+
+FORMAT_VERSION = 1
+
+BOUND, UNSCHEDULABLE, PREEMPTING, WAITING, ERROR = "bound", "unschedulable", "preempting", "waiting", "error"
+
+FEASIBLE = -1
+"""In verdict columns: the node passes."""
+UNSEEN = -2
+"""In verdict columns: the node was not looked at."""
+
+Verdict = tuple[str | None, str, tuple[str, ...]]
+"""(plugin, code, reasons)."""
+
+
+@dataclass(slots=True)
+class CycleTrace:
+    """One scheduling cycle.
+
+    Attributes
+    ----------
+    header : dict
+        JSON-able: the summary, and the small parts of the body.
+    arrays : dict of str to ndarray
+        The columns of the body; empty when only the summary is kept.
+    """
+
+    header: dict[str, Any]
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    # ---- the summary
+
+    @property
+    def number(self) -> int:
+        return int(self.header["cycle"])
+
+    @property
+    def at_ns(self) -> int:
+        return int(self.header["atNs"])
+
+    @property
+    def pod(self) -> str:
+        return str(self.header["pod"])
+
+    @property
+    def uid(self) -> str:
+        return str(self.header["uid"])
+
+    @property
+    def profile(self) -> str:
+        return str(self.header["profile"])
+
+    @property
+    def attempt(self) -> int:
+        return int(self.header["attempt"])
+
+    @property
+    def outcome(self) -> str:
+        return str(self.header["outcome"])
+
+    @property
+    def node(self) -> str | None:
+        found: str | None = self.header["node"]
+        return found
+
+    @property
+    def message(self) -> str | None:
+        found: str | None = self.header["message"]
+        return found
+
+    @property
+    def n_nodes(self) -> int:
+        return int(self.header["nNodes"])
+
+    @property
+    def n_feasible(self) -> int:
+        return int(self.header["nFeasible"])
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the body is there."""
+        return "verdict" in self.arrays
+
+    @property
+    def digest(self) -> str:
+        """Hex digest of what was decided: the same decision has the same digest in every engine version."""
+        decided = [
+            self.header.get(key) for key in ("pod", "outcome", "node", "message", "victims", "nominatedNode")
+        ]
+        return hashlib.sha256(json.dumps(decided, separators=(",", ":")).encode()).hexdigest()
+
+    # ---- bytes
+
+    def to_bytes(self) -> bytes:
+        """Versioned, compressed."""
+        arrays = {name: np.ascontiguousarray(array) for name, array in self.arrays.items()}
+        shapes = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
+        header = json.dumps({**self.header, "arrays": shapes}, separators=(",", ":")).encode()
+        parts = [bytes([FORMAT_VERSION]), len(header).to_bytes(4, "big"), header]
+        parts.extend(array.tobytes() for array in arrays.values())
+        return zlib.compress(b"".join(parts), 6)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> CycleTrace:
+        """Read what `to_bytes` wrote.
+
+        Raises
+        ------
+        ValueError
+            When the bytes are of an unknown version.
+        """
+        plain = zlib.decompress(data)
+        if plain[0] != FORMAT_VERSION:
+            raise ValueError(f"trace format {plain[0]} is not known to this engine (it reads {FORMAT_VERSION})")
+        length = int.from_bytes(plain[1:5], "big")
+        header = json.loads(plain[5 : 5 + length])
+        arrays: dict[str, NDArray[Any]] = {}
+        offset = 5 + length
+        for name, (dtype, shape) in header.pop("arrays").items():
+            count = int(np.prod(shape, dtype=np.int64))
+            arrays[name] = np.frombuffer(plain, dtype=dtype, count=count, offset=offset).reshape(shape)
+            offset += count * np.dtype(dtype).itemsize
+        return cls(header, arrays)
+
+    # ---- words
+
+    def explain(self) -> dict[str, Any]:
+        """The explanation: JSON-able, the same words and shape for the API, the pages and conformance."""
+        header = self.header
+        result: dict[str, Any] = {
+            "cycle": self.number,
+            "pod": self.pod,
+            "uid": self.uid,
+            "profile": self.profile,
+            "attempt": self.attempt,
+            "at": format_time_ns(self.at_ns),
+            "outcome": self.outcome,
+            "sentence": sentence(header),
+            "node": self.node,
+            "nNodes": self.n_nodes,
+            "nFeasible": self.n_feasible,
+            "nodesEvaluated": header["nodesEvaluated"],
+            "bestTotal": header.get("bestTotal"),
+            "tie": header.get("tie"),
+            "message": self.message,
+            "fitError": header.get("fitError"),
+            "error": header.get("error"),
+            "failedPlugin": header.get("failedPlugin"),
+            "victims": header.get("victims") or [],
+            "nominatedNode": header.get("nominatedNode"),
+            "points": header.get("points") or [],
+            "extenders": header.get("extenders") or [],
+            "permit": header.get("permit") or [],
+            "emulates": EMULATES,
+            "engine": header.get("engine", ENGINE_VERSION),
+            "digest": self.digest,
+            "full": self.is_full,
+        }
+        if self.is_full:
+            result.update(self._body())
+        return result
+
+    def _body(self) -> dict[str, Any]:
+        header, arrays = self.header, self.arrays
+        names: list[str] = header["nodes"]
+        verdicts: list[list[Any]] = header["verdicts"]
+        pre_filter = header["preFilter"]
+        rejected = pre_filter["code"] != Code.Success.name
+        body: dict[str, Any] = {
+            "nodes": names,
+            "preFilter": pre_filter,
+            "filterPlugins": header["filterPlugins"],
+            "scorePlugins": header["scorePlugins"],
+            "skippedFilter": header["skippedFilter"],
+            "skippedScore": header["skippedScore"],
+            "weights": header["weights"],
+            "filter": None
+            if rejected or not names
+            else {
+                name: None if index < 0 else _verdict(verdicts[index])
+                for name, index in zip(names, arrays["verdict"].tolist(), strict=True)
+                if index != UNSEEN
+            },
+            "feasible": sorted(names[place] for place in arrays["feasible"].tolist()),
+            "rawScores": None,
+            "scores": None,
+            "total": None,
+            "best": header["best"],
+            "preemption": header.get("preemption"),
+        }
+        if "matrix" in arrays:
+            body["filterByPlugin"] = self._filter_by_plugin(names, verdicts)
+        if "total" in arrays:
+            feasible = [names[place] for place in arrays["feasible"].tolist()]
+            body["total"] = dict(zip(feasible, arrays["total"].tolist(), strict=True))
+            for key, column in (("rawScores", "raw"), ("scores", "scores")):
+                body[key] = {
+                    plugin: dict(zip(feasible, arrays[column][index].tolist(), strict=True))
+                    for index, plugin in enumerate(header["scoredPlugins"])
+                }
+        return body
+
+    def _filter_by_plugin(self, names: Sequence[str], verdicts: Sequence[Sequence[Any]]) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for row, plugin in enumerate(self.header["matrixPlugins"]):
+            entry: dict[str, Any] = dict(self.header["matrixNotes"].get(plugin, {}))
+            fails = {
+                name: {"code": verdicts[index][1], "reasons": sorted(verdicts[index][2])}
+                for name, index in zip(names, self.arrays["matrix"][row].tolist(), strict=True)
+                if index >= 0
+            }
+            if fails:
+                entry["fails"] = fails
+            result[plugin] = entry
+        return result
+
+
+def _verdict(entry: Sequence[Any]) -> dict[str, Any]:
+    plugin, code, reasons = entry
+    return {"plugin": plugin, "code": code, "reasons": sorted(reasons)}
+
+
+class VerdictTable:
+    """Distinct verdicts, so that a column can hold numbers."""
+
+    def __init__(self) -> None:
+        self._ids: dict[Verdict, int] = {}
+
+    def id(self, plugin: str | None, code: str, reasons: tuple[str, ...]) -> int:
+        return self._ids.setdefault((plugin, code, reasons), len(self._ids))
+
+    def entries(self) -> list[list[Any]]:
+        return [[plugin, code, list(reasons)] for plugin, code, reasons in self._ids]
+
+
+def record_body(attempt: Attempt, trace: CycleTrace, best: Sequence[str] | None, *, matrix: bool) -> None:
+    """Fill in the body of a trace.
+
+    Parameters
+    ----------
+    attempt : Attempt
+        Before the cluster changes: plugins may be asked for the full matrix.
+    best : sequence of str or None
+        Nodes with the best total.
+    matrix : bool
+        Whether every filter plugin is asked about every node (`filterByPlugin`).
+    """
+    snapshot, framework = attempt.snapshot, attempt.framework
+    table = VerdictTable()
+    order = snapshot.order
+    place_of_row = np.full(snapshot.nodes.capacity, -1, np.int64)
+    place_of_row[order] = np.arange(len(order))
+    status = attempt.pre_filter_status
+    header = trace.header
+    header["nodes"] = [snapshot.nodes.name(row) for row in order.tolist()]
+    header["preFilter"] = {
+        "plugin": status.plugin or None,
+        "code": status.code.name,
+        "reasons": sorted(status.reasons),
+        "nodeNames": None if attempt.node_names is None else sorted(attempt.node_names),
+    }
+    header["filterPlugins"] = [plugin.name for plugin in framework.filter]
+    header["scorePlugins"] = [plugin.name for plugin in framework.score]
+    filter_names = {plugin.name for plugin in framework.filter}
+    header["skippedFilter"] = [name for name in attempt.skipped_filters if name in filter_names]
+    header["skippedScore"] = [plugin.name for plugin in framework.score if plugin.name in attempt.skipped_scores]
+    header["weights"] = dict(framework.weights)
+    header["best"] = None if best is None else sorted(best)
+
+    verdict = np.full(len(order), UNSEEN, np.int32)
+    if status.is_success:
+        if attempt.node_names is not None:
+            verdict[:] = table.id(None, Code.UnschedulableAndUnresolvable.name, (attempt.narrowed_reason,))
+        verdict[place_of_row[attempt.rows]] = _verdict_ids(attempt, table)
+    feasible_places = place_of_row[attempt.feasible]
+    trace.arrays["verdict"] = verdict
+    trace.arrays["feasible"] = feasible_places.astype(np.int32)
+    if len(attempt.total) == len(attempt.feasible) and len(attempt.total):
+        attempt.gather_scores()
+        scored = [plugin.name for plugin in framework.score if plugin.name in attempt.scores]
+        header["scoredPlugins"] = scored
+        shape = (len(scored), len(attempt.feasible))
+        trace.arrays["raw"] = np.array([attempt.raw_scores[name] for name in scored], np.int64).reshape(shape)
+        trace.arrays["scores"] = np.array([attempt.scores[name] for name in scored], np.int64).reshape(shape)
+        trace.arrays["total"] = attempt.total
+    if matrix:
+        _record_matrix(attempt, trace, table, place_of_row)
+    header["verdicts"] = table.entries()
+
+
+def _verdict_ids(attempt: Attempt, table: VerdictTable) -> NDArray[np.int32]:
+    """Ids in `table` of the attempt's verdicts, aligned with its rows."""
+    ids = np.full(len(attempt.rows), FEASIBLE, np.int32)
+    ids[attempt.stop == NOT_EVALUATED] = UNSEEN
+    silent = (attempt.stop == PASSES) | (attempt.stop == NOT_EVALUATED)
+    for row, (plugin, code, reasons) in attempt.explicit.items():
+        places = attempt.rows == row
+        silent |= places
+        ids[places] = table.id(plugin or None, code.name, reasons)
+    places = np.flatnonzero(~silent & (attempt.stop != EXTENDER))
+    if len(places):
+        keys = np.stack([attempt.stop[places].astype(np.int64), attempt.code[places], attempt.detail[places]])
+        _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        known = []
+        for index in first.tolist():
+            found = attempt.verdict(int(places[index]))
+            if found is None:
+                raise AssertionError("a rejected row has a verdict")
+            known.append(table.id(found[0], found[1].name, found[2]))
+        ids[places] = np.array(known, np.int32)[inverse.reshape(-1)]
+    return ids
+
+
+def _record_matrix(
+    attempt: Attempt, trace: CycleTrace, table: VerdictTable, place_of_row: NDArray[np.int64]
+) -> None:
+    """Every filter plugin alone: its PreFilter, then its Filter on every node, without nominated pods."""
+    framework, snapshot, pod = attempt.framework, attempt.snapshot, attempt.pod
+    notes: dict[str, Any] = {}
+    columns = []
+    names = []
+    filter_names = {plugin.name for plugin in framework.filter}
+    pre_filter_only = [plugin for plugin in framework.pre_filter if plugin.name not in filter_names]
+    for plugin in framework.filter:
+        column = np.full(len(snapshot.order), FEASIBLE, np.int32)
+        state: Any = None
+        result = None
+        if isinstance(plugin, PreFilterPlugin) and plugin in framework.pre_filter:
+            result = plugin.pre_filter(pod, snapshot)
+            if result.status.is_skip:
+                continue
+        names.append(plugin.name)
+        columns.append(column)
+        if result is not None:
+            if not result.status.is_success:
+                notes[plugin.name] = {
+                    "preFilter": {"code": result.status.code.name, "reasons": sorted(result.status.reasons)}
+                }
+                continue
+            if result.node_names is not None:
+                notes[plugin.name] = {"nodeNames": sorted(result.node_names)}
+            state = result.state
+        verdicts = plugin.filter(state, pod, snapshot.nodes, snapshot.rows)
+        rejected = np.flatnonzero(verdicts.codes)
+        if not len(rejected):
+            continue
+        details = np.zeros(len(snapshot.rows), np.int64) if verdicts.details is None else verdicts.details
+        keys = np.stack([verdicts.codes[rejected].astype(np.int64), details[rejected]])
+        _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        ids = []
+        for index in first.tolist():
+            place = int(rejected[index])
+            code = Code(int(verdicts.codes[place]))
+            row = int(snapshot.rows[place])
+            reasons = plugin.reasons(state, pod, snapshot.nodes, row, code, int(details[place]))
+            ids.append(table.id(plugin.name, code.name, reasons))
+        column[place_of_row[snapshot.rows[rejected]]] = np.array(ids, np.int32)[inverse.reshape(-1)]
+    for pre_filter in pre_filter_only:
+        status = pre_filter.pre_filter(pod, snapshot).status
+        if status.is_skip:
+            continue
+        names.append(pre_filter.name)
+        columns.append(np.full(len(snapshot.order), FEASIBLE, np.int32))
+        if not status.is_success and not status.is_skip:
+            notes[pre_filter.name] = {"preFilter": {"code": status.code.name, "reasons": sorted(status.reasons)}}
+    trace.header["matrixPlugins"] = names
+    trace.header["matrixNotes"] = notes
+    trace.arrays["matrix"] = np.array(columns, np.int32).reshape(len(columns), len(snapshot.order))
+
+
+def sentence(header: Mapping[str, Any]) -> str:
+    """One plain sentence that says how the cycle ended."""
+    pod, outcome, node = header["pod"], header["outcome"], header["node"]
+    n_nodes, n_feasible = header["nNodes"], header["nFeasible"]
+    if outcome == ERROR:
+        return f"{pod} could not be scheduled: {header.get('error') or header.get('message')}."
+    if outcome == UNSCHEDULABLE:
+        return f"{pod} fits no node: {header['message']}"
+    if outcome == PREEMPTING:
+        victims = header.get("victims") or []
+        noun = "pod" if len(victims) == 1 else "pods"
+        return f"{pod} fits no node, so it evicts {len(victims)} {noun} from {header['nominatedNode']} and waits for it."
+    verb = "reserved" if outcome == WAITING else "bound to"
+    if n_feasible == 1:
+        only = "the only node" if n_nodes == 1 else f"the only feasible node of {n_nodes}"
+        return f"{pod} {verb} {node}: {only}."
+    points = f"{header['bestTotal']} points" if header.get("bestTotal") is not None else "highest score"
+    tie = header.get("tie")
+    if tie and len(tie["nodes"]) > 1:
+        return f"{pod} {verb} {node}: drawn among {len(tie['nodes'])} nodes that tie with {points}, {n_feasible} feasible."
+    return f"{pod} {verb} {node}: highest of {n_feasible} feasible nodes, {points}."
+
+
+__all__ = [
+    "BOUND",
+    "ERROR",
+    "PREEMPTING",
+    "UNSCHEDULABLE",
+    "WAITING",
+    "CycleTrace",
+    "PluginFailure",
+    "record_body",
+    "sentence",
+]

@@ -1,0 +1,56 @@
+"""ImageLocality: nodes that already hold a pod's images."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import ClassVar
+
+import numpy as np
+
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.framework.interface import MAX_NODE_SCORE, Reads, ScorePlugin, Scores
+from scheduler_core.objects.pod import Pod
+
+_MIN_THRESHOLD_BYTES = 23 * 1024 * 1024
+_MAX_CONTAINER_THRESHOLD_BYTES = 1000 * 1024 * 1024
+
+
+class ImageLocality(ScorePlugin[None]):
+    """Scores rows by the size of the pod's images they hold, scaled by how far each image has spread.
+
+    Source: pkg/scheduler/framework/plugins/imagelocality/image_locality.go, v1.34
+    """
+
+    name: ClassVar[str] = "ImageLocality"
+    score_reads: ClassVar[Reads] = Reads.CLUSTER
+
+    def sign(self, pod: Pod) -> Hashable:
+        return pod.images
+
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        snapshot = self.handle.snapshot
+        n_nodes = len(snapshot.order)
+        table = snapshot.nodes
+        sizes = None
+        for image in pod.images:
+            name = normalized_image_name(image)
+            holders = table.image_nodes.get(name)
+            if not holders:
+                continue
+            if sizes is None:
+                sizes = np.zeros(table.capacity, np.int64)
+            spread = float(len(holders)) / float(n_nodes)
+            sizes[list(holders)] += int(float(table.image_size_bytes[name]) * spread)
+        if sizes is None:
+            return np.zeros(len(rows), np.int64)
+        top = _MAX_CONTAINER_THRESHOLD_BYTES * len(pod.images)
+        clipped = np.clip(sizes[rows], _MIN_THRESHOLD_BYTES, top)
+        return MAX_NODE_SCORE * (clipped - _MIN_THRESHOLD_BYTES) // (top - _MIN_THRESHOLD_BYTES)
+
+
+def normalized_image_name(name: str) -> str:
+    """The name with `:latest` when it carries no tag.
+
+    Source: image_locality.go normalizedImageName, v1.34
+    """
+    return f"{name}:latest" if name.rfind(":") <= name.rfind("/") else name

@@ -1,0 +1,109 @@
+"""NodeAffinity: nodes a pod asks for by label or name, and nodes it would like."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scheduler_core.cluster.node_matching import matching_node_selector, matching_required_affinity, matching_term
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    PreScoreResult,
+    Reads,
+    ScorePlugin,
+    Scores,
+    default_normalize,
+)
+from scheduler_core.framework.status import SKIP, Code, Status, Verdicts
+from scheduler_core.objects.node_selector import (
+    NodeSelector,
+    PreferredTerms,
+    node_selector_from,
+    preferred_terms_from,
+)
+from scheduler_core.objects.pod import Pod
+
+REASON_POD = "node(s) didn't match Pod's node affinity/selector"
+REASON_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
+REASON_CONFLICT = "pod affinity terms conflict"
+
+_ENFORCED = 1
+"""Detail of a verdict: the profile's own affinity rejects the node, not the pod's."""
+
+
+class NodeAffinity(PreFilterPlugin[None], FilterPlugin[None], PreScorePlugin[PreferredTerms], ScorePlugin[PreferredTerms]):
+    """Rejects rows the pod's nodeSelector, its required terms or the profile's addedAffinity do not match.
+
+    A term that cannot be read matches nothing and is no error here (upstream drops the error of `Match`).
+    Scores are the summed weights of the preferred terms, the profile's included.
+
+    Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, v1.34
+    """
+
+    name: ClassVar[str] = "NodeAffinity"
+    filter_reads: ClassVar[Reads] = Reads.SPEC
+    score_reads: ClassVar[Reads] = Reads.SPEC
+    normalizes: ClassVar[bool] = True
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        added = getattr(args, "added_affinity", None) or {}
+        required = added.get("requiredDuringSchedulingIgnoredDuringExecution")
+        preferred = added.get("preferredDuringSchedulingIgnoredDuringExecution") or []
+        self._enforced: NodeSelector | None = node_selector_from(required) if required else None
+        self._added_preferred: PreferredTerms = preferred_terms_from(preferred)
+
+    def sign(self, pod: Pod) -> Hashable:
+        return pod.required_node_affinity, pod.preferred_node_affinity, pod.prefers_nodes
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[None]:
+        affinity = pod.required_node_affinity
+        if affinity.is_everything and self._enforced is None:
+            return PreFilterResult(SKIP)
+        names = affinity.pre_filter_node_names()
+        if names is None:
+            return PreFilterResult()
+        if not names:
+            return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (REASON_CONFLICT,)))
+        return PreFilterResult(node_names=tuple(sorted(names)))
+
+    def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        codes = np.zeros(len(rows), np.int8)
+        details = np.zeros(len(rows), np.int64)
+        matched = matching_required_affinity(pod.required_node_affinity, nodes, rows)
+        codes[~matched] = Code.UnschedulableAndUnresolvable
+        if self._enforced is not None:
+            outside = ~matching_node_selector(self._enforced, nodes, rows)
+            codes[outside] = Code.UnschedulableAndUnresolvable
+            details[outside] = _ENFORCED
+        return Verdicts(codes, details)
+
+    def reasons(
+        self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        return (REASON_ENFORCED if detail == _ENFORCED else REASON_POD,)
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[PreferredTerms]:
+        if not pod.prefers_nodes and self._added_preferred.is_empty:
+            return PreScoreResult(SKIP)
+        return PreScoreResult(
+            state=PreferredTerms((*pod.preferred_node_affinity.terms, *self._added_preferred.terms))
+        )
+
+    def score(self, state: PreferredTerms, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        total = np.zeros(len(rows), np.int64)
+        for weight, term in state.terms:
+            total += weight * matching_term(term, nodes, rows)
+        return total
+
+    def normalize(self, state: PreferredTerms, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores) -> Scores:
+        return default_normalize(scores)
+

@@ -1,0 +1,38 @@
+"""NodeName: a pod that names its node runs on that node alone."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import ClassVar
+
+import numpy as np
+
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.framework.interface import FilterPlugin, Reads
+from scheduler_core.framework.status import Code, Verdicts
+from scheduler_core.objects.pod import Pod
+
+REASON = "node(s) didn't match the requested node name"
+
+
+class NodeName(FilterPlugin[None]):
+    """Rejects every row but the one `spec.nodeName` names.
+
+    Source: pkg/scheduler/framework/plugins/nodename/node_name.go, v1.34
+    """
+
+    name: ClassVar[str] = "NodeName"
+    filter_reads: ClassVar[Reads] = Reads.SPEC
+
+    def sign(self, pod: Pod) -> Hashable:
+        return pod.node_name
+
+    def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        if not pod.node_name:
+            return Verdicts(np.zeros(len(rows), np.int8))
+        return Verdicts.where(~nodes.is_named(pod.node_name, rows), Code.UnschedulableAndUnresolvable)
+
+    def reasons(
+        self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        return (REASON,)

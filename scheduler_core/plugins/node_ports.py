@@ -1,0 +1,53 @@
+"""NodePorts: a host port serves one pod."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import ClassVar
+
+import numpy as np
+
+from scheduler_core.cluster.node_table import ALL_ADDRESSES, NodeColumns, Rows, normal_port
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.interface import FilterPlugin, PreFilterPlugin, PreFilterResult, Reads
+from scheduler_core.framework.status import SKIP, Code, Verdicts
+from scheduler_core.objects.pod import HostPort, Pod
+
+REASON = "node(s) didn't have free ports for the requested pod ports"
+
+
+class NodePorts(PreFilterPlugin[tuple[HostPort, ...]], FilterPlugin[tuple[HostPort, ...]]):
+    """Rejects rows where a pod already holds a wanted port on the same address, or either asks for all addresses.
+
+    Source: pkg/scheduler/framework/plugins/nodeports/node_ports.go, v1.34
+    """
+
+    name: ClassVar[str] = "NodePorts"
+    filter_reads: ClassVar[Reads] = Reads.USAGE
+
+    def sign(self, pod: Pod) -> Hashable:
+        return pod.host_ports
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[tuple[HostPort, ...]]:
+        if not pod.host_ports:
+            return PreFilterResult(SKIP)
+        return PreFilterResult(state=tuple(normal_port(port) for port in pod.host_ports))
+
+    def filter(self, state: tuple[HostPort, ...], pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        taken = np.zeros(len(rows), np.bool_)
+        for port_id, used in enumerate(nodes.vocabulary.ports.values):
+            if any(_conflict(used, wanted) for wanted in state):
+                taken |= nodes.port_count(port_id)[rows] > 0
+        return Verdicts.where(taken, Code.Unschedulable)
+
+    def reasons(
+        self, state: tuple[HostPort, ...], pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        return (REASON,)
+
+
+def _conflict(used: HostPort, wanted: HostPort) -> bool:
+    """Source: pkg/scheduler/framework/types.go HostPortInfo.CheckConflict, v1.34."""
+    if used.port != wanted.port or used.protocol != wanted.protocol:
+        return False
+    return used.ip == wanted.ip or ALL_ADDRESSES in (used.ip, wanted.ip)

@@ -1,0 +1,87 @@
+"""NodeResourcesBalancedAllocation: nodes whose resources would be equally full."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.interface import (
+    MAX_NODE_SCORE,
+    Handle,
+    PreScorePlugin,
+    PreScoreResult,
+    Reads,
+    ScorePlugin,
+    Scores,
+)
+from scheduler_core.framework.status import SKIP
+from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins.resource_allocation import WeightedResource, allocations, pod_requests_for
+
+
+class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlugin[tuple[int, ...]]):
+    """Scores rows by how little the used shares of their resources differ (100 = not at all).
+
+    Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, v1.34
+    """
+
+    name: ClassVar[str] = "NodeResourcesBalancedAllocation"
+    score_reads: ClassVar[Reads] = Reads.USAGE
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._resources = tuple(WeightedResource(item.name, item.weight) for item in args.resources or ())
+
+    def sign(self, pod: Pod) -> Hashable:
+        return tuple(pod.requests.items())
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[tuple[int, ...]]:
+        amounts = pod_requests_for(pod, self._resources, real=True)
+        return PreScoreResult(state=amounts) if any(amounts) else PreScoreResult(SKIP)
+
+    def score(self, state: tuple[int, ...], pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        parts = allocations(nodes, rows, self._resources, state, real=True)
+        there = [allocatable != 0 for _, (_, allocatable) in parts]
+        fractions = [
+            np.where(exists, np.minimum(requested / np.where(exists, allocatable, 1), 1.0), 0.0)
+            for exists, (_, (requested, allocatable)) in zip(there, parts, strict=True)
+        ]
+        if not parts:
+            return np.full(len(rows), MAX_NODE_SCORE, np.int64)
+        n_there = np.sum(there, axis=0)
+        if len(parts) == 2:
+            # Upstream's short cut for two resources; a row that has fewer deviates by nothing.
+            deviation = np.where(n_there == 2, np.abs((fractions[0] - fractions[1]) / 2), 0.0)
+        else:
+            deviation = _deviation(there, fractions, n_there)
+        return ((1 - deviation) * float(MAX_NODE_SCORE)).astype(np.int64)
+
+
+def _deviation(there: list[np.ndarray], fractions: list[np.ndarray], n_there: np.ndarray) -> np.ndarray:
+    """Standard deviation of each row's fractions, summed in upstream's order so that the last bit agrees."""
+    count = np.maximum(n_there, 1).astype(np.float64)
+    total = np.zeros(len(n_there))
+    for fraction in fractions:
+        total = total + fraction
+    mean = total / count
+    squares = np.zeros(len(n_there))
+    for exists, fraction in zip(there, fractions, strict=True):
+        squares = squares + np.where(exists, (fraction - mean) * (fraction - mean), 0.0)
+    deviation = np.sqrt(squares / count)
+    if len(fractions) > 2:
+        # Rows with exactly two of the resources take upstream's short cut, which rounds differently.
+        two = n_there == 2
+        if two.any():
+            first = np.zeros(len(n_there))
+            second = np.zeros(len(n_there))
+            seen = np.zeros(len(n_there), np.int64)
+            for exists, fraction in zip(there, fractions, strict=True):
+                first = np.where(exists & (seen == 0), fraction, first)
+                second = np.where(exists & (seen == 1), fraction, second)
+                seen += exists
+            deviation = np.where(two, np.abs((first - second) / 2), deviation)
+    return np.where(n_there >= 2, deviation, 0.0)

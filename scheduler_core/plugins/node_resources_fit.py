@@ -1,0 +1,135 @@
+"""NodeResourcesFit: a node must have what the pod requests, and how full it would be is its score."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    PreScoreResult,
+    Reads,
+    ScorePlugin,
+    Scores,
+)
+from scheduler_core.framework.status import Code, Verdicts
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.resources import is_extended_resource
+from scheduler_core.plugins.resource_allocation import (
+    WeightedResource,
+    allocations,
+    broken_linear,
+    least_allocated,
+    most_allocated,
+    pod_requests_for,
+    requested_to_capacity_ratio,
+    weighted_mean,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What Filter checks of a pod: resource ids, amounts in whole units, and their names, zeros left out."""
+
+    resource_ids: tuple[int, ...]
+    amounts: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+class NodeResourcesFit(
+    PreFilterPlugin[Request], FilterPlugin[Request], PreScorePlugin[tuple[int, ...]], ScorePlugin[tuple[int, ...]]
+):
+    """Rejects rows where a request exceeds what is free; scores rows by the scoring strategy.
+
+    A verdict's detail is a bit set: bit 0 too many pods, bit i + 1 the i-th requested resource is insufficient.
+    The code is UnschedulableAndUnresolvable where a request exceeds the whole allocatable amount.
+
+    Source: pkg/scheduler/framework/plugins/noderesources/fit.go, v1.34
+    """
+
+    name: ClassVar[str] = "NodeResourcesFit"
+    filter_reads: ClassVar[Reads] = Reads.USAGE
+    score_reads: ClassVar[Reads] = Reads.USAGE
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._ignored = frozenset(args.ignored_resources or ())
+        self._ignored_groups = frozenset(args.ignored_resource_groups or ())
+        strategy = args.scoring_strategy
+        self._strategy: str = strategy.type
+        self._resources = tuple(WeightedResource(item.name, item.weight) for item in strategy.resources or ())
+        self._curve = np.zeros(0, np.int64)
+        if self._strategy == "RequestedToCapacityRatio":
+            # Shape scores run to 10, node scores to 100.
+            self._curve = broken_linear(
+                [(point.utilization, point.score * 10) for point in strategy.requested_to_capacity_ratio.shape]
+            )
+
+    def sign(self, pod: Pod) -> Hashable:
+        return tuple(pod.requests.items()), pod.scoring_cpu, pod.scoring_memory
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[Request]:
+        resources = snapshot.vocabulary.resources
+        checked = [
+            (resources.id(name), amount, name)
+            for name, amount in pod.requests.items()
+            if amount and name != "pods" and not self._ignores(name)
+        ]
+        return PreFilterResult(
+            state=Request(
+                tuple(item[0] for item in checked),
+                tuple(item[1] for item in checked),
+                tuple(item[2] for item in checked),
+            )
+        )
+
+    def filter(self, state: Request, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        details = (nodes.n_pods[rows] >= nodes.allowed_pods[rows]).astype(np.int64)
+        beyond = np.zeros(len(rows), np.bool_)
+        for position, (resource_id, amount) in enumerate(zip(state.resource_ids, state.amounts, strict=True)):
+            if resource_id >= nodes.allocatable.shape[0]:
+                # A resource no node has heard of yet.
+                details |= 2 << position
+                beyond[:] = True
+                continue
+            allocatable = nodes.allocatable[resource_id, rows]
+            short = amount > allocatable - nodes.requested[resource_id, rows]
+            details |= short.astype(np.int64) << (position + 1)
+            beyond |= short & (amount > allocatable)
+        codes = (details != 0).astype(np.int8) * np.int8(Code.Unschedulable)
+        codes[beyond] = Code.UnschedulableAndUnresolvable
+        return Verdicts(codes, details)
+
+    def reasons(
+        self, state: Request, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        reasons = ["Too many pods"] if detail & 1 else []
+        reasons.extend(f"Insufficient {name}" for position, name in enumerate(state.names) if detail & (2 << position))
+        return tuple(reasons)
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[tuple[int, ...]]:
+        return PreScoreResult(state=pod_requests_for(pod, self._resources, real=False))
+
+    def score(self, state: tuple[int, ...], pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        parts = allocations(nodes, rows, self._resources, state, real=False)
+        match self._strategy:
+            case "MostAllocated":
+                return weighted_mean(len(rows), parts, most_allocated)
+            case "RequestedToCapacityRatio":
+                return requested_to_capacity_ratio(len(rows), parts, self._curve)
+            case _:
+                return weighted_mean(len(rows), parts, least_allocated)
+
+    def _ignores(self, name: str) -> bool:
+        if not is_extended_resource(name):
+            return False
+        return name in self._ignored or name.split("/", 1)[0] in self._ignored_groups

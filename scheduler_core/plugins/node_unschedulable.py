@@ -1,0 +1,41 @@
+"""NodeUnschedulable: cordoned nodes take no pods but those that tolerate it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import ClassVar
+
+import numpy as np
+
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.framework.interface import FilterPlugin, Reads
+from scheduler_core.framework.status import Code, Verdicts
+from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Taint
+from scheduler_core.objects.pod import Pod
+
+REASON = "node(s) were unschedulable"
+_CORDON = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
+
+
+class NodeUnschedulable(FilterPlugin[None]):
+    """Rejects rows with `spec.unschedulable`, unless the pod tolerates the cordon taint.
+
+    Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, v1.34
+    """
+
+    name: ClassVar[str] = "NodeUnschedulable"
+    filter_reads: ClassVar[Reads] = Reads.SPEC
+
+    def sign(self, pod: Pod) -> Hashable:
+        return pod.tolerates(_CORDON)
+
+    def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        cordoned = nodes.unschedulable[rows]
+        if pod.tolerates(_CORDON):
+            cordoned = np.zeros_like(cordoned)
+        return Verdicts.where(cordoned, Code.UnschedulableAndUnresolvable)
+
+    def reasons(
+        self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        return (REASON,)

@@ -1,0 +1,94 @@
+"""TaintToleration: taints keep pods off nodes, or make nodes less liked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.cluster.vocabulary import Interner
+from scheduler_core.framework.interface import (
+    FilterPlugin,
+    PreScorePlugin,
+    PreScoreResult,
+    Reads,
+    ScorePlugin,
+    Scores,
+    default_normalize,
+)
+from scheduler_core.framework.status import Code, Verdicts
+from scheduler_core.objects.node import Taint
+from scheduler_core.objects.pod import Pod, Toleration
+
+
+class TaintToleration(FilterPlugin[None], PreScorePlugin[tuple[Toleration, ...]], ScorePlugin[tuple[Toleration, ...]]):
+    """Rejects rows with a NoSchedule or NoExecute taint the pod does not tolerate; counts the PreferNoSchedule ones.
+
+    The taints of a node are interned as a whole list, so each distinct list is looked at once a pod.
+
+    Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, v1.34
+    """
+
+    name: ClassVar[str] = "TaintToleration"
+    filter_reads: ClassVar[Reads] = Reads.SPEC
+    score_reads: ClassVar[Reads] = Reads.SPEC
+    normalizes: ClassVar[bool] = True
+
+    def sign(self, pod: Pod) -> Hashable:
+        return pod.tolerations
+
+    def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        known = nodes.vocabulary.taints
+        untolerated = _per_list(nodes, rows, lambda taints: _first_untolerated(pod.tolerations, taints, known))
+        return Verdicts.where(untolerated >= 0, Code.UnschedulableAndUnresolvable, untolerated)
+
+    def reasons(
+        self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        taint = nodes.vocabulary.taints[detail]
+        return (f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}",)
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[tuple[Toleration, ...]]:
+        return PreScoreResult(
+            state=tuple(item for item in pod.tolerations if item.effect in ("", "PreferNoSchedule"))
+        )
+
+    def score(self, state: tuple[Toleration, ...], pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        return _per_list(nodes, rows, lambda taints: _count_intolerable(state, taints))
+
+    def normalize(
+        self, state: tuple[Toleration, ...], pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores
+    ) -> Scores:
+        return default_normalize(scores, reverse=True)
+
+
+def _per_list(nodes: NodeColumns, rows: Rows, answer: Callable[[tuple[Taint, ...]], int]) -> NDArray[np.int64]:
+    """`answer(taints)` for every row, computed once for each distinct list of taints among them."""
+    list_ids = nodes.taint_list_id[rows]
+    if len(rows) == 1:
+        return np.array([answer(nodes.vocabulary.taint_lists[int(list_ids[0])])], np.int64)
+    answers = np.zeros(len(nodes.vocabulary.taint_lists), np.int64)
+    for list_id in np.flatnonzero(np.bincount(list_ids)).tolist():
+        answers[list_id] = answer(nodes.vocabulary.taint_lists[list_id])
+    return answers[list_ids]
+
+
+def _first_untolerated(
+    tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...], known: Interner[Taint]
+) -> int:
+    """Id of the first taint that keeps the pod off, -1 without one."""
+    for taint in taints:
+        if taint.effect in ("NoSchedule", "NoExecute") and not any(item.tolerates(taint) for item in tolerations):
+            return known.id(taint)
+    return -1
+
+
+def _count_intolerable(tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...]) -> int:
+    return sum(
+        taint.effect == "PreferNoSchedule" and not any(item.tolerates(taint) for item in tolerations)
+        for taint in taints
+    )

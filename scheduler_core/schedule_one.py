@@ -1,0 +1,191 @@
+"""One scheduling cycle, step by step in call order: which node, or why none.
+
+Source: pkg/scheduler/schedule_one.go, v1.34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from scheduler_core.cluster.node_table import Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.diagnosis import NO_NODES, fit_error, with_post_filter
+from scheduler_core.framework.interface import PostFilterResult, Scores
+from scheduler_core.framework.runtime import Attempt, Framework, PluginFailure
+from scheduler_core.objects.pod import Pod
+from scheduler_core.randomness import Randomness
+
+MIN_FEASIBLE_NODES = 100
+MIN_FEASIBLE_PERCENTAGE = 5
+TIE_STREAM = "selectHost"
+
+
+@dataclass(frozen=True, slots=True)
+class AlgorithmOptions:
+    """What is not a profile's business.
+
+    Attributes
+    ----------
+    percentage_of_nodes_to_score : int
+        The configuration's global value; 0 means not set.
+    adaptive_sampling : bool
+        Whether "not set" means upstream's adaptive share of the nodes. By default every node is evaluated.
+    first_of_ties : bool
+        Take the first name among the best instead of drawing one: for comparing with recordings.
+    """
+
+    percentage_of_nodes_to_score: int = 0
+    adaptive_sampling: bool = False
+    first_of_ties: bool = False
+
+
+@dataclass(slots=True)
+class Decision:
+    """The outcome of a scheduling cycle.
+
+    Attributes
+    ----------
+    node_name : str or None
+        The node chosen.
+    ties : tuple of str
+        All nodes with the best total, when there were at least two feasible ones.
+    best_total : int or None
+    error : str or None
+        The cycle ended in this error: no fit error, no preemption.
+    failed_plugin : str
+        The plugin that raised, when one did.
+    fit_error : str or None
+        Nothing is feasible: Kubernetes' message without PostFilter's part.
+    post_filter : PostFilterResult or None
+    n_evaluated : int
+        Nodes that were looked at.
+    """
+
+    attempt: Attempt
+    node_name: str | None = None
+    ties: tuple[str, ...] = ()
+    best_total: int | None = None
+    error: str | None = None
+    failed_plugin: str = ""
+    fit_error: str | None = None
+    post_filter: PostFilterResult | None = None
+    n_evaluated: int = 0
+    extender_calls: list[Any] = field(default_factory=list)
+
+    @property
+    def n_feasible(self) -> int:
+        return len(self.attempt.feasible)
+
+    @property
+    def message(self) -> str | None:
+        """The whole FailedScheduling text."""
+        if self.fit_error is None:
+            return self.error
+        said = self.post_filter.status.message if self.post_filter is not None else ""
+        return with_post_filter(self.fit_error, said)
+
+
+class Algorithm:
+    """Finds a node for one pod at a time.
+
+    Parameters
+    ----------
+    options : AlgorithmOptions
+    randomness : Randomness
+        Ties are drawn from its stream `selectHost`.
+    """
+
+    def __init__(self, options: AlgorithmOptions, randomness: Randomness) -> None:
+        self.options = options
+        self.randomness = randomness
+        self.next_start_node_index = 0
+
+    def schedule(self, framework: Framework, pod: Pod, snapshot: Snapshot) -> Decision:
+        """Decide about one pod; nothing in the cluster changes."""
+        decision = Decision(framework.attempt(pod, snapshot))
+        if not len(snapshot.order):
+            decision.error = NO_NODES
+            return decision
+        try:
+            self._find_nodes_that_fit(decision)
+            if decision.n_feasible:
+                self._choose(decision)
+                return decision
+            decision.fit_error = fit_error(decision.attempt)
+            if framework.post_filter:
+                decision.post_filter = framework.run_post_filter(decision.attempt)
+        except PluginFailure as failure:
+            decision.error = str(failure)
+            decision.failed_plugin = failure.plugin
+        return decision
+
+    # ---- which nodes
+
+    def _find_nodes_that_fit(self, decision: Decision) -> None:
+        attempt, snapshot = decision.attempt, decision.attempt.snapshot
+        if not attempt.run_pre_filter().is_success:
+            return
+        # A nominated pod is tried on its node alone first: room was made for it there.
+        name = attempt.pod.nominated_node_name
+        row = snapshot.nodes.row_of.get(name, -1) if name else -1
+        if row >= 0 and snapshot.nodes.alive[row]:
+            try:
+                if attempt.filter_nominated_node(row):
+                    decision.n_evaluated = 1
+                    return
+            except PluginFailure:
+                # Upstream logs what evaluating the nominated node raised and looks at all nodes.
+                pass
+            attempt.explicit.clear()
+        n_all = len(snapshot.order) if attempt.node_names is None else len(attempt.node_names)
+        limit = self._n_feasible_to_find(attempt.framework, n_all)
+        attempt.run_filter(limit, self.next_start_node_index)
+        decision.n_evaluated = len(attempt.rows)
+        if limit is not None and limit < n_all:
+            decision.n_evaluated = int((attempt.stop != 125).sum())
+        n_nodes = len(snapshot.order)
+        self.next_start_node_index = (self.next_start_node_index + decision.n_evaluated) % n_nodes
+
+    def _n_feasible_to_find(self, framework: Framework, n_nodes: int) -> int | None:
+        """How many feasible nodes are enough; None for all. Source: schedule_one.go numFeasibleNodesToFind."""
+        percentage = framework.percentage_of_nodes_to_score
+        if percentage is None:
+            percentage = self.options.percentage_of_nodes_to_score
+        if percentage == 0:
+            if not self.options.adaptive_sampling:
+                return None
+            percentage = max(50 - n_nodes // 125, MIN_FEASIBLE_PERCENTAGE)
+        if n_nodes < MIN_FEASIBLE_NODES or percentage >= 100:
+            return None
+        return max(n_nodes * percentage // 100, MIN_FEASIBLE_NODES)
+
+    # ---- which of them
+
+    def _choose(self, decision: Decision) -> None:
+        attempt, nodes = decision.attempt, decision.attempt.snapshot.nodes
+        rows = attempt.feasible
+        if len(rows) == 1:
+            decision.node_name = nodes.name(int(rows[0]))
+            return
+        if attempt.framework.score:
+            attempt.run_score()
+        else:
+            attempt.total = np.ones(len(rows), np.int64)
+        best, tied = self.select_host(rows, attempt.total, attempt.snapshot)
+        decision.best_total = int(attempt.total.max())
+        decision.ties = tuple(nodes.name(row) for row in tied)
+        decision.node_name = nodes.name(best)
+
+    def select_host(self, rows: Rows, total: Scores, snapshot: Snapshot) -> tuple[int, Sequence[int]]:
+        """The row with the largest total, drawn among equals; and all equals in evaluation order."""
+        tied = rows[total == total.max()].tolist()
+        if len(tied) == 1:
+            return tied[0], tied
+        if self.options.first_of_ties:
+            return min(tied, key=snapshot.nodes.name), tied
+        tied.sort(key=snapshot.rank.__getitem__)
+        return tied[self.randomness.stream(TIE_STREAM).below(len(tied))], tied
