@@ -134,6 +134,8 @@ _STRATEGIES = {
     "MostRequestedPriority": MOST_ALLOCATED,
     "RequestedToCapacityRatio": REQUESTED_TO_CAPACITY_RATIO,
 }
+_NAMED_BY_ARGUMENT = ("NodeLabel", "ServiceAffinity", "RequestedToCapacityRatio")
+"""Priorities a file means by their argument, under any name."""
 _PREDICATE_ALIASES = {"PodFitsPorts": "PodFitsHostPorts"}
 _PRIORITY_ALIASES = {"ServiceSpreadingPriority": "SelectorSpreadPriority"}
 
@@ -317,8 +319,8 @@ class _Translation:
                 continue
             wanted[name] = (path, priority.weight)
         for name, labels in (
-            ("NodeLabel", (*self._label_preferences(),)),
-            ("ServiceAffinity", (*self.service_affinity.get("anti_affinity_labels_preference", ()),)),
+            ("NodeLabel", self._label_preferences()),
+            ("ServiceAffinity", self.service_affinity.get("anti_affinity_labels_preference", [])),
         ):
             if name in wanted:
                 where, weight = wanted[name]
@@ -347,12 +349,11 @@ class _Translation:
         name = _PRIORITY_ALIASES.get(priority.name, priority.name)
         if name == "EqualPriority":
             return None
-        if name in PRIORITIES and not (
-            name in ("NodeLabel", "ServiceAffinity", "RequestedToCapacityRatio") and given
-        ):
-            if name in ("NodeLabel", "ServiceAffinity", "RequestedToCapacityRatio"):
+        if name in _NAMED_BY_ARGUMENT:
+            if argument is None:
                 self.errors.append(required(f"{path}.argument", f'"{name}" scores by its argument'))
                 return None
+        elif name in PRIORITIES:
             self._ignored_argument(bool(given), path, name)
             return name
         if argument is None:
