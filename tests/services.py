@@ -8,6 +8,7 @@ skipped, and a red section at the end says what was therefore not tested;
 ========================  ========================================================================
 TEST_DATABASE_URL         the PostgreSQL to use, by a role that may create databases
 TEST_REDIS_URL            the Redis to use
+TEST_AMQP_URL             the RabbitMQ to use; none is started
 PLAYGROUND_CHROMIUM       the Chromium to use
 PLAYGROUND_KUBECTL        the kubectl to use
 PLAYGROUND_TEST_ON        run the suite itself on this database (set by `test_on_postgresql.py`)
@@ -40,10 +41,16 @@ if not _is_xdist_worker:
 postgresql = cache(servers.find_postgresql)
 redis = cache(servers.find_redis)
 
+
+def rabbitmq() -> str | None:
+    return os.environ.get("TEST_AMQP_URL")
+
+
 # Marker, what is looked for, what to say when it is not there.
 SERVICES = (
     ("postgres", postgresql, "no PostgreSQL: none on 127.0.0.1:5432 and no initdb (Debian: postgresql)"),
     ("redis", redis, "no redis-server (Debian: redis-server)"),
+    ("rabbitmq", rabbitmq, "no TEST_AMQP_URL that names a RabbitMQ"),
     ("browser", servers.chromium, "no Chromium (Debian: chromium)"),
     ("kubectl", servers.kubectl, "no kubectl (Debian: kubernetes-client)"),
 )

@@ -138,11 +138,17 @@ def test_a_worker_answers_control_messages(workers: Workers) -> None:
     assert [list(answer.values()) for answer in workers.app.control.ping(timeout=2)] == [[{"ok": "pong"}]]
 
 
-@pytest.mark.redis
 @pytest.mark.slow
-def test_the_same_tasks_run_on_redis(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param("redis", marks=pytest.mark.redis), pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)],
+)
+def test_the_same_tasks_run_on_the_brokers_of_a_team(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("CELERY_BROKER_URL")
-    workers = Workers(redis_url, tmp_path)
+    url = os.environ["TEST_AMQP_URL"] if kind == "rabbitmq" else request.getfixturevalue("redis_url")
+    workers = Workers(url, tmp_path)
     try:
         workers.start()
         for number in range(5):
