@@ -27,23 +27,31 @@ class PodSelector:
     selector : LabelSelector
     namespaces : tuple of str
     namespace_selector : LabelSelector
-        Namespaces whose objects it matches are selected too; the selector for everything needs no objects.
+        Namespaces whose objects it matches are selected too. A selector that matches a namespace without labels
+        (`NotIn`, `DoesNotExist`, the empty one) selects every namespace.
     """
 
     selector: LabelSelector
     namespaces: tuple[str, ...]
     namespace_selector: LabelSelector = NOTHING
 
+    @property
+    def reads_namespaces(self) -> bool:
+        """Whether Namespace objects matter."""
+        return not self.namespace_selector.is_nothing and not self.namespace_selector.matches({})
+
     def namespaces_now(self, listers: Listers) -> frozenset[str] | None:
         """Names of all namespaces it covers, None for every one.
 
         Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go
-        mergeAffinityTermNamespacesIfNotEmpty, v1.34
+        mergeAffinityTermNamespacesIfNotEmpty, v1.34. It adds the names of the namespaces found to the incoming
+        pod's term, but takes the selector off a copy of it only; the selector is then asked about every pod with
+        no namespace labels at hand.
         """
-        if self.namespace_selector.is_everything:
+        if self.namespace_selector.matches({}):
             return None
         names = list(self.namespaces)
-        if not self.namespace_selector.is_nothing:
+        if self.reads_namespaces:
             names += [
                 namespace.meta.name
                 for namespace in listers.all("Namespace")
@@ -130,10 +138,7 @@ class Selection:
     @property
     def reads_namespaces(self) -> bool:
         """Whether Namespace objects matter."""
-        return any(
-            not part.namespace_selector.is_nothing and not part.namespace_selector.is_everything
-            for part in self.parts
-        )
+        return any(part.reads_namespaces for part in self.parts)
 
     def selects_class(self, class_id: int) -> bool:
         """Whether pods of a class are selected."""
