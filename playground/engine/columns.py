@@ -16,6 +16,8 @@ from scheduler_core.objects.resources import (
 ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 NOT_READY_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 DEFAULT_SCHEDULER: Final = "default-scheduler"
+MOST: Final = 2**47
+"""Cap of an amount in a column (140 TB): sums over 60,000 rows stay within 64 bits. Manifests are not capped."""
 
 
 def labels_of(manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -24,7 +26,7 @@ def labels_of(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _rest(amounts: Mapping[str, int]) -> dict[str, int]:
-    return {name: amount for name, amount in amounts.items() if name not in (CPU, MEMORY, PODS)}
+    return {name: min(amount, MOST) for name, amount in amounts.items() if name not in (CPU, MEMORY, PODS)}
 
 
 def node_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,9 +52,9 @@ def node_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "zone": next((labels[key] for key in ZONE_LABELS if key in labels), ""),
         "unschedulable": bool(spec.get("unschedulable")),
         "ready": ready,
-        "cpu_milli": amounts.get(CPU, 0),
-        "memory_bytes": amounts.get(MEMORY, 0),
-        "max_pods": amounts.get(PODS, 0),
+        "cpu_milli": min(amounts.get(CPU, 0), MOST),
+        "memory_bytes": min(amounts.get(MEMORY, 0), MOST),
+        "max_pods": min(amounts.get(PODS, 0), MOST),
         "extended": _rest(amounts),
         "taints": taints,
     }
@@ -87,8 +89,8 @@ def pod_columns(
         "priority_class": spec.get("priorityClassName") or "",
         "scheduler_name": spec.get("schedulerName") or DEFAULT_SCHEDULER,
         "terminating": bool(meta.get("deletionTimestamp")),
-        "cpu_milli": amounts.get(CPU, 0),
-        "memory_bytes": amounts.get(MEMORY, 0),
+        "cpu_milli": min(amounts.get(CPU, 0), MOST),
+        "memory_bytes": min(amounts.get(MEMORY, 0), MOST),
         "extended": extended,
         "has_extended": bool(extended),
         "owner_kind": owner.get("kind") or "",
@@ -132,7 +134,7 @@ def budget_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
     status = manifest.get("status") or {}
     return {
         "labels": labels_of(manifest),
-        "disruptions_allowed": int(status.get("disruptionsAllowed") or 0),
+        "disruptions_allowed": min(int(status.get("disruptionsAllowed") or 0), 2**31 - 1),
     }
 
 

@@ -15,4 +15,7 @@ def explain_trace(data: bytes, *, full: bool = False) -> dict[str, Any]:
     full
         With the reason matrix of every filter plugin.
     """
-    return dict(CycleTrace.from_bytes(data).explain(full=full))
+    document = CycleTrace.from_bytes(data).explain()
+    if not full:
+        document.pop("filterByPlugin", None)
+    return document

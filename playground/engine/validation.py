@@ -35,6 +35,7 @@ _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _QUALIFIED: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_NODE_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _TEMPLATED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController")
 # Names of these become host names or label values.
@@ -184,6 +185,9 @@ def _pod_spec(spec: Document, path: str) -> None:
     grace_s = optional_integer(spec, "terminationGracePeriodSeconds", path)
     if grace_s is not None and grace_s < 0:
         raise InvalidObject(f"{path}.terminationGracePeriodSeconds", grace_s, "must not be negative")
+    priority = integer(spec, "priority", path)
+    if not -(2**31) <= priority < 2**31:
+        raise InvalidObject(f"{path}.priority", priority, "does not fit 32 bits")
     _selectors(spec, path)
 
 
@@ -252,6 +256,12 @@ def _selectors(spec: Document, path: str) -> None:
                 f"{item_path}.whenUnsatisfiable", action or None, "must be DoNotSchedule or ScheduleAnyway"
             )
     affinity = mapping(spec, "affinity", path)
+    for item_path, expression in _node_expressions(affinity, f"{path}.affinity"):
+        operator = string(expression, "operator", item_path)
+        if operator not in _NODE_OPERATORS:
+            raise InvalidObject(
+                f"{item_path}.operator", operator or None, f"must be one of {', '.join(_NODE_OPERATORS)}"
+            )
     for name in ("podAffinity", "podAntiAffinity"):
         terms = mapping(affinity, name, f"{path}.affinity")
         base = f"{path}.affinity.{name}"
@@ -259,6 +269,18 @@ def _selectors(spec: Document, path: str) -> None:
             if not string(term, "topologyKey", item_path):
                 raise InvalidObject(f"{item_path}.topologyKey", None, "is required")
             strings(term, "namespaces", item_path)
+
+
+def _node_expressions(affinity: Document, path: str) -> Iterator[tuple[str, Document]]:
+    node = mapping(affinity, "nodeAffinity", path)
+    base = f"{path}.nodeAffinity"
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    terms = mappings(mapping(node, required, base), "nodeSelectorTerms", f"{base}.{required}")
+    for item_path, item in mappings(node, "preferredDuringSchedulingIgnoredDuringExecution", base):
+        terms.append((f"{item_path}.preference", mapping(item, "preference", item_path)))
+    for term_path, term in terms:
+        yield from mappings(term, "matchExpressions", term_path)
+        yield from mappings(term, "matchFields", term_path)
 
 
 def _affinity_terms(terms: Document, base: str) -> Iterator[tuple[str, Document]]:

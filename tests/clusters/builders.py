@@ -5,8 +5,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from playground.clusters import services
-from playground.clusters.models import Cluster, Event, LogEntry, Manifest, Node, Pod, PodDisruptionBudget
-from playground.clusters.models import PriorityClass
+from playground.clusters.models import (
+    Cluster,
+    Event,
+    LogEntry,
+    Manifest,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+)
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
 from tests.engine.fake_simulation import FakeSimulator

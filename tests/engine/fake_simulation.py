@@ -139,7 +139,13 @@ class FakeSimulation:
             if at_ns > self.now_ns:
                 break
             namespace, _, name = key.partition("/")
-            payload = {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name, "reason": "Killed"}
+            payload = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "namespace": namespace,
+                "name": name,
+                "reason": "Killed",
+            }
             self._forget(key)
             self.new_outcomes.append(Draft("delete", at_ns, payload))
             self.active += self.unschedulable

@@ -1,11 +1,11 @@
 """Nodes and the pods on them, as the board shows them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Count, Sum
+from django.db.models import Count, Q, Sum
 
 from playground.clusters.models import Cluster, Node, Pod
 
@@ -106,53 +106,49 @@ def node_uses(cluster: Cluster) -> list[NodeUse]:
     return uses
 
 
-def pods_on(cluster: Cluster, nodes: Sequence[str] | None = None) -> dict[str, list[PodUse]]:
-    """Return the pods on each node, higher priority first; `nodes` None = on every node. Two queries.
+def pods_on(
+    cluster: Cluster, nodes: Sequence[str] | None = None, *, reserved: Mapping[str, str] | None = None
+) -> dict[str, list[PodUse]]:
+    """Return the pods on each node, higher priority first, nominated ones last. Two queries.
 
-    A nominated pod is listed with the node it is nominated to, a pod waiting at Permit with the node that is
-    reserved for it.
+    Parameters
+    ----------
+    nodes
+        Only these; None = every node.
+    reserved
+        ``namespace/name`` of a pod waiting at Permit -> the node held for it.
     """
+    held = reserved or {}
     placed = Pod.objects.filter(cluster=cluster).exclude(node_name="").exclude(phase__in=FINISHED)
-    coming = Pod.objects.filter(cluster=cluster, node_name="").exclude(nominated_node="")
+    coming = Pod.objects.filter(
+        Q(lane=Pod.Lane.PERMIT) | ~Q(nominated_node=""), cluster=cluster, node_name=""
+    )
     if nodes is not None:
         placed = placed.filter(node_name__in=nodes)
-        coming = coming.filter(nominated_node__in=nodes)
     order = ("-priority", "created_ns", "namespace", "name")
+    found = [_use(row, held) for row in placed.order_by(*order).values(*_POD_FIELDS)]
+    waiting = [_use(row, held) for row in coming.order_by(*order).values(*_POD_FIELDS)]
+    wanted = None if nodes is None else set(nodes)
     result: dict[str, list[PodUse]] = {}
-    for pod in _uses(placed.order_by(*order).values_list(*_POD_FIELDS)):
-        result.setdefault(pod.node, []).append(pod)
-    for pod in _uses(coming.order_by(*order).values_list(*_POD_FIELDS)):
-        result.setdefault(pod.node, []).append(pod)
+    for pod in (*found, *sorted(waiting, key=lambda pod: pod.nominated)):
+        if pod.node and (wanted is None or pod.node in wanted):
+            result.setdefault(pod.node, []).append(pod)
     return result
 
 
-def _uses(rows: Iterable[tuple[Any, ...]]) -> Iterable[PodUse]:
-    for (
-        namespace,
-        name,
-        node,
-        nominated,
-        priority,
-        class_,
-        cpu,
-        memory,
-        ext,
-        term,
-        lane,
-        phase,
-        cycle,
-    ) in rows:
-        yield PodUse(
-            namespace=namespace,
-            name=name,
-            node=node or nominated,
-            priority=priority,
-            priority_class=class_,
-            cpu_milli=cpu,
-            memory_bytes=memory,
-            extended=ext,
-            terminating=term,
-            nominated=not node,
-            reserved=lane == Pod.Lane.PERMIT,
-            phase=phase,
-        )
+def _use(row: Mapping[str, Any], reserved: Mapping[str, str]) -> PodUse:
+    held = "" if row["node_name"] else reserved.get(f"{row['namespace']}/{row['name']}", "")
+    return PodUse(
+        namespace=row["namespace"],
+        name=row["name"],
+        node=row["node_name"] or held or row["nominated_node"],
+        priority=row["priority"],
+        priority_class=row["priority_class"],
+        cpu_milli=row["cpu_milli"],
+        memory_bytes=row["memory_bytes"],
+        extended=row["extended"],
+        terminating=row["terminating"],
+        nominated=not row["node_name"] and not held,
+        reserved=bool(held),
+        phase=row["phase"],
+    )

@@ -3,8 +3,6 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db.models import Max
-
 from playground.clusters.models import Cluster, Cycle
 
 PAGE_SIZE = 50
@@ -63,9 +61,7 @@ def cycle_page(
     return CyclePage(cycles[:limit], cycles[limit - 1].number if more else None)
 
 
-def placed_by(
-    cluster: Cluster, node: str, pods: Collection[tuple[str, str]]
-) -> dict[tuple[str, str], int]:
+def placed_by(cluster: Cluster, node: str, pods: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """Return the cycle that put each of these pods (namespace, name) on the node, as far as there was one."""
     found = Cycle.objects.filter(
         cluster=cluster,
@@ -75,15 +71,3 @@ def placed_by(
     )
     rows = found.order_by("number").values_list("pod_namespace", "pod_name", "number")
     return {(namespace, name): number for namespace, name, number in rows}
-
-
-def cycle_row(cluster: Cluster, number: int) -> Cycle | None:
-    """The cycle with its trace, or None."""
-    return Cycle.objects.filter(cluster=cluster, number=number).first()
-
-
-def neighbours(cluster: Cluster, number: int) -> tuple[int | None, int | None]:
-    """Numbers of the cycle before and after, as far as there are any (housekeeping may leave gaps)."""
-    last = Cycle.objects.filter(cluster=cluster).aggregate(n=Max("number"))["n"]
-    before = Cycle.objects.filter(cluster=cluster, number__lt=number).aggregate(n=Max("number"))["n"]
-    return before, number + 1 if last is not None and number < last else None

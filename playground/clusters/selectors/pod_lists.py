@@ -1,11 +1,10 @@
-"""Pods in lists: a lane of the queue, those nobody schedules here."""
+"""Pods in lists, and the pod behind a cycle."""
 
 from dataclasses import dataclass
 
 from playground.clusters.models import Cluster, Cycle, Pod
 
 PAGE_SIZE = 100
-FOREIGN_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,6 @@ def pod_page(
         found = found.filter(pk__gt=after)
     pods = [*found[: limit + 1]]
     return PodPage(pods[:limit], pods[limit - 1].pk if len(pods) > limit else None)
-
-
-def foreign_pods(cluster: Cluster, *, limit: int = FOREIGN_SHOWN) -> list[Pod]:
-    """The first pods that are never scheduled here, with why in `waits_for`."""
-    found = Pod.objects.filter(cluster=cluster, node_name="").exclude(waits_for="")
-    return [*found.only("namespace", "name", "waits_for").order_by("namespace", "name")[:limit]]
 
 
 def pod_of_cycle(cycle: Cycle) -> Pod | None:

@@ -1,4 +1,4 @@
-"""Everything that is known about one pod: its cycles, its events, and what was written about it."""
+"""The raw material of a pod's page: its cycles, its events, and every manifest that was written of it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +9,8 @@ STORY_LIMIT = 200
 
 
 @dataclass(frozen=True)
-class PodStory:
-    """The material of a story; `pod` is None when the pod is gone and only its traces are left."""
+class PodTraces:
+    """What is known; `pod` is None when the pod is gone and only its traces are left."""
 
     pod: Pod | None
     manifest: dict[str, Any] | None
@@ -19,7 +19,7 @@ class PodStory:
     entries: list[LogEntry]
 
 
-def pod_story(cluster: Cluster, namespace: str, name: str) -> PodStory:
+def pod_traces(cluster: Cluster, namespace: str, name: str) -> PodTraces:
     """Return the newest `STORY_LIMIT` of each kind of trace, oldest first: four queries."""
     pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
     cycles = Cycle.objects.filter(cluster=cluster, pod_namespace=namespace, pod_name=name).defer("trace")
@@ -29,7 +29,7 @@ def pod_story(cluster: Cluster, namespace: str, name: str) -> PodStory:
     )
     found = [*entries.order_by("-seq")[:STORY_LIMIT]][::-1]
     manifest = pod.manifest if pod else _last_manifest(found)
-    return PodStory(
+    return PodTraces(
         pod=pod,
         manifest=manifest,
         cycles=[*cycles.order_by("-number")[:STORY_LIMIT]][::-1],

@@ -1,0 +1,279 @@
+"""Posted text to admitted objects: every kind of bad input is an error with a place, never a crash."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playground.engine import columns
+from playground.engine.admission import ManifestProblem, PriorityClasses, admit, from_objects, read_posted
+
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "web",
+        "namespace": "shop",
+        "labels": {"app": "web"},
+        "annotations": {"a": "b"},
+        "ownerReferences": [
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
+        ],
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    },
+    "spec": {
+        "priorityClassName": "system-node-critical",
+        "nodeName": "n1",
+        "nodeSelector": {"disk": "ssd"},
+        "schedulingGates": [{"name": "example.com/wait"}],
+        "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}],
+        "containers": [
+            {
+                "name": "c",
+                "image": "app:1",
+                "ports": [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}],
+                "resources": {
+                    "requests": {"cpu": "100m", "nvidia.com/gpu": 1},
+                    "limits": {"cpu": 1, "nvidia.com/gpu": 1},
+                },
+            }
+        ],
+        "initContainers": [{"name": "i", "restartPolicy": "Always"}],
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "zone",
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": {"app": "web"}},
+                "matchLabelKeys": ["app"],
+            }
+        ],
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {
+                    "nodeSelectorTerms": [
+                        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+                    ]
+                },
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {
+                        "weight": 3,
+                        "preference": {
+                            "matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["1"]}]
+                        },
+                    }
+                ],
+            },
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {
+                        "topologyKey": "zone",
+                        "namespaces": ["x"],
+                        "labelSelector": {
+                            "matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]
+                        },
+                    }
+                ],
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": 5, "podAffinityTerm": {"topologyKey": "zone", "namespaceSelector": {}}}
+                ],
+            },
+        },
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}],
+        "overhead": {"cpu": "1m"},
+        "resources": {"limits": {"cpu": "2"}, "requests": {"cpu": "1500m"}},
+    },
+    "status": {
+        "phase": "Running",
+        "nominatedNodeName": "n2",
+        "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}],
+        "startTime": "2026-01-01T00:00:00Z",
+    },
+}
+NODE: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "a"}},
+    "spec": {"unschedulable": True, "taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]},
+    "status": {
+        "capacity": {"cpu": 4, "memory": "8Gi", "nvidia.com/gpu": "2"},
+        "images": [{"names": ["app:1"], "sizeBytes": 100}],
+        "conditions": [{"type": "Ready", "status": "False"}],
+    },
+}
+DEPLOYMENT: dict[str, Any] = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {
+        "replicas": 3,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c"}]}},
+    },
+}
+BUDGET: dict[str, Any] = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "web"},
+    "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"app": "web"}}},
+    "status": {"disruptionsAllowed": 1, "disruptedPods": {"web-1": "2026-01-01T00:00:00Z"}},
+}
+PRIORITY_CLASS: dict[str, Any] = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "high"},
+    "value": 1000,
+    "globalDefault": False,
+    "preemptionPolicy": "Never",
+}
+CLAIM: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "data"},
+    "spec": {"resources": {"requests": {"storage": "1Gi"}}},
+}
+COLUMNS = {
+    "Pod": columns.pod_columns,
+    "Node": columns.node_columns,
+    "PodDisruptionBudget": columns.budget_columns,
+    "PriorityClass": columns.priority_class_columns,
+}
+
+
+def admitted(manifest: dict[str, Any]) -> dict[str, Any]:
+    return admit(from_objects([manifest])[0], PriorityClasses())
+
+
+def problem_of(text: str) -> ManifestProblem:
+    with pytest.raises(ManifestProblem) as caught:
+        for posted in read_posted(text):
+            admit(posted, PriorityClasses())
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "manifest", [POD, NODE, DEPLOYMENT, BUDGET, PRIORITY_CLASS, CLAIM], ids=lambda item: item["kind"]
+)
+def test_whole_objects_pass_and_passing_twice_changes_nothing(manifest: dict[str, Any]) -> None:
+    once = admitted(manifest)
+    assert admitted(once) == once
+    COLUMNS.get(manifest["kind"], dict)(once)
+
+
+def test_a_bad_quantity_is_named_with_document_line_path_and_value() -> None:
+    text = """\
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers:
+  - name: c
+    resources:
+      requests:
+        cpu: 1x
+"""
+    problem = problem_of(text)
+    assert (problem.document, problem.line, problem.value) == (1, 13, "1x")
+    assert problem.path == "spec.containers[0].resources.requests.cpu"
+    assert str(problem) == 'spec.containers[0].resources.requests.cpu: "1x" is not a quantity'
+    assert (problem.kind, problem.name) == ("Pod", "web")
+
+
+def test_a_member_of_a_list_is_named_by_its_position() -> None:
+    text = """\
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+- apiVersion: v1
+  kind: Node
+  metadata: {name: n1}
+  status:
+    allocatable: {cpu: "-2"}
+"""
+    problem = problem_of(text)
+    assert (problem.path, problem.line) == ("items[1].status.allocatable.cpu", 9)
+    assert "must not be negative" in str(problem)
+
+
+def test_members_of_a_typed_list_need_not_say_what_they_are() -> None:
+    posted = read_posted('{"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {"name": "n1"}}]}')
+    assert [(item.kind, item.name) for item in posted] == [("Node", "n1")]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        ("spec.containers", [], "at least one container"),
+        ("spec.containers.0.name", "Bad_Name", "DNS label"),
+        ("spec.containers.0.resources.requests.cpu", 2, "must not be above the cpu limit"),
+        ("spec.containers.0.ports.0.hostPort", 70000, "between 1 and 65535"),
+        ("spec.priorityClassName", "gold", "no PriorityClass"),
+        ("spec.tolerations.0.operator", "Is", "must be Equal or Exists"),
+        ("spec.topologySpreadConstraints.0.maxSkew", 0, "greater than zero"),
+        (
+            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+            ".nodeSelectorTerms.0.matchExpressions.0.operator",
+            "Near",
+            "must be one of In, NotIn, Exists, DoesNotExist, Gt, Lt",
+        ),
+        ("metadata.name", "Web", "DNS subdomain"),
+        ("metadata.labels.app", "no spaces please", "label value"),
+        ("metadata.labels.app", 1, "must be a string"),
+        ("status.phase", "Sleeping", "must be one of"),
+    ],
+)
+def test_what_an_api_server_refuses_is_refused(path: str, value: Any, words: str) -> None:
+    with pytest.raises(ManifestProblem, match=words):
+        admitted(_changed(POD, path.split("."), value))
+
+
+def _changed(manifest: dict[str, Any], path: list[str], value: Any) -> dict[str, Any]:
+    result = copy.deepcopy(manifest)
+    at: Any = result
+    for part in path[:-1]:
+        at = at[int(part) if isinstance(at, list) else part]
+    at[int(path[-1]) if isinstance(at, list) else path[-1]] = value
+    return result
+
+
+def _paths(value: Any, path: tuple[str, ...] = ()) -> list[list[str]]:
+    found: list[list[str]] = []
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if path or key not in ("apiVersion", "kind"):
+                found += [[*path, key], *_paths(item, (*path, key))]
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            found += [[*path, str(index)], *_paths(item, (*path, str(index)))]
+    return found
+
+
+ANYTHING = st.sampled_from(
+    [None, True, 0, -1, 3, 1.5, 10**30, "", "x", "-1", "1x", "é", [], [None], [1], ["x"], [[]], {}, {"x": 1}]
+    + [{"x": None}, {"": ""}, [{}], [{"x": []}], {"key": "a", "operator": "In"}]
+)
+
+
+@pytest.mark.parametrize(
+    "manifest", [POD, NODE, DEPLOYMENT, BUDGET, PRIORITY_CLASS, CLAIM], ids=lambda item: item["kind"]
+)
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_any_field_of_any_type_is_taken_or_refused_and_never_crashes(
+    manifest: dict[str, Any], data: st.DataObject
+) -> None:
+    path = data.draw(st.sampled_from(_paths(manifest)))
+    changed = _changed(manifest, path, data.draw(ANYTHING))
+    try:
+        result = admitted(changed)
+    except ManifestProblem as problem:
+        assert problem.path or problem.reason
+        return
+    COLUMNS.get(manifest["kind"], dict)(result)
