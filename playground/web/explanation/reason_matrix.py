@@ -1,4 +1,4 @@
-"""The full reason matrix: every filter alone on every node, with the cell where the real scheduler stopped."""
+"""The full reason matrix: every filter alone on every node, and where the real scheduler stopped."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

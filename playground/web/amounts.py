@@ -1,0 +1,90 @@
+"""Numbers as people read them: cpu in cores, memory in Gi, durations and the cluster's own clock."""
+
+from datetime import UTC, datetime
+
+GIB = 1024**3
+MIB = 1024**2
+SECOND_NS = 1_000_000_000
+
+
+def cores(milli: int | None) -> str:
+    """Return millicores as cores with at most two digits.
+
+    >>> cores(7100), cores(250), cores(8000), cores(5)
+    ('7.1', '0.25', '8', '0.005')
+    """
+    value = (milli or 0) / 1000
+    digits = 3 if 0 < value < 0.01 else 2
+    return f"{value:,.{digits}f}".rstrip("0").rstrip(".") or "0"
+
+
+def gib(size_bytes: int | None) -> str:
+    """Return bytes in Gi with at most one digit, two below one Gi.
+
+    >>> gib(32 * 1024**3), gib(134217728), gib(23756800000)
+    ('32', '0.13', '22.1')
+    """
+    value = (size_bytes or 0) / GIB
+    digits = 1 if value >= 1 else 3 if 0 < value < 0.01 else 2
+    text = f"{value:,.{digits}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
+
+
+def memory(size_bytes: int | None) -> str:
+    """Return bytes with the unit that suits them.
+
+    >>> memory(4 * 1024**3), memory(64 * 1024**2), memory(0)
+    ('4 Gi', '64 Mi', '0')
+    """
+    size = size_bytes or 0
+    if size == 0:
+        return "0"
+    if size < GIB:
+        return f"{size / MIB:,.0f} Mi" if size >= MIB else f"{size / 1024:,.0f} Ki"
+    return f"{gib(size)} Gi"
+
+
+def percent(part: float | None, whole: float | None) -> int:
+    """Return the share in whole percent, 0 when there is nothing to share."""
+    return round(100 * (part or 0) / whole) if whole else 0
+
+
+def duration(span_ns: int | None) -> str:
+    """Return a span in words short enough for a queue lane.
+
+    >>> duration(400_000_000), duration(65_000_000_000), duration(7_260_000_000_000)
+    ('0.4 s', '1 min 5 s', '2 h 1 min')
+    """
+    span_s = (span_ns or 0) / SECOND_NS
+    if span_s < 60:
+        return f"{span_s:.1f} s"
+    if span_s < 3600:
+        return f"{int(span_s // 60)} min {int(span_s % 60)} s"
+    if span_s < 86400:
+        return f"{int(span_s // 3600)} h {int(span_s % 3600 // 60)} min"
+    return f"{int(span_s // 86400)} d {int(span_s % 86400 // 3600)} h"
+
+
+def since_start(at_ns: int | None, start_ns: int | None) -> str:
+    """Return a moment as minutes and seconds since the cluster's clock started.
+
+    >>> since_start(192_400_000_000, 0), since_start(3_723_000_000_000, 0)
+    ('03:12.4', '1:02:03.0')
+    """
+    if at_ns is None or start_ns is None:
+        return ""
+    span = max(0, at_ns - start_ns)
+    tenths = span // 100_000_000
+    hours, rest = divmod(tenths, 36_000)
+    minutes, rest = divmod(rest, 600)
+    seconds = f"{rest // 10:02}.{rest % 10}"
+    return f"{hours}:{minutes:02}:{seconds}" if hours else f"{minutes:02}:{seconds}"
+
+
+def rfc3339(at_ns: int | None) -> str:
+    """Return virtual time as RFC3339 with milliseconds, as the API writes it."""
+    if at_ns is None:
+        return ""
+    whole, rest = divmod(at_ns, SECOND_NS)
+    stamp = datetime.fromtimestamp(whole, tz=UTC)
+    return f"{stamp:%Y-%m-%dT%H:%M:%S}.{rest // 1_000_000:03}Z"

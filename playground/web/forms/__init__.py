@@ -1,0 +1,1 @@
+"""Forms of the pages. They check what a person typed; services check what it means."""

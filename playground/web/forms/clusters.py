@@ -1,0 +1,54 @@
+"""Forms that make or rename clusters."""
+
+from typing import Any
+
+from django import forms
+
+from playground.web.forms.quantities import AmountsField, NameField, PairsField, QuantityField, TaintsField
+
+MAX_NODES = 5000
+
+
+class ClusterNameForm(forms.Form):
+    """A cluster's name."""
+
+    name = forms.CharField(max_length=100, label="Name")
+
+
+class NodePoolForm(forms.Form):
+    """A pool of equal nodes, spread over zones in turn."""
+
+    cluster_name = forms.CharField(max_length=100, required=False, label="Cluster name")
+    pool = NameField(initial="general", label="Pool", help_text="Nodes are called pool-1, pool-2, …")
+    count = forms.IntegerField(min_value=1, max_value=MAX_NODES, initial=6, label="Nodes")
+    zones = forms.CharField(
+        initial="zone-a, zone-b, zone-c", required=False, label="Zones", help_text="Names, in turn"
+    )
+    cpu = QuantityField(initial="8", label="cpu")
+    memory = QuantityField(initial="32Gi", example="32Gi or 512Mi", label="memory")
+    pods = forms.IntegerField(min_value=0, max_value=100_000, initial=110, label="pods")
+    extended = AmountsField(required=False, label="Extended resources", help_text="nvidia.com/gpu=4")
+    labels = PairsField(required=False, label="Labels", help_text="disk=ssd, pool=general")
+    taints = TaintsField(required=False, label="Taints", help_text="gpu=true:NoSchedule")
+
+    def clean_zones(self) -> list[str]:
+        """The zones as a list."""
+        return [zone.strip() for zone in self.cleaned_data["zones"].split(",") if zone.strip()]
+
+
+class ImportForm(forms.Form):
+    """Manifests, pasted or from a file; a file wins."""
+
+    cluster_name = forms.CharField(max_length=100, required=False, label="Cluster name")
+    text = forms.CharField(required=False, widget=forms.Textarea, strip=False, label="YAML or JSON")
+    upload = forms.FileField(required=False, label="File")
+
+    def clean(self) -> dict[str, Any]:
+        """Put the file's content into ``manifests`` when there is one, else the pasted text."""
+        data = super().clean() or {}
+        upload = data.get("upload")
+        text = data.get("text") or ""
+        data["manifests"] = upload.read() if upload else text
+        if not data["manifests"].strip():
+            self.add_error("text", "Paste YAML or JSON, or choose a file.")
+        return data

@@ -1,0 +1,68 @@
+"""A heat map of many nodes: one SVG path a utilisation level, not one element a node."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from playground.clusters.selectors.board_nodes import NodeUse
+
+COLUMNS = 80
+CELL = 10
+LEVELS = 6
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Paths of one group of nodes, on a grid of `COLUMNS` cells a row.
+
+    Attributes
+    ----------
+    levels : tuple of (class, path)
+        ``h0`` to ``h5``: the higher the share, the higher and the darker the fill.
+    """
+
+    width: int
+    height: int
+    cells: str
+    levels: tuple[tuple[str, str], ...]
+    not_ready: str
+    cordoned: str
+    first: int
+
+
+def heat_map(nodes: Sequence[NodeUse], *, first: int = 0) -> HeatMap:
+    """Draw the nodes in the order given; `first` is the index of the first one, for clicks."""
+    cells: list[str] = []
+    levels: list[list[str]] = [[] for _ in range(LEVELS)]
+    not_ready: list[str] = []
+    cordoned: list[str] = []
+    for i, node in enumerate(nodes):
+        x, y = (i % COLUMNS) * CELL, (i // COLUMNS) * CELL
+        share = node.cpu_percent
+        cells.append(f"M{x} {y}h8v8h-8z")
+        fill = max(1, round(8 * share / 100)) if share else 0
+        if fill:
+            levels[min(LEVELS - 1, share * LEVELS // 100)].append(f"M{x} {y + 8 - fill}h8v{fill}h-8z")
+        if not node.ready:
+            not_ready.append(f"M{x + 1} {y + 1}l6 6m0-6l-6 6")
+        elif node.unschedulable:
+            cordoned.append(f"M{x + 0.5:g} {y + 4}h7")
+    rows = -(-len(nodes) // COLUMNS)
+    return HeatMap(
+        width=min(len(nodes), COLUMNS) * CELL if rows <= 1 else COLUMNS * CELL,
+        height=max(rows, 1) * CELL,
+        cells="".join(cells),
+        levels=tuple((f"h{level}", "".join(paths)) for level, paths in enumerate(levels) if paths),
+        not_ready="".join(not_ready),
+        cordoned="".join(cordoned),
+        first=first,
+    )
+
+
+def histogram(nodes: Sequence[NodeUse]) -> list[tuple[str, str, int, int]]:
+    """Count nodes per level: (class, words, count, percent of the fullest level)."""
+    counts = [0] * LEVELS
+    for node in nodes:
+        counts[min(LEVELS - 1, node.cpu_percent * LEVELS // 100)] += 1
+    most = max(counts) or 1
+    edges = ("0–16%", "17–33%", "34–49%", "50–66%", "67–83%", "84–100%")
+    return [(f"h{i}", edges[i], n, round(100 * n / most)) for i, n in enumerate(counts)]

@@ -1,0 +1,102 @@
+"""Ticks for open pages: one poll a process, however many pages watch.
+
+A tick says only that something changed; the page then asks for its fragments. Each event loop has one task
+that reads the version of every watched cluster and stops when nobody watches.
+"""
+
+import asyncio
+import weakref
+from collections.abc import AsyncIterator
+
+from asgiref.sync import sync_to_async
+from django.db import connections
+
+from playground.clusters.models import Cluster, Run
+
+POLL_S = 0.3
+BEAT_S = 15.0
+GONE = "gone"
+
+
+def cluster_stamps(ids: list[int]) -> dict[int, str]:
+    """Return what a page can see change, as a word per cluster: its version and how far its run is."""
+    stamps = {
+        pk: f"{generation}.{version}"
+        for pk, generation, version in Cluster.objects.filter(pk__in=ids).values_list(
+            "pk", "generation", "version"
+        )
+    }
+    runs = Run.objects.filter(cluster__in=ids, state__in=Run.OPEN).values_list(
+        "cluster", "public_id", "state", "cycles_done", "cancel_requested"
+    )
+    for pk, *progress in runs:
+        if pk in stamps:
+            stamps[pk] += "." + ".".join(str(part) for part in progress)
+    return stamps
+
+
+def _read(ids: list[int]) -> dict[int, str]:
+    try:
+        return cluster_stamps(ids)
+    finally:
+        # The thread may be a new one every time: leave no connection of its own behind.
+        connections.close_all()
+
+
+class _Pump:
+    """Polls for all watchers of one event loop."""
+
+    def __init__(self) -> None:
+        self.watchers: dict[int, set[asyncio.Queue[str]]] = {}
+        self.task: asyncio.Task[None] | None = None
+
+    def watch(self, pk: int) -> asyncio.Queue[str]:
+        queue: asyncio.Queue[str] = asyncio.Queue()
+        self.watchers.setdefault(pk, set()).add(queue)
+        if self.task is None or self.task.done():
+            self.task = asyncio.create_task(self._run())
+        return queue
+
+    def leave(self, pk: int, queue: asyncio.Queue[str]) -> None:
+        queues = self.watchers.get(pk, set())
+        queues.discard(queue)
+        if not queues:
+            self.watchers.pop(pk, None)
+
+    async def _run(self) -> None:
+        known: dict[int, str] = {}
+        read = sync_to_async(_read, thread_sensitive=False)
+        while self.watchers:
+            ids = list(self.watchers)
+            stamps = await read(ids)
+            for pk in ids:
+                stamp = stamps.get(pk, GONE)
+                if known.get(pk) != stamp:
+                    known[pk] = stamp
+                    for queue in tuple(self.watchers.get(pk, ())):
+                        queue.put_nowait(stamp)
+            await asyncio.sleep(POLL_S)
+
+
+_pumps: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pump] = weakref.WeakKeyDictionary()
+
+
+async def ticks(pk: int) -> AsyncIterator[bytes]:
+    """Server-sent events of one cluster: ``tick`` on every change, a comment now and then to stay open."""
+    pump = _pumps.setdefault(asyncio.get_running_loop(), _Pump())
+    queue = pump.watch(pk)
+    try:
+        yield b"retry: 2000\n\n"
+        while True:
+            try:
+                stamp = await asyncio.wait_for(queue.get(), BEAT_S)
+            except TimeoutError:
+                yield b": here\n\n"
+                continue
+            while not queue.empty():
+                stamp = queue.get_nowait()
+            yield f"event: tick\ndata: {stamp}\n\n".encode()
+            if stamp == GONE:
+                return
+    finally:
+        pump.leave(pk, queue)

@@ -1,0 +1,58 @@
+"""One posted YAML document as a mapping, and the line a field path stands on."""
+
+import re
+from typing import Any
+
+import yaml
+
+from playground.clusters.errors import InvalidManifest
+from playground.clusters.services.posted import read_posted
+
+_STEP = re.compile(r"[^.\[\]]+|\[\d+\]")
+
+
+def read_mapping(text: str) -> dict[str, Any]:
+    """Return the one document of a text, read by the same guarded reader as every manifest.
+
+    Raises
+    ------
+    InvalidManifest
+        Bad YAML, with its line; or not exactly one document.
+    """
+    posted = read_posted(text)
+    if len(posted) != 1:
+        raise InvalidManifest(f"expected one document, found {len(posted)}")
+    return dict(posted[0].manifest)
+
+
+def line_of(text: str, path: str) -> int | None:
+    """Return the line (from 1) of a field path like ``profiles[0].plugins``, or of its deepest part there is.
+
+    >>> line_of("a:\\n- b: 1\\n  c: 2\\n", "a[0].c"), line_of("a: 1", "b")
+    (3, None)
+    """
+    if not path:
+        return None
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return None
+    line = None
+    for step in _STEP.findall(path):
+        found = _child(node, step)
+        if found is None:
+            return line
+        node, line = found
+    return line
+
+
+def _child(node: Any, step: str) -> tuple[Any, int] | None:
+    if isinstance(node, yaml.SequenceNode) and step.startswith("["):
+        index = int(step[1:-1])
+        if index < len(node.value):
+            return node.value[index], node.value[index].start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == step:
+                return value, key.start_mark.line + 1
+    return None

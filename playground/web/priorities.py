@@ -1,0 +1,70 @@
+"""Priority classes as a fill and a letter: four fills by value, one letter a class."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+SYSTEM_VALUE = 2_000_000_000
+NO_CLASS_LETTER = "N"
+
+
+@dataclass(frozen=True)
+class PriorityMark:
+    """How a pod's priority is drawn."""
+
+    css: str
+    letter: str
+    title: str
+
+
+class PriorityScale:
+    """Marks of one cluster's pods.
+
+    Parameters
+    ----------
+    classes : iterable of (name, value, is_default)
+        The cluster's PriorityClasses. Higher than the ordinary value is drawn as critical, lower as batch.
+        The ordinary value is the default class's; without one it is 0, or the median where three classes
+        and more exist.
+    """
+
+    def __init__(self, classes: Iterable[tuple[str, int, bool]]) -> None:
+        known = [c for c in classes if c[1] < SYSTEM_VALUE]
+        known.sort(key=lambda c: (-c[1], c[0]))
+        defaults = [value for _, value, is_default in known if is_default]
+        if defaults:
+            self.ordinary = defaults[0]
+        else:
+            self.ordinary = known[len(known) // 2][1] if len(known) >= 3 else 0
+        self.classes = known
+        self._letters: dict[str, str] = {}
+        taken = {"S", NO_CLASS_LETTER}
+        for name, _, _ in known:
+            letter = next((c for c in name.upper() if c.isalpha() and c not in taken), "?")
+            taken.add(letter)
+            self._letters[name] = letter
+        self._marks: dict[tuple[int, str], PriorityMark] = {}
+
+    def mark(self, priority: int, class_name: str) -> PriorityMark:
+        """Return the mark of a pod of that priority and class."""
+        key = (priority, class_name)
+        if key not in self._marks:
+            self._marks[key] = self._make(priority, class_name)
+        return self._marks[key]
+
+    def legend(self) -> list[PriorityMark]:
+        """One mark per class, highest first, then pods without a class."""
+        marks = [self.mark(SYSTEM_VALUE, "system")]
+        marks += [self.mark(value, name) for name, value, _ in self.classes[:6]]
+        return [*marks, self.mark(0 if not self.classes else self.ordinary, "")]
+
+    def _make(self, priority: int, class_name: str) -> PriorityMark:
+        if priority >= SYSTEM_VALUE:
+            return PriorityMark("sys", "S", class_name or "system")
+        if priority > self.ordinary:
+            css = "crit"
+        elif priority < self.ordinary:
+            css = "batch"
+        else:
+            css = "std"
+        letter = self._letters.get(class_name, NO_CLASS_LETTER)
+        return PriorityMark(css, letter, class_name or "no priority class")

@@ -1,0 +1,97 @@
+"""The scheduling queue as lanes of the board."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from playground.clusters.selectors.queue import LANE_TITLES, QueueItem
+from playground.web import amounts
+from playground.web.priorities import PriorityMark, PriorityScale
+
+LANE_LIMIT = 12
+
+
+@dataclass(frozen=True)
+class LaneItem:
+    """A pod in a lane; `progress` in percent (of a backoff passed, or of a Permit timeout left)."""
+
+    item: QueueItem
+    mark: PriorityMark
+    aside: str
+    why: str
+    progress: int | None
+    progress_css: str
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One lane of the queue."""
+
+    key: str
+    title: str
+    note: str
+    empty: str
+    count: int
+    items: tuple[LaneItem, ...]
+
+    @property
+    def n_more(self) -> int:
+        """How many pods are not listed."""
+        return self.count - len(self.items)
+
+
+# lane -> (note, what an empty lane says); a lane without such words is left out when empty.
+_WORDS = {
+    "active": ("priority, then waited", "No pod is ready to be scheduled."),
+    "permit": ("reserved, not bound yet", "No pod waits here."),
+    "backoff": ("ends soonest first", "No pod is backing off."),
+    "unschedulable": ("waits for an event", "No pod is unschedulable."),
+    "gated": ("held before the queue", "No scheduling gates."),
+    "foreign": ("never scheduled here", ""),
+}
+
+
+def view_lanes(
+    lanes: Mapping[str, Sequence[QueueItem]],
+    counts: Mapping[str, int],
+    scale: PriorityScale,
+    *,
+    now_ns: int,
+    limit: int = LANE_LIMIT,
+) -> tuple[Lane, ...]:
+    """Draw the first `limit` pods of every lane."""
+    result = []
+    for key, (note, empty) in _WORDS.items():
+        count = counts.get(key, 0)
+        if not count and not empty:
+            continue
+        items = tuple(_view(key, item, scale, now_ns) for item in lanes.get(key, ())[:limit])
+        shown = note if count <= len(items) else f"first {len(items)} shown"
+        result.append(Lane(key, LANE_TITLES[key], shown, empty, count, items))
+    return tuple(result)
+
+
+def _view(lane: str, item: QueueItem, scale: PriorityScale, now_ns: int) -> LaneItem:
+    aside = str(item.priority)
+    why = item.reason
+    progress = None
+    css = "prog"
+    since_ns = item.facts.get("since_ns")
+    if lane == "active":
+        if since_ns is not None:
+            aside = f"{item.priority} · {amounts.duration(max(0, now_ns - since_ns))}"
+        if item.position == 1:
+            why = "Next cycle" if item.read else "Submitted, not read by the engine yet"
+        elif not item.read:
+            why = "not read by the engine yet"
+    elif lane in ("backoff", "permit") and item.left_s is not None:
+        left_ns = round(item.left_s * 1e9)
+        aside = f"{amounts.duration(left_ns)} left"
+        whole = (item.facts.get("until_ns") or 0) - (since_ns or now_ns)
+        if since_ns is not None and whole > 0:
+            share = amounts.percent(left_ns, whole)
+            progress, css = (share, "progw") if lane == "permit" else (100 - share, "prog")
+    if lane == "permit" and item.node:
+        why = f"Reserved on {item.node}{'; ' + why if why else ''}"
+    if lane == "backoff" and not why and item.attempts:
+        why = f"{item.attempts} attempt{'' if item.attempts == 1 else 's'} so far"
+    return LaneItem(item, scale.mark(item.priority, item.priority_class), aside, why, progress, css)

@@ -1,0 +1,122 @@
+"""A pod's story: its log entries, cycles and events as one list of steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from playground.clusters.models import Cycle, Event, LogEntry
+from playground.clusters.selectors.pod_traces import PodTraces
+from playground.web.explanation import Outcome, outcome_of
+
+# Events that repeat what a cycle in the same list says better.
+_TOLD_BY_CYCLES = ("FailedScheduling", "Scheduled")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happened; `order` sorts steps of the same moment."""
+
+    at_ns: int
+    order: int
+    css: str
+    title: str
+    detail: str
+    cycle: int | None = None
+    outcome: Outcome | None = None
+
+
+def story_steps(story: PodTraces) -> list[Step]:
+    """Put everything in order of virtual time, oldest first."""
+    steps = [_cycle(cycle) for cycle in story.cycles]
+    steps += [_event(event) for event in story.events if event.reason not in _TOLD_BY_CYCLES]
+    steps += _entries(story.entries)
+    return sorted(steps, key=lambda step: (step.at_ns, step.order))
+
+
+def story_sentence(story: PodTraces) -> tuple[Outcome, str]:
+    """Say in one sentence where the pod is now."""
+    pod = story.pod
+    n = sum(1 + cycle.repeats for cycle in story.cycles)
+    tries = f"after {n} attempt{'' if n == 1 else 's'}" if n else "without an attempt of this scheduler"
+    if pod is None:
+        return outcome_of("gone"), f"is gone; {n} attempt{'' if n == 1 else 's'} are on record."
+    if pod.terminating:
+        return outcome_of("error"), f"is terminating on {pod.node_name or 'no node'}."
+    if pod.node_name:
+        word = "ran" if pod.phase in ("Succeeded", "Failed") else "is"
+        return outcome_of("bound"), f"{word} on {pod.node_name} {tries}."
+    if pod.waits_for:
+        return outcome_of("error"), "is never scheduled here."
+    if pod.lane == "permit":
+        return outcome_of("waiting"), f"waits at Permit {tries}."
+    if pod.nominated_node:
+        return outcome_of("preempting"), f"waits for {pod.nominated_node} to be freed, {tries}."
+    where = {"active": "in activeQ", "backoff": "in backoffQ", "gated": "held by a gate"}.get(pod.lane)
+    if pod.lane == "unschedulable":
+        return outcome_of("unschedulable"), f"fits nowhere {tries}; it waits for an event that could help."
+    return outcome_of("pending"), f"is pending{', ' + where if where else ''}, {tries}."
+
+
+def _cycle(cycle: Cycle) -> Step:
+    repeats = (
+        f" The same {cycle.repeats} more time{'' if cycle.repeats == 1 else 's'}." if cycle.repeats else ""
+    )
+    return Step(
+        at_ns=cycle.at_ns,
+        order=1,
+        css="k-cyc",
+        title=f"Attempt {cycle.attempt}, cycle {cycle.number}",
+        detail=f"{cycle.sentence or cycle.message}{repeats}",
+        cycle=cycle.number,
+        outcome=outcome_of(cycle.outcome),
+    )
+
+
+def _event(event: Event) -> Step:
+    return Step(event.at_ns, 3, "k-ev", f"Event {event.reason}", event.message)
+
+
+def _entries(entries: Sequence[LogEntry]) -> list[Step]:
+    steps = []
+    before: dict[str, Any] = {}
+    for entry in entries:
+        manifest = entry.payload.get("manifest") or {}
+        by_engine = entry.source == LogEntry.Source.ENGINE
+        reason = str(entry.payload.get("reason") or "")
+        who = (
+            f"by the cluster ({reason})"
+            if by_engine and reason
+            else "by the cluster"
+            if by_engine
+            else "by a person"
+        )
+        if entry.kind == LogEntry.Kind.DELETE:
+            steps.append(Step(entry.at_ns, 4, "k-u", "Deleted", who))
+        elif entry.kind == LogEntry.Kind.WRITE:
+            steps += _written(entry, before, manifest, who)
+        before = manifest or before
+    return steps
+
+
+def _written(entry: LogEntry, before: dict[str, Any], manifest: dict[str, Any], who: str) -> list[Step]:
+    """Name what a write changed, as far as it matters to scheduling."""
+    if entry.created:
+        return [Step(entry.at_ns, 0, "k-none", "Created", who)]
+    spec, old_spec = manifest.get("spec") or {}, before.get("spec") or {}
+    status, old_status = manifest.get("status") or {}, before.get("status") or {}
+    steps = []
+    if spec.get("nodeName") and not old_spec.get("nodeName"):
+        steps.append(Step(entry.at_ns, 2, "k-b", "Bound", f"spec.nodeName: {spec['nodeName']}"))
+    nominated, old = status.get("nominatedNodeName"), old_status.get("nominatedNodeName")
+    if nominated != old and not spec.get("nodeName"):
+        words = f"to {nominated}" if nominated else f"to {old} was cleared"
+        steps.append(Step(entry.at_ns, 2, "k-p", "Nominated" if nominated else "Nomination", words))
+    if status.get("phase") != old_status.get("phase") and status.get("phase"):
+        css = "k-r" if status["phase"] == "Running" else "k-none"
+        steps.append(Step(entry.at_ns, 2, css, str(status["phase"]), who))
+    going = (manifest.get("metadata") or {}).get("deletionTimestamp")
+    if going and not (before.get("metadata") or {}).get("deletionTimestamp"):
+        steps.append(Step(entry.at_ns, 2, "k-u", "Terminating", f"until {going}, {who}"))
+    if not steps and entry.source == LogEntry.Source.API:
+        steps.append(Step(entry.at_ns, 2, "k-none", "Edited", who))
+    return steps

@@ -1,0 +1,76 @@
+"""Small things every template needs: icons, amounts, and words of plugins that may break."""
+
+import re
+from typing import Any
+
+from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from playground.web import amounts
+from playground.web.explanation import outcome_of
+
+register = template.Library()
+
+register.filter("cores", amounts.cores)
+register.filter("gib", amounts.gib)
+register.filter("memory", amounts.memory)
+register.filter("duration", amounts.duration)
+register.filter("since", amounts.since_start)
+register.filter("rfc3339", amounts.rfc3339)
+
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[./-])")
+
+
+@register.simple_tag
+def icon(name: str, label: str = "", size: str = "") -> SafeString:
+    """Draw a symbol of components/icons.html; with a label it speaks, without it is decoration."""
+    css = "i i-s" if size == "s" else "i"
+    if label:
+        return format_html(
+            '<svg class="{}" role="img" aria-label="{}"><use href="#i-{}"/></svg>', css, label, name
+        )
+    return format_html('<svg class="{}" aria-hidden="true"><use href="#i-{}"/></svg>', css, name)
+
+
+@register.filter
+def breakable(name: Any) -> SafeString:
+    """Let a camel case name or a path break at its words.
+
+    >>> breakable("NodeResourcesFit")
+    'Node<wbr>Resources<wbr>Fit'
+    """
+    return format_html_join(mark_safe("<wbr>"), "{}", ((part,) for part in _WORD_START.split(str(name))))
+
+
+@register.filter
+def thousands(number: Any) -> str:
+    """Write an int with separators; anything else as it is."""
+    return f"{number:,}" if isinstance(number, int) else str(number)
+
+
+@register.filter
+def signed(number: int) -> str:
+    """Write a difference with its sign (and a real minus)."""
+    return f"+{number:,}" if number > 0 else f"−{-number:,}"
+
+
+@register.filter
+def ordinal(number: int | None) -> str:
+    """1st, 2nd, 3rd, 4th, 11th."""
+    if number is None:
+        return ""
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+@register.filter
+def outcome(key: str) -> Any:
+    """The drawing of an outcome, by its word."""
+    return outcome_of(key)
+
+
+@register.filter
+def of(part: float, whole: float) -> int:
+    """Share in whole percent."""
+    return amounts.percent(part, whole)

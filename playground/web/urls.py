@@ -1,0 +1,40 @@
+"""Paths of the pages. A page is a view function, a path, a template and a test (README.md)."""
+
+from django.urls import path
+
+from playground.web.views import board, clusters, config, cycles, home, objects, pods
+
+app_name = "web"
+
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("about/", home.about, name="about"),
+    path("new/", clusters.new_blank, name="new-blank"),
+    path("new/pools/", clusters.new_pools, name="new-pools"),
+    path("new/import/", clusters.new_import, name="new-import"),
+    path("c/<slug:cluster_id>/", board.board, name="board"),
+    path("c/<slug:cluster_id>/live/", board.live, name="live"),
+    path("c/<slug:cluster_id>/ticks/", board.ticks, name="ticks"),
+    path("c/<slug:cluster_id>/inspector/", board.inspector, name="inspector"),
+    path("c/<slug:cluster_id>/run/", board.run, name="run"),
+    path("c/<slug:cluster_id>/run/<slug:run_id>/cancel/", board.run_cancel, name="run-cancel"),
+    path("c/<slug:cluster_id>/nodes/<str:name>/cordon/", board.cordon, name="cordon"),
+    path("c/<slug:cluster_id>/pods/<str:namespace>/<str:name>/permit/", board.permit, name="permit"),
+    path("c/<slug:cluster_id>/cycles/", cycles.cycle_list, name="cycles"),
+    path("c/<slug:cluster_id>/cycles/<int:number>/", cycles.cycle, name="cycle"),
+    path("c/<slug:cluster_id>/pods/", pods.pod_list, name="pods"),
+    path("c/<slug:cluster_id>/pods/new/", pods.pod_new, name="pod-new"),
+    path("c/<slug:cluster_id>/pods/<str:namespace>/<str:name>/", pods.pod_story, name="pod"),
+    path("c/<slug:cluster_id>/objects/<slug:kind>/<str:namespace>/<str:name>/", objects.edit, name="object"),
+    path(
+        "c/<slug:cluster_id>/objects/<slug:kind>/<str:namespace>/<str:name>/delete/",
+        objects.delete,
+        name="object-delete",
+    ),
+    path("c/<slug:cluster_id>/import/", clusters.import_into, name="import"),
+    path("c/<slug:cluster_id>/pools/", clusters.pools_into, name="pools"),
+    path("c/<slug:cluster_id>/config/", config.config, name="config"),
+    path("c/<slug:cluster_id>/cluster/", clusters.settings, name="settings"),
+    path("c/<slug:cluster_id>/cluster/<slug:deed>/", clusters.deed, name="deed"),
+    path("c/<slug:cluster_id>/export.yaml", clusters.export, name="export"),
+]

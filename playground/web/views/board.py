@@ -1,0 +1,260 @@
+"""The board: nodes, queue, feed and run bar, live."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.contrib import messages
+from django.core.handlers.asgi import ASGIRequest
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.errors import ClusterError, NotFound
+from playground.clusters.models import Cluster, Run
+from playground.clusters.selectors.board import current_run
+from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
+from playground.clusters.selectors.cycle_pages import placed_by, recent_cycles
+from playground.clusters.selectors.queue import lanes_of
+from playground.clusters.services.objects import set_cordon
+from playground.clusters.services.runs import cancel_run, decide_permit, request_run
+from playground.web import live as live_ticks
+from playground.web.access import get_cluster
+from playground.web.board import priority_scale, view_nodes
+from playground.web.priorities import PriorityMark, PriorityScale
+from playground.web.queue_lanes import view_lanes
+
+# Fragments a tick may bring anew, each with its template; the order is that of the digests in `have`.
+FRAGMENTS = (
+    ("runbar", "board/runbar.html"),
+    ("queue", "board/queue.html"),
+    ("nodes", "board/nodes.html"),
+    ("inspector", "board/inspector.html"),
+    ("feed", "board/feed.html"),
+)
+STOP_POLLING = 286
+_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="\w+"')
+
+
+@dataclass(frozen=True)
+class InspectedPod:
+    """A row of the inspector."""
+
+    pod: PodUse
+    mark: PriorityMark
+    cycle: int | None
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """The selected node."""
+
+    use: NodeUse
+    pods: list[InspectedPod]
+    labels: list[tuple[str, str]]
+
+
+@require_safe
+def board(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """The whole board."""
+    cluster = get_cluster(request, cluster_id)
+    context = _context(request, cluster)
+    context["have"] = ".".join(_digest(render_to_string(t, context, request)) for _, t in FRAGMENTS)
+    return render(request, "board/page.html", context)
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def live(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Answer a tick: the pulse anew, and out of band each fragment that is not what the page has.
+
+    304 when nothing changed; 286 (stop asking) when the cluster is gone.
+    """
+    try:
+        cluster = get_cluster(request, cluster_id)
+    except Http404:
+        return HttpResponse(render_to_string("board/gone.html"), status=STOP_POLLING)
+    stamp = live_ticks.cluster_stamps([cluster.pk])[cluster.pk]
+    view = request.GET.urlencode()
+    etag = f'"{hashlib.sha256(f"{stamp}|{view}".encode()).hexdigest()[:20]}"'
+    if request.headers.get("If-None-Match") == etag:
+        return HttpResponseNotModified(headers={"ETag": etag})
+    context = _context(request, cluster)
+    had = request.GET.get("have", "").split(".")
+    digests, changed = [], []
+    for i, (_, template) in enumerate(FRAGMENTS):
+        digest = _digest(render_to_string(template, context, request))
+        digests.append(digest)
+        if i >= len(had) or had[i] != digest:
+            changed.append(render_to_string(template, context | {"oob": True}, request))
+    context["have"] = ".".join(digests)
+    pulse = render_to_string("board/pulse.html", context, request)
+    response = HttpResponse("".join((pulse, *changed)))
+    response["ETag"] = etag
+    return response
+
+
+async def ticks(request: HttpRequest, cluster_id: str) -> HttpResponse | StreamingHttpResponse:
+    """Server-sent ticks of one cluster. Refused under WSGI, where an endless answer would hold a worker."""
+    if not isinstance(request, ASGIRequest):
+        return HttpResponse(
+            "Ticks need ASGI; the page polls instead.\n", status=501, content_type="text/plain"
+        )
+    cluster = await sync_to_async(get_cluster)(request, cluster_id)
+    response = StreamingHttpResponse(live_ticks.ticks(cluster.pk), content_type="text/event-stream")
+    response["Cache-Control"] = "no-cache"
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def inspector(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """The inspector of one node; without htmx the board with it open."""
+    cluster = get_cluster(request, cluster_id)
+    name = request.GET.get("node", "")
+    if not request.htmx:
+        return redirect(f"{reverse('web:board', args=[cluster.public_id])}?node={name}#inspector")
+    queued, _ = lanes_of(cluster, full=False)
+    reserved = {item.pod: item.node for item in queued["permit"] if item.node}
+    inspected = _inspect(cluster, priority_scale(cluster), name, reserved)
+    return render(request, "board/inspector.html", {"cluster": cluster, "inspected": inspected})
+
+
+@require_POST
+def run(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Ask for a cycle, a run until idle, or the time up to the next timer."""
+    cluster = get_cluster(request, cluster_id)
+    until = request.POST.get("until", "cycle")
+    if until == "time":
+        left_ns = max(0, (cluster.next_deadline_ns or cluster.now_ns) - virtual_now_ns(cluster))
+        until = f"{left_ns / 1e9:.9f}s"
+    try:
+        request_run(cluster=cluster, until=until)
+    except ClusterError as error:
+        messages.error(request, error.message)
+    return _after_deed(request, cluster)
+
+
+@require_POST
+def run_cancel(request: HttpRequest, cluster_id: str, run_id: str) -> HttpResponse:
+    """Stop a run; what it has done stays done."""
+    cluster = get_cluster(request, cluster_id)
+    found = Run.objects.filter(cluster=cluster, public_id=run_id).first()
+    if found is None:
+        raise Http404("There is no such run.")
+    cancel_run(run=found)
+    return _after_deed(request, cluster)
+
+
+@require_POST
+def permit(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
+    """Allow or reject a pod that waits at Permit."""
+    cluster = get_cluster(request, cluster_id)
+    try:
+        decide_permit(
+            cluster=cluster, namespace=namespace, name=name, decision=request.POST.get("decision", "")
+        )
+        request_run(cluster=cluster, until="idle")
+    except ClusterError as error:
+        messages.error(request, error.message)
+    return redirect("web:board", cluster.public_id)
+
+
+@require_POST
+def cordon(request: HttpRequest, cluster_id: str, name: str) -> HttpResponse:
+    """Cordon a node, or lift the cordon."""
+    cluster = get_cluster(request, cluster_id)
+    on = request.POST.get("unschedulable") == "1"
+    try:
+        set_cordon(cluster=cluster, node=name, unschedulable=on)
+    except NotFound as error:
+        raise Http404(error.message) from None
+    except ClusterError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"{name} is {'cordoned' if on else 'uncordoned'}.")
+    return redirect(f"{reverse('web:board', args=[cluster.public_id])}?node={name}#inspector")
+
+
+def _after_deed(request: HttpRequest, cluster: Cluster) -> HttpResponse:
+    """The run bar alone for htmx, the board again otherwise."""
+    if not request.htmx:
+        return redirect("web:board", cluster.public_id)
+    cluster.refresh_from_db()
+    context = {"cluster": cluster} | _run_context(cluster)
+    html = render_to_string("board/runbar.html", context, request)
+    flash = render_to_string("components/messages.html", {}, request)
+    return HttpResponse(f'{html}<div id="messages" class="flash" hx-swap-oob="outerHTML">{flash}</div>')
+
+
+def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
+    scale = priority_scale(cluster)
+    selected = request.GET.get("node") or request.GET.get("selected", "")
+    queued, counts = lanes_of(cluster, full=False)
+    reserved = {item.pod: item.node for item in queued["permit"] if item.node}
+    nodes = view_nodes(
+        cluster,
+        scale,
+        group_by=request.GET.get("group", ""),
+        view=request.GET.get("view", "cards"),
+        selected=selected,
+        reserved=reserved,
+    )
+    lanes = view_lanes(queued, counts, scale, now_ns=virtual_now_ns(cluster))
+    return {
+        "cluster": cluster,
+        "tab": "board",
+        "nodes": nodes,
+        "lanes": lanes,
+        "n_queued": sum(lane.count for lane in lanes if lane.key != "foreign"),
+        "feed": recent_cycles(cluster),
+        "n_cycles": cluster.next_cycle - 1,
+        "selected": selected,
+        "inspected": _inspect(cluster, scale, selected, reserved) if selected else None,
+        "streams": isinstance(request, ASGIRequest),
+        **_run_context(cluster),
+    }
+
+
+def _run_context(cluster: Cluster) -> Mapping[str, Any]:
+    newest = current_run(cluster)
+    is_open = newest is not None and newest.is_open
+    deadline = cluster.next_deadline_ns
+    return {
+        "run": newest,
+        "run_open": is_open,
+        "run_percent": round(100 * (newest.progress or 0)) if newest else 0,
+        "run_words": ""
+        if newest is None or is_open
+        else newest.message or f"{newest.cycles_done} cycles done",
+        "to_deadline_ns": max(0, deadline - virtual_now_ns(cluster)) if deadline else None,
+        "nothing_to_do": False,
+    }
+
+
+def _inspect(
+    cluster: Cluster, scale: PriorityScale, name: str, reserved: Mapping[str, str]
+) -> Inspected | None:
+    use = next((use for use in node_uses(cluster) if use.name == name), None)
+    if use is None:
+        return None
+    pods = pods_on(cluster, [name], reserved=reserved).get(name, [])
+    by = placed_by(cluster, name, [(pod.namespace, pod.name) for pod in pods])
+    rows = [
+        InspectedPod(pod, scale.mark(pod.priority, pod.priority_class), by.get((pod.namespace, pod.name)))
+        for pod in pods
+    ]
+    return Inspected(use, rows, sorted(use.labels.items()))
+
+
+def _digest(html: str) -> str:
+    # Django masks the token anew on every rendering.
+    return hashlib.sha256(_TOKEN.sub("", html).encode()).hexdigest()[:10]

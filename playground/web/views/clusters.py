@@ -1,0 +1,241 @@
+"""Clusters: new ones, imports and pools, and what can be done to one as a whole."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.text import slugify
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from playground.clusters.errors import ClusterError, InvalidInput
+from playground.clusters.models import Cluster
+from playground.clusters.selectors.home_cards import figures_of
+from playground.clusters.services.apply import ApplyResult, apply_documents
+from playground.clusters.services.lifecycle import (
+    clone_cluster,
+    create_cluster,
+    delete_cluster,
+    export_manifests,
+    rename_cluster,
+    reset_cluster,
+)
+from playground.clusters.services.pools import expand_pool
+from playground.clusters.services.runs import unpark_cluster
+from playground.engine.admission import dump_yaml
+from playground.web.access import get_cluster
+from playground.web.forms.clusters import ClusterNameForm, ImportForm, NodePoolForm
+from playground.web.import_preview import view_import
+from playground.web.node_pools import preview as preview_pool
+from playground.web.problems import problems_of
+
+READING = ["GET", "HEAD", "POST"]
+
+
+@require_http_methods(READING)
+def new_blank(request: HttpRequest) -> HttpResponse:
+    """A cluster without nodes."""
+    form = ClusterNameForm(request.POST or None, initial={"name": "my-cluster"})
+    if request.method == "POST" and form.is_valid():
+        try:
+            cluster = create_cluster(name=form.cleaned_data["name"], owner=_owner(request))
+        except InvalidInput as error:
+            form.add_error("name", error.message)
+        else:
+            return redirect("web:board", cluster.public_id)
+    return render(request, "clusters/new_blank.html", {"form": form}, status=400 if form.errors else 200)
+
+
+@require_http_methods(READING)
+@vary_on_headers("HX-Request")
+def new_pools(request: HttpRequest) -> HttpResponse:
+    """A cluster made of a node pool."""
+    return _pools(request, None)
+
+
+@require_http_methods(READING)
+@vary_on_headers("HX-Request")
+def pools_into(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Another node pool for a cluster."""
+    return _pools(request, get_cluster(request, cluster_id))
+
+
+@require_http_methods(READING)
+@vary_on_headers("HX-Request")
+def new_import(request: HttpRequest) -> HttpResponse:
+    """A cluster from pasted or uploaded manifests."""
+    return _import(request, None)
+
+
+@require_http_methods(READING)
+@vary_on_headers("HX-Request")
+def import_into(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Manifests into a cluster."""
+    return _import(request, get_cluster(request, cluster_id))
+
+
+@require_safe
+def settings(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Rename, clone, reset, delete, export."""
+    cluster = get_cluster(request, cluster_id)
+    context = {
+        "cluster": cluster,
+        "tab": "settings",
+        "figures": figures_of([cluster])[cluster.pk],
+        "confirm": request.GET.get("confirm", ""),
+    }
+    return render(request, "clusters/settings.html", context)
+
+
+@require_POST
+def deed(request: HttpRequest, cluster_id: str, deed: str) -> HttpResponse:
+    """Do one of: rename, clone, reset, delete, retry. Reset and delete ask once more first."""
+    cluster = get_cluster(request, cluster_id)
+    page = redirect("web:settings", cluster.public_id)
+    name = request.POST.get("name", "").strip()
+    if deed in ("reset", "delete") and request.POST.get("sure") != "yes":
+        return redirect(f"{reverse('web:settings', args=[cluster.public_id])}?confirm={deed}#{deed}")
+    try:
+        if deed == "rename":
+            rename_cluster(cluster=cluster, name=name)
+            messages.success(request, f"The cluster is called {name} now.")
+        elif deed == "clone":
+            clone = clone_cluster(cluster=cluster, name=name or f"{cluster.name} copy", owner=_owner(request))
+            messages.success(request, f"{clone.name} is a copy of {cluster.name}.")
+            return redirect("web:board", clone.public_id)
+        elif deed == "reset":
+            reset_cluster(cluster=cluster)
+            messages.success(
+                request, "Back to the start: what you wrote is kept, what the engine did is gone."
+            )
+            return redirect("web:board", cluster.public_id)
+        elif deed == "delete":
+            delete_cluster(cluster=cluster)
+            messages.success(request, f"{cluster.name} is deleted.")
+            return redirect("web:home")
+        elif deed == "retry":
+            unpark_cluster(cluster=cluster)
+            messages.success(request, "The engine tries again.")
+        else:
+            raise Http404(f'There is no "{deed}" to do.')
+    except ClusterError as error:
+        messages.error(request, error.message)
+    return page
+
+
+@require_safe
+def export(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Every object people can apply again, as a YAML file."""
+    cluster = get_cluster(request, cluster_id)
+    response = HttpResponse(export_manifests(cluster), content_type="application/yaml; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{slugify(cluster.name) or "cluster"}.yaml"'
+    return response
+
+
+def _pools(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
+    posted = request.method == "POST"
+    initial = {"cluster_name": "my-cluster"}
+    form = NodePoolForm(request.POST if posted else None, initial=initial)
+    shown = form if posted else NodePoolForm(_initial(form) | initial)
+    nodes: list[dict[str, Any]] = []
+    if shown.is_valid():
+        data = shown.cleaned_data
+        try:
+            nodes = expand_pool(
+                name=data["pool"],
+                count=data["count"],
+                cpu=data["cpu"],
+                memory=data["memory"],
+                pods=data["pods"],
+                extended=data["extended"],
+                labels=data["labels"],
+                taints=data["taints"],
+                zones=data["zones"],
+            )
+        except InvalidInput as error:
+            shown.add_error({"name": "pool"}.get(error.field, error.field) or None, error.message)
+    is_preview = request.POST.get("deed") == "preview"
+    if posted and nodes and not is_preview:
+        try:
+            target, _ = _apply(request, cluster, form.cleaned_data["cluster_name"], objects=nodes)
+        except ClusterError as error:
+            form.add_error(None, error.message)
+        else:
+            messages.success(request, f"{len(nodes)} node{'' if len(nodes) == 1 else 's'} added.")
+            return redirect("web:board", target.public_id)
+    context = {
+        "cluster": cluster,
+        "form": form,
+        "preview": preview_pool(nodes) if nodes else None,
+        "sample": dump_yaml(nodes[:1]) if nodes else "",
+    }
+    template = "clusters/pool_preview.html" if request.htmx else "clusters/pools.html"
+    refused = posted and not is_preview and bool(form.errors)
+    return render(request, template, context, status=400 if refused else 200)
+
+
+def _import(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
+    posted = request.method == "POST"
+    initial = {"cluster_name": "imported"}
+    form = ImportForm(request.POST, request.FILES) if posted else ImportForm(initial=initial)
+    context: dict[str, Any] = {"cluster": cluster, "tab": "import", "form": form}
+    is_preview = request.POST.get("deed") == "preview"
+    status = 200
+    if posted and form.is_valid():
+        data = form.cleaned_data
+        try:
+            target, result = _apply(
+                request, cluster, data["cluster_name"], text=data["manifests"], dry_run=is_preview
+            )
+        except ClusterError as error:
+            context["problems"] = problems_of(error, data["manifests"])
+            status = error.status
+        else:
+            if not is_preview:
+                messages.success(request, _told(result))
+                return redirect("web:board", target.public_id)
+            context["preview"] = view_import(result)
+    elif posted:
+        status = 400
+    if request.htmx:
+        status = 200
+    template = "clusters/import_preview.html" if request.htmx else "clusters/import.html"
+    return render(request, template, context, status=status)
+
+
+def _apply(
+    request: HttpRequest, cluster: Cluster | None, name: str, *, dry_run: bool = False, **manifests: Any
+) -> tuple[Cluster, ApplyResult]:
+    """Apply to the cluster, or to a new one that exists only if everything goes well."""
+    if cluster is not None:
+        return cluster, apply_documents(cluster=cluster, dry_run=dry_run, **manifests)
+    with transaction.atomic():
+        target = create_cluster(name=name or "my-cluster", owner=_owner(request))
+        result = apply_documents(cluster=target, dry_run=dry_run, **manifests)
+        if dry_run:
+            transaction.set_rollback(True)
+    return target, result
+
+
+def _told(result: ApplyResult) -> str:
+    counts = (
+        (len(result.created), "created"),
+        (len(result.configured), "updated"),
+        (len(result.unchanged), "unchanged"),
+        (len(result.ignored), "ignored"),
+    )
+    words = ", ".join(f"{n:,} {verb}" for n, verb in counts if n)
+    kinds = sorted({item.kind for item in result.ignored})
+    return f"{words}. Ignored kinds: {', '.join(kinds)}." if kinds else f"{words}."
+
+
+def _initial(form: NodePoolForm) -> dict[str, Any]:
+    values = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    return {name: "" if value is None else value for name, value in values.items()}
+
+
+def _owner(request: HttpRequest) -> Any:
+    return request.user if request.user.is_authenticated else None

@@ -1,0 +1,94 @@
+"""Cycles: the list and the page of one."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from playground.clusters.errors import NotFound
+from playground.clusters.models import Cycle
+from playground.clusters.selectors.cycle_pages import cycle_page
+from playground.clusters.selectors.cycles import Explanation, cycle_explanation, neighbours
+from playground.clusters.selectors.pod_lists import pod_of_cycle
+from playground.web.access import get_cluster
+from playground.web.amounts import rfc3339
+from playground.web.board import priority_scale
+from playground.web.explanation import view_cycle
+from playground.web.numbers import positive_int
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def cycle_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Cycles newest first, filtered by outcome, pod and node; the rows alone for htmx."""
+    cluster = get_cluster(request, cluster_id)
+    asked = {key: request.GET.get(key, "").strip() for key in ("outcome", "pod", "node")}
+    found = cycle_page(cluster, **asked, before=positive_int(request.GET.get("before")))
+    query = urlencode({key: value for key, value in asked.items() if value})
+    context = {
+        "cluster": cluster,
+        "tab": "cycles",
+        "found": found,
+        "outcomes": Cycle.Outcome.values,
+        "filtered": bool(query),
+        "query": f"{query}&" if query else "",
+        **asked,
+    }
+    return render(request, "cycles/rows.html" if request.htmx else "cycles/list.html", context)
+
+
+@require_safe
+def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
+    """One cycle opened up, from its explanation alone."""
+    cluster = get_cluster(request, cluster_id)
+    try:
+        found = cycle_explanation(cluster, number, full=True)
+    except NotFound as error:
+        raise Http404(error.message) from None
+    row = found.cycle
+    view = view_cycle(
+        _document(found), part=request.GET.get("part"), page=positive_int(request.GET.get("page")) or 1
+    )
+    before, after = neighbours(cluster, number)
+    pod = pod_of_cycle(row)
+    context: dict[str, Any] = {
+        "cluster": cluster,
+        "tab": "cycles",
+        "row": row,
+        "view": view,
+        "recorded_only": found.document is None,
+        "previous": before,
+        "next": after,
+        "n_cycles": cluster.next_cycle - 1,
+        "pod": pod,
+        "mark": priority_scale(cluster).mark(pod.priority, pod.priority_class) if pod else None,
+    }
+    if view.is_sampled:
+        context["sampling"] = f"this cycle evaluated {view.n_evaluated:,} of {view.n_nodes:,} nodes"
+    return render(request, "cycles/page.html", context)
+
+
+def _document(found: Explanation) -> dict[str, Any]:
+    """The explanation, or what the summary row says of it, under the same keys."""
+    if found.document is not None:
+        return found.document
+    row = found.cycle
+    return {
+        "cycle": row.number,
+        "pod": row.pod,
+        "uid": row.pod_uid,
+        "profile": row.profile,
+        "attempt": row.attempt,
+        "at": rfc3339(row.at_ns),
+        "outcome": row.outcome,
+        "sentence": row.sentence,
+        "node": row.node or None,
+        "nNodes": row.n_nodes,
+        "nFeasible": row.n_feasible,
+        "message": row.message or None,
+        "engine": row.engine_version,
+        "digest": row.digest,
+    }

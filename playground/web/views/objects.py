@@ -1,0 +1,102 @@
+"""Objects as YAML: edit, delete."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from playground.clusters import kinds
+from playground.clusters.errors import ClusterError, InvalidManifest
+from playground.clusters.kinds import Kind
+from playground.clusters.rows import row_of
+from playground.clusters.services.objects import delete_object, replace_object
+from playground.clusters.services.posted import read_posted
+from playground.engine.admission import dump_yaml
+from playground.web.access import get_cluster
+from playground.web.problems import problems_of
+
+NO_NAMESPACE = "-"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name: str) -> HttpResponse:
+    """The object's manifest in an editor; saving replaces it unless it changed meanwhile."""
+    cluster = get_cluster(request, cluster_id)
+    known = _kind(kind)
+    row = row_of(cluster, known, _namespace(namespace), name)
+    if row is None:
+        raise Http404(f'{known.resource} "{name}" not found')
+    text = dump_yaml([row.manifest])
+    problems: list[Any] = []
+    status = 200
+    if request.method == "POST":
+        text = request.POST.get("text", "")
+        try:
+            replace_object(cluster=cluster, manifest=_one(text, known, namespace, name))
+        except ClusterError as error:
+            problems, status = problems_of(error, text), error.status
+        else:
+            messages.success(request, f"{known.kind} {name} saved.")
+            return _back(cluster.public_id, known, namespace, name)
+    context = {
+        "cluster": cluster,
+        "kind": known.kind,
+        "namespace": namespace,
+        "name": name,
+        "text": text,
+        "problems": problems,
+        "resource_version": row.resource_version,
+    }
+    return render(request, "objects/edit.html", context, status=status)
+
+
+@require_POST
+def delete(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name: str) -> HttpResponse:
+    """Delete the object, once that was confirmed."""
+    cluster = get_cluster(request, cluster_id)
+    known = _kind(kind)
+    if request.POST.get("sure") != "yes":
+        context = {"cluster": cluster, "kind": known.kind, "namespace": namespace, "name": name}
+        return render(request, "objects/confirm_delete.html", context)
+    try:
+        delete_object(cluster=cluster, kind=known, namespace=_namespace(namespace), name=name)
+    except ClusterError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"{known.kind} {name} is deleted, or terminating for its grace period.")
+    return redirect("web:board", cluster.public_id)
+
+
+def _one(text: str, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
+    posted = read_posted(text)
+    if len(posted) != 1:
+        raise InvalidManifest(f"expected one object, found {len(posted)}")
+    manifest = posted[0].manifest
+    meta = manifest.get("metadata") or {}
+    same_place = not kind.namespaced or (meta.get("namespace") or "default") == namespace
+    if manifest.get("kind") != kind.kind or meta.get("name") != name or not same_place:
+        raise InvalidManifest(
+            "kind, namespace and name stay as they are; submit another object to make a new one",
+            path="metadata.name",
+            value=meta.get("name"),
+        )
+    return dict(manifest)
+
+
+def _kind(name: str) -> Kind:
+    kind = kinds.by_kind(name)
+    if kind is None:
+        raise Http404(f'There is no kind "{name}".')
+    return kind
+
+
+def _namespace(namespace: str) -> str:
+    return "" if namespace == NO_NAMESPACE else namespace
+
+
+def _back(cluster_id: str, kind: Kind, namespace: str, name: str) -> HttpResponse:
+    if kind.kind == "Pod":
+        return redirect("web:pod", cluster_id, namespace, name)
+    return redirect("web:board", cluster_id)

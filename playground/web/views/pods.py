@@ -1,0 +1,171 @@
+"""Pods: submit one, read its story, list them."""
+
+import shlex
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from playground.clusters.errors import ClusterError
+from playground.clusters.models import Cluster, Pod, PriorityClass
+from playground.clusters.selectors.pod_lists import pod_page
+from playground.clusters.selectors.pod_traces import pod_traces
+from playground.clusters.services.apply import apply_documents
+from playground.clusters.services.runs import request_run
+from playground.engine.admission import dump_yaml
+from playground.web.access import get_cluster
+from playground.web.board import priority_scale
+from playground.web.forms.pods import PodForm
+from playground.web.numbers import positive_int
+from playground.web.problems import problems_of
+from playground.web.story import story_sentence, story_steps
+
+LANE_TITLES = {
+    "active": "activeQ",
+    "permit": "Permit",
+    "backoff": "backoffQ",
+    "unschedulable": "Unschedulable",
+    "gated": "Gated",
+}
+
+
+@require_safe
+def pod_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Pods of a lane, or all of them."""
+    cluster = get_cluster(request, cluster_id)
+    lane = request.GET.get("lane", "")
+    page = pod_page(cluster, lane=lane, after=positive_int(request.GET.get("after")))
+    context = {
+        "cluster": cluster,
+        "pods": page.pods,
+        "next_after": page.next_after,
+        "lane": lane if lane in LANE_TITLES else "",
+        "lane_title": LANE_TITLES.get(lane, ""),
+    }
+    return render(request, "pods/list.html", context)
+
+
+@require_safe
+def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
+    """Everything that ever happened to one pod."""
+    cluster = get_cluster(request, cluster_id)
+    story = pod_traces(cluster, namespace, name)
+    steps = story_steps(story)
+    if story.pod is None and not steps:
+        raise Http404(f"There is no pod {namespace}/{name} and no trace of one.")
+    outcome, sentence = story_sentence(story)
+    last = story.cycles[-1] if story.cycles else None
+    pending = story.pod is not None and not story.pod.node_name
+    context: dict[str, Any] = {
+        "cluster": cluster,
+        "namespace": namespace,
+        "name": name,
+        "pod": story.pod,
+        "outcome": outcome,
+        "sentence": sentence,
+        "steps": steps,
+        "last_cycle": last,
+        "last_message": last.message if last and pending else "",
+    }
+    if story.pod:
+        context["mark"] = priority_scale(cluster).mark(story.pod.priority, story.pod.priority_class)
+    return render(request, "pods/story.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
+def pod_new(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """The form and its YAML. POST with ``deed``: preview (htmx), submit the form, or submit the YAML."""
+    cluster = get_cluster(request, cluster_id)
+    classes = [*PriorityClass.objects.filter(cluster=cluster).order_by("-value").values_list("name", "value")]
+    deed = request.POST.get("deed", "")
+    if request.method != "POST":
+        form = PodForm(priority_classes=classes, initial=_defaults(cluster))
+        text = _text_of(PodForm({**_plain(form)}, priority_classes=classes))
+        return _render(request, cluster, form, text)
+    form = PodForm(request.POST, priority_classes=classes)
+    if deed == "yaml":
+        return _submit(request, cluster, PodForm(priority_classes=classes, initial=_defaults(cluster)),
+                       request.POST.get("yaml", ""))  # fmt: skip
+    if not form.is_valid():
+        return _render(request, cluster, form, "", status=200 if deed == "preview" else 400)
+    text = dump_yaml(form.manifests())
+    if deed == "preview":
+        try:
+            apply_documents(cluster=cluster, text=text, dry_run=True)
+        except ClusterError as error:
+            return _render(request, cluster, form, text, error=error, status=200)
+        return _render(request, cluster, form, text)
+    return _submit(request, cluster, form, text)
+
+
+def _submit(request: HttpRequest, cluster: Cluster, form: PodForm, text: str) -> HttpResponse:
+    try:
+        result = apply_documents(cluster=cluster, text=text)
+        if request.POST.get("then") == "run":
+            request_run(cluster=cluster, until="idle")
+    except ClusterError as error:
+        return _render(request, cluster, form, text, error=error, status=error.status)
+    made = [item for item in result.created if item.kind == "Pod"]
+    if not made:
+        messages.warning(request, "Nothing new: a pod of that name exists already and is unchanged.")
+        return _render(request, cluster, form, text)
+    words = made[0].name if len(made) == 1 else f"{len(made)} pods"
+    messages.success(request, f"{words} submitted.")
+    if len(made) == 1:
+        return redirect("web:pod", cluster.public_id, made[0].namespace, made[0].name)
+    return redirect("web:board", cluster.public_id)
+
+
+def _render(
+    request: HttpRequest,
+    cluster: Cluster,
+    form: PodForm,
+    text: str,
+    *,
+    error: ClusterError | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    namespace = form.data.get("namespace") or "default"
+    origin = request.build_absolute_uri("/").rstrip("/")
+    server = f"{origin}/k8s/{cluster.public_id}"
+    context = {
+        "cluster": cluster,
+        "tab": "pod-new",
+        "form": form,
+        "text": text,
+        "problems": problems_of(error, text) if error else [],
+        "kubectl": f"kubectl --server {server} create -f pod.yaml",
+        "curl": "curl -X POST --data-binary @pod.yaml \\\n  -H 'Content-Type: application/yaml' \\\n  "
+        + shlex.quote(f"{server}/api/v1/namespaces/{namespace}/pods"),
+    }
+    template = "pods/yaml_side.html" if request.htmx else "pods/new.html"
+    response = render(request, template, context, status=status)
+    response["X-Swap"] = "1"
+    return response
+
+
+def _defaults(cluster: Cluster) -> dict[str, Any]:
+    """A free name: web-1, web-2, ..."""
+    taken = set(
+        Pod.objects.filter(cluster=cluster, namespace="default", name__startswith="web-").values_list(
+            "name", flat=True
+        )
+    )
+    number = 1
+    while f"web-{number}" in taken:
+        number += 1
+    return {"name": f"web-{number}"}
+
+
+def _plain(form: PodForm) -> dict[str, Any]:
+    """The initial values as if they had been posted."""
+    values = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    return {name: "" if value is None else value for name, value in values.items()}
+
+
+def _text_of(form: PodForm) -> str:
+    return dump_yaml(form.manifests()) if form.is_valid() else ""

@@ -1,0 +1,228 @@
+"""Every page: the whole page, its htmx part, nobody else's cluster, and how many queries it makes."""
+
+import pytest
+from django.urls import reverse
+
+from playground.clusters.models import Cluster, Node, Pod, Run
+from tests.web import factories
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HTTP_HX_REQUEST": "true"}
+
+
+def get(client, name, *args, **query):
+    return client.get(reverse(f"web:{name}", args=args), query)
+
+
+PAGES = [
+    ("home", ()),
+    ("about", ()),
+    ("new-blank", ()),
+    ("new-pools", ()),
+    ("new-import", ()),
+    ("board", ("c",)),
+    ("cycles", ("c",)),
+    ("pods", ("c",)),
+    ("pod-new", ("c",)),
+    ("pod", ("c", "default", "train-2")),
+    ("object", ("c", "Node", "-", "node-1")),
+    ("object", ("c", "Pod", "default", "train-2")),
+    ("import", ("c",)),
+    ("pools", ("c",)),
+    ("config", ("c",)),
+    ("settings", ("c",)),
+    *(("cycle", ("c", n)) for n in range(1, 9)),
+]
+
+
+@pytest.mark.parametrize(("name", "args"), PAGES)
+def test_every_page_is_whole_and_obeys_the_content_policy(client, cluster, name, args):
+    response = get(client, name, *(cluster.public_id if a == "c" else a for a in args))
+    assert response.status_code == 200
+    html = response.content.decode()
+    assert html.count("<main") == 1 and "kube-scheduler v1.34.1" in html
+    assert " style=" not in html and "<script>" not in html and "onclick" not in html
+    assert "script-src 'self'" in response["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "most"),
+    [
+        ("home", (), 6),
+        ("board", ("c",), 12),
+        ("cycles", ("c",), 2),
+        ("cycle", ("c", 1), 6),
+        ("pod", ("c", "default", "train-2"), 6),
+        ("pods", ("c",), 2),
+        ("pod-new", ("c",), 3),
+        ("config", ("c",), 1),
+        ("settings", ("c",), 6),
+    ],
+)
+def test_the_number_of_queries_is_pinned(client, cluster, name, args, most, django_assert_max_num_queries):
+    with django_assert_max_num_queries(most):
+        get(client, name, *(cluster.public_id if a == "c" else a for a in args))
+
+
+def test_more_rows_make_no_more_queries(client, cluster, django_assert_max_num_queries):
+    for i in range(5):
+        factories.make_cluster(f"more-{i}", n_nodes=3)
+    with django_assert_max_num_queries(6):
+        get(client, "home")
+
+
+def test_a_cluster_that_does_not_exist_is_not_found(client, db):
+    for name in ("board", "cycles", "pods", "pod-new", "import", "pools", "config", "settings"):
+        assert get(client, name, "nosuch").status_code == 404
+
+
+def test_somebody_elses_cluster_is_not_found(client, cluster, settings, django_user_model):
+    settings.EMBEDDED = False
+    mine = factories.make_cluster("mine", owner=django_user_model.objects.create_user("me"), n_nodes=1)
+    assert get(client, "board", mine.public_id).status_code == 404
+    client.force_login(django_user_model.objects.get(username="me"))
+    assert get(client, "board", mine.public_id).status_code == 200
+    assert get(client, "board", cluster.public_id).status_code == 404
+    assert cluster.name not in get(client, "home").content.decode()
+
+
+def test_home_shows_figures_and_the_last_cycle(client, cluster):
+    html = get(client, "home").content.decode()
+    assert cluster.name in html and "Cycle 8: thumbs-8 error" in html
+
+
+def test_home_answers_htmx_with_the_cards_alone(client, cluster):
+    response = client.get(reverse("web:home"), {"q": "store"}, **HTMX)
+    html = response.content.decode()
+    assert html.lstrip().startswith("<ul") and cluster.name in html and "HX-Request" in response["Vary"]
+    assert cluster.name not in client.get(reverse("web:home"), {"q": "nope"}, **HTMX).content.decode()
+
+
+def test_the_board_shows_nodes_queue_and_feed(client, cluster):
+    html = get(client, "board", cluster.public_id, node="node-1").content.decode()
+    for words in ("zone-a", "node-2", "not ready", "cordoned", "gpu=true", "payments-b7d", "Next cycle",
+                  "Allow mpi-0", "quota.example.com/approved", "#8", "volcano", "Pods on node-1"):  # fmt: skip
+        assert words in html, words
+
+
+@pytest.mark.parametrize("view", ["cards", "heat", "table"])
+@pytest.mark.parametrize("group", ["none", "disk", "nonsense"])
+def test_nodes_can_be_seen_in_three_ways_and_grouped_by_any_label(client, cluster, view, group):
+    assert get(client, "board", cluster.public_id, view=view, group=group).status_code == 200
+
+
+def test_a_tick_brings_only_what_changed(client, cluster):
+    page = get(client, "board", cluster.public_id)
+    have = page.context["have"]
+    url = reverse("web:live", args=[cluster.public_id])
+    same = client.get(url, {"have": have, "view": "cards"}, **HTMX)
+    assert same.status_code == 200 and "hx-swap-oob" not in same.content.decode()
+    again = client.get(url, {"have": have, "view": "cards"}, HTTP_IF_NONE_MATCH=same["ETag"], **HTMX)
+    assert again.status_code == 304
+    factories.add_cycle(cluster, "scored", pod_name="web-5")
+    changed = client.get(url, {"have": have, "view": "cards"}, HTTP_IF_NONE_MATCH=same["ETag"], **HTMX)
+    html = changed.content.decode()
+    assert 'id="feed"' in html and "#9" in html and 'id="nodes-view"' not in html
+
+
+def test_polling_stops_when_the_cluster_is_gone(client, cluster):
+    url = reverse("web:live", args=[cluster.public_id])
+    Cluster.objects.all().delete()
+    assert client.get(url, **HTMX).status_code == 286
+
+
+def test_ticks_are_refused_without_asgi(client, cluster):
+    assert client.get(reverse("web:ticks", args=[cluster.public_id])).status_code == 501
+
+
+def test_a_step_asks_for_one_cycle_and_shows_the_run(client, cluster):
+    response = client.post(reverse("web:run", args=[cluster.public_id]), {"until": "cycle"}, **HTMX)
+    run = Run.objects.get(cluster=cluster)
+    assert run.until == "cycle" and "waiting for a worker" in response.content.decode()
+    response = client.post(reverse("web:run-cancel", args=[cluster.public_id, run.public_id]), **HTMX)
+    run.refresh_from_db()
+    assert run.state == "cancelled" and "Step one cycle" in response.content.decode()
+
+
+def test_run_buttons_work_without_script(client, cluster):
+    response = client.post(reverse("web:run", args=[cluster.public_id]), {"until": "idle"})
+    assert response.status_code == 302 and Run.objects.get(cluster=cluster).until == "idle"
+
+
+def test_advance_runs_exactly_to_the_next_timer(client, cluster):
+    cluster.next_deadline_ns = cluster.now_ns + 1_234_567_890
+    cluster.save()
+    client.post(reverse("web:run", args=[cluster.public_id]), {"until": "time"})
+    assert Run.objects.get(cluster=cluster).duration_ns == 1_234_567_890
+
+
+def test_cordon_and_uncordon(client, cluster):
+    url = reverse("web:cordon", args=[cluster.public_id, "node-1"])
+    client.post(url, {"unschedulable": "1"})
+    assert Node.objects.get(cluster=cluster, name="node-1").unschedulable
+    client.post(url, {"unschedulable": "0"})
+    assert not Node.objects.get(cluster=cluster, name="node-1").unschedulable
+    assert client.post(reverse("web:cordon", args=[cluster.public_id, "nosuch"])).status_code == 404
+
+
+def test_the_cycle_page_says_everything(client, cluster):
+    html = get(client, "cycle", cluster.public_id, 1).content.decode()
+    for words in (
+        "Filter",
+        "raw → normalised × weight = points",
+        "Cycle 2",
+        "Latest cycle" if False else "Digest",
+    ):
+        assert words in html
+    tied = get(client, "cycle", cluster.public_id, 2).content.decode()
+    assert "The draw:" in tied
+    preempting = get(client, "cycle", cluster.public_id, 4).content.decode()
+    assert "PostFilter: DefaultPreemption" in preempting and "What happens next" in preempting
+    assert "was the only feasible node" in get(client, "cycle", cluster.public_id, 5).content.decode()
+    assert "PreFilter rejected the pod" in get(client, "cycle", cluster.public_id, 6).content.decode()
+    assert "The cluster had no node" in get(client, "cycle", cluster.public_id, 8).content.decode()
+    assert get(client, "cycle", cluster.public_id, 99).status_code == 404
+
+
+def test_a_part_of_the_message_works_without_script(client, cluster):
+    html = get(client, "cycle", cluster.public_id, 3, part="r0").content.decode()
+    assert 'aria-pressed="true"' in html
+
+
+def test_a_cycle_without_a_trace_shows_what_was_recorded(client, cluster):
+    cluster.cycles.filter(number=1).update(trace=None)
+    html = get(client, "cycle", cluster.public_id, 1).content.decode()
+    assert "Only the summary of this cycle was kept" in html
+
+
+def test_cycles_are_filtered(client, cluster):
+    def rows(**query):
+        return client.get(reverse("web:cycles", args=[cluster.public_id]), query, **HTMX).content.decode()
+
+    assert "#3" in rows(outcome="unschedulable") and "#1<" not in rows(outcome="unschedulable")
+    assert "#4" in rows(pod="payments") and "#1<" not in rows(pod="payments")
+    assert "#3" in rows(pod="default/train-2")
+    assert "No cycle matches" in rows(node="nosuch")
+    assert "No cycle" not in rows(before="3") and "#3<" not in rows(before="3")
+
+
+def test_the_story_of_a_pod_has_its_attempts_and_events(client, cluster):
+    html = get(client, "pod", cluster.public_id, "default", "train-2").content.decode()
+    for words in ("Created", "Attempt 1, cycle 3", "NotTriggerScaleUp", "Why it is not running"):
+        assert words in html, words
+    foreign = get(client, "pod", cluster.public_id, "default", "other-0").content.decode()
+    assert "never scheduled here" in foreign
+    assert get(client, "pod", cluster.public_id, "default", "nobody").status_code == 404
+
+
+def test_a_hostile_name_is_escaped(client, cluster):
+    Cluster.objects.filter(pk=cluster.pk).update(name="<script>alert(1)</script>")
+    for page in ("board", "settings", "cycles"):
+        assert "<script>alert" not in get(client, page, cluster.public_id).content.decode()
+
+
+def test_pods_of_a_lane_are_listed(client, cluster):
+    html = get(client, "pods", cluster.public_id, lane="unschedulable").content.decode()
+    assert "train-2" in html and "web-3" not in html
+    assert Pod.objects.filter(cluster=cluster).count() > 5
