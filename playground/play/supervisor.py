@@ -36,6 +36,7 @@ class WorkerSupervisor:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="worker-supervisor", daemon=True)
         self._child: subprocess.Popen[bytes] | None = None
+        self._kill_at_s = 0.0
 
     @property
     def pid(self) -> int | None:
@@ -45,16 +46,23 @@ class WorkerSupervisor:
         self._child = self._spawn()
         self._thread.start()
 
-    def stop(self) -> None:
-        """Stop the worker: let it finish for `STOP_TIMEOUT_S`, then kill it; its messages are kept."""
+    def begin_stop(self) -> None:
+        """Ask the worker to finish within `STOP_TIMEOUT_S`; `stop` then waits for it."""
+        self._kill_at_s = time.monotonic() + STOP_TIMEOUT_S
         self._stopping.set()
         self._thread.join()
+        if self._child is not None:
+            self._child.terminate()
+
+    def stop(self) -> None:
+        """Let the worker finish in the time it has, then kill it; messages it did not finish are kept."""
+        if not self._stopping.is_set():
+            self.begin_stop()
         child = self._child
         if child is None:
             return
-        child.terminate()
         try:
-            child.wait(STOP_TIMEOUT_S)
+            child.wait(max(self._kill_at_s - time.monotonic(), 0))
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import datetime
 import errno
 import importlib.util
+import logging
 import os
 import signal
 import socket
@@ -25,6 +27,24 @@ from playground.play.supervisor import WorkerSupervisor, worker_command
 
 GRACEFUL_SHUTDOWN_S = 1
 READY_TIMEOUT_S = 60.0
+
+
+class _Server(uvicorn.Server):
+    """Lets the worker stop while open pages are being let go."""
+
+    def __init__(self, supervisor: WorkerSupervisor, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._supervisor = supervisor
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._supervisor.begin_stop()
+        await super().shutdown(sockets)
+
+
+def _not_an_ended_stream(record: logging.LogRecord) -> bool:
+    """Whether a record of uvicorn is anything else than an open page's event stream cut at the end."""
+    cut = record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError)
+    return not cut and not record.getMessage().startswith("Cancel ")
 
 
 class Command(BaseCommand):
@@ -55,7 +75,8 @@ class Command(BaseCommand):
         supervisor = WorkerSupervisor(
             worker_command(options["workers"]), settings.DATA_DIR / "worker.log", self._say
         )
-        server = uvicorn.Server(
+        server = _Server(
+            supervisor,
             uvicorn.Config(
                 "playground.asgi:application",
                 log_level="warning",
@@ -63,8 +84,9 @@ class Command(BaseCommand):
                 proxy_headers=not settings.EMBEDDED,
                 server_header=False,
                 timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
-            )
+            ),
         )
+        logging.getLogger("uvicorn.error").addFilter(_not_an_ended_stream)
         # uvicorn raises the signal that stopped it once more when it is done; stopping is our business.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
