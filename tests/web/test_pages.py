@@ -102,7 +102,7 @@ def test_home_answers_htmx_with_the_cards_alone(client, cluster):
 def test_the_board_shows_nodes_queue_and_feed(client, cluster):
     html = get(client, "board", cluster.public_id, node="node-1").content.decode()
     for words in ("zone-a", "node-2", "not ready", "cordoned", "gpu=true", "payments-b7d", "Next cycle",
-                  "Allow mpi-0", "quota.example.com/approved", "#8", "volcano", "Pods on node-1"):  # fmt: skip
+                  "Allow mpi-0", "quota.example.com/approved", "#8", "Pods on node-1"):  # fmt: skip
         assert words in html, words
 
 

@@ -1,0 +1,240 @@
+"""Forms: what they make, what they refuse and where, and that nothing of a refused one is kept."""
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from playground.clusters.models import Cluster, Node, Pod, Run
+from tests.web import factories
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HTTP_HX_REQUEST": "true"}
+NODE = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status:
+  allocatable: {cpu: "8", memory: 32Gi, pods: "110"}
+---
+apiVersion: v1
+kind: Wombat
+metadata: {name: w}
+"""
+BAD = NODE.replace('cpu: "8"', "cpu: 8x")
+POOL = {"cluster_name": "pool", "pool": "gpu", "count": "5", "zones": "a, b", "cpu": "4", "memory": "8Gi",
+        "pods": "110", "extended": "nvidia.com/gpu=2", "labels": "disk=ssd", "taints": "gpu=true:NoSchedule"}  # fmt: skip
+POD = {"name": "p", "namespace": "default", "copies": "1", "cpu": "500m", "memory": "1Gi", "image": "x",
+       "deed": "form"}  # fmt: skip
+
+
+def url(name, *args):
+    return reverse(f"web:{name}", args=args)
+
+
+def test_a_blank_cluster(client, no_broker):
+    response = client.post(url("new-blank"), {"name": "demo"})
+    assert response.status_code == 302 and Cluster.objects.get().name == "demo"
+
+
+def test_a_blank_cluster_needs_a_name_and_says_so_at_the_field(client, no_broker):
+    response = client.post(url("new-blank"), {"name": ""})
+    assert response.status_code == 400
+    assert 'aria-describedby="id_name_error"' in response.content.decode()
+
+
+def test_a_node_pool_makes_a_cluster(client, no_broker):
+    client.post(url("new-pools"), POOL)
+    nodes = Node.objects.filter(cluster__name="pool")
+    assert nodes.count() == 5 and sorted({node.zone for node in nodes}) == ["a", "b"]
+    assert nodes[0].extended["nvidia.com/gpu"] == 2
+
+
+def test_the_pool_preview_keeps_nothing(client, no_broker):
+    html = client.post(url("new-pools"), POOL | {"deed": "preview"}, **HTMX).content.decode()
+    assert "gpu-1" in html and not Cluster.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("cpu", "1x", "not a quantity"),
+        ("cpu", "-1", "not a quantity"),
+        ("taints", "gpu", "not a taint"),
+        ("labels", "ssd", "not key=value"),
+        ("extended", "gpu=1", "not an extended resource"),
+        ("count", "0", "greater than or equal to 1"),
+        ("pool", "Upper", "not a name"),
+    ],
+)
+def test_a_bad_pool_is_refused_at_its_field(client, no_broker, field, value, words):
+    response = client.post(url("new-pools"), POOL | {field: value})
+    html = response.content.decode()
+    assert response.status_code == 400 and words in html and f'id="id_{field}_error"' in html
+    assert not Cluster.objects.exists()
+
+
+def test_an_import_shows_what_it_will_do_before_it_does_it(client, no_broker):
+    response = client.post(url("new-import"), {"text": NODE, "deed": "preview"}, **HTMX)
+    html = response.content.decode()
+    assert "1 ignored" in html and "Wombat w" in html and "plays no part" in html and "n1" in html
+    assert not Cluster.objects.exists()
+    client.post(url("new-import"), {"text": NODE, "cluster_name": "real", "deed": "import"})
+    assert Node.objects.get().name == "n1" and Cluster.objects.get().name == "real"
+
+
+def test_a_file_is_imported_like_pasted_text(client, no_broker):
+    upload = SimpleUploadedFile("cluster.yaml", NODE.encode())
+    client.post(url("new-import"), {"text": "", "upload": upload, "cluster_name": "f", "deed": "import"})
+    assert Node.objects.get().name == "n1"
+
+
+def test_a_bad_import_names_the_line_and_keeps_nothing(client, no_broker):
+    response = client.post(url("new-import"), {"text": BAD, "cluster_name": "bad", "deed": "import"})
+    html = response.content.decode()
+    assert response.status_code == 400 and "line 5" in html and "8x" in html and 'class="ebad"' in html
+    assert not Cluster.objects.exists()
+
+
+def test_an_empty_import_is_refused(client, no_broker):
+    assert client.post(url("new-import"), {"text": " ", "deed": "import"}).status_code == 400
+
+
+def test_importing_into_a_cluster_says_created_updated_unchanged(client, cluster):
+    text = "apiVersion: v1\nkind: Node\nmetadata: {name: node-1, labels: {disk: hdd}}\n"
+    html = client.post(url("import", cluster.public_id), {"text": text, "deed": "preview"}, **HTMX).content
+    assert b"1 update" in html
+
+
+def test_a_pod_is_submitted_and_run(client, cluster):
+    response = client.post(url("pod-new", cluster.public_id), POD | {"then": "run"})
+    assert response.status_code == 302 and Pod.objects.filter(cluster=cluster, name="p").exists()
+    assert Run.objects.get(cluster=cluster).until == "idle"
+
+
+def test_copies_of_a_pod_are_numbered(client, cluster):
+    client.post(url("pod-new", cluster.public_id), POD | {"copies": "3"})
+    assert Pod.objects.filter(cluster=cluster, name__startswith="p-").count() == 3
+
+
+def test_the_form_writes_the_yaml_beside_it(client, cluster):
+    form = POD | {"deed": "preview", "toleration_key": "gpu", "toleration_operator": "Exists",
+                  "affinity_key": "disk", "affinity_operator": "In", "affinity_values": "ssd",
+                  "spread_key": "topology.kubernetes.io/zone", "labels": "app=p", "node_selector": "disk=ssd",
+                  "extended": "nvidia.com/gpu=1", "host_port": "80"}  # fmt: skip
+    html = client.post(url("pod-new", cluster.public_id), form, **HTMX).content.decode()
+    for words in ("operator: Exists", "topologyKey", "matchExpressions", "nvidia.com/gpu", "hostPort: 80"):
+        assert words in html, words
+    assert not Pod.objects.filter(cluster=cluster, name="p").exists()
+
+
+def test_a_bad_quantity_is_refused_at_its_field(client, cluster):
+    response = client.post(url("pod-new", cluster.public_id), POD | {"cpu": "1x"})
+    html = response.content.decode()
+    assert response.status_code == 400 and "is not a quantity" in html and 'id="id_cpu_error"' in html
+    assert not Pod.objects.filter(cluster=cluster, name="p").exists()
+
+
+def test_yaml_is_submitted_by_itself_and_refused_at_its_line(client, cluster):
+    good = "apiVersion: v1\nkind: Pod\nmetadata: {name: y}\nspec:\n  containers:\n  - {name: c, image: x}\n"
+    client.post(url("pod-new", cluster.public_id), {"yaml": good, "deed": "yaml"})
+    assert Pod.objects.filter(cluster=cluster, name="y").exists()
+    bad = good.replace("name: y", "name: z") + "  priority: high\n"
+    response = client.post(url("pod-new", cluster.public_id), {"yaml": bad, "deed": "yaml"})
+    assert response.status_code == 400 and "line 7" in response.content.decode()
+    assert not Pod.objects.filter(cluster=cluster, name="z").exists()
+
+
+def test_an_object_is_edited_as_yaml(client, cluster):
+    address = url("object", cluster.public_id, "Node", "-", "node-1")
+    text = client.get(address).context["text"]
+    response = client.post(address, {"text": text.replace("disk: ssd", "disk: nvme")})
+    assert response.status_code == 302
+    assert Node.objects.get(cluster=cluster, name="node-1").labels["disk"] == "nvme"
+
+
+def test_an_edit_of_an_older_version_is_a_conflict(client, cluster):
+    address = url("object", cluster.public_id, "Node", "-", "node-1")
+    text = client.get(address).context["text"]
+    client.post(address, {"text": text.replace("disk: ssd", "disk: nvme")})
+    response = client.post(address, {"text": text.replace("disk: ssd", "disk: hdd")})
+    assert response.status_code == 409 and "modified" in response.content.decode()
+
+
+def test_an_edit_may_not_rename(client, cluster):
+    address = url("object", cluster.public_id, "Node", "-", "node-1")
+    text = client.get(address).context["text"]
+    assert client.post(address, {"text": text.replace("name: node-1", "name: other")}).status_code == 400
+
+
+def test_deleting_asks_first(client, cluster):
+    address = url("object-delete", cluster.public_id, "Pod", "default", "train-2")
+    assert "Yes, delete" in client.post(address).content.decode()
+    assert Pod.objects.filter(cluster=cluster, name="train-2").exists()
+    client.post(address, {"sure": "yes"})
+    assert not Pod.objects.filter(cluster=cluster, name="train-2").exists()
+
+
+def test_unknown_objects_are_not_found(client, cluster):
+    assert client.get(url("object", cluster.public_id, "Node", "-", "nosuch")).status_code == 404
+    assert client.get(url("object", cluster.public_id, "Wombat", "-", "x")).status_code == 404
+
+
+def test_a_cluster_is_renamed_cloned_reset_exported_and_deleted(client, cluster):
+    def do(deed, **data):
+        return client.post(url("deed", cluster.public_id, deed), data)
+
+    do("rename", name="other")
+    assert Cluster.objects.filter(name="other").exists()
+    do("clone", name="twin")
+    assert Node.objects.filter(cluster__name="twin").count() == 12
+    assert "confirm=reset" in do("reset").url and cluster.cycles.exists()
+    do("reset", sure="yes")
+    assert not cluster.cycles.exists()
+    export = client.get(url("export", cluster.public_id))
+    assert b"kind: Node" in export.content and "attachment" in export["Content-Disposition"]
+    do("delete")
+    assert Cluster.objects.filter(pk=cluster.pk).exists()
+    do("delete", sure="yes")
+    assert not Cluster.objects.filter(pk=cluster.pk).exists()
+    assert client.post(url("deed", Cluster.objects.get().public_id, "explode")).status_code == 404
+
+
+CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+def test_a_configuration_is_saved_and_taken_back(client, cluster):
+    address = url("config", cluster.public_id)
+    assert client.post(address, {"text": CONFIG + "parallelism: 4\n"}).status_code == 302
+    cluster.refresh_from_db()
+    assert cluster.config["parallelism"] == 4
+    client.post(address, {"deed": "default"})
+    cluster.refresh_from_db()
+    assert cluster.config is None
+
+
+def test_a_bad_configuration_is_refused_at_its_line(client, cluster):
+    text = CONFIG + "parallelism: 4\npercentageOfNodesToScore: 200\n"
+    response = client.post(url("config", cluster.public_id), {"text": text})
+    html = response.content.decode()
+    assert response.status_code == 400 and "line 4" in html
+    cluster.refresh_from_db()
+    assert cluster.config is None
+
+
+def test_bad_yaml_of_a_configuration_names_its_line(client, cluster):
+    response = client.post(url("config", cluster.public_id), {"text": "a: [1\nb: 2\n"})
+    assert response.status_code == 400 and "line" in response.content.decode()
+
+
+def test_a_permit_decision_for_a_pod_that_does_not_wait_is_told(client, cluster):
+    response = client.post(
+        url("permit", cluster.public_id, "default", "train-2"), {"decision": "allow"}, follow=True
+    )
+    assert "does not wait at Permit" in response.content.decode()
+
+
+def test_a_pod_at_permit_can_be_allowed(client, cluster):
+    client.post(url("permit", cluster.public_id, "default", "mpi-0"), {"decision": "allow"})
+    assert cluster.log.filter(kind="permit").exists() and Run.objects.filter(cluster=cluster).exists()
+    assert factories.START_NS
