@@ -230,6 +230,10 @@ class FilteredCycle(Protocol):
     pod: Pod
     snapshot: Snapshot
 
+    def pre_filter_ran(self, plugin: str) -> bool:
+        """Whether the plugin's PreFilter was reached; a rejection before it ends the attempt."""
+        ...
+
     def rejected_rows(self, code: Code) -> Rows:
         """Rows whose verdict has this code, in evaluation order."""
         ...

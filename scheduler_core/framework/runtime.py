@@ -336,6 +336,14 @@ class Attempt:
             self.narrowing_plugins = tuple(sorted(narrowing))
         return self._pre_filter_ends(returned)
 
+    def pre_filter_ran(self, plugin: str) -> bool:
+        """Whether the plugin's PreFilter was reached; a rejection before it ends the attempt."""
+        return (
+            plugin in self.skipped_filters
+            or plugin in self.filter_states
+            or plugin == self.pre_filter_status.plugin
+        )
+
     def _pre_filter_ends(self, status: Status) -> Status:
         self.pre_filter_status = status
         return status

@@ -26,7 +26,7 @@ from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.meta import ObjectMeta, object_meta_from
 from scheduler_core.objects.node_selector import NodeSelector, node_selector_from
 from scheduler_core.objects.pod import selector_at
-from scheduler_core.objects.quantity import Quantity, QuantityError, parse_quantity, quantity_from
+from scheduler_core.objects.resources import quantity_nano
 
 BETA_STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed"
@@ -42,8 +42,6 @@ WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 AVAILABLE = "Available"
 LOST = "Lost"
-
-_ZERO = parse_quantity("0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +67,8 @@ class PersistentVolume:
 
     Attributes
     ----------
-    capacity : Quantity
-        `spec.capacity.storage`, zero when absent.
+    capacity_nano : int
+        `spec.capacity.storage` in billionths of a byte, zero when absent.
     source : str
         The key of its source under `spec` (`csi`, `local`, `awsElasticBlockStore`, ...), empty without one.
     node_affinity : NodeSelector or None
@@ -82,7 +80,7 @@ class PersistentVolume:
     manifest: Document
     meta: ObjectMeta
     storage_class: str
-    capacity: Quantity
+    capacity_nano: int
     access_modes: tuple[str, ...]
     volume_mode: str
     volume_attributes_class: str
@@ -116,8 +114,8 @@ class PersistentVolumeClaim:
 
     Attributes
     ----------
-    requested : Quantity or None
-        `spec.resources.requests.storage`.
+    requested_nano : int or None
+        `spec.resources.requests.storage` in billionths of a byte.
     selector : LabelSelector or None
         Labels a volume must have; None when any will do.
     selected_node : str or None
@@ -127,7 +125,7 @@ class PersistentVolumeClaim:
     manifest: Document
     meta: ObjectMeta
     storage_class: str
-    requested: Quantity | None
+    requested_nano: int | None
     access_modes: tuple[str, ...]
     volume_mode: str
     volume_attributes_class: str
@@ -151,14 +149,13 @@ class PersistentVolumeClaim:
         return f"{self.meta.namespace}/{self.meta.name}"
 
     @property
+    def has_annotations(self) -> bool:
+        return bool(mapping(self.manifest, "metadata", "").get("annotations"))
+
+    @property
     def is_fully_bound(self) -> bool:
         """Source: volumebinding/binder.go isPVCFullyBound, v1.34."""
         return bool(self.volume_name) and self.bind_completed
-
-    @property
-    def size(self) -> Quantity:
-        """What it requests, zero when it does not say."""
-        return _ZERO if self.requested is None else self.requested
 
 
 TopologyTerm = tuple[tuple[str, tuple[str, ...]], ...]
@@ -238,17 +235,8 @@ class CSIStorageCapacity:
     meta: ObjectMeta
     storage_class: str
     node_topology: LabelSelector | None
-    capacity: Quantity | None
-    maximum_volume_size: Quantity | None
-
-    @property
-    def largest_volume_bytes(self) -> int | None:
-        """Size of the largest volume possible.
-
-        Source: volumebinding/binder.go volumeLimit, v1.34
-        """
-        limit = self.capacity if self.maximum_volume_size is None else self.maximum_volume_size
-        return None if limit is None else limit.value()
+    largest_volume_bytes: int | None
+    """`maximumVolumeSize`, or `capacity` where that is not given (volumebinding/binder.go volumeLimit)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,7 +268,7 @@ def persistent_volume_from(manifest: Document) -> PersistentVolume:
         manifest=manifest,
         meta=object_meta_from(manifest),
         storage_class=_storage_class_name(manifest, spec),
-        capacity=_quantity(capacity, "storage", "spec.capacity") or _ZERO,
+        capacity_nano=_nano(capacity, "storage", "spec.capacity") or 0,
         access_modes=strings(spec, "accessModes", "spec"),
         volume_mode=string(spec, "volumeMode", "spec") or FILESYSTEM,
         volume_attributes_class=string(spec, "volumeAttributesClassName", "spec"),
@@ -315,7 +303,7 @@ def persistent_volume_claim_from(manifest: Document) -> PersistentVolumeClaim:
         manifest=manifest,
         meta=object_meta_from(manifest),
         storage_class=_storage_class_name(manifest, spec),
-        requested=_quantity(requests, "storage", "spec.resources.requests"),
+        requested_nano=_nano(requests, "storage", "spec.resources.requests"),
         access_modes=strings(spec, "accessModes", "spec"),
         volume_mode=string(spec, "volumeMode", "spec") or FILESYSTEM,
         volume_attributes_class=string(spec, "volumeAttributesClassName", "spec"),
@@ -396,13 +384,15 @@ def csi_storage_capacity_from(manifest: Document) -> CSIStorageCapacity:
         Names the field path and value that cannot be read.
     """
     topology = manifest.get("nodeTopology")
+    maximum = _nano(manifest, "maximumVolumeSize", "")
+    capacity = _nano(manifest, "capacity", "")
+    largest = capacity if maximum is None else maximum
     return CSIStorageCapacity(
         manifest=manifest,
         meta=object_meta_from(manifest),
         storage_class=string(manifest, "storageClassName", ""),
         node_topology=None if topology is None else selector_at(manifest, "nodeTopology", ""),
-        capacity=_quantity(manifest, "capacity", ""),
-        maximum_volume_size=_quantity(manifest, "maximumVolumeSize", ""),
+        largest_volume_bytes=None if largest is None else -(-largest // 10**9),
     )
 
 
@@ -452,14 +442,9 @@ def _source_of(spec: Document) -> str:
     return next((source for source in _SOURCES if spec.get(source) is not None), "")
 
 
-def _quantity(document: Document, key: str, path: str) -> Quantity | None:
+def _nano(document: Document, key: str, path: str) -> int | None:
     value = document.get(key)
-    if value is None:
-        return None
-    try:
-        return quantity_from(value)
-    except QuantityError:
-        raise InvalidObject(child(path, key), value, "is not a quantity") from None
+    return None if value is None else quantity_nano(value, child(path, key))
 
 
 def _node_selector(document: Document, path: str) -> NodeSelector:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.registry import Registry
 from scheduler_core.plugins.default_binder import DefaultBinder
+from scheduler_core.plugins.dynamic_resources import DynamicResources
 from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
 from scheduler_core.plugins.node_affinity import NodeAffinity
@@ -17,11 +18,17 @@ from scheduler_core.plugins.node_ports import NodePorts
 from scheduler_core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFit
 from scheduler_core.plugins.node_unschedulable import NodeUnschedulable
+from scheduler_core.plugins.node_volume_limits import NodeVolumeLimits
 from scheduler_core.plugins.pod_topology_spread import PodTopologySpread
 from scheduler_core.plugins.priority_sort import PrioritySort
+from scheduler_core.plugins.scheduling_gates import SchedulingGates
 from scheduler_core.plugins.taint_toleration import TaintToleration
+from scheduler_core.plugins.volume_binding import VolumeBinding
+from scheduler_core.plugins.volume_restrictions import VolumeRestrictions
+from scheduler_core.plugins.volume_zone import VolumeZone
 
 IN_TREE: tuple[type[Plugin], ...] = (
+    SchedulingGates,
     PrioritySort,
     NodeUnschedulable,
     NodeName,
@@ -29,8 +36,13 @@ IN_TREE: tuple[type[Plugin], ...] = (
     NodeAffinity,
     NodePorts,
     NodeResourcesFit,
+    VolumeRestrictions,
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeZone,
     PodTopologySpread,
     InterPodAffinity,
+    DynamicResources,
     NodeResourcesBalancedAllocation,
     ImageLocality,
     DefaultBinder,

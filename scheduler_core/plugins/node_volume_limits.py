@@ -1,0 +1,463 @@
+"""NodeVolumeLimits: a CSI driver attaches only so many volumes to a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.listers import Listers
+from scheduler_core.cluster.node_table import Int32, NodeColumns, NodeTable, Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.cluster.volume_usage import VolumeUsage
+from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult
+from scheduler_core.framework.status import SKIP, Code, Verdicts
+from scheduler_core.objects.csi_translation import (
+    ALWAYS_MIGRATED,
+    MIGRATED_BY_NODE,
+    TranslationError,
+    driver_of,
+    inline_plugin,
+    translate_inline,
+    translate_volume,
+    volume_plugin,
+)
+from scheduler_core.objects.fields import Document, mapping, string
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.storage import (
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+
+REASON = "node(s) exceed max volume count"
+
+NO_LIMIT = np.iinfo(np.int64).max
+Migrated = frozenset[str] | None
+"""In-tree plugins a node hands to CSI drivers; None for a node without a CSINode."""
+Attachable = dict[str, str]
+"""Volumes that count: unique name -> CSI driver."""
+
+
+class VolumeError(Exception):
+    """Volumes that cannot be counted; `not_found` when a claim is missing."""
+
+    def __init__(self, message: str, *, not_found: bool = False) -> None:
+        self.not_found = not_found
+        super().__init__(message)
+
+
+@dataclass(slots=True)
+class State:
+    """What counts, as one cycle sees it.
+
+    Attributes
+    ----------
+    new : list of Attachable or VolumeError
+        The pod's volumes (or why they cannot be counted) by migration class.
+    messages : list of str
+        Texts of errors; a verdict's detail is a place in it.
+    changed_rows : dict of int to None
+        Rows of a what-if table whose pods are no longer those of the cluster.
+    """
+
+    new: list[Attachable | VolumeError]
+    messages: list[str] = field(default_factory=list)
+    changed_rows: dict[int, None] = field(default_factory=dict)
+
+
+class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
+    """Rejects rows where the pod's new volumes and those already there exceed what a CSINode says.
+
+    Volumes of one driver with one handle are one volume. An unbound claim counts for the provisioner of its
+    class, in-tree volumes for the driver that took over from them, and attached volumes (VolumeAttachment)
+    even if no pod on the node uses them any more. A node without limits, or without a CSINode, takes any
+    number.
+
+    Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, v1.34
+    """
+
+    name: ClassVar[str] = "NodeVolumeLimits"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._attached = _AttachedVolumes()
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
+        if not pod.volumes or not any(map(_may_count, pod.volumes)):
+            return PreFilterResult(SKIP)
+        attached = self._attached
+        attached.refresh(snapshot)
+        new: list[Attachable | VolumeError] = []
+        for migrated in attached.migration_classes:
+            try:
+                new.append(attachable_volumes(pod, snapshot.listers, migrated, is_new=True))
+            except VolumeError as error:
+                new.append(error)
+        return PreFilterResult(state=State(new))
+
+    def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        codes = np.zeros(len(rows), np.int8)
+        details = np.zeros(len(rows), np.int64)
+        attached = self._attached
+        base_rows = nodes.base_rows[rows] if isinstance(nodes, WhatIf) else rows
+        classes = attached.class_id[base_rows]
+        for class_id, new in enumerate(state.new):
+            places = np.flatnonzero(classes == class_id)
+            if not len(places):
+                continue
+            if isinstance(new, VolumeError):
+                codes[places] = Code.UnschedulableAndUnresolvable if new.not_found else Code.Error
+                details[places] = _message_id(state, str(new))
+            elif new and attached.migration_classes[class_id] is not None:
+                attached.judge(new, base_rows[places], places, codes, details, state)
+                self._judge_changed(state, new, nodes, rows, places, codes, details)
+        return Verdicts(codes, details)
+
+    def reasons(
+        self, state: State, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        return (REASON,) if code is Code.Unschedulable else (state.messages[detail],)
+
+    def fork(self, state: State, nodes: WhatIf) -> State:
+        return State(state.new, state.messages)
+
+    def add_pods(self, state: State, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+        self._mark(state, nodes, rows, pod_ids)
+
+    def remove_pods(
+        self, state: State, pod: Pod, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]
+    ) -> None:
+        self._mark(state, nodes, rows, pod_ids)
+
+    def _mark(self, state: State, nodes: WhatIf, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+        for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
+            if nodes.pods[pod_id].volumes:
+                state.changed_rows[row] = None
+
+    def _judge_changed(
+        self,
+        state: State,
+        new: Attachable,
+        nodes: NodeColumns,
+        rows: Rows,
+        places: NDArray[np.int64],
+        codes: NDArray[np.int8],
+        details: NDArray[np.int64],
+    ) -> None:
+        """Judge anew rows of a what-if table whose pods changed; they are few, so one at a time."""
+        if not state.changed_rows or not isinstance(nodes, WhatIf):
+            return
+        for place in places.tolist():
+            row = int(rows[place])
+            if row in state.changed_rows:
+                pods = [nodes.pods[pod_id] for pod_id in nodes.pods_on(row)]
+                verdict = self._attached.judge_one(new, int(nodes.base_rows[row]), pods)
+                if isinstance(verdict, VolumeError):
+                    codes[place] = Code.Error
+                    details[place] = _message_id(state, str(verdict))
+                else:
+                    codes[place] = Code.Success if verdict else Code.Unschedulable
+
+
+def _message_id(state: State, message: str) -> int:
+    if message not in state.messages:
+        state.messages.append(message)
+    return state.messages.index(message)
+
+
+def _may_count(volume: Document) -> bool:
+    return (
+        volume.get("persistentVolumeClaim") is not None
+        or volume.get("ephemeral") is not None
+        or inline_plugin(volume) is not None
+    )
+
+
+def attachable_volumes(pod: Pod, listers: Listers, migrated: Migrated, *, is_new: bool) -> Attachable:
+    """The volumes of a pod that count against a limit.
+
+    Parameters
+    ----------
+    migrated : frozenset of str or None
+        What the node hands to CSI drivers.
+    is_new : bool
+        The pod is not on the node yet: it cannot do without its claims.
+
+    Raises
+    ------
+    VolumeError
+        A claim is missing (only for a new pod), belongs to another pod, or a volume names no disk.
+
+    Source: nodevolumelimits/csi.go filterAttachableVolumes, v1.34
+    """
+    found: Attachable = {}
+    for volume in pod.volumes:
+        if volume.get("persistentVolumeClaim") is not None:
+            name = string(mapping(volume, "persistentVolumeClaim", ""), "claimName", "")
+        elif volume.get("ephemeral") is not None:
+            name = f"{pod.name}-{string(volume, 'name', '')}"
+        else:
+            _add_inline(volume, migrated, found)
+            continue
+        if not name:
+            raise VolumeError("PersistentVolumeClaim had no name")
+        claim: PersistentVolumeClaim | None = listers.get("PersistentVolumeClaim", pod.namespace, name)
+        if claim is None:
+            if not is_new:
+                continue
+            message = f'looking up PVC {pod.namespace}/{name}: persistentvolumeclaim "{name}" not found'
+            raise VolumeError(message, not_found=True)
+        if volume.get("persistentVolumeClaim") is None and not _is_for(pod, claim):
+            raise VolumeError(
+                f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)",
+            )
+        driver, handle = _driver_and_handle(claim, listers, migrated)
+        if driver and handle:
+            found[f"{driver}/{handle}"] = driver
+    return found
+
+
+def _is_for(pod: Pod, claim: PersistentVolumeClaim) -> bool:
+    """Source: component-helpers/storage/ephemeral/ephemeral.go VolumeIsForPod, v1.34."""
+    controller = claim.meta.controller
+    return claim.namespace == pod.namespace and controller is not None and controller.uid == pod.uid
+
+
+def _add_inline(volume: Document, migrated: Migrated, found: Attachable) -> None:
+    plugin = inline_plugin(volume)
+    if plugin is None or not _is_migrated(plugin.name, migrated):
+        return
+    try:
+        source = translate_inline(volume)
+    except TranslationError as error:
+        name = string(volume, "name", "")
+        raise VolumeError(f"converting volume({name}) from inline to csi: {error}") from error
+    found[f"{plugin.driver}/{source.volume_handle}"] = plugin.driver
+
+
+def _is_migrated(plugin_name: str, migrated: Migrated) -> bool:
+    """Source: nodevolumelimits/utils.go isCSIMigrationOn, v1.34."""
+    if migrated is None:
+        return False
+    return plugin_name in ALWAYS_MIGRATED or (plugin_name in MIGRATED_BY_NODE and plugin_name in migrated)
+
+
+def _driver_and_handle(claim: PersistentVolumeClaim, listers: Listers, migrated: Migrated) -> tuple[str, str]:
+    """Driver and handle of a claim's volume, empty if it does not count.
+
+    Source: nodevolumelimits/csi.go getCSIDriverInfo, v1.34
+    """
+    volume: PersistentVolume | None = None
+    if claim.volume_name:
+        volume = listers.get("PersistentVolume", "", claim.volume_name)
+    if volume is None:
+        return _driver_and_handle_of_class(claim, listers, migrated)
+    if volume.csi is not None:
+        return volume.csi.driver, volume.csi.volume_handle
+    plugin = volume_plugin(volume)
+    if plugin is None or not _is_migrated(plugin.name, migrated):
+        return "", ""
+    try:
+        source = translate_volume(volume)
+    except TranslationError:
+        return "", ""
+    return source.driver, source.volume_handle
+
+
+def _driver_and_handle_of_class(
+    claim: PersistentVolumeClaim, listers: Listers, migrated: Migrated
+) -> tuple[str, str]:
+    """What a volume provisioned for the claim will count as; the handle is made up, but its own."""
+    storage_class: StorageClass | None = None
+    if claim.storage_class:
+        storage_class = listers.get("StorageClass", "", claim.storage_class)
+    if storage_class is None:
+        return "", ""
+    handle = f"\x00{claim.key}"
+    driver = driver_of(storage_class.provisioner)
+    if driver is None:
+        return storage_class.provisioner, handle
+    return (driver, handle) if _is_migrated(storage_class.provisioner, migrated) else ("", "")
+
+
+_KINDS = ("CSINode", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "VolumeAttachment")
+
+
+class _AttachedVolumes:
+    """Volumes on every row, counted by driver, and the limits there; kept from cycle to cycle.
+
+    Attributes
+    ----------
+    migration_classes : list of Migrated
+        The distinct answers of nodes to what they hand to CSI drivers; class 0 has no CSINode.
+    class_id : ndarray of shape (capacity,), int32
+    """
+
+    def __init__(self) -> None:
+        self.migration_classes: list[Migrated] = [None]
+        self.class_id: Int32 = np.zeros(0, np.int32)
+        self._usage = VolumeUsage()
+        self._nodes: NodeTable | None = None
+        self._listers = Listers()
+        self._versions: tuple[int, ...] = ()
+        self._limits: dict[str, NDArray[np.int64]] = {}
+        self._has_limits: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._attachments: dict[int, Attachable] = {}
+        self._counts: dict[str, NDArray[np.int64]] = {}
+        self._counted_on: dict[int, dict[str, int]] = {}
+        self._volumes_on: dict[int, Attachable] = {}
+        self._rows_of: dict[str, dict[int, None]] = {}
+        self._errors: dict[int, str] = {}
+
+    def refresh(self, snapshot: Snapshot) -> None:
+        """Catch up with the cluster."""
+        nodes, listers = snapshot.nodes, snapshot.listers
+        changed = self._usage.refresh(nodes)
+        versions = (snapshot.generation, nodes.capacity, *(listers.version(kind) for kind in _KINDS))
+        if nodes is not self._nodes or listers is not self._listers or versions != self._versions:
+            self._nodes, self._listers, self._versions = nodes, listers, versions
+            self._read_csi_nodes(nodes, listers)
+            self._read_attachments(nodes, listers)
+            changed = None
+        if changed is None:
+            for index in (self._counts, self._counted_on, self._volumes_on, self._rows_of, self._errors):
+                index.clear()
+            changed = sorted({*self._usage.pods_on, *self._attachments})
+        for row in changed:
+            self._forget(row)
+            self._learn(row)
+
+    def judge(
+        self,
+        new: Attachable,
+        rows: Rows,
+        places: NDArray[np.int64],
+        codes: NDArray[np.int8],
+        details: NDArray[np.int64],
+        state: State,
+    ) -> None:
+        """Write verdicts on `rows` to `places` of codes and details."""
+        limited = self._has_limits[rows]
+        exceeded = np.zeros(len(rows), np.bool_)
+        for driver in dict.fromkeys(new.values()):
+            limits = self._limits.get(driver)
+            if limits is None:
+                continue
+            wanted = np.zeros(len(limits), np.int64)
+            wanted += sum(other == driver for other in new.values())
+            for volume, other in new.items():
+                if other == driver:
+                    wanted[list(self._rows_of.get(volume, ()))] -= 1
+            n_new = wanted[rows]
+            counts = self._counts.get(driver)
+            n_present = 0 if counts is None else counts[rows]
+            exceeded |= (n_new > 0) & (n_present + n_new > limits[rows])
+        codes[places[exceeded & limited]] = Code.Unschedulable
+        if self._errors:
+            for place, row in zip(places[limited].tolist(), rows[limited].tolist(), strict=True):
+                if row in self._errors:
+                    codes[place] = Code.Error
+                    details[place] = _message_id(state, self._errors[row])
+
+    def judge_one(self, new: Attachable, row: int, pods: list[Pod]) -> bool | VolumeError:
+        """Whether the volumes fit on a row if `pods` were on it."""
+        if not self._has_limits[row]:
+            return True
+        try:
+            volumes, counts = self._count(row, pods)
+        except VolumeError as error:
+            return error
+        wanted: dict[str, int] = {}
+        for volume, driver in new.items():
+            if volume not in volumes:
+                wanted[driver] = wanted.get(driver, 0) + 1
+        return all(
+            counts.get(driver, 0) + n_new <= int(self._limits[driver][row])
+            for driver, n_new in wanted.items()
+            if driver in self._limits
+        )
+
+    def _count(self, row: int, pods: list[Pod] | tuple[Pod, ...]) -> tuple[Attachable, dict[str, int]]:
+        migrated = self.migration_classes[self.class_id[row]]
+        volumes: Attachable = {}
+        for pod in pods:
+            if pod.volumes:
+                volumes |= attachable_volumes(pod, self._listers, migrated, is_new=False)
+        counts: dict[str, int] = {}
+        for driver in volumes.values():
+            counts[driver] = counts.get(driver, 0) + 1
+        for volume, driver in self._attachments.get(row, {}).items():
+            if volume not in volumes:
+                counts[driver] = counts.get(driver, 0) + 1
+        return volumes, counts
+
+    def _learn(self, row: int) -> None:
+        try:
+            volumes, counts = self._count(row, self._usage.pods_on.get(row, ()))
+        except VolumeError as error:
+            self._errors[row] = str(error)
+            return
+        if volumes:
+            self._volumes_on[row] = volumes
+            for volume in volumes:
+                self._rows_of.setdefault(volume, {})[row] = None
+        if counts:
+            self._counted_on[row] = counts
+            for driver, count in counts.items():
+                self._column(driver)[row] = count
+
+    def _forget(self, row: int) -> None:
+        self._errors.pop(row, None)
+        for volume in self._volumes_on.pop(row, ()):
+            rows = self._rows_of[volume]
+            del rows[row]
+            if not rows:
+                del self._rows_of[volume]
+        for driver in self._counted_on.pop(row, ()):
+            self._column(driver)[row] = 0
+
+    def _column(self, driver: str) -> NDArray[np.int64]:
+        column = self._counts.get(driver)
+        if column is None:
+            column = self._counts[driver] = np.zeros(len(self.class_id), np.int64)
+        return column
+
+    def _read_csi_nodes(self, nodes: NodeTable, listers: Listers) -> None:
+        ids: dict[Migrated, int] = {None: 0}
+        self.class_id = np.zeros(nodes.capacity, np.int32)
+        self._limits = {}
+        self._has_limits = np.zeros(nodes.capacity, np.bool_)
+        csi_nodes: list[CSINode] = listers.all("CSINode")
+        for csi_node in csi_nodes:
+            row = nodes.row_of.get(csi_node.name)
+            if row is None:
+                continue
+            self.class_id[row] = ids.setdefault(csi_node.migrated_plugins, len(ids))
+            self._has_limits[row] = bool(csi_node.limits)
+            for driver, limit in csi_node.limits.items():
+                column = self._limits.get(driver)
+                if column is None:
+                    column = self._limits[driver] = np.full(nodes.capacity, NO_LIMIT, np.int64)
+                column[row] = limit
+        self.migration_classes = list(ids)
+
+    def _read_attachments(self, nodes: NodeTable, listers: Listers) -> None:
+        """Source: nodevolumelimits/csi.go getNodeVolumeAttachmentInfo, v1.34."""
+        self._attachments = {}
+        attachments: list[VolumeAttachment] = listers.all("VolumeAttachment")
+        for attachment in attachments:
+            row = nodes.row_of.get(attachment.node_name)
+            if row is None or not attachment.attacher or attachment.persistent_volume_name is None:
+                continue
+            volume: PersistentVolume | None
+            volume = listers.get("PersistentVolume", "", attachment.persistent_volume_name)
+            if volume is None or volume.csi is None:
+                continue
+            name = f"{attachment.attacher}/{volume.csi.volume_handle}"
+            self._attachments.setdefault(row, {})[name] = attachment.attacher

@@ -1,0 +1,423 @@
+"""Where a pod's claims can be had: volumes for all rows at once.
+
+Source: pkg/scheduler/framework/plugins/volumebinding/binder.go FindPodVolumes,
+staging/src/k8s.io/component-helpers/storage/volume/pv_helpers.go FindMatchingVolume, v1.34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntFlag
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.listers import Listers
+from scheduler_core.cluster.node_matching import matching_labels
+from scheduler_core.cluster.node_table import Bool, NodeColumns, NodeTable, Rows
+from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.objects.csi_translation import (
+    MIGRATED_BY_NODE,
+    TranslationError,
+    translate_node_affinity,
+    volume_plugin,
+)
+from scheduler_core.objects.labels import LabelSelector, requirement_errors, requirement_of
+from scheduler_core.objects.node import Node
+from scheduler_core.objects.node_selector import NodeSelector
+from scheduler_core.objects.storage import (
+    AVAILABLE,
+    NO_PROVISIONER,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    TopologyTerm,
+)
+from scheduler_core.plugins.volume_binding.assume_cache import AssumeCache
+from scheduler_core.plugins.volume_binding.claims import PodClaims
+
+_NO_RANK = np.iinfo(np.int64).max
+
+
+class Conflict(IntFlag):
+    """Why a row cannot serve the pod's claims, in the order upstream tells it."""
+
+    NODE = 1
+    BIND = 2
+    SPACE = 4
+    NO_VOLUME = 8
+
+
+REASONS = {
+    Conflict.NODE: "node(s) didn't match PersistentVolume's node affinity",
+    Conflict.BIND: "node(s) didn't find available persistent volumes to bind",
+    Conflict.SPACE: "node(s) did not have enough free storage",
+    Conflict.NO_VOLUME: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+}
+
+
+@dataclass(slots=True)
+class FoundVolumes:
+    """What was found for the rows that were asked about.
+
+    Attributes
+    ----------
+    conflicts : ndarray of shape (n_rows,), int64
+        `Conflict` flags; 0 where the pod can have its volumes.
+    errors : dict of str to ndarray of bool
+        Rows where nothing could be found out, by message.
+    bindings : list of (claim, volumes, ndarray of shape (n_rows,), int64)
+        For each claim to bind: the place in `volumes` of the one to take, -1 for none.
+    provisions : list of (claim, ndarray of shape (n_rows,), bool)
+        For each claim: where a volume is to be provisioned.
+    """
+
+    conflicts: NDArray[np.int64]
+    errors: dict[str, Bool] = field(default_factory=dict)
+    bindings: list[tuple[PersistentVolumeClaim, Sequence[PersistentVolume], NDArray[np.int64]]] = field(
+        default_factory=list
+    )
+    provisions: list[tuple[PersistentVolumeClaim, Bool]] = field(default_factory=list)
+
+
+def find_pod_volumes(
+    claims: PodClaims, cache: AssumeCache, listers: Listers, nodes: NodeColumns, rows: Rows
+) -> FoundVolumes:
+    """Check bound claims and look for volumes for the delayed ones."""
+    found = FoundVolumes(np.zeros(len(rows), np.int64))
+    _check_bound(claims.bound, cache, listers, nodes, rows, found)
+    if claims.delayed:
+        _find_delayed(claims.delayed, cache, listers, nodes, rows, found)
+    return found
+
+
+# ---- bound claims
+
+
+def _check_bound(
+    claims: Sequence[PersistentVolumeClaim],
+    cache: AssumeCache,
+    listers: Listers,
+    nodes: NodeColumns,
+    rows: Rows,
+    found: FoundVolumes,
+) -> None:
+    """The first claim whose volume is missing, or not for the row, decides.
+
+    Source: volumebinding/binder.go checkBoundClaims, v1.34
+    """
+    undecided = np.ones(len(rows), np.bool_)
+    for claim in claims:
+        volume = cache.volume(listers, claim.volume_name)
+        if volume is None:
+            found.conflicts[undecided] |= Conflict.NO_VOLUME
+            return
+        inside = matching_node_affinity(volume.node_affinity, nodes, rows)
+        plugin = volume_plugin(volume)
+        if plugin is not None and plugin.name in MIGRATED_BY_NODE:
+            migrated = _is_migrated(plugin.name, listers, nodes, rows)
+            if migrated.any():
+                try:
+                    selector = translate_node_affinity(volume)
+                except TranslationError as error:
+                    failed = undecided & migrated
+                    found.errors[f"could not translate pv: {error}"] = failed
+                    undecided &= ~failed
+                else:
+                    inside = np.where(migrated, matching_node_affinity(selector, nodes, rows), inside)
+        outside = undecided & ~inside
+        found.conflicts[outside] |= Conflict.NODE
+        undecided &= ~outside
+
+
+def matching_node_affinity(selector: NodeSelector | None, nodes: NodeColumns, rows: Rows) -> Bool:
+    """Rows a volume can be used on. Only labels are looked at: upstream asks about a node without a name.
+
+    Source: component-helpers/storage/volume/helpers.go CheckNodeAffinity, v1.34
+    """
+    if selector is None:
+        return np.ones(len(rows), np.bool_)
+    mask = np.zeros(len(rows), np.bool_)
+    for term in selector.terms:
+        if not term.errors:
+            mask |= matching_labels(term.labels, nodes, rows)
+    return mask
+
+
+def _is_migrated(plugin_name: str, listers: Listers, nodes: NodeColumns, rows: Rows) -> Bool:
+    """Rows whose CSINode says that it hands the plugin's volumes to a CSI driver."""
+    csi_nodes: list[CSINode] = listers.all("CSINode")
+    if isinstance(nodes, WhatIf):
+        table, base_rows = nodes.base, nodes.base_rows[rows]
+    else:
+        assert isinstance(nodes, NodeTable)
+        table, base_rows = nodes, rows
+    migrated = np.zeros(table.capacity, np.bool_)
+    migrated[table.rows_of(item.name for item in csi_nodes if plugin_name in item.migrated_plugins)] = True
+    return migrated[base_rows]
+
+
+# ---- claims to bind
+
+
+def _find_delayed(
+    claims: Sequence[PersistentVolumeClaim],
+    cache: AssumeCache,
+    listers: Listers,
+    nodes: NodeColumns,
+    rows: Rows,
+    found: FoundVolumes,
+) -> None:
+    open_rows = np.ones(len(rows), np.bool_)
+    to_provision: list[tuple[PersistentVolumeClaim, Bool]] = []
+    to_match: list[PersistentVolumeClaim] = []
+    for claim in claims:
+        if claim.selected_node is None:
+            to_match.append(claim)
+            continue
+        # The volume is on its way, on one node.
+        elsewhere = ~nodes.is_named(claim.selected_node, rows)
+        found.conflicts[open_rows & elsewhere] |= Conflict.BIND
+        open_rows &= ~elsewhere
+        to_provision.append((claim, open_rows))
+    chosen: list[tuple[Sequence[PersistentVolume], NDArray[np.int64]]] = []
+    for claim in sorted(to_match, key=_size):
+        volumes = cache.volumes_of_class(listers, claim.storage_class)
+        picked = _matching_volume(claim, volumes, chosen, nodes, rows)
+        chosen.append((volumes, picked))
+        found.bindings.append((claim, volumes, np.where(open_rows, picked, -1)))
+        to_provision.append((claim, picked < 0))
+    _check_provisions(to_provision, open_rows, listers, nodes, rows, found)
+
+
+def _size(claim: PersistentVolumeClaim) -> int:
+    return claim.requested_nano or 0
+
+
+def _matching_volume(
+    claim: PersistentVolumeClaim,
+    volumes: Sequence[PersistentVolume],
+    chosen: Sequence[tuple[Sequence[PersistentVolume], NDArray[np.int64]]],
+    nodes: NodeColumns,
+    rows: Rows,
+) -> NDArray[np.int64]:
+    """The place in `volumes` of the one to bind on each row, -1 for none.
+
+    A volume kept for the claim is taken before any other, or else the smallest that will do, the first among
+    equals.
+    `chosen` are the picks of claims before this one: on no row is a volume picked twice.
+    """
+    picked = np.full(len(rows), -1, np.int64)
+    undecided = np.ones(len(rows), np.bool_)
+    taken = [places for others, places in chosen if _same_class(others, volumes)]
+    candidates: list[int] = []
+    for place, volume in enumerate(volumes):
+        if not _may_serve(claim, volume):
+            continue
+        if volume.claim_ref is None:
+            if _is_candidate(claim, volume):
+                candidates.append(place)
+            continue
+        free = undecided & ~_is_taken(place, taken, len(rows))
+        inside = matching_node_affinity(volume.node_affinity, nodes, rows)
+        picked[free & inside] = place
+        undecided &= ~free
+    if not candidates or not undecided.any():
+        return picked
+    candidates.sort(key=lambda place: volumes[place].capacity_nano)
+    best = _best_places([volumes[place] for place in candidates], 1 + len(taken), nodes, rows)
+    places = np.append(np.array(candidates, np.int64), -1)[best]
+    for column in places:
+        free = undecided & (column >= 0)
+        for others in taken:
+            free &= column != others
+        picked[free] = column[free]
+        undecided &= ~free
+    return picked
+
+
+def _same_class(others: Sequence[PersistentVolume], volumes: Sequence[PersistentVolume]) -> bool:
+    return bool(others) and bool(volumes) and others[0].storage_class == volumes[0].storage_class
+
+
+def _is_taken(place: int, taken: Sequence[NDArray[np.int64]], n_rows: int) -> Bool:
+    mask = np.zeros(n_rows, np.bool_)
+    for places in taken:
+        mask |= places == place
+    return mask
+
+
+def _may_serve(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """What every volume must fulfil, one kept for the claim too."""
+    return (
+        (volume.claim_ref is None or volume.is_bound_to(claim))
+        and volume.capacity_nano >= (claim.requested_nano or 0)
+        and volume.volume_mode == claim.volume_mode
+        and volume.volume_attributes_class == claim.volume_attributes_class
+        and volume.meta.deletion_ns is None
+    )
+
+
+def _is_candidate(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """What a volume must fulfil that nobody keeps for anybody."""
+    return (
+        volume.phase == AVAILABLE
+        and (claim.selector is None or claim.selector.matches(volume.meta.labels))
+        and all(mode in volume.access_modes for mode in claim.access_modes)
+    )
+
+
+def _best_places(
+    volumes: Sequence[PersistentVolume], n_best: int, nodes: NodeColumns, rows: Rows
+) -> NDArray[np.int64]:
+    """For each row the first `n_best` volumes it can use, shape (n_best, n_rows); len(volumes) for none.
+
+    Local volumes name one host each, so volumes that ask for values of a single label are looked up by value
+    instead of being compared with every row.
+    """
+    by_label: dict[str, dict[str, list[int]]] = {}
+    by_selector: dict[NodeSelector | None, list[int]] = {}
+    for place, volume in enumerate(volumes):
+        label = _single_label(volume.node_affinity)
+        if label is None:
+            places = by_selector.setdefault(volume.node_affinity, [])
+            if len(places) < n_best:
+                places.append(place)
+            continue
+        key, values = label
+        for value in dict.fromkeys(values):
+            places = by_label.setdefault(key, {}).setdefault(value, [])
+            if len(places) < n_best:
+                places.append(place)
+    none = len(volumes)
+    layers: list[NDArray[np.int64]] = []
+    for key, by_value in by_label.items():
+        column = nodes.label_column(key)[rows]
+        interned = nodes.vocabulary.label_values[key]
+        table = np.full((n_best, len(interned) + 1), none, np.int64)
+        for value, places in by_value.items():
+            value_id = interned.find(value)
+            if value_id >= 0:
+                table[: len(places), value_id] = places
+        layers.append(table[:, column])
+    for selector, places in by_selector.items():
+        mask = matching_node_affinity(selector, nodes, rows)
+        layers.append(np.where(mask, np.array(places, np.int64)[:, None], none))
+    if len(layers) == 1:
+        return layers[0]
+    return np.sort(np.concatenate(layers), axis=0)[:n_best]
+
+
+def _single_label(selector: NodeSelector | None) -> tuple[str, tuple[str, ...]] | None:
+    """Key and values of a selector that is one `In` and nothing more."""
+    if selector is None or len(selector.terms) != 1 or selector.terms[0].errors:
+        return None
+    requirements = selector.terms[0].labels.requirements
+    if len(requirements) != 1 or requirements[0].operator != "in":
+        return None
+    return requirements[0].key, requirements[0].values
+
+
+# ---- claims to provision
+
+
+def _check_provisions(
+    to_provision: Sequence[tuple[PersistentVolumeClaim, Bool]],
+    open_rows: Bool,
+    listers: Listers,
+    nodes: NodeColumns,
+    rows: Rows,
+    found: FoundVolumes,
+) -> None:
+    """The first claim that cannot be provisioned decides.
+
+    Source: volumebinding/binder.go checkVolumeProvisions, v1.34
+    """
+    undecided = open_rows.copy()
+    for claim, wanted in to_provision:
+        asked = undecided & wanted
+        if not asked.any():
+            continue
+        storage_class: StorageClass | None = listers.get("StorageClass", "", claim.storage_class)
+        if storage_class is None:
+            found.errors[f'failed to find storage class "{claim.storage_class}"'] = asked
+            undecided &= ~asked
+            continue
+        if storage_class.provisioner in ("", NO_PROVISIONER):
+            rejected = asked
+        else:
+            rejected = asked & ~_matching_topologies(storage_class.allowed_topologies, nodes, rows)
+        found.conflicts[rejected] |= Conflict.BIND
+        undecided &= ~rejected
+        asked &= ~rejected
+        if not asked.any():
+            continue
+        full = asked & ~_has_capacity(claim, storage_class, listers, nodes, rows)
+        found.conflicts[full] |= Conflict.SPACE
+        undecided &= ~full
+        found.provisions.append((claim, asked & ~full))
+
+
+def _matching_topologies(terms: Sequence[TopologyTerm], nodes: NodeColumns, rows: Rows) -> Bool:
+    """Rows a storage class allows; an empty term, or one that cannot be read, allows none.
+
+    Source: component-helpers/scheduling/corev1/helpers.go MatchTopologySelectorTerms, v1.34
+    """
+    if not terms:
+        return np.ones(len(rows), np.bool_)
+    mask = np.zeros(len(rows), np.bool_)
+    for term in terms:
+        if term and not any(requirement_errors(key, "in", values) for key, values in term):
+            selector = LabelSelector(tuple(requirement_of(key, "in", values) for key, values in term))
+            mask |= matching_labels(selector, nodes, rows)
+    return mask
+
+
+def _has_capacity(
+    claim: PersistentVolumeClaim,
+    storage_class: StorageClass,
+    listers: Listers,
+    nodes: NodeColumns,
+    rows: Rows,
+) -> Bool:
+    """Rows where the class's driver has room; everywhere if it does not publish what it has.
+
+    Source: volumebinding/binder.go hasEnoughCapacity, v1.34
+    """
+    driver: CSIDriver | None = listers.get("CSIDriver", "", storage_class.provisioner)
+    if claim.requested_nano is None or driver is None or not driver.storage_capacity:
+        return np.ones(len(rows), np.bool_)
+    size_bytes = -(-claim.requested_nano // 10**9)
+    mask = np.zeros(len(rows), np.bool_)
+    capacities: list[CSIStorageCapacity] = listers.all("CSIStorageCapacity")
+    for capacity in capacities:
+        if (
+            capacity.storage_class == storage_class.name
+            and capacity.node_topology is not None
+            and capacity.largest_volume_bytes is not None
+            and capacity.largest_volume_bytes >= size_bytes
+        ):
+            mask |= matching_labels(capacity.node_topology, nodes, rows)
+    return mask
+
+
+def usable_on(volume: PersistentVolume, node: Node, listers: Listers) -> str | None:
+    """Why a volume cannot be used on a node; None when it can."""
+    selector = volume.node_affinity
+    plugin = volume_plugin(volume)
+    csi_node: CSINode | None = listers.get("CSINode", "", node.name)
+    migrated = frozenset[str]() if csi_node is None else csi_node.migrated_plugins & MIGRATED_BY_NODE
+    if plugin is not None and plugin.name in migrated:
+        try:
+            selector = translate_node_affinity(volume)
+        except TranslationError as error:
+            return f"failed to translate pv to csi: could not translate pv: {error}"
+    if selector is None or any(term.matches(node.labels, "") for term in selector.terms):
+        return None
+    return (
+        f'pv "{volume.name}" node affinity doesn\'t match node "{node.name}": no matching NodeSelectorTerms'
+    )

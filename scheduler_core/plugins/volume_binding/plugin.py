@@ -1,0 +1,311 @@
+"""VolumeBinding: a pod runs where its volumes are, or can be made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scheduler_core.cluster.listers import Listers
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.interface import (
+    FilterPlugin,
+    Handle,
+    PreBindPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    PreScoreResult,
+    ReservePlugin,
+    ScorePlugin,
+    Scores,
+)
+from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
+from scheduler_core.objects.fields import Document
+from scheduler_core.objects.node import Node
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.storage import PersistentVolume, PersistentVolumeClaim
+from scheduler_core.plugins.volume_binding.assume_cache import CLAIM, VOLUME, AssumeCache
+from scheduler_core.plugins.volume_binding.claims import (
+    ClaimError,
+    PodClaims,
+    claim_name,
+    claims_of,
+    wrong_claim,
+)
+from scheduler_core.plugins.volume_binding.finder import (
+    REASONS,
+    find_pod_volumes,
+    usable_on,
+)
+from scheduler_core.plugins.volume_binding.reservation import (
+    Binding,
+    Reservation,
+    bound_to_claim,
+    provisioned_on,
+    reservation_from,
+)
+
+REASON_IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+REASON_TIMEOUT = "binding volumes: context deadline exceeded"
+
+_DEFAULT_BIND_TIMEOUT_S = 600
+_NS_PER_S = 1_000_000_000
+
+
+@dataclass(slots=True)
+class State:
+    """The pod's claims; `messages` holds texts of errors, a verdict's detail is a place in it."""
+
+    claims: PodClaims
+    messages: list[str] = field(default_factory=list)
+
+
+class VolumeBinding(
+    PreFilterPlugin[State],
+    FilterPlugin[State],
+    PreScorePlugin[None],
+    ScorePlugin[None],
+    ReservePlugin,
+    PreBindPlugin,
+):
+    """Rejects rows where bound volumes cannot be used, or unbound claims neither find nor get a volume.
+
+    A claim that waits for its first consumer gets the smallest volume that will do on the row, or one is
+    provisioned there if the class allows the row and its driver has room. Reserve keeps the volumes, PreBind
+    has the API server told (`take_writes`) and waits until all claims are bound. It scores nothing:
+    scoring by capacity is behind a feature gate that is off.
+
+    Source: pkg/scheduler/framework/plugins/volumebinding/{volume_binding.go,binder.go}, v1.34
+    Differs: of equally small volumes the first by name is taken; upstream takes any.
+
+    Attributes
+    ----------
+    bind_timeout_ns : int
+        How long PreBind waits.
+    """
+
+    name: ClassVar[str] = "VolumeBinding"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        timeout_s = getattr(args, "bind_timeout_s", None)
+        self.bind_timeout_ns = _NS_PER_S * (_DEFAULT_BIND_TIMEOUT_S if timeout_s is None else int(timeout_s))
+        self._cache = AssumeCache()
+        self._reservations: dict[str, Reservation] = {}
+
+    # ---- scheduling cycle
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
+        if not pod.volumes or not any(claim_name(pod, volume) for volume in pod.volumes):
+            return PreFilterResult(SKIP)
+        reason = wrong_claim(pod, snapshot.listers)
+        if reason is not None:
+            return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (reason,)))
+        try:
+            claims = claims_of(pod, self._cache, snapshot.listers)
+        except ClaimError as error:
+            return PreFilterResult(Status(Code.Error, (str(error),)))
+        if claims.immediate:
+            return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, (REASON_IMMEDIATE,)))
+        return PreFilterResult(state=State(claims))
+
+    def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        found = find_pod_volumes(state.claims, self._cache, self.handle.snapshot.listers, nodes, rows)
+        codes = np.where(found.conflicts != 0, Code.UnschedulableAndUnresolvable, Code.Success).astype(
+            np.int8
+        )
+        details = found.conflicts
+        for message, failed in found.errors.items():
+            if message not in state.messages:
+                state.messages.append(message)
+            codes[failed] = Code.Error
+            details[failed] = state.messages.index(message)
+        return Verdicts(codes, details)
+
+    def reasons(
+        self, state: State, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        if code is Code.Error:
+            return (state.messages[detail],)
+        return tuple(reason for conflict, reason in REASONS.items() if conflict & detail)
+
+    def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[None]:
+        return PreScoreResult(SKIP)
+
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        return np.zeros(len(rows), np.int64)
+
+    # ---- reserving and binding
+
+    def reserve(self, pod: Pod, node_name: str) -> Status:
+        """Keep the volumes the pod gets on its node.
+
+        Source: volumebinding/binder.go AssumePodVolumes, v1.34
+        """
+        if not any(claim_name(pod, volume) for volume in pod.volumes):
+            return SUCCESS
+        snapshot = self.handle.snapshot
+        listers, nodes = snapshot.listers, snapshot.nodes
+        try:
+            claims = claims_of(pod, self._cache, listers)
+        except ClaimError as error:
+            return Status(Code.Error, (str(error),))
+        if not claims.delayed:
+            self._reservations[pod.uid] = Reservation(node_name, all_bound=True)
+            return SUCCESS
+        row = np.array([nodes.row_of[node_name]], np.int64)
+        found = find_pod_volumes(claims, self._cache, listers, nodes, row)
+        bindings, provisions = [], []
+        for claim, volumes, places in found.bindings:
+            if places[0] >= 0:
+                volume, is_new = bound_to_claim(volumes[int(places[0])], claim)
+                if is_new:
+                    self._cache.assume_volume(listers, volume)
+                bindings.append(Binding(volume, claim.namespace, claim.name, is_new))
+        for claim, wanted in found.provisions:
+            if wanted[0]:
+                provision = provisioned_on(claim, node_name)
+                self._cache.assume_claim(listers, provision)
+                provisions.append(provision)
+        self._reservations[pod.uid] = Reservation(node_name, tuple(bindings), tuple(provisions))
+        return SUCCESS
+
+    def unreserve(self, pod: Pod, node_name: str) -> None:
+        reservation = self._reservations.pop(pod.uid, None)
+        if reservation is None:
+            return
+        for binding in reservation.bindings:
+            self._cache.restore_volume(binding.volume.name)
+        for claim in reservation.provisions:
+            self._cache.restore_claim(claim.namespace, claim.name)
+
+    def pre_bind(self, pod: Pod, node_name: str) -> Status:
+        """Success when all claims are bound; Wait while they are not: ask again when storage objects change.
+
+        The first Wait comes with objects to be written (`take_writes`). An error means that the pod is to be
+        scheduled again.
+
+        Source: volumebinding/binder.go BindPodVolumes, v1.34
+        """
+        reservation = self._reservations.get(pod.uid)
+        if reservation is None or reservation.all_bound:
+            self._reservations.pop(pod.uid, None)
+            return SUCCESS
+        if reservation.started_ns is None:
+            reservation.started_ns = self.handle.now_ns
+            return Status(Code.Wait)
+        status = self._check_bindings(reservation)
+        if status.is_success:
+            del self._reservations[pod.uid]
+        elif status.code is Code.Wait and self.handle.now_ns >= reservation.started_ns + self.bind_timeout_ns:
+            return Status(Code.Error, (REASON_TIMEOUT,))
+        return status
+
+    def take_writes(self, pod: Pod) -> tuple[Document, ...]:
+        """Objects the API server is to be given after the first Wait of `pre_bind`: whole manifests."""
+        reservation = self._reservations.get(pod.uid)
+        return () if reservation is None else reservation.writes()
+
+    def bind_deadline_ns(self, pod: Pod) -> int | None:
+        """When `pre_bind` gives up on a pod that waits; None for one that does not."""
+        reservation = self._reservations.get(pod.uid)
+        if reservation is None or reservation.started_ns is None:
+            return None
+        return reservation.started_ns + self.bind_timeout_ns
+
+    def _check_bindings(self, reservation: Reservation) -> Status:
+        """Source: volumebinding/binder.go checkBindings, v1.34."""
+        snapshot = self.handle.snapshot
+        listers = snapshot.listers
+        row = snapshot.nodes.row_of.get(reservation.node_name)
+        if row is None:
+            name = reservation.node_name
+            return _failed(f'failed to get node "{name}": node "{name}" not found')
+        node = snapshot.nodes.node(row)
+        for binding in reservation.bindings:
+            status = _check_binding(binding, node, listers)
+            if not status.is_success:
+                return status
+        for assumed in reservation.provisions:
+            status = _check_provision(assumed, reservation.node_name, node, listers)
+            if not status.is_success:
+                return status
+        return SUCCESS
+
+    # ---- keeping it
+
+    def checkpoint(self) -> dict[str, Any]:
+        """Reservations by pod uid, as JSON-able data."""
+        return {uid: reservation.to_document() for uid, reservation in self._reservations.items()}
+
+    def restore(self, document: Mapping[str, Any]) -> None:
+        """Take over what `checkpoint` gave; the listers must hold the cluster again."""
+        listers = self.handle.snapshot.listers
+        self._reservations = {uid: reservation_from(item) for uid, item in document.items()}
+        for reservation in self._reservations.values():
+            for binding in reservation.bindings:
+                if binding.is_new and _is_unchanged(binding.volume, listers):
+                    self._cache.assume_volume(listers, binding.volume)
+            for claim in reservation.provisions:
+                if _is_unchanged(claim, listers):
+                    self._cache.assume_claim(listers, claim)
+
+
+def _failed(reason: str) -> Status:
+    return Status(Code.Error, (f"binding volumes: {reason}",))
+
+
+def _is_unchanged(assumed: PersistentVolume | PersistentVolumeClaim, listers: Listers) -> bool:
+    """Whether the API server still holds the version the assumption was made of."""
+    if isinstance(assumed, PersistentVolume):
+        found = listers.get(VOLUME, "", assumed.name)
+    else:
+        found = listers.get(CLAIM, assumed.namespace, assumed.name)
+    return found is not None and found.meta.resource_version == assumed.meta.resource_version
+
+
+def _check_binding(binding: Binding, node: Node, listers: Listers) -> Status:
+    volume: PersistentVolume | None = listers.get(VOLUME, "", binding.volume.name)
+    if volume is None:
+        name = binding.volume.name
+        return _failed(f'failed to check binding: could not find v1.PersistentVolume "{name}"')
+    key = f"{binding.claim_namespace}/{binding.claim_name}"
+    claim: PersistentVolumeClaim | None = listers.get(CLAIM, binding.claim_namespace, binding.claim_name)
+    if claim is None:
+        return _failed(f'failed to check binding: could not find v1.PersistentVolumeClaim "{key}"')
+    if binding.is_new and _is_unchanged(binding.volume, listers):
+        # Our write has not come back yet.
+        return Status(Code.Wait)
+    problem = usable_on(volume, node, listers)
+    if problem is not None:
+        return _failed(problem)
+    if volume.claim_ref is None or not volume.claim_ref.uid:
+        return _failed(f'ClaimRef got reset for pv "{volume.name}"')
+    return SUCCESS if claim.is_fully_bound else Status(Code.Wait)
+
+
+def _check_provision(assumed: PersistentVolumeClaim, node_name: str, node: Node, listers: Listers) -> Status:
+    claim: PersistentVolumeClaim | None = listers.get(CLAIM, assumed.namespace, assumed.name)
+    if claim is None:
+        return _failed(
+            f'failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "{assumed.key}"'
+        )
+    if _is_unchanged(assumed, listers):
+        return Status(Code.Wait)
+    if not claim.has_annotations:
+        return _failed(f'selectedNode annotation reset for PVC "{claim.name}"')
+    if (claim.selected_node or "") != node_name:
+        return _failed(f'provisioning failed for PVC "{claim.name}"')
+    if claim.volume_name:
+        volume: PersistentVolume | None = listers.get(VOLUME, "", claim.volume_name)
+        if volume is None:
+            # It may yet come.
+            return Status(Code.Wait)
+        problem = usable_on(volume, node, listers)
+        if problem is not None:
+            return _failed(problem)
+    return SUCCESS if claim.is_fully_bound else Status(Code.Wait)
