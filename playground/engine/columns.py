@@ -17,7 +17,7 @@ ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubern
 NOT_READY_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 MOST: Final = 2**47
-"""Cap of an amount in a column (140 TB): sums over 60,000 rows stay within 64 bits. Manifests are not capped."""
+"""Cap of an amount in a column (140 TB): sums over 60,000 rows stay within 64 bits; manifests keep theirs."""
 
 
 def labels_of(manifest: Mapping[str, Any]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A tiny deterministic scheduler behind the driving port: first node with enough cpu, pods in order of arrival.
+"""A tiny deterministic scheduler behind the driving port: first node with enough cpu, pods as they came.
 
 It has what the pipeline must cope with (queue, timers, terminating pods, cycles with traces, checkpoints) and
 nothing else, so that tests of log, lease and commit do not depend on scheduling.

@@ -1,5 +1,6 @@
 """Nodes and the pods on them, as the board shows them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ from django.db.models import Count, Q, Sum
 
 from playground.clusters.models import Cluster, Node, Pod
 
+_DIGITS = re.compile(r"([0-9]+)")
 FINISHED = ("Succeeded", "Failed")
 KEPT_S = 600
 
@@ -67,7 +69,7 @@ _POD_FIELDS = (
 
 
 def node_uses(cluster: Cluster) -> list[NodeUse]:
-    """Every node in name order with what is requested on it: three queries, or none for a known version."""
+    """Every node in natural name order with what is requested on it: three queries, or none for a known version."""
     key = f"board-nodes:{cluster.pk}:{cluster.generation}:{cluster.version}"
     known: list[NodeUse] | None = cache.get(key)
     if known is not None:
@@ -100,10 +102,18 @@ def node_uses(cluster: Cluster) -> list[NodeUse]:
             n_pods=used.get(node.name, {}).get("n", 0),
             used_extended=extended.get(node.name, {}),
         )
-        for node in Node.objects.filter(cluster=cluster).defer("manifest").order_by("name")
+        for node in Node.objects.filter(cluster=cluster).defer("manifest")
     ]
+    uses.sort(key=lambda use: natural(use.name))
     cache.set(key, uses, KEPT_S)
     return uses
+
+
+def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
+    """Sort key that puts node-2 before node-10."""
+    return tuple(
+        (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in _DIGITS.split(name) if part
+    )
 
 
 def pods_on(

@@ -1,0 +1,158 @@
+"""What pages read: the right answers, in a pinned number of SQL queries whatever the cluster's size."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from playground.clusters import selectors, services
+from playground.clusters.errors import InvalidInput, NotFound
+from playground.clusters.kinds import by_kind
+from playground.clusters.models import Cluster, Cycle
+from tests.clusters.builders import Worker, make_cluster, make_node, make_pod
+
+pytestmark = pytest.mark.django_db
+
+# Queries a page costs. More than before is a mistake until somebody says why.
+QUERIES = {
+    "overview": 1,
+    "board": 10,
+    "cycles": 1,
+    "cycle": 1,
+    "neighbours": 2,
+    "pod story": 6,
+    "queue": 2,
+    "node": 5,
+    "version": 1,
+}
+
+
+def grown(n_nodes: int) -> Cluster:
+    nodes = [make_node(f"n{number:03}", "2") for number in range(n_nodes)]
+    pods = [make_pod(f"p{number:03}") for number in range(2 * n_nodes + 3)]
+    cluster = make_cluster(*nodes, *pods)
+    services.request_run(cluster=cluster)
+    Worker().advance(cluster)
+    services.apply_documents(cluster=cluster, objects=[make_pod("late")])
+    return cluster
+
+
+@pytest.mark.parametrize("n_nodes", [2, 40])
+def test_the_number_of_queries_does_not_grow(n_nodes: int, django_assert_num_queries: Any) -> None:
+    cluster = grown(n_nodes)
+    reads: dict[str, Callable[[], Any]] = {
+        "overview": lambda: selectors.clusters_overview(None),
+        "board": lambda: selectors.board(cluster),
+        "cycles": lambda: selectors.cycles(cluster),
+        "cycle": lambda: Cycle.objects.get(cluster=cluster, number=1),
+        "neighbours": lambda: selectors.neighbours(cluster, 2),
+        "pod story": lambda: selectors.pod_story(cluster, "default", f"p{2 * n_nodes:03}"),
+        "queue": lambda: selectors.queue_view(cluster),
+        "node": lambda: selectors.node_detail(cluster, "n001"),
+        "version": lambda: selectors.version_token(cluster.pk),
+    }
+    for name, read in reads.items():
+        with django_assert_num_queries(QUERIES[name], info=name):
+            read()
+
+
+def test_the_board_shows_nodes_pods_lanes_and_the_feed() -> None:
+    cluster = grown(2)
+    board = selectors.board(cluster)
+    assert [card.name for card in board.cards] == ["n000", "n001"]
+    card = board.cards[0]
+    assert [(bar.resource, bar.used, bar.total, bar.percent) for bar in card.bars[:1]] == [
+        ("cpu", 2000, 2000, 100)
+    ]
+    assert [(pod.name, pod.state) for pod in card.pods] == [("p000", "running"), ("p001", "running")]
+    lanes = {lane.name: lane for lane in board.lanes}
+    assert [(item.pod, item.read) for item in lanes["active"].items] == [("default/late", False)]
+    assert lanes["unschedulable"].count == 3
+    assert [cycle.number for cycle in board.feed] == [7, 6, 5, 4, 3, 2, 1]
+    assert (board.n_nodes, board.n_pods, board.n_pending, board.n_cycles) == (2, 8, 4, 7)
+    assert board.run is not None
+    assert board.run.state == "done"
+    assert board.priority_classes["system-node-critical"] == 2_000_001_000
+
+
+def test_a_large_board_has_cells_instead_of_cards_and_a_search_brings_cards_back() -> None:
+    cluster = grown(4)
+    board = selectors.board(cluster, card_limit=3)
+    assert board.cards == []
+    cell = board.heat[0]
+    assert (cell.name, cell.cpu_percent, cell.n_pods) == ("n000", 100, 2)
+    assert board.zones == {"": (4, 8000, 8000, 8)}
+    found = selectors.board(cluster, search="n003", card_limit=3)
+    assert ([card.name for card in found.cards], found.n_nodes) == (["n003"], 4)
+
+
+def test_cycles_are_paged_and_filtered() -> None:
+    cluster = grown(2)
+    page = selectors.cycles(cluster, limit=3)
+    assert ([cycle.number for cycle in page.cycles], page.before) == ([7, 6, 5], 5)
+    rest = selectors.cycles(cluster, before=page.before, limit=10)
+    assert ([cycle.number for cycle in rest.cycles], rest.before) == ([4, 3, 2, 1], None)
+    assert [cycle.number for cycle in selectors.cycles(cluster, outcome="unschedulable").cycles] == [7, 6, 5]
+    assert [cycle.number for cycle in selectors.cycles(cluster, pod="default/p001").cycles] == [2]
+    with pytest.raises(InvalidInput):
+        selectors.cycles(cluster, outcome="lost")
+    with pytest.raises(NotFound):
+        selectors.cycle_explanation(cluster, 99)
+
+
+def test_a_pods_story_is_told_in_order_even_when_it_is_gone() -> None:
+    cluster = grown(2)
+    story = selectors.pod_story(cluster, "default", "p000")
+    assert [item.what for item in story.items] == ["cycle", "written", "written", "event"]
+    kind = by_kind("Pod")
+    assert kind is not None
+    services.delete_object(cluster=cluster, kind=kind, namespace="default", name="p000", grace_s=0)
+    gone = selectors.pod_story(cluster, "default", "p000")
+    assert gone.pod is None
+    assert gone.items[-1].title == "Deleted"
+    waiting = selectors.pod_story(cluster, "default", "p006").queue
+    assert waiting is not None
+    assert (waiting.lane, waiting.reason) == ("unschedulable", "no fit")
+    with pytest.raises(NotFound):
+        selectors.pod_story(cluster, "default", "nobody")
+
+
+def test_the_version_changes_with_every_visible_change_and_only_then() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    seen = [selectors.version_token(cluster.pk)]
+    assert selectors.version_token(cluster.pk) == seen[-1]
+    for change in (
+        lambda: services.request_run(cluster=cluster),
+        lambda: Worker().advance(cluster),
+        lambda: services.rename_cluster(cluster=cluster, name="other"),
+        lambda: services.reset_cluster(cluster=cluster),
+    ):
+        change()
+        seen.append(selectors.version_token(cluster.pk))
+    assert len(set(seen)) == len(seen)
+    services.delete_cluster(cluster=cluster)
+    assert selectors.version_token(cluster.pk) == ""
+
+
+def test_somebody_elses_cluster_looks_like_none() -> None:
+    from django.contrib.auth import get_user_model
+
+    user = get_user_model().objects.create_user("ann", password="x")
+    mine = services.create_cluster(name="mine", owner=user)
+    local = make_cluster()
+    assert [item.cluster for item in selectors.clusters_overview(user)] == [mine]
+    assert selectors.get_cluster(mine.public_id, user) == mine
+    with pytest.raises(NotFound):
+        selectors.get_cluster(mine.public_id, None)
+    with pytest.raises(NotFound):
+        selectors.get_cluster(local.public_id, user)
+
+
+def test_a_watch_reads_the_log_after_a_resource_version() -> None:
+    cluster = make_cluster(make_node())
+    start = cluster.last_seq
+    services.create_object(cluster=cluster, manifest=make_pod("a"))
+    services.bind_pod(cluster=cluster, namespace="default", name="a", node="n1")
+    entries = selectors.log_after(cluster, start, kind=by_kind("Pod"), namespace="default")
+    assert [(entry.kind, entry.created) for entry in entries] == [("write", True), ("write", False)]
+    assert selectors.log_after(cluster, cluster.last_seq) == []
