@@ -1,4 +1,4 @@
-"""The demo cluster a newcomer finds: twelve nodes in three zones, about forty pods, a queue worth looking at."""
+"""The demo cluster a newcomer finds: twelve nodes in three zones, some forty pods, a queue worth a look."""
 
 from typing import Any, Final
 
