@@ -75,13 +75,9 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "playground.accounts",
     "playground.play",
-    *_installed(
-        "playground.clusters",
-        "playground.scenarios",
-        "playground.api",
-        "playground.kube_api",
-        "playground.web",
-    ),
+    "playground.clusters",
+    *_installed("playground.scenarios", "playground.api", "playground.kube_api"),
+    "playground.web",
 ]
 
 MIDDLEWARE = [

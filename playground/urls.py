@@ -19,8 +19,9 @@ for prefix, app in (
     ("api/v1/", "playground.api"),
     ("k8s/", "playground.kube_api"),
     ("s/", "playground.scenarios"),
-    ("accounts/", "playground.accounts"),
-    ("", "playground.web"),
 ):
+    # These arrive one after the other; each is taken in as soon as it has paths.
     if importlib.util.find_spec(app) and importlib.util.find_spec(f"{app}.urls"):
         urlpatterns.append(path(prefix, include(f"{app}.urls")))
+
+urlpatterns.append(path("", include("playground.web.urls")))

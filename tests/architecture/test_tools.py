@@ -49,3 +49,9 @@ def test_every_dependency_is_pinned() -> None:
         canonical(line.partition("==")[0]) for line in (ROOT / "constraints.txt").read_text().splitlines()
     }
     assert names - pinned == set()
+
+
+def test_every_file_the_readme_links_to_is_there() -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", (ROOT / "README.md").read_text())
+    assert targets
+    assert [target for target in targets if not (ROOT / target).exists()] == []

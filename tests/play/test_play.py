@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,6 +116,25 @@ def test_play_serves_says_where_and_stops_cleanly(playground: Playground, stop_s
     assert playground.process.wait(10) == 0
     assert time.monotonic() - started_s < 5
     assert gone(workers)
+    assert "Traceback" not in "".join(playground.said) + playground.process.stdout.read()
+
+
+@pytest.mark.slow
+def test_an_open_live_page_does_not_keep_it_from_stopping(playground: Playground) -> None:
+    playground.wait_until_it_says("Playground ready")
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    address = f"http://127.0.0.1:{playground.port}"
+    with browser.open(f"{address}/new/") as page:
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())[1]
+    form = urllib.parse.urlencode({"csrfmiddlewaretoken": token, "name": "live"}).encode()
+    with browser.open(f"{address}/new/", form) as board:
+        ticks = f"{board.url}ticks/"
+    with browser.open(ticks) as stream:
+        assert b"retry" in stream.readline()
+        started_s = time.monotonic()
+        playground.process.send_signal(signal.SIGINT)
+        assert playground.process.wait(10) == 0
+        assert time.monotonic() - started_s < 6
     assert "Traceback" not in "".join(playground.said) + playground.process.stdout.read()
 
 
