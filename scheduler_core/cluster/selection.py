@@ -27,8 +27,8 @@ class PodSelector:
     selector : LabelSelector
     namespaces : tuple of str
     namespace_selector : LabelSelector
-        Namespaces whose objects it matches are selected too. A selector that matches a namespace without labels
-        (`NotIn`, `DoesNotExist`, the empty one) selects every namespace.
+        Namespaces whose objects it matches are selected too. One that matches a namespace without labels (of
+        `NotIn`, `DoesNotExist`, or the empty one) selects every namespace.
     """
 
     selector: LabelSelector
@@ -44,9 +44,9 @@ class PodSelector:
         """Names of all namespaces it covers, None for every one.
 
         Source: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go
-        mergeAffinityTermNamespacesIfNotEmpty, v1.34. It adds the names of the namespaces found to the incoming
-        pod's term, but takes the selector off a copy of it only; the selector is then asked about every pod with
-        no namespace labels at hand.
+        mergeAffinityTermNamespacesIfNotEmpty, v1.34. It adds the names of these namespaces to the incoming
+        pod's term, but takes the selector off a copy of it only; so the selector is still asked about every
+        pod, with no namespace labels at hand.
         """
         if self.namespace_selector.matches({}):
             return None
