@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 
 from playground.clusters import services
@@ -340,6 +341,46 @@ def test_a_deadline_of_a_clock_at_1x_is_work_and_a_paused_one_is_not() -> None:
     services.apply_documents(cluster=cluster, objects=[make_pod("b")])
     worker.advance(cluster, now=lambda: timezone.now() - timedelta(hours=2))
     assert cluster.now_ns >= before
+
+
+def test_a_clock_set_to_1x_schedules_what_waits_and_later_arrivals_without_a_run() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    worker = Worker()
+    worker.advance(cluster)
+    services.set_clock(cluster=cluster, mode="realtime", rate=2)
+    assert worker.advance(cluster, now=lambda: timezone.now() + timedelta(seconds=1)).cycles == 1
+    services.apply_documents(cluster=cluster, objects=[make_pod("b")])
+    assert worker.advance(cluster, now=lambda: timezone.now() + timedelta(seconds=2)).cycles == 1
+    assert cluster.now_ns - START_NS >= 4 * 10**9
+    Cluster.objects.update(wall_anchor=F("wall_anchor") - timedelta(seconds=30))
+    cluster.refresh_from_db()
+    services.set_clock(cluster=cluster, mode="paused")
+    services.apply_documents(cluster=cluster, objects=[make_pod("c")])
+    assert worker.advance(cluster).cycles == 0
+    assert cluster.now_ns - START_NS >= 60 * 10**9
+
+
+def test_one_wake_up_is_sent_for_a_deadline_however_often_a_worker_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[float | None] = []
+
+    def record(task: str, *, countdown_s: float | None = None, **kwargs: Any) -> bool:
+        sent.append(countdown_s)
+        return True
+
+    monkeypatch.setattr("playground.clusters.wake.send", record)
+    cluster = make_cluster(make_node(), make_pod("a", nodeName="n1"))
+    services.set_clock(cluster=cluster, mode="realtime")
+    pod_kind = by_kind("Pod")
+    assert pod_kind is not None
+    services.delete_object(cluster=cluster, kind=pod_kind, namespace="default", name="a", grace_s=30)
+    worker = Worker()
+    for _ in range(4):
+        worker.advance(cluster)
+    assert len(sent) == 1
+    assert sent[0] is not None
+    assert 25 < sent[0] <= 30
 
 
 def test_a_token_that_is_not_the_newest_commits_nothing() -> None:

@@ -224,7 +224,7 @@ class FakeSimulation:
 
 
 class FakeSimulator:
-    """Makes fake simulations; `fail` makes the next run raise, `during` is called in the middle of each run."""
+    """Makes fake simulations; `fail` makes the next run raise, `during` is called in the middle of a run."""
 
     version = "fake"
 

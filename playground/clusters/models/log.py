@@ -18,6 +18,7 @@ class LogEntry(models.Model):
                      still terminates is not gone: `manifest` is the object with its deletionTimestamp
     api     permit   ``{namespace, name, plugin, decision, reason}``
     api     config   ``{document, before}``
+    api     clock    ``{mode, rate}`` the clock was paused or let run; the engine first catches up with at_ns
     api     extender ``{call, answer}``
     engine  write    ``{manifest, reason}``
     engine  delete   ``{apiVersion, kind, namespace, name, reason, manifest}``
@@ -35,6 +36,7 @@ class LogEntry(models.Model):
         DELETE = "delete"
         PERMIT = "permit"
         CONFIG = "config"
+        CLOCK = "clock"
         EXTENDER = "extender"
         EVENT = "event"
         RAN = "ran"
@@ -58,7 +60,7 @@ class LogEntry(models.Model):
             models.CheckConstraint(condition=models.Q(source__in=["api", "engine"]), name="log_source_known"),
             models.CheckConstraint(
                 condition=models.Q(
-                    kind__in=["write", "delete", "permit", "config", "extender", "event", "ran"]
+                    kind__in=["write", "delete", "permit", "config", "clock", "extender", "event", "ran"]
                 ),
                 name="log_kind_known",
             ),

@@ -273,11 +273,17 @@ def initial_config(cluster: Cluster) -> dict[str, object] | None:
 
 
 def _wake_at_deadline(cluster: Cluster, wall: datetime) -> None:
-    """One wake-up at the engine's next deadline, for a clock at 1x; the sweeper sees to longer waits."""
-    if cluster.clock_mode != Cluster.ClockMode.REALTIME or cluster.next_deadline_ns is None:
+    """One wake-up for the engine's next deadline at 1x, however many visits; the sweeper sees to far ones."""
+    deadline_ns = cluster.next_deadline_ns
+    if cluster.clock_mode != Cluster.ClockMode.REALTIME or deadline_ns is None:
         return
-    wait_s = (cluster.next_deadline_ns - virtual_now_ns(cluster, wall)) / 1e9 / cluster.rate
-    if wait_s <= REANCHOR_GAP_S:
+    wait_s = (deadline_ns - virtual_now_ns(cluster, wall)) / 1e9 / cluster.rate
+    if wait_s > REANCHOR_GAP_S:
+        return
+    unsent = Cluster.objects.filter(pk=cluster.pk, next_deadline_ns=deadline_ns).exclude(
+        wake_sent_for_ns__isnull=False, wake_sent_for_ns=deadline_ns
+    )
+    if unsent.update(wake_sent_for_ns=deadline_ns) == 1:
         wake.send(wake.ADVANCE, countdown_s=max(0.05, wait_s), cluster_id=cluster.pk)
 
 

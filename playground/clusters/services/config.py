@@ -103,6 +103,15 @@ def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
             row.wall_anchor, row.virtual_anchor_ns = wall, now_ns
         else:
             row.wall_anchor = row.virtual_anchor_ns = None
-        writer.changed |= {"clock_mode", "rate", "clock_note", "wall_anchor", "virtual_anchor_ns"}
+        writer.changed |= {
+            "clock_mode",
+            "rate",
+            "clock_note",
+            "wall_anchor",
+            "virtual_anchor_ns",
+        }
+        # An input of its own time: the engine catches up with it before the clock stops.
+        payload = {"mode": mode, "rate": rate}
+        writer.append(LogEntry.Source.API, LogEntry.Kind.CLOCK, payload, at_ns=now_ns)
         wake.cluster_on_commit(cluster.pk)
     return cluster
