@@ -254,6 +254,16 @@ def node_taints(node: Node) -> list[tuple[Any, ...]]:
     ]
 
 
+def without_empties(value: Any) -> Any:
+    """A manifest's value as Kubernetes' semantic equality sees it: what is empty might as well be absent."""
+    if isinstance(value, Mapping):
+        kept = {key: without_empties(item) for key, item in value.items()}
+        return {key: item for key, item in kept.items() if item not in (None, "", [], {})}
+    if isinstance(value, list | tuple):
+        return [without_empties(item) for item in value]
+    return value
+
+
 def annotations_of(item: Any) -> Mapping[str, Any]:
     """Annotations of anything that carries its manifest; absent and empty are the same."""
     return mapping(mapping(item.manifest, "metadata", ""), "annotations", "metadata")

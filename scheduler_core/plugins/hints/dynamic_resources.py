@@ -19,6 +19,7 @@ from scheduler_core.framework.cluster_event import (
     ClusterEventWithHint,
     HintFunction,
     QueueingHint,
+    without_empties,
 )
 from scheduler_core.objects.fields import Document, mapping, mappings, optional_string, string
 from scheduler_core.objects.pod import Pod
@@ -65,7 +66,9 @@ def after_claim_change(lookup: Lookup) -> HintFunction:
             return _OTHER_CLAIM
         if old is None:
             return _CLAIM_CREATED
-        return _SAME_STATUS if _status(old) == _status(new) else _NEW_STATUS
+        was_allocated, is_allocated = _allocation(old) is not None, _allocation(new) is not None
+        unchanged = without_empties(_status(old)) == without_empties(_status(new))
+        return _SAME_STATUS if unchanged and was_allocated == is_allocated else _NEW_STATUS
 
     return hint
 

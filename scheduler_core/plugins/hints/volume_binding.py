@@ -20,6 +20,7 @@ from scheduler_core.framework.cluster_event import (
     ClusterEventWithHint,
     QueueingHint,
     annotations_of,
+    without_empties,
 )
 from scheduler_core.objects.fields import boolean, mapping, sequence, string
 from scheduler_core.objects.pod import Pod
@@ -60,7 +61,9 @@ def events_to_register() -> list[ClusterEventWithHint]:
 def after_storage_class_change(pod: Pod, old: HasManifest | None, new: HasManifest) -> QueueingHint:
     if old is None:
         return _NEW_CLASS
-    before, after = (list(sequence(item.manifest, "allowedTopologies", "")) for item in (old, new))
+    before, after = (
+        without_empties(list(sequence(item.manifest, "allowedTopologies", ""))) for item in (old, new)
+    )
     return _TOPOLOGIES if before != after else _SAME_TOPOLOGIES
 
 

@@ -54,7 +54,9 @@ def make_node(name: str = "n1", *, allocatable: Mapping[str, str] | None = None,
                 "kind": "Node",
                 "metadata": {"name": name},
                 "spec": spec,
-                "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110", **(allocatable or {})}},
+                "status": {
+                    "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110", **(allocatable or {})}
+                },
             }
         )
     )

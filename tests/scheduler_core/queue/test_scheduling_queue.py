@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from scheduler_core.clock import Clock
 from scheduler_core.framework.cluster_event import (
     ASSIGNED_POD_ADD,
@@ -23,7 +24,6 @@ from scheduler_core.framework.cluster_event import (
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.queue import Lane, QueuedPodInfo, QueueMove, SchedulingQueue, build_hint_map
 from scheduler_core.queue.hints import ALL_EVENTS
-
 from tests.scheduler_core.queue.builders import SECOND_NS, START_NS, make_node, make_pod, make_queue
 
 
@@ -94,13 +94,15 @@ def test_a_backoff_that_ends_in_the_current_second_is_not_over(clock: Clock, que
     assert deadline_ns is not None
     assert deadline_ns == (queue.expiration_ns(info) or 0) + SECOND_NS
     clock.move_to(deadline_ns - 1)
-    assert queue.flush_due() == 0
+    assert queue.flush_due() == queue.flush_backoff() == 0
     clock.move_to(deadline_ns)
     assert queue.flush_due() == 1
     assert info.lane is Lane.ACTIVE and info.entered_by == "BackoffComplete"
 
 
-def test_an_empty_active_queue_is_helped_out_by_backoff_but_not_by_error_backoff(queue: SchedulingQueue) -> None:
+def test_an_empty_active_queue_is_helped_out_by_backoff_but_not_by_error_backoff(
+    queue: SchedulingQueue,
+) -> None:
     queue.add(make_pod("rejected"))
     try_once(queue, "NodeName")
     queue.move_all(NODE_ADD, None, make_node())
@@ -171,6 +173,13 @@ def test_the_pods_own_update_during_the_attempt_counts(queue: SchedulingQueue) -
 def test_a_pending_plugin_skips_the_backoff(queue: SchedulingQueue) -> None:
     queue.add(make_pod("p"))
     info = try_once(queue, "InterPodAffinity", pending=("NodeName",))
+    queue.move_all(NODE_ADD, None, make_node())
+    assert info.lane is Lane.ACTIVE
+
+
+def test_a_pending_plugin_is_asked_even_when_another_has_said_queue(queue: SchedulingQueue) -> None:
+    queue.add(make_pod("p"))
+    info = try_once(queue, "NodePorts", pending=("VolumeRestrictions",))
     queue.move_all(NODE_ADD, None, make_node())
     assert info.lane is Lane.ACTIVE
 
@@ -351,7 +360,10 @@ def test_pods_of_another_profile_are_judged_by_its_own_table(clock: Clock) -> No
     node_add = ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD))
     queue = SchedulingQueue(
         clock,
-        hints={DEFAULT_SCHEDULER_NAME: build_hint_map({"A": [node_add]}), "second": build_hint_map({"B": [node_add]})},
+        hints={
+            DEFAULT_SCHEDULER_NAME: build_hint_map({"A": [node_add]}),
+            "second": build_hint_map({"B": [node_add]}),
+        },
     )
     queue.add(make_pod("mine"))
     mine = try_once(queue, "A")

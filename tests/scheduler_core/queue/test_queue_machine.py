@@ -1,0 +1,299 @@
+"""In whatever order things happen, the queue does what its naive twin does, interrupted or not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from scheduler_core.clock import Clock
+from scheduler_core.framework.cluster_event import (
+    ASSIGNED_POD_DELETE,
+    NODE,
+    NODE_ADD,
+    POD,
+    QUEUE,
+    SKIP,
+    WILDCARD_EVENT,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+)
+from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
+from scheduler_core.plugins.hints import HintContext, registrations
+from scheduler_core.queue import HintMap, Lane, QueuedPodInfo, SchedulingQueue
+from scheduler_core.queue.hints import HintEntry, always_queue
+from tests.scheduler_core.queue.builders import SECOND_NS, START_NS, gates_check, make_node, make_pod
+from tests.scheduler_core.queue.naive_queue import NaivePod, NaiveQueue
+
+
+def moody(pod: Pod, old: Any, new: Any) -> QueueingHint:
+    """Queue, Skip or failure, as the two names have it."""
+    mood = sum(map(ord, pod.name + (new or old).name)) % 3
+    if mood == 2:
+        raise RuntimeError("cannot say")
+    return QUEUE if mood else SKIP
+
+
+def stubborn(pod: Pod, old: Any, new: Any) -> QueueingHint:
+    return SKIP
+
+
+UPDATES = ClusterEvent(POD, ActionType.UPDATE_POD_LABEL)
+TABLE = {
+    "Moody": [
+        ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL), moody),
+        ClusterEventWithHint(UPDATES, moody),
+    ],
+    "Stubborn": [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD), stubborn)],
+    "Eager": [
+        ClusterEventWithHint(ClusterEvent(POD, ActionType.DELETE)),
+        ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD)),
+        ClusterEventWithHint(UPDATES),
+    ],
+    "SchedulingGates": registrations("SchedulingGates", HintContext()),
+}
+PLUGINS = st.sets(st.sampled_from(["Moody", "Stubborn", "Eager"]), max_size=2)
+NAMES = st.sampled_from("abcdef")
+EVENTS = st.sampled_from(
+    [NODE_ADD, ASSIGNED_POD_DELETE, ClusterEvent(NODE, ActionType.UPDATE_NODE_LABEL), WILDCARD_EVENT]
+)
+INITIAL_NS, MAXIMUM_NS, PATIENCE_NS = 1 * SECOND_NS, 6 * SECOND_NS, 45 * SECOND_NS
+
+
+def fresh_queue(clock: Clock) -> SchedulingQueue:
+    entries = [
+        HintEntry(item.event, name, item.hint or always_queue) for name in TABLE for item in TABLE[name]
+    ]
+    return SchedulingQueue(
+        clock,
+        hints={DEFAULT_SCHEDULER_NAME: HintMap(entries)},
+        pre_enqueue={DEFAULT_SCHEDULER_NAME: [("SchedulingGates", gates_check)]},
+        initial_backoff_ns=INITIAL_NS,
+        max_backoff_ns=MAXIMUM_NS,
+        max_in_unschedulable_ns=PATIENCE_NS,
+    )
+
+
+class QueueMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Clock(START_NS)
+        self.queue = fresh_queue(self.clock)
+        self.twin = NaiveQueue(
+            START_NS,
+            TABLE,
+            INITIAL_NS,
+            MAXIMUM_NS,
+            PATIENCE_NS,
+            "SchedulingGates",
+            lambda pod: bool(pod.scheduling_gates),
+        )
+        self.pods: dict[str, Pod] = {}
+        self.popped: list[tuple[QueuedPodInfo, NaivePod]] = []
+        self.n_uids = 0
+
+    def let_pass(self, milliseconds: int) -> None:
+        """The clock stops at every deadline the queue names, and at no other moment."""
+        target_ns = self.clock.now_ns + milliseconds * 1_000_000
+        while (deadline_ns := self.queue.next_deadline_ns()) is not None and deadline_ns <= target_ns:
+            assert deadline_ns >= self.clock.now_ns, "a deadline was missed"
+            self.clock.move_to(deadline_ns)
+            self.queue.flush_due()
+            following_ns = self.queue.next_deadline_ns()
+            assert following_ns is None or following_ns > deadline_ns, "a deadline does not go away"
+        self.clock.move_to(target_ns)
+        self.twin.wait_until(target_ns)
+
+    @rule(name=NAMES, priority=st.integers(-1, 1), gated=st.booleans())
+    def add(self, name: str, priority: int, gated: bool) -> None:
+        self.let_pass(1)
+        if name in self.pods:
+            return
+        self.n_uids += 1
+        pod = make_pod(name, priority=priority, gates=["g"] if gated else (), uid=str(self.n_uids))
+        self.pods[name] = pod
+        self.queue.add(pod)
+        self.twin.add(pod)
+
+    @rule(name=NAMES, label=st.sampled_from("xy"), gated=st.booleans())
+    def update(self, name: str, label: str, gated: bool) -> None:
+        self.let_pass(1)
+        old = self.pods.get(name)
+        if old is None:
+            return
+        gates = ["g"] if gated and old.scheduling_gates else ()
+        new = make_pod(name, priority=old.priority, gates=gates, uid=old.uid, labels={"l": label})
+        self.pods[name] = new
+        self.queue.update(old, new)
+        self.twin.update(old, new)
+
+    @rule(name=NAMES)
+    def delete(self, name: str) -> None:
+        pod = self.pods.pop(name, None)
+        if pod is not None:
+            self.queue.delete(pod)
+            self.twin.delete(pod.key)
+
+    @rule()
+    def pop_at_once(self) -> None:
+        self.pop()
+
+    @rule()
+    def pop_later(self) -> None:
+        self.let_pass(3000)
+        self.pop()
+
+    def pop(self) -> None:
+        info, twin = self.queue.pop(), self.twin.pop()
+        assert (info is None) == (twin is None)
+        if info is not None and twin is not None:
+            assert (info.pod.uid, info.attempts) == (twin.pod.uid, twin.attempts)
+            self.popped.append((info, twin))
+
+    @precondition(lambda self: self.popped)
+    @rule(data=st.data(), plugins=PLUGINS, pending=PLUGINS)
+    def fail(self, data: st.DataObject, plugins: set[str], pending: set[str]) -> None:
+        self.give_back(data.draw(st.integers(0, len(self.popped) - 1)), plugins, pending)
+
+    @rule(name=NAMES, plugins=PLUGINS, pending=PLUGINS)
+    def try_in_vain(self, name: str, plugins: set[str], pending: set[str]) -> None:
+        """Most of what a queue sees: a pod comes, is tried and comes back."""
+        self.add(name, 0, False)
+        self.pop()
+        if self.popped:
+            self.give_back(-1, plugins, pending)
+
+    @rule(name=NAMES, node=st.sampled_from("nmk"), plugins=PLUGINS, pending=PLUGINS)
+    def help_after_a_vain_try(self, name: str, node: str, plugins: set[str], pending: set[str]) -> None:
+        self.try_in_vain(name, plugins, pending)
+        self.happen(NODE_ADD, node)
+
+    @precondition(lambda self: self.popped)
+    @rule(data=st.data())
+    def break_down(self, data: st.DataObject) -> None:
+        self.give_back(data.draw(st.integers(0, len(self.popped) - 1)), set(), set())
+
+    def give_back(self, which: int, plugins: set[str], pending: set[str]) -> None:
+        self.let_pass(1)
+        info, twin = self.popped.pop(which)
+        latest = self.pods.get(info.pod.name)
+        if latest is None or latest.uid != info.pod.uid:
+            self.queue.done(info.pod.uid)
+            self.twin.done(info.pod.uid)
+            return
+        info.pod = twin.pod = latest
+        info.unschedulable_plugins, info.pending_plugins = frozenset(plugins), frozenset(pending)
+        self.queue.add_unschedulable(info)
+        self.twin.fail(twin, plugins, pending)
+
+    @precondition(lambda self: self.popped)
+    @rule(data=st.data())
+    def done(self, data: st.DataObject) -> None:
+        info, _ = self.popped.pop(data.draw(st.integers(0, len(self.popped) - 1)))
+        pod = self.pods.get(info.pod.name)
+        if pod is not None and pod.uid == info.pod.uid:
+            del self.pods[info.pod.name]
+        self.queue.done(info.pod.uid)
+        self.twin.done(info.pod.uid)
+
+    @rule(event=EVENTS, name=st.sampled_from("nmk"))
+    def happen(self, event: ClusterEvent, name: str) -> None:
+        self.let_pass(1)
+        old: Any = None
+        new: Any = None
+        if event == ASSIGNED_POD_DELETE:
+            old = make_pod(name, node="n")
+        elif event != WILDCARD_EVENT:
+            new = make_node(name)
+        self.queue.move_all(event, old, new)
+        self.twin.happen(event, old, new)
+
+    @rule(name=NAMES)
+    def activate(self, name: str) -> None:
+        pod = self.pods.get(name)
+        if pod is not None:
+            self.queue.activate([pod])
+            self.twin.activate(pod)
+
+    @rule(milliseconds=st.sampled_from([10, 700, 1000, 3500, 31_000, 90_000]))
+    def wait(self, milliseconds: int) -> None:
+        self.let_pass(milliseconds)
+
+    @rule()
+    def stop_and_go_on(self) -> None:
+        """A queue restored from a checkpoint is as good as the one it was taken of."""
+        document = self.queue.checkpoint()
+        text = json.dumps(document, sort_keys=True)
+        self.queue = fresh_queue(self.clock)
+        self.queue.restore(json.loads(text), parse=pod_or_node)
+        assert json.dumps(self.queue.checkpoint(), sort_keys=True) == text
+
+    @invariant()
+    def the_twin_agrees(self) -> None:
+        queue = self.queue
+        lanes = [
+            queue.active_pods(),
+            queue.backoff_pods(),
+            queue.error_backoff_pods(),
+            queue.unschedulable_pods(),
+        ]
+        active, backoff, errors, unschedulable = lanes
+        assert self.twin.snapshot() == {
+            "active": [info.key for info in active],
+            "backoff": [(info.key, queue.expiration_ns(info)) for info in backoff],
+            "errors": sorted((queue.expiration_ns(info), info.key) for info in errors),
+            "unschedulable": sorted(
+                (info.key, sorted(info.unschedulable_plugins), sorted(info.pending_plugins), info.gated)
+                for info in unschedulable
+            ),
+            "in flight": [pod.uid for pod in queue.in_flight_pods()],
+            "counts": sorted(
+                (
+                    info.key,
+                    info.attempts,
+                    info.unschedulable_count,
+                    info.consecutive_errors_count,
+                    info.timestamp_ns,
+                )
+                for lane in lanes
+                for info in lane
+            ),
+        }
+
+    @invariant()
+    def every_pod_is_in_exactly_one_place(self) -> None:
+        queue = self.queue
+        lanes = {
+            Lane.ACTIVE: queue.active_pods(),
+            Lane.BACKOFF: queue.backoff_pods(),
+            Lane.ERROR_BACKOFF: queue.error_backoff_pods(),
+            Lane.UNSCHEDULABLE: queue.unschedulable_pods(),
+        }
+        waiting = [info.key for pods in lanes.values() for info in pods]
+        assert len(waiting) == len(set(waiting)) == len(queue)
+        assert all(info.lane is lane for lane, pods in lanes.items() for info in pods)
+        uids = {info.pod.uid for pods in lanes.values() for info in pods} | {
+            pod.uid for pod in queue.in_flight_pods()
+        }
+        assert {pod.uid for pod in self.pods.values()} <= uids, "a pod is lost"
+        assert queue.n_gated == sum(info.gated for info in queue.unschedulable_pods())
+
+
+def pod_or_node(manifest: Any) -> Any:
+    if manifest["kind"] == "Pod":
+        return pod_from(manifest)
+    return make_node(manifest["metadata"]["name"])
+
+
+TestQueueMachine = QueueMachine.TestCase
+TestQueueMachine.settings = settings(
+    max_examples=60,
+    stateful_step_count=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
