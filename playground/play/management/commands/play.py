@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import datetime
 import errno
-import importlib.util
 import logging
 import os
 import signal
@@ -20,8 +19,11 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
+from django.urls import reverse
 from django.utils import timezone
 
+from playground.clusters import demo
+from playground.clusters.models import Cluster
 from playground.play.models import WorkerHeartbeat
 from playground.play.supervisor import WorkerSupervisor, worker_command
 
@@ -71,7 +73,7 @@ class Command(BaseCommand):
             raise CommandError(f'--host: "{options["host"]}" is not loopback, and embedded mode has no login')
         listener = _listen(options["host"], options["port"])
         call_command("migrate", interactive=False, verbosity=0)
-        demo_path = _ensure_demo()
+        demo_path = _demo_path()
         supervisor = WorkerSupervisor(
             worker_command(options["workers"]), settings.DATA_DIR / "worker.log", self._say
         )
@@ -111,7 +113,8 @@ class Command(BaseCommand):
         while not server.should_exit and waited_s < READY_TIMEOUT_S:
             if server.started and _worker_seen_since(started_at):
                 name = f"[{host}]" if ":" in host else host
-                self._say(f"Playground ready: http://{name}:{port}{demo_path}  (Ctrl-C stops it)")
+                where = f"; the demo cluster: http://{name}:{port}{demo_path}" if demo_path else ""
+                self._say(f"Playground ready: http://{name}:{port}/{where}  (Ctrl-C stops it)")
                 return
             waiting.wait(0.1)
             waited_s += 0.1
@@ -141,14 +144,20 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _ensure_demo() -> str:
-    """Make the demo cluster if there is none yet; the path of the page to begin with."""
-    if importlib.util.find_spec("playground.clusters.demo") is None:
-        return "/"
-    from playground.clusters.demo import ensure_demo
+def _demo_path() -> str:
+    """Path of the demo cluster's page; the cluster is made when there is none at all, and then only.
 
-    ensure_demo()
-    return "/"
+    Somebody who deleted the demo and kept others does not want it back. Team mode has no demo: a cluster
+    there belongs to somebody.
+    """
+    if not settings.EMBEDDED:
+        return ""
+    cluster = Cluster.objects.filter(name=demo.NAME).order_by("pk").first()
+    if cluster is None:
+        if Cluster.objects.exists():
+            return ""
+        cluster = demo.ensure_demo()
+    return reverse("web:board", args=[cluster.public_id])
 
 
 def _worker_seen_since(started_at: datetime.datetime) -> bool:
