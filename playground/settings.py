@@ -85,7 +85,7 @@ MIDDLEWARE = [
     "playground.security.LoopbackOnlyMiddleware",
     "playground.security.RequestSizeMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "playground.web.static_files.StaticFilesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
