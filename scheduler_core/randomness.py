@@ -43,9 +43,9 @@ class Randomness:
         """The seed and how far each stream has come, for a checkpoint."""
         return {"seed": self.seed, "streams": {name: stream.counter for name, stream in self._streams.items()}}
 
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Randomness:
-        result = cls(int(state["seed"]))
-        for name, counter in state["streams"].items():
-            result._streams[name] = Stream(result.seed, name, int(counter))
-        return result
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what `state` returned."""
+        self.seed = int(state["seed"])
+        self._streams = {
+            name: Stream(self.seed, name, int(counter)) for name, counter in state["streams"].items()
+        }

@@ -162,6 +162,10 @@ class Cache:
 
     # ---- reading
 
+    def node_order(self) -> list[str]:
+        """Node names zone by zone, for a checkpoint: adding them in this order gives the same evaluation order."""
+        return self._tree.by_zone()
+
     def snapshot(self) -> Snapshot:
         """The cluster now; valid until the next change."""
         found = self._snapshot

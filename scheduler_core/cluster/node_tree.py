@@ -22,6 +22,10 @@ class NodeTree:
             if not names:
                 del self._zones[zone]
 
+    def by_zone(self) -> list[str]:
+        """All names, zone by zone."""
+        return [name for names in self._zones.values() for name in names]
+
     def names(self) -> list[str]:
         """All names: the first of every zone, then the second of every zone, and so on."""
         zones = [list(names) for names in self._zones.values()]

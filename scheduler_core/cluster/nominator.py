@@ -53,5 +53,9 @@ class Nominator:
         """Names of nodes somebody is nominated to."""
         return list(self._by_node)
 
+    def state(self) -> list[tuple[str, str]]:
+        """(uid, node name) in order, for a checkpoint."""
+        return [(uid, name) for name, pods in self._by_node.items() for uid in pods]
+
     def __len__(self) -> int:
         return len(self._node_of)

@@ -102,6 +102,13 @@ class WaitingPods:
             for waiting in self._pods.values()
         ]
 
+    def restore(self, state: list[dict[str, Any]], pods: Mapping[str, Pod]) -> None:
+        """Take over what `state` returned; `pods` are the live ones by uid."""
+        for entry in state:
+            self._pods[entry["uid"]] = WaitingPod(
+                pods[entry["uid"]], entry["node"], entry["sinceNs"], dict(entry["deadlinesNs"]), list(entry["allowed"])
+            )
+
 
 def _duration(duration_ns: int) -> str:
     """Go's way to print a duration of whole or fractional seconds."""

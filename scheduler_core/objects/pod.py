@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import (
@@ -247,6 +247,25 @@ def pod_from(manifest: Document) -> Pod:
         disruption_target_reason=_disruption_target_reason(status) if status else None,
         has_affinity=bool(pod_affinity[0] or pod_affinity[1] or anti_affinity[0] or anti_affinity[1]),
         has_required_anti_affinity=bool(anti_affinity[0]),
+    )
+
+
+def with_node(pod: Pod, node_name: str, manifest: Document) -> Pod:
+    """The pod bound to a node; `manifest` differs from the pod's own in its binding and status alone."""
+    return replace(with_status(pod, manifest), node_name=node_name)
+
+
+def with_status(pod: Pod, manifest: Document) -> Pod:
+    """The pod with another status or deletion time: what containers ask for is not read again."""
+    status = mapping(manifest, "status", "")
+    return replace(
+        pod,
+        manifest=manifest,
+        meta=object_meta_from(manifest),
+        phase=string(status, "phase", "status"),
+        start_ns=timestamp_ns(status, "startTime", "status"),
+        nominated_node_name=string(status, "nominatedNodeName", "status"),
+        disruption_target_reason=_disruption_target_reason(status),
     )
 
 

@@ -1,0 +1,87 @@
+"""What the scheduler asks of the world. It never waits: answers come back as events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.objects.pod import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class WriteBeforeBind:
+    """Make these writes, then answer with `events.PreBindAnswered`.
+
+    Attributes
+    ----------
+    writes : tuple
+        Whole manifests to store (a PersistentVolume with its claimRef, a claim with its selected node).
+    """
+
+    pod: Pod
+    node_name: str
+    writes: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BindPod:
+    """Post a Binding; answer with `events.BindAnswered`."""
+
+    pod: Pod
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class BindByExtender:
+    """Send an extender's bind call; answer with `events.BindAnswered`.
+
+    Attributes
+    ----------
+    request : object
+        `extender` request to be sent over the transport.
+    """
+
+    pod: Pod
+    node_name: str
+    request: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PatchPodStatus:
+    """Write a condition and, where it changes, the nomination into a pod's status.
+
+    Attributes
+    ----------
+    condition : dict or None
+        A v1 PodCondition without times.
+    nominated_node_name : str or None
+        None leaves it alone, "" clears it.
+    """
+
+    pod: Pod
+    condition: dict[str, Any] | None
+    nominated_node_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EvictPod:
+    """Delete a preempted pod, after writing `condition` (DisruptionTarget) into its status."""
+
+    pod: Pod
+    preemptor: Pod
+    node_name: str
+    condition: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEvent:
+    """Record a v1 Event about a pod."""
+
+    pod: Pod
+    type: str
+    reason: str
+    action: str
+    message: str
+
+
+Action = WriteBeforeBind | BindPod | BindByExtender | PatchPodStatus | EvictPod | RecordEvent

@@ -1,0 +1,190 @@
+"""Cluster events: what each change of an object does to the cache, the queue and the waiting pods.
+
+Source: pkg/scheduler/eventhandlers.go, v1.34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from scheduler_core.cluster.cache import Cache
+from scheduler_core.cluster.nominator import Nominator
+from scheduler_core.framework.cluster_event import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    CSI_DRIVER,
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    DEVICE_CLASS,
+    NODE_ADD,
+    NODE_DELETE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    RESOURCE_CLAIM,
+    RESOURCE_SLICE,
+    STORAGE_CLASS,
+    UNSCHEDULED_POD_DELETE,
+    VOLUME_ATTACHMENT,
+    events_for,
+    node_update_events,
+    pod_update_events,
+)
+from scheduler_core.framework.waiting_pods import WaitingPods
+from scheduler_core.objects.node import Node
+from scheduler_core.objects.pod import Pod
+from scheduler_core.queue import SchedulingQueue
+
+EVENT_RESOURCE_OF_KIND = {
+    "PersistentVolume": PERSISTENT_VOLUME,
+    "PersistentVolumeClaim": PERSISTENT_VOLUME_CLAIM,
+    "StorageClass": STORAGE_CLASS,
+    "CSINode": CSI_NODE,
+    "CSIDriver": CSI_DRIVER,
+    "CSIStorageCapacity": CSI_STORAGE_CAPACITY,
+    "VolumeAttachment": VOLUME_ATTACHMENT,
+    "ResourceClaim": RESOURCE_CLAIM,
+    "ResourceSlice": RESOURCE_SLICE,
+    "DeviceClass": DEVICE_CLASS,
+}
+"""Kinds besides Node and Pod whose changes may make a pod schedulable. The others are only looked up."""
+
+
+class EventHandlers:
+    """Keeps cache, nominations and queue in step with the cluster.
+
+    Parameters
+    ----------
+    is_responsible : callable
+        Whether one of our profiles schedules the pod.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        nominator: Nominator,
+        waiting_pods: WaitingPods,
+        is_responsible: Callable[[Pod], bool],
+    ) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._nominator = nominator
+        self._waiting_pods = waiting_pods
+        self._is_responsible = is_responsible
+
+    def object_changed(self, kind: str, old: Any | None, new: Any | None) -> None:
+        """One object was added, updated or deleted; deleting what is not there changes nothing."""
+        if kind == "Pod":
+            self._pod_changed(old, new)
+        elif kind == "Node":
+            self._node_changed(old, new)
+        else:
+            self._other_changed(kind, old, new)
+
+    # ---- nodes
+
+    def _node_changed(self, old: Node | None, new: Node | None) -> None:
+        if new is None:
+            if old is not None and self._cache.node(old.name) is not None:
+                self._queue.move_all(NODE_DELETE, old, None)
+                self._cache.remove_node(old.name)
+            return
+        before = self._cache.node(new.name)
+        self._cache.set_node(new)
+        if before is None:
+            self._queue.move_all(NODE_ADD, None, new)
+        else:
+            for event in node_update_events(before, new):
+                self._queue.move_all(event, before, new)
+
+    # ---- pods
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        # A finished pod does not exist for the scheduler: finishing is being deleted.
+        if new is not None and new.is_terminal:
+            if old is None:
+                return
+            new = None
+        if old is not None and old.is_terminal:
+            old = None
+        if new is None:
+            if old is not None:
+                self._pod_deleted(old)
+        elif old is None:
+            self._pod_added(new)
+        elif old.uid != new.uid:
+            # A watch may miss that a pod was deleted and made anew under the same name.
+            self._pod_deleted(old)
+            self._pod_added(new)
+        else:
+            self._pod_updated(old, new)
+
+    def _pod_added(self, pod: Pod) -> None:
+        if pod.node_name:
+            self._cache.add_pod(pod)
+            self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
+        elif self._is_responsible(pod):
+            self._nominator.add(pod)
+            self._queue.add(pod)
+
+    def _pod_updated(self, old: Pod, new: Pod) -> None:
+        if old.node_name:
+            self._cache.update_pod(new)
+            for event in pod_update_events(old, new):
+                self._queue.move_all(event, old, new)
+        elif new.node_name:
+            # This is its binding: adding it to the cache confirms the assumed pod.
+            self._cache.add_pod(new)
+            self._nominator.remove(new.uid)
+            self._queue.move_all(ASSIGNED_POD_ADD, None, new)
+            if self._is_responsible(old):
+                self._queue.delete(old)
+        elif self._is_responsible(new):
+            self._pending_pod_updated(old, new)
+
+    def _pending_pod_updated(self, old: Pod, new: Pod) -> None:
+        if self._cache.is_assumed(new.uid):
+            return
+        self._nominator.update(old, new)
+        self._queue.update(old, new)
+        nomination_left = old.nominated_node_name and old.nominated_node_name != new.nominated_node_name
+        if nomination_left:
+            # Pods of the same or lower priority took the nominated pod into account as if it ran there.
+            self._queue.move_all(ASSIGNED_POD_DELETE, old, None, pre_check=_at_most(old.priority))
+
+    def _pod_deleted(self, pod: Pod) -> None:
+        if pod.node_name:
+            self._nominator.remove(pod.uid)
+            if self._cache.remove_pod(pod.uid):
+                self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+            return
+        if not self._is_responsible(pod):
+            return
+        self._queue.move_all(UNSCHEDULED_POD_DELETE, pod, None)
+        self._queue.delete(pod)
+        self._nominator.remove(pod.uid)
+        waiting = self._waiting_pods.get(pod.uid)
+        rejected = waiting is not None and waiting.reject("", "removed")
+        if rejected or pod.nominated_node_name:
+            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, pre_check=_at_most(pod.priority))
+
+    # ---- everything else
+
+    def _other_changed(self, kind: str, old: Any | None, new: Any | None) -> None:
+        listers = self._cache.listers
+        subject = new if new is not None else old
+        if subject is None:
+            return
+        if new is None:
+            listers.remove(kind, subject.meta.namespace, subject.meta.name)
+        else:
+            listers.set(kind, new.meta.namespace, new.meta.name, new)
+        resource = EVENT_RESOURCE_OF_KIND.get(kind)
+        if resource is not None:
+            for event in events_for(resource, old, new):
+                self._queue.move_all(event, old, new)
+
+
+def _at_most(priority: int) -> Callable[[Pod], bool]:
+    return lambda pod: pod.priority <= priority

@@ -1,0 +1,63 @@
+"""What can happen to the scheduler. `Scheduler.handle` takes one of these and answers with actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectChanged:
+    """An object the scheduler watches was added (`old` is None), updated, or deleted (`new` is None).
+
+    Attributes
+    ----------
+    kind : str
+        Kubernetes' kind, as in `objects.kinds`.
+    old, new : object or None
+        Typed, prepared objects (`objects.kinds.parse`).
+    """
+
+    kind: str
+    old: Any | None
+    new: Any | None
+
+
+@dataclass(frozen=True, slots=True)
+class PermitDecided:
+    """Somebody answered for a pod waiting at Permit.
+
+    Attributes
+    ----------
+    plugin : str or None
+        The plugin in whose name the answer is given; None answers for all of them.
+    """
+
+    uid: str
+    allow: bool
+    plugin: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PreBindAnswered:
+    """The writes PreBind asked for (`actions.WriteBeforeBind`) were made, or failed."""
+
+    uid: str
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BindAnswered:
+    """The API server answered a binding (`actions.BindPod`), or an extender its bind call."""
+
+    uid: str
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeReached:
+    """The clock has moved: due timers fire (backoff, flushes, Permit deadlines, assumed pods)."""
+
+
+Event = ObjectChanged | PermitDecided | PreBindAnswered | BindAnswered | TimeReached

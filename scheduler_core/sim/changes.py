@@ -1,0 +1,120 @@
+"""What is put into a simulated cluster, and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Manifest = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteObject:
+    """Create an object or replace it whole; the manifest is admitted and prepared (`objects.defaults.prepare`)."""
+
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteObject:
+    """Delete an object; a pod on a node ends gracefully.
+
+    Attributes
+    ----------
+    grace_period_s : int or None
+        None leaves it to the pod; 0 is at once.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    grace_period_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PermitDecision:
+    """Allow or reject a pod that waits at Permit.
+
+    Attributes
+    ----------
+    plugin : str or None
+        None answers for every plugin that still has to.
+    """
+
+    namespace: str
+    name: str
+    allow: bool
+    plugin: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetConfiguration:
+    """Run with another scheduler configuration from now on."""
+
+    document: Manifest | None
+
+
+Change = WriteObject | DeleteObject | PermitDecision | SetConfiguration
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectWritten:
+    """An object was created or changed by the cluster itself."""
+
+    at_ns: int
+    cycle: int
+    manifest: Manifest
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDeleted:
+    """An object was removed by the cluster itself."""
+
+    at_ns: int
+    cycle: int
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecorded:
+    """A v1 Event."""
+
+    at_ns: int
+    cycle: int
+    manifest: Manifest
+
+
+Outcome = ObjectWritten | ObjectDeleted | EventRecorded
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The next moment at which time alone changes something."""
+
+    at_ns: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run did.
+
+    Attributes
+    ----------
+    stop : {"idle", "cycle", "budget", "time"}
+    message : str
+        Where it stopped and what comes next, for a person.
+    """
+
+    cycles: int
+    stop: str
+    clock_ns: int
+    next_deadline: Deadline | None
+    message: str

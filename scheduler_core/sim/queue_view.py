@@ -1,0 +1,70 @@
+"""Every pending pod, lane by lane, as a page or the API shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from scheduler_core.queue import QueuedPodInfo
+from scheduler_core.scheduler import Scheduler
+
+
+def queue_view(scheduler: Scheduler) -> dict[str, list[dict[str, Any]]]:
+    """Lanes of the queue.
+
+    Returns
+    -------
+    dict of str to list of dict
+        `activeQ` in heap order, `backoffQ` (errors included) by expiry, `unschedulable`, `gated`, `permit`.
+    """
+    queue = scheduler.queue
+    unschedulable = queue.unschedulable_pods()
+    return {
+        "activeQ": _entries(scheduler, queue.active_pods()),
+        "backoffQ": _entries(scheduler, [*queue.backoff_pods(), *queue.error_backoff_pods()]),
+        "unschedulable": _entries(scheduler, (info for info in unschedulable if not info.gated)),
+        "gated": _entries(scheduler, (info for info in unschedulable if info.gated)),
+        "permit": [
+            {
+                "pod": waiting.pod.key,
+                "uid": waiting.pod.uid,
+                "priority": waiting.pod.priority,
+                "node": waiting.node_name,
+                "sinceNs": waiting.since_ns,
+                "deadlinesNs": dict(waiting.deadlines_ns),
+                "allowed": list(waiting.allowed),
+            }
+            for waiting in scheduler.waiting_pods.all()
+        ],
+    }
+
+
+def _entries(scheduler: Scheduler, infos: Iterable[QueuedPodInfo]) -> list[dict[str, Any]]:
+    result = []
+    for info in infos:
+        condition = _pod_scheduled_message(info)
+        result.append(
+            {
+                "pod": info.key,
+                "uid": info.pod.uid,
+                "priority": info.pod.priority,
+                "attempts": info.attempts,
+                "sinceNs": info.timestamp_ns,
+                "expiresNs": scheduler.queue.expiration_ns(info) if "ackoff" in info.lane.value else None,
+                "plugins": info.rejectors,
+                "gate": info.gating_plugin or None,
+                "reason": info.gating_reason or condition,
+                "movedBy": info.entered_by,
+                "moveReason": info.entered_reason,
+                "nominatedNode": scheduler.nominator.node_of(info.pod.uid),
+            }
+        )
+    return result
+
+
+def _pod_scheduled_message(info: QueuedPodInfo) -> str:
+    status = info.pod.manifest.get("status") or {}
+    for condition in status.get("conditions") or []:
+        if condition.get("type") == "PodScheduled":
+            return str(condition.get("message") or "")
+    return ""

@@ -1,0 +1,507 @@
+"""The loop in virtual time: a scheduler, a world, and nothing else that could surprise.
+
+Everything is driven from here in one order: tell everybody what changed until nothing is left to tell, then run the
+next scheduling cycle, or move the clock to the next timer. Same inputs, configuration and seed: same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.actions import Action, BindPod, EvictPod, PatchPodStatus, RecordEvent, WriteBeforeBind
+from scheduler_core.clock import SECOND_NS, Clock
+from scheduler_core.config.load import LoadedConfiguration, default_configuration, load_configuration
+from scheduler_core.events import BindAnswered, ObjectChanged, PermitDecided, PreBindAnswered, TimeReached
+from scheduler_core.framework.trace import ERROR, CycleTrace
+from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.kinds import KINDS, parse
+from scheduler_core.objects.pod import Pod
+from scheduler_core.queue import QueueMove
+from scheduler_core.queue.queued_pod_info import QueuedPodInfo, info_document, info_from_document
+from scheduler_core.randomness import Randomness
+from scheduler_core.scheduler import Binding, Scheduler, SchedulerOptions
+from scheduler_core.sim.changes import (
+    Change,
+    Deadline,
+    DeleteObject,
+    Outcome,
+    PermitDecision,
+    RunReport,
+    SetConfiguration,
+    WriteObject,
+)
+from scheduler_core.sim.controllers import CONTROLLERS
+from scheduler_core.sim.kubelet import FINISHES, STARTS, TERMINATED, Kubelet, delete_pod
+from scheduler_core.sim.queue_view import queue_view
+from scheduler_core.sim.timers import Timers
+from scheduler_core.sim.world import World, with_condition
+
+CHECKPOINT_VERSION = 1
+_KUBELET_TIMERS = (STARTS, FINISHES, TERMINATED)
+MAX_MOVES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationOptions:
+    """How the cluster is simulated.
+
+    Attributes
+    ----------
+    full_traces : bool
+        Keep the body of every cycle's trace.
+    first_of_ties : bool
+        Take the first name of equals.
+    """
+
+    full_traces: bool = True
+    first_of_ties: bool = False
+
+
+class Simulation:
+    """One simulated cluster.
+
+    Parameters
+    ----------
+    config : mapping or None
+        A KubeSchedulerConfiguration v1 or Policy document; None is the default configuration.
+    seed : int
+    start_ns : int
+        Where the virtual clock starts, nanoseconds since the Unix epoch.
+    options : SimulationOptions
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any] | None = None,
+        *,
+        seed: int = 0,
+        start_ns: int = 0,
+        options: SimulationOptions | None = None,
+    ) -> None:
+        self.options = options or SimulationOptions()
+        self.clock = Clock(start_ns)
+        self.randomness = Randomness(seed)
+        self.timers = Timers()
+        self.world = World(self.clock)
+        self.moves: list[QueueMove] = []
+        self._traces: list[CycleTrace] = []
+        self._set_up(config)
+
+    def _set_up(self, config: Mapping[str, Any] | None) -> None:
+        self.config = config
+        loaded: LoadedConfiguration = default_configuration() if config is None else load_configuration(config)
+        self.scheduler = Scheduler(
+            loaded,
+            self.clock,
+            self.randomness,
+            options=SchedulerOptions(
+                full_traces=self.options.full_traces, first_of_ties=self.options.first_of_ties
+            ),
+            observer=self._moved,
+        )
+        self.kubelet = Kubelet(self.world, self.timers)
+        self.controllers = [kind(self.world, self.timers, self.randomness) for kind in CONTROLLERS]
+        self._last_failures: dict[str, tuple[str, int]] = {}
+        self._settled_failures: dict[str, int] = {}
+
+    @property
+    def now_ns(self) -> int:
+        return self.clock.now_ns
+
+    # ---- inputs
+
+    def submit(self, change: Change) -> None:
+        """Take in one input; it holds from now on."""
+        match change:
+            case WriteObject(manifest):
+                self.world.put(manifest)
+            case DeleteObject(kind, namespace, name, grace_period_s):
+                pod = self.world.pod(namespace, name) if kind == "Pod" else None
+                if pod is not None:
+                    delete_pod(self.world, pod, grace_period_s, None)
+                else:
+                    self.world.remove(kind, namespace, name)
+            case PermitDecision(namespace, name, allow, plugin, reason):
+                self._settle()
+                pod = self.world.pod(namespace, name)
+                if pod is not None:
+                    self._perform(self.scheduler.handle(PermitDecided(pod.uid, allow, plugin, reason)))
+            case SetConfiguration(document):
+                self._reconfigure(document)
+        self._settle()
+
+    def _reconfigure(self, document: Mapping[str, Any] | None) -> None:
+        """Start a new scheduler over the same cluster, as restarting kube-scheduler with a new file does."""
+        self._settle()
+        cycle = self.scheduler.cycle
+        self._traces.extend(self.scheduler.traces)
+        self._set_up(document)
+        self.scheduler.cycle = cycle
+        for stored in self.world.everything():
+            if stored.typed is not None:
+                kind = str(stored.manifest["kind"])
+                self._perform(self.scheduler.handle(ObjectChanged(kind, None, stored.typed)))
+
+    # ---- running
+
+    def step(self) -> RunReport:
+        """Run one scheduling cycle, jumping over timers to it if need be."""
+        self._settle()
+        while not self.scheduler.can_schedule():
+            deadline = self.next_deadline()
+            if deadline is None or (not self._is_due_before_idle() and not self._has_waiting_pod()):
+                return self._report(0, "idle")
+            self._move_clock(deadline.at_ns)
+        self._schedule_one()
+        return self._report(1, "cycle")
+
+    def run_until_idle(self, *, max_cycles: int = 100_000, until_ns: int | None = None) -> RunReport:
+        """Run cycles and timers until nothing is left that would happen by itself (the package docstring says what
+        is left over then), or until a bound is reached."""
+        cycles = 0
+        while True:
+            self._settle()
+            if self.scheduler.can_schedule():
+                if cycles >= max_cycles:
+                    return self._report(cycles, "budget")
+                self._schedule_one()
+                cycles += 1
+                continue
+            at_ns = self._next_significant_ns()
+            if at_ns is None:
+                return self._report(cycles, "idle")
+            if until_ns is not None and at_ns > until_ns:
+                return self._report(cycles, "time")
+            self._move_clock(at_ns)
+
+    def advance(self, duration_ns: int, *, max_cycles: int = 100_000) -> RunReport:
+        """Let time pass: all timers fire in order, and cycles run as pods become ready."""
+        if duration_ns < 0:
+            raise ValueError(f"time cannot run backwards ({duration_ns} ns)")
+        target_ns = self.now_ns + duration_ns
+        cycles = 0
+        while True:
+            self._settle()
+            if self.scheduler.can_schedule():
+                if cycles >= max_cycles:
+                    return self._report(cycles, "budget")
+                self._schedule_one()
+                cycles += 1
+                continue
+            deadline = self.next_deadline()
+            if deadline is None or deadline.at_ns > target_ns:
+                self._move_clock(target_ns)
+                self._settle()
+                if self.scheduler.can_schedule():
+                    continue
+                return self._report(cycles, "time")
+            self._move_clock(deadline.at_ns)
+
+    def next_deadline(self) -> Deadline | None:
+        """The next timer of any kind."""
+        timer = self.timers.next()
+        scheduler_ns = self.scheduler.next_deadline_ns()
+        if timer is not None and (scheduler_ns is None or timer.at_ns <= scheduler_ns):
+            return Deadline(max(timer.at_ns, self.now_ns), f"{timer.what} {'/'.join(timer.subject[:2])}".strip())
+        if scheduler_ns is None:
+            return None
+        return Deadline(max(scheduler_ns, self.now_ns), self._scheduler_deadline_words(scheduler_ns))
+
+    # ---- outputs
+
+    def drain_outcomes(self) -> list[Outcome]:
+        """What the cluster did by itself since the last call, in order."""
+        outcomes, self.world.outcomes = self.world.outcomes, []
+        return outcomes
+
+    def drain_cycles(self) -> list[CycleTrace]:
+        """Cycles since the last call; one whose binding went on comes again under its number."""
+        traces = self._traces + self.scheduler.traces
+        self._traces, self.scheduler.traces = [], []
+        return traces
+
+    def drain_moves(self) -> list[QueueMove]:
+        """Moves of pods in the queue since the last call."""
+        moves, self.moves = self.moves, []
+        return moves
+
+    def queue_view(self) -> dict[str, list[dict[str, Any]]]:
+        """Every pending pod by lane (`sim.queue_view`)."""
+        return queue_view(self.scheduler)
+
+    # ---- inside
+
+    def _moved(self, move: QueueMove) -> None:
+        if len(self.moves) < MAX_MOVES:
+            self.moves.append(move)
+
+    def _schedule_one(self) -> None:
+        scheduler = self.scheduler
+        self.world.cycle = scheduler.cycle + 1
+        actions = scheduler.schedule_one()
+        if scheduler.traces and scheduler.traces[-1].outcome == ERROR:
+            trace = scheduler.traces[-1]
+            said = (trace.message or "", self.world.changes)
+            if self._last_failures.get(trace.uid) == said:
+                self._settled_failures[trace.uid] = self.world.changes
+            self._last_failures[trace.uid] = said
+        self._perform(actions)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Tell everybody what changed until nothing is left to tell."""
+        world, scheduler = self.world, self.scheduler
+        while True:
+            while world.noticed:
+                change = world.noticed.popleft()
+                if change.kind == "Pod":
+                    self.kubelet.pod_changed(change.old, change.new)
+                for controller in self.controllers:
+                    controller.noticed(change)
+                if change.kind in KINDS:
+                    old = None if change.old is None else change.old.typed
+                    new = None if change.new is None else change.new.typed
+                    self._perform(scheduler.handle(ObjectChanged(change.kind, old, new)))
+            self._fire_due_timers()
+            if not world.noticed and not any([controller.sync() for controller in self.controllers]):
+                if not world.noticed:
+                    return
+
+    def _perform(self, actions: list[Action]) -> None:
+        """Do what the scheduler asks, in order; answers go back at once."""
+        for action in actions:
+            match action:
+                case BindPod(pod, node_name):
+                    error = self.world.bind(pod, node_name)
+                    self._deliver()
+                    self._perform(self.scheduler.handle(BindAnswered(pod.uid, error)))
+                case PatchPodStatus():
+                    self._patch_status(action)
+                case EvictPod(pod, _, _, condition):
+                    self._evict(pod, condition)
+                case RecordEvent(pod, type_, reason, what, message):
+                    self.world.record_event(pod, type_, reason, what, message)
+                case WriteBeforeBind(pod, _, writes):
+                    for manifest in writes:
+                        self.world.put(manifest, "volume binding")
+                    self._deliver()
+                    self._perform(self.scheduler.handle(PreBindAnswered(pod.uid, None)))
+
+    def _deliver(self) -> None:
+        """Let the scheduler's watch catch up, as it does before the answer to its own request comes."""
+        pending = len(self.world.noticed)
+        for _ in range(pending):
+            change = self.world.noticed.popleft()
+            if change.kind == "Pod":
+                self.kubelet.pod_changed(change.old, change.new)
+            for controller in self.controllers:
+                controller.noticed(change)
+            if change.kind in KINDS:
+                old = None if change.old is None else change.old.typed
+                new = None if change.new is None else change.new.typed
+                self._perform(self.scheduler.handle(ObjectChanged(change.kind, old, new)))
+
+    def _patch_status(self, action: PatchPodStatus) -> None:
+        pod = self.world.live(action.pod)
+        if pod is None:
+            return
+        status = dict(pod.manifest.get("status") or {})
+        reason = "status"
+        if action.condition is not None:
+            now = format_time_ns(self.now_ns)
+            status["conditions"] = with_condition(status, {**action.condition, "lastTransitionTime": now})
+        if action.nominated_node_name is not None and action.nominated_node_name != pod.nominated_node_name:
+            status["nominatedNodeName"] = action.nominated_node_name
+            if not action.nominated_node_name:
+                del status["nominatedNodeName"]
+            reason = "nominated"
+        status.setdefault("phase", "Pending")
+        if status != pod.manifest.get("status"):
+            self.world.patch_status(pod, status, reason)
+
+    def _evict(self, pod: Pod, condition: Mapping[str, Any]) -> None:
+        live = self.world.live(pod)
+        if live is None or live.is_terminating:
+            return
+        status = dict(live.manifest.get("status") or {})
+        now = format_time_ns(self.now_ns)
+        status["conditions"] = with_condition(status, {**condition, "lastTransitionTime": now})
+        delete_pod(self.world, self.world.patch_status(live, status, "preempted"), None, "preempted")
+
+    def _fire_due_timers(self) -> None:
+        while (timer := self.timers.pop_due(self.now_ns)) is not None:
+            if timer.what in _KUBELET_TIMERS:
+                self.kubelet.timer(timer.what, *timer.subject)
+                continue
+            for controller in self.controllers:
+                if timer.what in controller.timer_names:
+                    controller.timer(timer.what, timer.subject)
+
+    def _move_clock(self, at_ns: int) -> None:
+        self.clock.move_to(at_ns)
+        self._perform(self.scheduler.handle(TimeReached()))
+        self._settle()
+
+    # ---- what is left when idle
+
+    def _next_significant_ns(self) -> int | None:
+        """The next timer that is not a leftover: DESIGN's definition of idle leaves out the unschedulable flush,
+        Permit deadlines, and the backoff of a pod that failed the same way twice with nothing happening between."""
+        timer = self.timers.next()
+        candidates = [] if timer is None else [timer.at_ns]
+        queue = self.scheduler.queue
+        for info in (*queue.backoff_pods(), *queue.error_backoff_pods()):
+            if not self._keeps_failing(info):
+                backoff_ns = queue.next_backoff_flush_ns()
+                if backoff_ns is not None:
+                    candidates.append(backoff_ns)
+                break
+        return max(min(candidates), self.now_ns) if candidates else None
+
+    def _keeps_failing(self, info: QueuedPodInfo) -> bool:
+        return info.pod.uid in self._settled_failures
+
+    def _is_due_before_idle(self) -> bool:
+        return self._next_significant_ns() is not None
+
+    def _has_waiting_pod(self) -> bool:
+        return False
+
+    def _scheduler_deadline_words(self, at_ns: int) -> str:
+        if self.scheduler.waiting_pods.next_deadline_ns() == at_ns:
+            return "a Permit deadline"
+        if self.scheduler.queue.next_backoff_flush_ns() == at_ns:
+            return "a pod leaves backoff"
+        return "the flush of unschedulable pods"
+
+    def _report(self, cycles: int, stop: str) -> RunReport:
+        deadline = self.next_deadline()
+        if deadline is None:
+            rest = "nothing is left to happen"
+        else:
+            rest = f"next: {deadline.what} in {(deadline.at_ns - self.now_ns) / SECOND_NS:.1f} s"
+        noun = "cycle" if cycles == 1 else "cycles"
+        words = {"idle": "idle", "cycle": "one cycle done", "budget": "bound of cycles reached", "time": "time reached"}
+        return RunReport(cycles, stop, self.now_ns, deadline, f"{words[stop]} after {cycles} {noun}; {rest}")
+
+    # ---- checkpoints
+
+    def checkpoint(self) -> dict[str, Any]:
+        """Everything needed to go on elsewhere, as JSON-able data."""
+        self._settle()
+        scheduler = self.scheduler
+        names = {id(pod): f"{pod.namespace}/{pod.name}" for pod in self._live_pods()}
+
+        def name_of(item: Any) -> str | None:
+            return names.get(id(item))
+
+        nodes, pods = scheduler.cache.nodes, scheduler.cache.pods
+        return {
+            "version": CHECKPOINT_VERSION,
+            "nowNs": self.now_ns,
+            "config": self.config,
+            "options": {
+                "fullTraces": self.options.full_traces,
+                "firstOfTies": self.options.first_of_ties,
+            },
+            "randomness": self.randomness.state(),
+            "timers": self.timers.state(),
+            "world": self.world.state(),
+            "cycle": scheduler.cycle,
+            "startIndex": scheduler.algorithm.next_start_node_index,
+            "nodeOrder": scheduler.cache.node_order(),
+            "podOrder": [
+                pods[pod_id].uid for row in range(nodes.n_rows) for pod_id in nodes.pods_on(row)
+            ],
+            "assumed": {
+                uid: [item.node_name, item.binding_finished, item.deadline_ns]
+                for uid, item in scheduler.cache.assumed.items()
+            },
+            "nominations": [[uid, name] for uid, name in scheduler.nominator.state()],
+            "waiting": scheduler.waiting_pods.state(),
+            "queue": scheduler.queue.checkpoint(name_of),
+            "bindings": [
+                {
+                    "uid": uid,
+                    "pod": f"{binding.pod.namespace}/{binding.pod.name}",
+                    "node": binding.node_name,
+                    "step": binding.step,
+                    "info": info_document(binding.info, f"{binding.pod.namespace}/{binding.pod.name}"),
+                    "trace": base64.b64encode(binding.trace.to_bytes()).decode(),
+                }
+                for uid, binding in scheduler.bindings.items()
+            ],
+            "failures": {uid: list(said) for uid, said in self._last_failures.items() if uid in scheduler.pods},
+            "settledFailures": {uid: at for uid, at in self._settled_failures.items() if uid in scheduler.pods},
+        }
+
+    def _live_pods(self) -> list[Pod]:
+        return [stored.typed for stored in self.world.all("Pod")]
+
+    @classmethod
+    def restore(cls, document: Mapping[str, Any]) -> Simulation:
+        """Go on from a checkpoint.
+
+        Raises
+        ------
+        ValueError
+            When the checkpoint is of another version.
+        """
+        if document.get("version") != CHECKPOINT_VERSION:
+            raise ValueError(f"simulation checkpoint of version {document.get('version')!r} cannot be read")
+        options = document["options"]
+        result = cls(
+            document["config"],
+            start_ns=document["nowNs"],
+            options=SimulationOptions(options["fullTraces"], options["firstOfTies"]),
+        )
+        result.randomness.restore(document["randomness"])
+        result.timers.restore(document["timers"])
+        result.world.restore(document["world"])
+        scheduler = result.scheduler
+        scheduler.cycle = document["cycle"]
+        scheduler.algorithm.next_start_node_index = document["startIndex"]
+        pods = {pod.uid: pod for pod in result._live_pods()}
+        scheduler.pods.update(pods)
+        named = {f"{pod.namespace}/{pod.name}": pod for pod in pods.values()}
+        for name in document["nodeOrder"]:
+            stored = result.world.get("Node", "", name)
+            if stored is not None:
+                scheduler.cache.set_node(stored.typed)
+        for stored in result.world.everything():
+            kind = str(stored.manifest["kind"])
+            if stored.typed is not None and kind not in ("Node", "Pod"):
+                meta = stored.typed.meta
+                scheduler.cache.listers.set(kind, meta.namespace, meta.name, stored.typed)
+        for uid in document["podOrder"]:
+            if uid in document["assumed"]:
+                node_name, finished, deadline_ns = document["assumed"][uid]
+                scheduler.cache.assume(pods[uid], node_name)
+                assumed = scheduler.cache.assumed[uid]
+                assumed.binding_finished, assumed.deadline_ns = finished, deadline_ns
+            else:
+                scheduler.cache.add_pod(pods[uid])
+        for uid, name in document["nominations"]:
+            if uid in pods:
+                scheduler.nominator.add(pods[uid], name)
+
+        def parse_manifest(manifest: Mapping[str, Any]) -> Any:
+            return parse(manifest).typed
+
+        scheduler.queue.restore(document["queue"], parse=parse_manifest, named=named.get)
+        for entry in document["bindings"]:
+            pod = named[entry["pod"]]
+            scheduler.bindings[entry["uid"]] = Binding(
+                info_from_document(entry["info"], pod),
+                pod,
+                entry["node"],
+                CycleTrace.from_bytes(base64.b64decode(entry["trace"])),
+                entry["step"],
+            )
+        scheduler.waiting_pods.restore(document["waiting"], pods)
+        result._last_failures = {uid: (said[0], said[1]) for uid, said in document["failures"].items()}
+        result._settled_failures = dict(document["settledFailures"])
+        return result

@@ -1,0 +1,237 @@
+"""The API server of a simulated cluster: every object, and a queue of changes for those who watch."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from scheduler_core.clock import Clock
+from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prepare, priority_class_from
+from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.kinds import KINDS, parse
+from scheduler_core.objects.pod import Pod, with_node, with_status
+from scheduler_core.sim.changes import EventRecorded, Manifest, ObjectDeleted, ObjectWritten, Outcome
+
+Key = tuple[str, str, str]
+"""(kind, namespace, name)"""
+
+
+class Stored(NamedTuple):
+    """An object as the API server holds it."""
+
+    manifest: Manifest
+    typed: Any
+    """Parsed, for kinds the scheduler reads; None for all others."""
+
+
+class Noticed(NamedTuple):
+    """A change that watchers have not been told yet."""
+
+    kind: str
+    old: Stored | None
+    new: Stored | None
+
+
+class World:
+    """Objects by kind, namespace and name, in order of creation.
+
+    Attributes
+    ----------
+    noticed : deque of Noticed
+        Changes in order; the simulation tells the scheduler and the controllers.
+    outcomes : list of Outcome
+        What the cluster itself did; taken by the simulation's caller.
+    changes : int
+        Counts changes of any kind: "no cluster event since" is this number standing still.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.cycle = 0
+        self.changes = 0
+        self.noticed: deque[Noticed] = deque()
+        self.outcomes: list[Outcome] = []
+        self._objects: dict[str, dict[tuple[str, str], Stored]] = {}
+        self._priority_classes: PriorityClasses | None = None
+        self._n_events = 0
+
+    # ---- reading
+
+    def get(self, kind: str, namespace: str, name: str) -> Stored | None:
+        return self._objects.get(kind, {}).get((namespace, name))
+
+    def all(self, kind: str) -> list[Stored]:
+        return list(self._objects.get(kind, {}).values())
+
+    def pod(self, namespace: str, name: str) -> Pod | None:
+        stored = self.get("Pod", namespace, name)
+        return None if stored is None else stored.typed
+
+    def live(self, pod: Pod) -> Pod | None:
+        """The present version of a pod, None when it is gone (a new pod of the same name is another)."""
+        found = self.pod(pod.namespace, pod.name)
+        return found if found is not None and found.uid == pod.uid else None
+
+    def everything(self) -> Iterator[Stored]:
+        for objects in self._objects.values():
+            yield from objects.values()
+
+    @property
+    def priority_classes(self) -> PriorityClasses:
+        if self._priority_classes is None:
+            classes: list[PriorityClass] = [
+                priority_class_from(stored.manifest) for stored in self.all("PriorityClass")
+            ]
+            self._priority_classes = PriorityClasses(classes)
+        return self._priority_classes
+
+    # ---- writing
+
+    def put(self, manifest: Manifest, reason: str | None = None, typed: Any = None) -> Stored:
+        """Create or replace an object.
+
+        Parameters
+        ----------
+        manifest : mapping
+            Prepared.
+        reason : str, optional
+            Why the cluster itself writes it; None for a person's write, which is no outcome.
+        typed : object, optional
+            The parsed object where the caller has it already.
+        """
+        kind = str(manifest.get("kind", ""))
+        meta = manifest.get("metadata") or {}
+        key = (str(meta.get("namespace") or ""), str(meta.get("name", "")))
+        if typed is None and kind in KINDS:
+            typed = parse(manifest).typed
+        stored = Stored(manifest, typed)
+        objects = self._objects.setdefault(kind, {})
+        old = objects.get(key)
+        objects[key] = stored
+        self._note(kind, old, stored)
+        if reason is not None:
+            self.outcomes.append(ObjectWritten(self.clock.now_ns, self.cycle, manifest, reason))
+        return stored
+
+    def create(self, manifest: Manifest, reason: str) -> Stored:
+        """Create an object as the API server would: defaults, priority, creation time."""
+        meta = {**manifest["metadata"], "creationTimestamp": format_time_ns(self.clock.now_ns)}
+        return self.put(prepare({**manifest, "metadata": meta}, self.priority_classes), reason)
+
+    def patch_status(self, pod: Pod, status: Mapping[str, Any], reason: str) -> Pod:
+        """Replace a pod's status."""
+        manifest = {**pod.manifest, "status": dict(status)}
+        typed = with_status(pod, manifest)
+        self.put(manifest, reason, typed)
+        return typed
+
+    def bind(self, pod: Pod, node_name: str) -> str | None:
+        """Post a Binding; returns the API server's refusal, None when it is done."""
+        live = self.live(pod)
+        if live is None:
+            return f'pods "{pod.name}" not found'
+        if live.is_terminating:
+            return f"pod {pod.name} is being deleted, cannot be assigned to a host"
+        if live.node_name:
+            return f'Operation cannot be fulfilled on pods/binding "{pod.name}": pod {pod.name} is already assigned to node "{live.node_name}"'
+        now = format_time_ns(self.clock.now_ns)
+        status = dict(live.manifest.get("status") or {})
+        status["conditions"] = with_condition(
+            status, {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}
+        )
+        status.pop("nominatedNodeName", None)
+        spec = {**live.manifest["spec"], "nodeName": node_name}
+        manifest = {**live.manifest, "spec": spec, "status": status}
+        self.put(manifest, "bound", with_node(live, node_name, manifest))
+        return None
+
+    def remove(self, kind: str, namespace: str, name: str, reason: str | None = None) -> bool:
+        """Remove an object for good; False when it is not there."""
+        old = self._objects.get(kind, {}).pop((namespace, name), None)
+        if old is None:
+            return False
+        self._note(kind, old, None)
+        if reason is not None:
+            self.outcomes.append(
+                ObjectDeleted(
+                    self.clock.now_ns, self.cycle, str(old.manifest.get("apiVersion", "")), kind, namespace, name, reason
+                )
+            )
+        return True
+
+    def record_event(self, pod: Pod, type_: str, reason: str, action: str, message: str) -> None:
+        """Record a v1 Event about a pod."""
+        self._n_events += 1
+        now = format_time_ns(self.clock.now_ns)
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": f"{pod.name}.{self._n_events:016x}",
+                "namespace": pod.namespace,
+                "creationTimestamp": now,
+            },
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "namespace": pod.namespace,
+                "name": pod.name,
+                "uid": pod.uid,
+            },
+            "type": type_,
+            "reason": reason,
+            "action": action,
+            "message": message,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "eventTime": now,
+            "count": 1,
+            "reportingComponent": pod.scheduler_name,
+            "reportingInstance": pod.scheduler_name,
+            "source": {"component": pod.scheduler_name},
+        }
+        self.outcomes.append(EventRecorded(self.clock.now_ns, self.cycle, manifest))
+
+    def _note(self, kind: str, old: Stored | None, new: Stored | None) -> None:
+        self.changes += 1
+        if kind == "PriorityClass":
+            self._priority_classes = None
+        self.noticed.append(Noticed(kind, old, new))
+
+    # ---- checkpoints
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "cycle": self.cycle,
+            "changes": self.changes,
+            "nEvents": self._n_events,
+            "objects": [dict(stored.manifest) for stored in self.everything()],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` returned; nobody is told of these objects."""
+        for manifest in state["objects"]:
+            self.put(manifest)
+        self.noticed.clear()
+        self.cycle = state["cycle"]
+        self.changes = state["changes"]
+        self._n_events = state["nEvents"]
+
+
+def with_condition(status: Mapping[str, Any], condition: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The status' conditions with one of them set; others keep their place."""
+    result = [dict(item) for item in status.get("conditions") or []]
+    for item in result:
+        if item.get("type") == condition["type"]:
+            changed = item.get("status") != condition["status"]
+            before = item.get("lastTransitionTime")
+            item.clear()
+            item.update(condition)
+            if not changed and before is not None:
+                item["lastTransitionTime"] = before
+            return result
+    result.append(dict(condition))
+    return result
+
+
