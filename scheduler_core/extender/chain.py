@@ -1,0 +1,369 @@
+"""All extenders of a scheduler, as the scheduling cycle asks them.
+
+Filter and preempt go from one extender to the next, each seeing what the one before left. Prioritize asks all
+of them at once. Every method returns values, errors among them; what an error means is the cycle's business.
+
+Source: pkg/scheduler/schedule_one.go findNodesThatPassExtenders, prioritizeNodes, extendersBinding,
+pkg/scheduler/framework/preemption/preemption.go callExtenders, v1.34
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.errors import InvalidObject
+from scheduler_core.extender import wire
+from scheduler_core.extender.extender import BIND, FILTER, PREEMPT, PRIORITIZE, Extender
+from scheduler_core.extender.go_json import DecodeProblem
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall, ExtenderRequest, Transport
+from scheduler_core.extender.wire import Victims
+from scheduler_core.framework.status import Code
+from scheduler_core.objects.fields import Document
+from scheduler_core.objects.node import Node, node_from
+from scheduler_core.objects.pod import Pod
+
+MAX_NODE_SCORE = 100
+MAX_EXTENDER_PRIORITY = 10
+_SCALE = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node the pod may go to, as the chain hands it on.
+
+    Attributes
+    ----------
+    node : Node
+    is_answered : bool
+        An extender answered with this object: from here on it stands for a node without pods and images,
+        whatever the cluster holds under its name, if anything.
+    """
+
+    node: Node
+    is_answered: bool = False
+
+
+@dataclass(slots=True)
+class ExtenderFilterResult:
+    """What the filter calls left.
+
+    Attributes
+    ----------
+    candidates : list of Candidate
+        In the order of the last answer; a name comes twice when an extender said it twice.
+    failed : dict of str to (Code, str)
+        Node name -> verdict, for any name an extender gave, even of a node it also let pass or nobody knows.
+        A candidate that is neither left nor in here vanished: no reason, and not resolvable by preemption.
+    error : str or None
+        The cycle ends in it; `candidates` and `failed` do not matter then.
+    calls : list of ExtenderCall
+    """
+
+    candidates: list[Candidate]
+    failed: dict[str, tuple[Code, str]] = field(default_factory=dict)
+    error: str | None = None
+    calls: list[ExtenderCall] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ExtenderScores:
+    """What the prioritize calls add.
+
+    Attributes
+    ----------
+    total : dict of str to int
+        Node name -> points to add (score x weight x 10, not clamped); absent = 0. May name unknown nodes.
+    by_extender : list of (str, dict of str to int)
+        Each extender's name (its URL prefix) and its part, in the order asked; one that failed gives nothing.
+    """
+
+    total: dict[str, int] = field(default_factory=dict)
+    by_extender: list[tuple[str, dict[str, int]]] = field(default_factory=list)
+    calls: list[ExtenderCall] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ExtenderPreemptionResult:
+    """What the preempt calls left of the candidates; with an error the whole preemption ends in it."""
+
+    candidates: dict[str, Victims]
+    error: str | None = None
+    calls: list[ExtenderCall] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ExtenderBinding:
+    """Whether an extender has taken the binding over, and how it went.
+
+    Attributes
+    ----------
+    handled : bool
+        False: bind plugins are to be run.
+    error : str or None
+        Only when handled.
+    """
+
+    handled: bool
+    error: str | None = None
+    calls: list[ExtenderCall] = field(default_factory=list)
+
+
+class ExtenderChain:
+    """The extenders of a scheduler and their transport.
+
+    Parameters
+    ----------
+    extenders : sequence of Extender
+        In the order asked (`build_extenders`).
+    transport : Transport
+    """
+
+    def __init__(self, extenders: Sequence[Extender], transport: Transport) -> None:
+        self.extenders = tuple(extenders)
+        self.transport = transport
+        self._printed: dict[str, tuple[Node, Document]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.extenders)
+
+    @property
+    def has_filters(self) -> bool:
+        return any(extender.is_filter for extender in self.extenders)
+
+    @property
+    def has_prioritizers(self) -> bool:
+        return any(extender.is_prioritizer for extender in self.extenders)
+
+    # ---- filter
+
+    def filter_nodes(self, pod: Pod, nodes: Sequence[Node]) -> ExtenderFilterResult:
+        """Have the feasible nodes (in evaluation order) filtered."""
+        result = ExtenderFilterResult([Candidate(node) for node in nodes])
+        for extender in self.extenders:
+            if not result.candidates:
+                break
+            if not extender.is_filter or not extender.is_interested(pod):
+                continue
+            error = self._filter(extender, pod, result)
+            if error is not None and not extender.ignorable:
+                result.error = error
+                break
+        return result
+
+    def _filter(self, extender: Extender, pod: Pod, result: ExtenderFilterResult) -> str | None:
+        request = extender.request(FILTER, self._candidates_body(extender, pod, result.candidates))
+        reply, error = self._ask(extender, FILTER, request)
+        left: list[Candidate] = []
+        if error is None:
+            try:
+                said = wire.filter_answer(reply.text)
+                error = said.error or None
+                if error is None:
+                    left, error = _understood(extender, said, result.candidates)
+            except (DecodeProblem, InvalidObject) as problem:
+                error = f"invalid answer from {request.url}: {problem}"
+        result.calls.append(_call(extender, request, reply, error))
+        if error is not None:
+            return error
+        for name, reason in said.failed_and_unresolvable.items():
+            result.failed[name] = (Code.UnschedulableAndUnresolvable, reason)
+        for name, reason in said.failed.items():
+            if name not in said.failed_and_unresolvable:
+                result.failed[name] = (Code.Unschedulable, reason)
+        result.candidates = left
+        return None
+
+    # ---- prioritize
+
+    def prioritize(self, pod: Pod, candidates: Sequence[Candidate]) -> ExtenderScores:
+        """Ask all interested extenders at once for scores. Their errors do not matter: no score then."""
+        scores = ExtenderScores()
+        asked = [item for item in self.extenders if item.is_prioritizer and item.is_interested(pod)]
+        if not asked:
+            return scores
+        requests = [item.request(PRIORITIZE, self._candidates_body(item, pod, candidates)) for item in asked]
+        for extender, request, reply in zip(asked, requests, self._carry(requests), strict=True):
+            error = extender.transport_error(PRIORITIZE, reply)
+            entries: list[tuple[str, int]] = []
+            if error is None:
+                try:
+                    entries = wire.prioritize_answer(reply.text)
+                except DecodeProblem as problem:
+                    error = f"invalid answer from {request.url}: {problem}"
+            scores.calls.append(ExtenderCall(request, reply, error, ignored=error is not None))
+            if error is not None:
+                continue
+            part: dict[str, int] = {}
+            for name, score in entries:
+                points = _int64(score * extender.weight * _SCALE)
+                part[name] = _int64(part.get(name, 0) + points)
+                scores.total[name] = _int64(scores.total.get(name, 0) + points)
+            scores.by_extender.append((extender.name, part))
+        return scores
+
+    # ---- preempt
+
+    def preempt(
+        self, pod: Pod, candidates: Mapping[str, Victims], snapshot: Snapshot
+    ) -> ExtenderPreemptionResult:
+        """Let extenders take back candidates, or change their victims.
+
+        Parameters
+        ----------
+        candidates : mapping of str to Victims
+            Node name -> victims in order, number of PodDisruptionBudget violations.
+        """
+        result = ExtenderPreemptionResult(dict(candidates))
+        for extender in self.extenders:
+            if not result.candidates:
+                break
+            if not extender.supports_preemption or not extender.is_interested(pod):
+                continue
+            body = wire.preemption_body(
+                wire.pod_document(pod),
+                result.candidates,
+                by_uid=extender.node_cache_capable,
+                legacy=extender.legacy_wire,
+            )
+            request = extender.request(PREEMPT, body)
+            reply, error = self._ask(extender, PREEMPT, request)
+            left: dict[str, Victims] = {}
+            if error is None:
+                try:
+                    left, error = _victims(extender, wire.preemption_answer(reply.text), snapshot)
+                except DecodeProblem as problem:
+                    error = f"invalid answer from {request.url}: {problem}"
+            result.calls.append(_call(extender, request, reply, error))
+            if error is None:
+                result.candidates = left
+            elif not extender.ignorable:
+                result.error = error
+                break
+        return result
+
+    # ---- bind
+
+    def binders(self, pod: Pod) -> list[Extender]:
+        """Extenders that bind this pod: the first that does not fail, or is not ignorable, decides."""
+        return [item for item in self.extenders if item.is_binder and item.is_interested(pod)]
+
+    def bind(self, pod: Pod, node_name: str) -> ExtenderBinding:
+        """Have an extender bind the pod, if one does."""
+        calls: list[ExtenderCall] = []
+        for extender in self.binders(pod):
+            request = bind_request(extender, pod, node_name)
+            reply = self._carry([request])[0]
+            error = parse_bind_answer(extender, reply)
+            calls.append(_call(extender, request, reply, error))
+            if error is None or not extender.ignorable:
+                return ExtenderBinding(True, error, calls)
+        return ExtenderBinding(False, None, calls)
+
+    # ---- inside
+
+    def _candidates_body(self, extender: Extender, pod: Pod, candidates: Sequence[Candidate]) -> Document:
+        names = nodes = None
+        if extender.node_cache_capable:
+            names = [candidate.node.name for candidate in candidates]
+        else:
+            nodes = [self._printed_node(candidate) for candidate in candidates]
+        return wire.candidates_body(wire.pod_document(pod), names, nodes, legacy=extender.legacy_wire)
+
+    def _printed_node(self, candidate: Candidate) -> Document:
+        """Printed forms are kept: a node changes far less often than it is asked about."""
+        node = candidate.node
+        if candidate.is_answered:
+            return wire.node_document(node, answered=True)
+        kept = self._printed.get(node.name)
+        if kept is None or kept[0] is not node:
+            kept = self._printed[node.name] = (node, wire.node_document(node))
+        return kept[1]
+
+    def forget_node(self, name: str) -> None:
+        """A node is gone; its printed form need not be kept."""
+        self._printed.pop(name, None)
+
+    def _ask(
+        self, extender: Extender, verb: str, request: ExtenderRequest
+    ) -> tuple[ExtenderAnswer, str | None]:
+        reply = self._carry([request])[0]
+        return reply, extender.transport_error(verb, reply)
+
+    def _carry(self, requests: Sequence[ExtenderRequest]) -> Sequence[ExtenderAnswer]:
+        answers = self.transport(requests)
+        if len(answers) != len(requests):
+            raise RuntimeError(f"the transport gave {len(answers)} answers to {len(requests)} requests")
+        return answers
+
+
+def bind_request(extender: Extender, pod: Pod, node_name: str) -> ExtenderRequest:
+    """The request that asks an extender to bind a pod."""
+    return extender.request(BIND, wire.binding_body(pod, node_name, legacy=extender.legacy_wire))
+
+
+def parse_bind_answer(extender: Extender, answer: ExtenderAnswer) -> str | None:
+    """Why a binding failed, None when the pod is bound."""
+    error = extender.transport_error(BIND, answer)
+    if error is not None:
+        return error
+    try:
+        return wire.binding_answer(answer.text) or None
+    except DecodeProblem as problem:
+        return f"invalid answer from {extender.url(BIND)}: {problem}"
+
+
+def _call(
+    extender: Extender, request: ExtenderRequest, answer: ExtenderAnswer, error: str | None
+) -> ExtenderCall:
+    return ExtenderCall(request, answer, error, ignored=error is not None and extender.ignorable)
+
+
+def _understood(
+    extender: Extender, said: wire.FilterAnswer, before: Sequence[Candidate]
+) -> tuple[list[Candidate], str | None]:
+    """The candidates a filter answer leaves, or what is wrong with it."""
+    if extender.node_cache_capable and said.node_names is not None:
+        known = {candidate.node.name: candidate for candidate in before}
+        for name in said.node_names:
+            if name not in known:
+                return [], (
+                    f'extender "{extender.name}" claims a filtered node "{name}" '
+                    "which is not found in the input node list"
+                )
+        return [known[name] for name in said.node_names], None
+    # Upstream makes a node info of the bare object: no pods, and images are the cache's business.
+    nodes = [dataclasses.replace(node_from(manifest), images=()) for manifest in said.nodes or ()]
+    return [Candidate(node, is_answered=True) for node in nodes], None
+
+
+def _victims(
+    extender: Extender, said: Mapping[str, wire.MetaVictims], snapshot: Snapshot
+) -> tuple[dict[str, Victims], str | None]:
+    """Pods in place of uids; nothing else of the answer is checked."""
+    nodes = snapshot.nodes
+    victims: dict[str, Victims] = {}
+    for name, (uids, n_violations) in said.items():
+        row = nodes.row_of.get(name)
+        if row is None or not nodes.alive[row]:
+            return {}, f'nodeinfo not found for node name "{name}"'
+        by_uid = {snapshot.pods[pod_id].uid: snapshot.pods[pod_id] for pod_id in nodes.pods_on(row)}
+        for uid in uids:
+            if uid not in by_uid:
+                return {}, (
+                    f"extender: {extender.name} claims to preempt pod (UID: &{{{uid}}}) on node: {name}, "
+                    "but the pod is not found on that node"
+                )
+        victims[name] = (tuple(by_uid[uid] for uid in uids), n_violations)
+    for name in [name for name, (pods, _) in victims.items() if not pods]:
+        if not extender.ignorable:
+            return {}, f'expected at least one victim pod on node "{name}"'
+        del victims[name]
+    return victims, None
+
+
+def _int64(number: int) -> int:
+    """Go's arithmetic wraps around."""
+    return (number + 2**63) % 2**64 - 2**63
