@@ -106,7 +106,7 @@ def test_play_serves_says_where_and_stops_cleanly(playground: Playground, stop_s
     line = playground.wait_until_it_says("Playground ready")
     assert line.startswith(f"Playground ready: http://127.0.0.1:{playground.port}/")
     assert "Ctrl-C" in line
-    demo = re.search(r"demo cluster: http://127\.0\.0\.1:\d+(/\S+/) ", line)
+    demo = re.search(r"Demo cluster: http://127\.0\.0\.1:\d+(/\S+/) ", line)
     assert playground.get(demo[1])[0] == 200
     assert playground.get("/")[0] == 200
     assert playground.get("/healthz") == (200, b"ok\n")

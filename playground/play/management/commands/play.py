@@ -113,8 +113,8 @@ class Command(BaseCommand):
         while not server.should_exit and waited_s < READY_TIMEOUT_S:
             if server.started and _worker_seen_since(started_at):
                 name = f"[{host}]" if ":" in host else host
-                where = f"; the demo cluster: http://{name}:{port}{demo_path}" if demo_path else ""
-                self._say(f"Playground ready: http://{name}:{port}/{where}  (Ctrl-C stops it)")
+                where = f"  Demo cluster: http://{name}:{port}{demo_path}" if demo_path else ""
+                self._say(f"Playground ready: http://{name}:{port}/{where}  Stop with Ctrl-C.")
                 return
             waiting.wait(0.1)
             waited_s += 0.1
