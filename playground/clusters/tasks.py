@@ -15,6 +15,15 @@ def advance(*, cluster_id: int) -> None:
     services.advance(cluster_id=cluster_id)
 
 
+@shared_task(name="playground.clusters.tasks.recompute_trace")
+def recompute_trace(*, cluster_id: int, number: int) -> None:
+    """Fill in the trace of a cycle that kept only its summary.
+
+    Safe to run twice: it writes the same bytes, and only where none are.
+    """
+    services.recompute_trace(cluster_id=cluster_id, number=number)
+
+
 @shared_task(name="playground.clusters.tasks.sweep")
 def sweep() -> None:
     """Wake every cluster that has work and nobody at it.

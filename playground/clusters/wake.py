@@ -12,6 +12,7 @@ from django.db import transaction
 logger = logging.getLogger(__name__)
 
 ADVANCE = "playground.clusters.tasks.advance"
+RECOMPUTE_TRACE = "playground.clusters.tasks.recompute_trace"
 
 
 def cluster_on_commit(cluster_id: int, *, countdown_s: float | None = None) -> None:

@@ -394,3 +394,24 @@ def test_a_token_that_is_not_the_newest_commits_nothing() -> None:
     assert lease.release(old) is False
     assert lease.renew(new) is True
     assert lease.release(Lease(cluster.pk, new.token)) is True
+
+
+def test_a_bulk_run_keeps_summaries_and_a_trace_comes_back_when_somebody_looks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(commit, "BULK_CYCLES", 4)
+    cluster = make_cluster(make_node("n1", "6"), *(make_pod(f"p{number}") for number in range(8)))
+    services.request_run(cluster=cluster)
+    worker = Worker()
+    worker.advance(cluster)
+    kept = dict(Cycle.objects.values_list("number", "trace"))
+    assert [number for number, trace in kept.items() if trace is None] == [5, 6]
+    assert services.request_trace(cluster=cluster, number=1) is False
+    assert services.request_trace(cluster=cluster, number=6) is True
+    assert services.recompute_trace(cluster_id=cluster.pk, number=6, simulator=worker.simulator)
+    assert bytes(Cycle.objects.get(number=6).trace or b"") == b"default/p5->n1"
+
+    Cycle.objects.filter(number=5).update(digest="of another engine")
+    assert not services.recompute_trace(cluster_id=cluster.pk, number=5, simulator=worker.simulator)
+    assert "differently" in Cycle.objects.get(number=5).trace_note
+    assert services.request_trace(cluster=cluster, number=5) is False

@@ -32,6 +32,8 @@ class Cycle(models.Model):
     repeats = models.IntegerField(default=0)  # later attempts that ended the same way, no event between
     digest = models.CharField(max_length=64)
     engine_version = models.CharField(max_length=40, blank=True, default="")
+    ran_seq = models.BigIntegerField(default=0)  # the `ran` entry of its batch
+    trace_note = models.CharField(max_length=300, blank=True, default="")
     trace = models.BinaryField(null=True, blank=True)  # versioned, compressed; null = recomputed on demand
 
     class Meta:

@@ -35,6 +35,7 @@ from playground.clusters.services.runs import (
     request_run,
     unpark_cluster,
 )
+from playground.clusters.services.traces import recompute_trace, request_trace
 
 __all__ = [
     "AdvanceReport",
@@ -57,9 +58,11 @@ __all__ = [
     "export_manifests",
     "parse_duration_ns",
     "parse_taint",
+    "recompute_trace",
     "rename_cluster",
     "replace_object",
     "request_run",
+    "request_trace",
     "reset_cluster",
     "set_clock",
     "set_config",

@@ -7,7 +7,7 @@ never happened, and whoever comes next decides the same things again.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -28,8 +28,6 @@ from playground.engine.simulator import default_simulator
 
 logger = logging.getLogger(__name__)
 
-MAX_INPUTS: Final = 20_000
-"""Inputs one batch reads at most."""
 MAX_RACES: Final = 50
 
 
@@ -188,7 +186,7 @@ class _Visitor:
             self.batches += 1
             if time.monotonic() - began >= self.visit.wall_s:
                 break
-            if not result.finished or len(entries) == MAX_INPUTS:
+            if not result.finished:
                 continue
             if self._next_run(cluster) is None and not unread(cluster, driven.engine.read_seq):
                 break
@@ -223,9 +221,9 @@ class _Visitor:
 
 
 def unread(cluster: Cluster, read_seq: int) -> list[Entry]:
-    """Inputs after `read_seq`, oldest first."""
+    """All inputs after `read_seq`, oldest first; a batch that knew only some would race with the rest."""
     rows = LogEntry.objects.filter(cluster=cluster, source=LogEntry.Source.API, seq__gt=read_seq)
-    return [as_entry(row) for row in rows.order_by("seq")[:MAX_INPUTS]]
+    return [as_entry(row) for row in rows.order_by("seq").iterator(2000)]
 
 
 def as_entry(row: LogEntry) -> Entry:
@@ -235,28 +233,30 @@ def as_entry(row: LogEntry) -> Entry:
 
 def load(cluster: Cluster, simulator: Simulator) -> Driven:
     """The engine at the cluster's committed state: newest readable checkpoint, then the log after it."""
-    checkpoints = Checkpoint.objects.filter(cluster=cluster, engine_seq__lte=cluster.engine_seq)
-    engine: Engine | None = None
-    engine_seq = 0
+    engine, engine_seq = nearest(cluster, cluster.engine_seq, simulator)
+    if engine_seq < cluster.engine_seq:
+        engine.replay(stretch(cluster, engine, engine_seq, cluster.engine_seq))
+    return Driven(cluster.generation, cluster.engine_seq, engine)
+
+
+def nearest(cluster: Cluster, engine_seq: int, simulator: Simulator) -> tuple[Engine, int]:
+    """The engine of the newest readable checkpoint at or before a `ran` entry, and that checkpoint's own."""
+    checkpoints = Checkpoint.objects.filter(cluster=cluster, engine_seq__lte=engine_seq)
     for checkpoint in checkpoints.order_by("-engine_seq")[:3]:
         try:
-            engine = Engine.restore(simulator, bytes(checkpoint.data))
+            return Engine.restore(simulator, bytes(checkpoint.data)), checkpoint.engine_seq
         except Exception:
             logger.exception("checkpoint cannot be read", extra={"cluster": cluster.public_id})
-            continue
-        engine_seq = checkpoint.engine_seq
-        break
-    if engine is None:
-        engine = Engine.new(
-            simulator, config=initial_config(cluster), seed=cluster.seed, start_ns=cluster.start_ns
-        )
-    if engine_seq < cluster.engine_seq:
-        stretch = LogEntry.objects.filter(cluster=cluster, seq__lte=cluster.engine_seq).filter(
-            Q(source=LogEntry.Source.API, seq__gt=engine.read_seq)
-            | Q(kind=LogEntry.Kind.RAN, seq__gt=engine_seq)
-        )
-        engine.replay(as_entry(row) for row in stretch.order_by("seq").iterator(2000))
-    return Driven(cluster.generation, cluster.engine_seq, engine)
+    config = initial_config(cluster)
+    return Engine.new(simulator, config=config, seed=cluster.seed, start_ns=cluster.start_ns), 0
+
+
+def stretch(cluster: Cluster, engine: Engine, after_seq: int, to_seq: int) -> Iterator[Entry]:
+    """What an engine that stands after the `ran` entry `after_seq` must replay to stand after `to_seq`."""
+    rows = LogEntry.objects.filter(cluster=cluster, seq__lte=to_seq).filter(
+        Q(source=LogEntry.Source.API, seq__gt=engine.read_seq) | Q(kind=LogEntry.Kind.RAN, seq__gt=after_seq)
+    )
+    return (as_entry(row) for row in rows.order_by("seq").iterator(2000))
 
 
 def initial_config(cluster: Cluster) -> dict[str, object] | None:

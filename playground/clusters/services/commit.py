@@ -13,6 +13,7 @@ from playground.clusters.clock import REANCHOR_GAP_S, virtual_now_ns
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry, Pod, QueueSnapshot, Run
 from playground.clusters.rows import rows_of
+from playground.clusters.services.identity import object_uid
 from playground.clusters.services.lease import LEASE_S, Lease
 from playground.clusters.services.memory import Driven
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, locked
@@ -21,6 +22,8 @@ from playground.engine.entries import Draft
 
 CHECKPOINT_EVERY: Final = 1000
 DEAR_CHECKPOINT_MS: Final = 200
+BULK_CYCLES: Final = 200
+"""From here on a run keeps only the summary of cycles that simply bound their pod (services/traces.py)."""
 HEAD_ITEMS: Final = 200
 """Pods of each lane in the quick view of the queue."""
 
@@ -58,7 +61,9 @@ def commit_batch(
         engine_seq = writer.append(
             LogEntry.Source.ENGINE, LogEntry.Kind.RAN, result.ran, at_ns=result.clock_ns
         )
-        Cycle.objects.bulk_create([_cycle(cluster, record) for record in result.cycles], batch_size=200)
+        in_bulk = run is not None and run.cycles_done + len(result.cycles) > BULK_CYCLES
+        cycles = [_cycle(cluster, record, engine_seq, in_bulk=in_bulk) for record in result.cycles]
+        Cycle.objects.bulk_create(cycles, batch_size=200)
         if result.cycles:
             cluster.next_cycle = result.cycles[-1].number + 1
         _move_clock(cluster, result, now)
@@ -159,10 +164,14 @@ def _fold(writer: LogWriter, outcomes: Any) -> None:
                 LogEntry.Source.ENGINE, kind, last, reason=reason, at_ns=draft.at_ns, cycle=draft.cycle
             )
             continue
+        manifest = draft.payload["manifest"]
+        if kind.kind == "Event" and not manifest["metadata"].get("uid"):
+            uid = object_uid(writer.cluster.seed, *key, writer.cluster.next_seq)
+            manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
         there[key] = writer.write(
             LogEntry.Source.ENGINE,
             kind,
-            draft.payload["manifest"],
+            manifest,
             created=key not in there,
             reason=reason,
             at_ns=draft.at_ns,
@@ -188,7 +197,8 @@ def _stored(cluster: Cluster, outcomes: Any) -> dict[ObjectKey, dict[str, Any]]:
     return stored
 
 
-def _cycle(cluster: Cluster, record: CycleRecord) -> Cycle:
+def _cycle(cluster: Cluster, record: CycleRecord, engine_seq: int, *, in_bulk: bool) -> Cycle:
+    summary_only = in_bulk and record.outcome == Cycle.Outcome.BOUND
     return Cycle(
         cluster=cluster,
         number=record.number,
@@ -206,7 +216,8 @@ def _cycle(cluster: Cluster, record: CycleRecord) -> Cycle:
         n_feasible=record.n_feasible,
         digest=record.digest,
         engine_version=engine_version(),
-        trace=record.trace,
+        ran_seq=engine_seq,
+        trace=None if summary_only else record.trace,
     )
 
 
