@@ -13,7 +13,8 @@ from scheduler_core.cluster.selection import DomainCounts
 from scheduler_core.cluster.topology import Topology
 from scheduler_core.objects.pod import AffinityTerm, Pod
 
-_MAX_EMPTY = 512
+_LOOK_FROM = 512
+"""From so many terms on, those nobody carries any more are looked for, and again whenever they have doubled."""
 _MAX_ANSWERS = 4096
 
 
@@ -89,6 +90,7 @@ class Carriers:
         self._unanchored: dict[Stance, dict[TermCarriers, None]] = {stance: {} for stance in Stance}
         self._answers: dict[tuple[Stance, int], tuple[TermCarriers, ...]] = {}
         self._namespace_version = -1
+        self._look_at = _LOOK_FROM
 
     def about(self, stance: Stance, class_id: int) -> list[TermCarriers]:
         """Terms carried by at least one pod that match pods of a class."""
@@ -144,7 +146,7 @@ class Carriers:
         key = (stance, term, weight)
         found = self._all.get(key)
         if found is None:
-            if len(self._all) >= _MAX_EMPTY:
+            if len(self._all) >= self._look_at:
                 self._drop_empty()
             found = self._all[key] = TermCarriers(stance, term, weight, self._topology)
             self._answers.clear()
@@ -160,15 +162,14 @@ class Carriers:
         return [by_anchor.setdefault(anchor, {}) for anchor in anchors]
 
     def _drop_empty(self) -> None:
-        empty = [key for key, carriers in self._all.items() if not carriers.rows]
-        # Looking is worth it only when there is something to find, and it must not happen at every pod.
-        if 4 * len(empty) < len(self._all):
-            return
-        for key in empty:
-            carriers = self._all.pop(key)
+        self._all = {key: carriers for key, carriers in self._all.items() if carriers.rows}
+        self._by_anchor = {stance: {} for stance in Stance}
+        self._unanchored = {stance: {} for stance in Stance}
+        for carriers in self._all.values():
             for index in self._indexes(carriers):
-                del index[carriers]
+                index[carriers] = None
         self._answers.clear()
+        self._look_at = max(_LOOK_FROM, 2 * len(self._all))
 
 
 def _terms_of(pod: Pod) -> list[tuple[Stance, AffinityTerm, int]]:

@@ -103,7 +103,7 @@ class RandomCluster:
         metadata: dict[str, Any] = {
             "name": name,
             "uid": name,
-            "namespace": self.random.choice(NAMESPACES[:2] if chance() < 0.8 else NAMESPACES),
+            "namespace": "default" if chance() < 0.7 else self.random.choice(NAMESPACES),
             "labels": {"app": self.random.choice(APPS), **({"tier": "front"} if chance() < 0.5 else {})},
         }
         if node_name and chance() < 0.15:

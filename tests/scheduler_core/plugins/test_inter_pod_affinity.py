@@ -56,7 +56,7 @@ def test_filter_agrees_with_its_twin_while_the_cluster_changes(seed: int) -> Non
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=200)
+@settings(max_examples=500)
 def test_worlds_in_lock_step_agree_with_one_state_a_node(seed: int) -> None:
     cluster = RandomCluster(seed)
     plugin = InterPodAffinity(None, HANDLE)
@@ -70,19 +70,18 @@ def test_worlds_in_lock_step_agree_with_one_state_a_node(seed: int) -> None:
     nodes = WhatIf(snapshot.nodes, snapshot.order)
     state = plugin.fork(base, nodes)
     everyone = np.arange(len(infos))
-    nominated = cluster.cache.pods.add(cluster.make_pod())
-    for step in range(6):
+    nominated = [cluster.cache.pods.add(cluster.make_pod()) for _ in range(6)]
+    for _ in range(10):
         assert verdicts(plugin, state, pod, nodes, everyone) == [
             twin.filter(info.node) for twin, info in zip(twins, infos, strict=True)
         ]
         moves: list[tuple[int, int]] = []
-        change = 1 if step == 3 else -1
+        change = cluster.random.choice((1, -1))
         for row in everyone.tolist():
             there = nodes.pods_on(row)
-            if change > 0:
-                moves.append((row, nominated))
-            elif there:
-                moves.append((row, cluster.random.choice(list(there))))
+            able = [pod_id for pod_id in nominated if pod_id not in there] if change > 0 else there
+            if able:
+                moves.append((row, cluster.random.choice(able)))
         rows = np.array([row for row, _ in moves], np.int64)
         pod_ids = np.array([pod_id for _, pod_id in moves], np.int64)
         if change > 0:

@@ -1,0 +1,168 @@
+"""Counts kept while pods, nodes and namespaces come and go equal counting afresh."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler_core.cluster import matching as matching_module
+from scheduler_core.cluster.cache import Cache
+from scheduler_core.cluster.carriers import Stance
+from scheduler_core.cluster.selection import PodSelector, Selection
+from scheduler_core.objects.labels import EVERYTHING, label_selector_from, selector_from_labels
+from scheduler_core.objects.node import node_from
+from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.policy import namespace_from
+from tests.scheduler_core.plugins.shared_domain_clusters import HOSTNAME, KEYS, ZONE, RandomCluster
+
+WEB = PodSelector(selector_from_labels({"app": "web"}), ("default",))
+SELECTORS = (
+    (WEB,),
+    (PodSelector(EVERYTHING, ("default", "ns1")),),
+    (
+        PodSelector(
+            label_selector_from({"matchExpressions": [{"key": "tier", "operator": "DoesNotExist"}]}), ()
+        ),
+    ),
+    (PodSelector(selector_from_labels({"app": "db"}), ("ns2",), selector_from_labels({"team": "x"})),),
+    (WEB, PodSelector(selector_from_labels({"tier": "front"}), (), EVERYTHING)),
+)
+
+
+def node(name: str, **labels: str) -> Any:
+    return node_from({"kind": "Node", "metadata": {"name": name, "labels": {HOSTNAME: name, **labels}}})
+
+
+def web(name: str, node_name: str, namespace: str = "default", **spec: Any) -> Pod:
+    metadata = {"name": name, "uid": f"{namespace}/{name}", "namespace": namespace, "labels": {"app": "web"}}
+    return pod_from({"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node_name, **spec}})
+
+
+def team(cache: Cache, namespace: str, name: str) -> None:
+    manifest = {"kind": "Namespace", "metadata": {"name": namespace, "labels": {"team": name}}}
+    cache.listers.set("Namespace", "", namespace, namespace_from(manifest))
+
+
+def is_selected(pod: Pod, selection: Selection, cache: Cache) -> bool:
+    for part in selection.parts:
+        names = part.namespaces_now(cache.listers)
+        if names is not None and pod.namespace not in names:
+            return False
+        if not part.selector.matches(pod.labels):
+            return False
+    return not (selection.live_only and pod.is_terminating)
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=100)
+def test_kept_counts_equal_counting_afresh(seed: int) -> None:
+    cluster = RandomCluster(seed)
+    cache = cluster.cache
+    for _ in range(8):
+        for parts in SELECTORS:
+            for live_only in (False, True):
+                selection = cache.matching.selection(parts, live_only=live_only)
+                infos = cluster.infos()
+                counted = {
+                    info.row: sum(is_selected(pod, selection, cache) for pod in info.pods) for info in infos
+                }
+                assert {info.row: int(selection.column[info.row]) for info in infos} == counted
+                for key in KEYS:
+                    counts = selection.counts(cache.matching.topology.domains(key))
+                    expected: Counter[str] = Counter()
+                    for info in infos:
+                        if key in info.node.labels:
+                            expected[info.node.labels[key]] += counted[info.row]
+                    values = cache.vocabulary.label_values[key].values
+                    got = {
+                        values[domain]: int(number)
+                        for domain, number in enumerate(counts.by_domain)
+                        if number
+                    }
+                    assert got == dict(+expected)
+                    assert counts.total == sum(expected.values())
+        cluster.change()
+
+
+def test_a_namespace_that_changes_its_labels_changes_what_its_selector_selects() -> None:
+    cache = Cache()
+    cache.set_node(node("n1"))
+    team(cache, "ns1", "y")
+    cache.add_pod(web("p1", "n1", "ns1"))
+    parts = (PodSelector(WEB.selector, (), selector_from_labels({"team": "x"})),)
+    assert cache.matching.selection(parts).column[0] == 0
+    team(cache, "ns1", "x")
+    assert cache.matching.selection(parts).column[0] == 1
+    cache.add_pod(web("p2", "n1", "ns1"))
+    assert cache.matching.selection(parts).column[0] == 2
+
+
+def test_a_namespace_that_changes_its_labels_changes_which_carried_terms_are_about_its_pods() -> None:
+    cache = Cache()
+    cache.set_node(node("n1", **{ZONE: "a"}))
+    team(cache, "ns1", "y")
+    term = {
+        "topologyKey": ZONE,
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "namespaceSelector": {"matchLabels": {"team": "x"}},
+    }
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    cache.add_pod(web("p1", "n1", affinity=affinity))
+    class_id = cache.pods.class_of(web("p2", "", "ns1"))
+    carriers = cache.matching.carriers
+    assert carriers.about(Stance.REQUIRES_ABSENCE, class_id) == []
+    team(cache, "ns1", "x")
+    (carrier,) = carriers.about(Stance.REQUIRES_ABSENCE, class_id)
+    assert carrier.counts().by_domain.tolist() == [1]
+    cache.remove_pod("default/p1")
+    assert carriers.about(Stance.REQUIRES_ABSENCE, class_id) == []
+
+
+def test_pods_of_a_node_that_is_gone_count_in_no_domain() -> None:
+    cache = Cache()
+    cache.set_node(node("n1", **{ZONE: "a"}))
+    cache.set_node(node("n2", **{ZONE: "b"}))
+    cache.add_pod(web("p1", "n1"))
+    cache.add_pod(web("p2", "n3"))
+    selection = cache.matching.selection((WEB,))
+    assert selection.counts(cache.matching.topology.domains(ZONE)).total == 1
+    cache.remove_node("n1")
+    assert selection.counts(cache.matching.topology.domains(ZONE)).total == 0
+    cache.set_node(node("n1", **{ZONE: "b"}))
+    cache.set_node(node("n3", **{ZONE: "b"}))
+    assert selection.counts(cache.matching.topology.domains(ZONE)).by_domain.tolist() == [0, 2]
+
+
+def test_selections_nobody_asks_for_are_dropped_and_counted_afresh_when_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(matching_module, "_MIN_SELECTIONS", 8)
+    monkeypatch.setattr(matching_module, "_COLUMN_BYTES", 0)
+    cache = Cache()
+    cache.set_node(node("n1"))
+    first = cache.matching.selection((WEB,))
+    for number in range(50):
+        cache.matching.selection((PodSelector(selector_from_labels({"app": str(number)}), ("default",)),))
+    assert len(cache.matching._selections) <= 8
+    cache.add_pod(web("p1", "n1"))
+    again = cache.matching.selection((WEB,))
+    assert again is not first
+    assert again.column[0] == 1
+
+
+def test_terms_nobody_carries_any_more_are_dropped() -> None:
+    cache = Cache()
+    cache.set_node(node("n1"))
+    for number in range(2000):
+        term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": str(number)}}}
+        affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        pod = web("p", "n1", affinity=affinity)
+        cache.add_pod(pod)
+        cache.remove_pod(pod.uid)
+    carriers = cache.matching.carriers
+    assert len(carriers._all) <= 512
+    assert sum(map(len, carriers._by_anchor[Stance.REQUIRES_ABSENCE].values())) == len(carriers._all)
