@@ -83,6 +83,11 @@ class FoundVolumes:
     )
     provisions: list[tuple[PersistentVolumeClaim, Bool]] = field(default_factory=list)
 
+    def fail(self, rows: Bool, message: str) -> None:
+        """Note an error for some rows; a claim may stand in a pod twice and fail twice."""
+        known = self.errors.get(message)
+        self.errors[message] = rows if known is None else known | rows
+
 
 def find_pod_volumes(
     claims: PodClaims, cache: AssumeCache, listers: Listers, nodes: NodeColumns, rows: Rows
@@ -125,7 +130,7 @@ def _check_bound(
                     selector = translate_node_affinity(volume)
                 except TranslationError as error:
                     failed = undecided & migrated
-                    found.errors[f"could not translate pv: {error}"] = failed
+                    found.fail(failed, f"could not translate pv: {error}")
                     undecided &= ~failed
                 else:
                     inside = np.where(migrated, matching_node_affinity(selector, nodes, rows), inside)
@@ -344,7 +349,7 @@ def _check_provisions(
             continue
         storage_class: StorageClass | None = listers.get("StorageClass", "", claim.storage_class)
         if storage_class is None:
-            found.errors[f'failed to find storage class "{claim.storage_class}"'] = asked
+            found.fail(asked, f'failed to find storage class "{claim.storage_class}"')
             undecided &= ~asked
             continue
         if storage_class.provisioner in ("", NO_PROVISIONER):
