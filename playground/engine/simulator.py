@@ -2,12 +2,11 @@
 
 from functools import lru_cache
 
+from playground.engine.core_simulator import CoreSimulator
 from playground.engine.ports import Simulator
 
 
 @lru_cache(maxsize=1)
 def default_simulator() -> Simulator:
     """The one simulator of this process."""
-    from playground.engine.core_simulator import CoreSimulator
-
     return CoreSimulator()

@@ -24,6 +24,19 @@ CHECKPOINT_EVERY: Final = 1000
 DEAR_CHECKPOINT_MS: Final = 200
 BULK_CYCLES: Final = 200
 """From here on a run keeps only the summary of cycles that simply bound their pod (services/traces.py)."""
+CYCLE_NEWS: Final = [
+    "outcome",
+    "node",
+    "message",
+    "sentence",
+    "n_nodes",
+    "n_feasible",
+    "digest",
+    "engine_version",
+    "ran_seq",
+    "trace",
+]
+"""What a cycle that went on changes in its row."""
 HEAD_ITEMS: Final = 200
 """Pods of each lane in the quick view of the queue."""
 
@@ -63,9 +76,16 @@ def commit_batch(
         )
         in_bulk = run is not None and run.cycles_done + len(result.cycles) > BULK_CYCLES
         cycles = [_cycle(cluster, record, engine_seq, in_bulk=in_bulk) for record in result.cycles]
-        Cycle.objects.bulk_create(cycles, batch_size=200)
-        if result.cycles:
-            cluster.next_cycle = result.cycles[-1].number + 1
+        # A cycle whose binding went on (a wait at Permit ended) comes again under its number.
+        Cycle.objects.bulk_create(
+            cycles,
+            batch_size=200,
+            update_conflicts=True,
+            unique_fields=["cluster", "number"],
+            update_fields=CYCLE_NEWS,
+        )
+        n_new = sum(1 for record in result.cycles if record.number >= cluster.next_cycle)
+        cluster.next_cycle += n_new
         _move_clock(cluster, result, now)
         cluster.cursor_seq = result.read_seq
         cluster.engine_seq = engine_seq
@@ -92,7 +112,7 @@ def commit_batch(
         writer.flush()
         lanes = _keep_queue(cluster, driven, result)
         if run is not None:
-            _move_run(run, result, began_ns, now)
+            _move_run(run, result, n_new, began_ns, now)
     driven.lanes = lanes
     driven.engine_seq = engine_seq
     return cluster
@@ -294,15 +314,15 @@ def _keep_queue(cluster: Cluster, driven: Driven, result: DriveResult) -> dict[t
     return lanes
 
 
-def _move_run(run: Run, result: DriveResult, began_ns: int, now: datetime) -> None:
+def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: datetime) -> None:
     """How far the run is; a run that was cancelled or failed meanwhile stays so."""
     pending = sum(len(result.queue.get(lane, ())) for lane in ("active", "backoff"))
     if run.started is None:
         run.started = now
         run.start_ns = began_ns
-        run.pending_at_start = pending + len(result.cycles)
+        run.pending_at_start = pending + n_new
     run.attempts += 1
-    run.cycles_done += len(result.cycles)
+    run.cycles_done += n_new
     run.pods_bound += sum(1 for cycle in result.cycles if cycle.outcome == Cycle.Outcome.BOUND)
     run.pending_now = pending
     run.clock_ns = result.clock_ns

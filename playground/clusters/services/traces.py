@@ -45,7 +45,7 @@ def recompute_trace(*, cluster_id: int, number: int, simulator: Simulator | None
     # The batch must be replayed whole, so the checkpoint has to lie before it.
     engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, simulator or default_simulator())
     records = engine.replay(stretch(cluster, engine, engine_seq, cycle.ran_seq))
-    record = next((item for item in records if item.number == number), None)
+    record = {item.number: item for item in records}.get(number)
     with transaction.atomic():
         empty = Cycle.objects.filter(pk=cycle.pk, trace__isnull=True)
         if record is not None and record.digest == cycle.digest:

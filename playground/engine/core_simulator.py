@@ -1,0 +1,144 @@
+"""scheduler_core's simulation behind the driving port: log entries in, drafts of entries out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from playground.engine.entries import CycleRecord, Draft, Entry
+from playground.engine.version import engine_version
+from scheduler_core.framework.trace import CycleTrace, sentence
+from scheduler_core.sim.changes import (
+    Change,
+    DeleteObject,
+    EventRecorded,
+    ObjectWritten,
+    Outcome,
+    PermitDecision,
+    SetConfiguration,
+    WriteObject,
+)
+from scheduler_core.sim.simulation import Simulation
+
+_LANES: Final = {
+    "activeQ": "active",
+    "backoffQ": "backoff",
+    "unschedulable": "unschedulable",
+    "gated": "gated",
+    "permit": "permit",
+}
+
+
+class CoreSimulator:
+    """Makes `scheduler_core` simulations."""
+
+    def __init__(self) -> None:
+        self.version = engine_version()
+
+    def new(self, *, config: dict[str, Any] | None, seed: int, start_ns: int) -> Simulation:
+        """A fresh engine of an empty cluster."""
+        return Simulation(config, seed=seed, start_ns=start_ns)
+
+    def restore(self, document: dict[str, Any]) -> Simulation:
+        """An engine from what its `checkpoint` gave."""
+        return Simulation.restore(document)
+
+    def change(self, entry: Entry) -> Change:
+        """An input entry as the simulation takes it.
+
+        Raises
+        ------
+        ValueError
+            The entry is of no kind that is an input.
+        """
+        payload = entry.payload
+        match entry.kind:
+            case "write":
+                return WriteObject(payload["manifest"])
+            case "delete":
+                if not payload.get("gone", True):
+                    # The row says already when it will be gone; the kubelet here keeps to the same moment.
+                    return WriteObject(payload["manifest"])
+                return DeleteObject(payload["kind"], payload.get("namespace") or "", payload["name"], 0)
+            case "permit":
+                return PermitDecision(
+                    payload["namespace"],
+                    payload["name"],
+                    payload["decision"] == "allow",
+                    payload.get("plugin"),
+                    payload.get("reason") or "",
+                )
+            case "config":
+                return SetConfiguration(payload["document"])
+        raise ValueError(f"an entry of kind {entry.kind!r} is no input of a simulation")
+
+    def outcomes(self, simulation: Simulation) -> Sequence[Draft]:
+        """Drain what the cluster did by itself, in order."""
+        return [_draft(outcome) for outcome in simulation.drain_outcomes()]
+
+    def cycles(self, simulation: Simulation) -> Sequence[CycleRecord]:
+        """Drain the cycles, in order of their numbers; of one that went on only its last word."""
+        newest = {trace.number: trace for trace in simulation.drain_cycles()}
+        return [_record(newest[number]) for number in sorted(newest)]
+
+    def queue(self, simulation: Simulation) -> dict[str, list[dict[str, Any]]]:
+        """The queue now, by lane."""
+        simulation.drain_moves()
+        view = simulation.queue_view()
+        return {_LANES[lane]: [_item(entry) for entry in entries] for lane, entries in view.items()}
+
+
+def _draft(outcome: Outcome) -> Draft:
+    cycle = outcome.cycle or None
+    if isinstance(outcome, ObjectWritten):
+        payload: dict[str, Any] = {"manifest": outcome.manifest, "reason": outcome.reason}
+        return Draft("write", outcome.at_ns, payload, cycle)
+    if isinstance(outcome, EventRecorded):
+        return Draft("event", outcome.at_ns, {"manifest": outcome.manifest}, cycle)
+    payload = {
+        "apiVersion": outcome.api_version,
+        "kind": outcome.kind,
+        "namespace": outcome.namespace,
+        "name": outcome.name,
+        "reason": outcome.reason,
+    }
+    return Draft("delete", outcome.at_ns, payload, cycle)
+
+
+def _record(trace: CycleTrace) -> CycleRecord:
+    namespace, _, name = trace.pod.partition("/")
+    return CycleRecord(
+        number=trace.number,
+        at_ns=trace.at_ns,
+        pod_namespace=namespace,
+        pod_name=name,
+        pod_uid=trace.uid,
+        outcome=trace.outcome,
+        digest=trace.digest,
+        node=trace.node or "",
+        message=trace.message or "",
+        sentence=sentence(trace.header),
+        profile=trace.profile,
+        attempt=trace.attempt,
+        n_nodes=trace.n_nodes,
+        n_feasible=trace.n_feasible,
+        trace=trace.to_bytes(),
+    )
+
+
+def _item(entry: Mapping[str, Any]) -> dict[str, Any]:
+    item = {
+        "pod": entry["pod"],
+        "uid": entry.get("uid"),
+        "priority": entry.get("priority"),
+        "attempts": entry.get("attempts"),
+        "since_ns": entry.get("sinceNs"),
+        "until_ns": entry.get("expiresNs"),
+        "reason": entry.get("reason"),
+        "node": entry.get("node") or entry.get("nominatedNode"),
+        "plugin": ", ".join(entry.get("plugins") or ()) or entry.get("gate"),
+        "event": entry.get("movedBy"),
+        "event_reason": entry.get("moveReason"),
+    }
+    deadlines = entry.get("deadlinesNs")
+    if deadlines:
+        item |= {"until_ns": min(deadlines.values()), "plugin": ", ".join(deadlines), "deadlines": deadlines}
+    return {key: value for key, value in item.items() if value not in (None, "")}

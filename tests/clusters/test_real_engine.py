@@ -1,0 +1,174 @@
+"""The pipeline over scheduler_core itself."""
+
+from typing import Any
+
+import pytest
+
+from playground.clusters import demo, selectors, services
+from playground.clusters.kinds import by_kind
+from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, LogEntry, Pod
+from playground.clusters.services.memory import EngineMemory
+from playground.engine import Budget
+from tests.clusters.builders import folded, make_cluster, make_node, make_pod, same_objects, stored
+
+pytestmark = pytest.mark.django_db
+
+
+def work(cluster: Cluster, memory: EngineMemory | None = None, max_cycles: int = 7) -> None:
+    visit = services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=max_cycles))
+    report = services.advance(cluster_id=cluster.pk, memory=memory or EngineMemory(), visit=visit)
+    cluster.refresh_from_db()
+    assert report.state in ("driven", "idle"), cluster.last_error
+
+
+def run(cluster: Cluster, until: str = "idle", **how: Any) -> Any:
+    asked = services.request_run(cluster=cluster, until=until)
+    work(cluster, **how)
+    asked.refresh_from_db()
+    return asked
+
+
+def test_the_demo_runs_until_idle_and_every_cycle_is_explained() -> None:
+    cluster = demo.ensure_demo()
+    done = run(cluster)
+    assert (done.state, done.stop) == ("done", "idle")
+    assert done.cycles_done == Cycle.objects.count() >= 7
+    assert same_objects(folded(cluster), stored(cluster))
+    for cycle in Cycle.objects.all():
+        document = selectors.cycle_explanation(cluster, cycle.number, full=True).document
+        assert document is not None
+        assert (document["cycle"], document["outcome"]) == (cycle.number, cycle.outcome)
+        assert document["sentence"] == cycle.sentence
+        assert document["digest"] == cycle.digest
+    lanes = selectors.queue_view(cluster)
+    assert [item.pod for item in lanes["gated"]] == ["default/ml-sweep-0"]
+    assert (
+        Event.objects.filter(reason="Scheduled").count()
+        == Pod.objects.filter(
+            namespace="default", name__in=Cycle.objects.filter(outcome="bound").values("pod_name")
+        ).count()
+    )
+
+
+def test_a_step_is_one_cycle_and_the_pod_runs() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"), make_pod("b"))
+    assert run(cluster, "cycle").cycles_done == 1
+    assert run(cluster, "cycle").cycles_done == 1
+    run(cluster)
+    assert set(Pod.objects.values_list("phase", "node_name")) == {("Running", "n1")}
+
+
+def test_killing_every_worker_after_each_batch_changes_nothing() -> None:
+    def story(memory: EngineMemory | None, *, checkpoints: bool) -> list[Any]:
+        cluster = services.create_cluster(name="x", seed=3, start_ns=1_800_000_000_000_000_000)
+        services.apply_documents(cluster=cluster, objects=demo.demo_objects())
+        asked = services.request_run(cluster=cluster)
+        while asked.is_open:
+            visit = services.Visit(wall_s=0, batch=Budget(wall_s=60, max_cycles=2))
+            services.advance(cluster_id=cluster.pk, memory=memory or EngineMemory(), visit=visit)
+            if not checkpoints:
+                Checkpoint.objects.all().delete()
+            asked.refresh_from_db()
+        run(cluster, "10m", memory=memory)
+        kind = by_kind("Node")
+        assert kind is not None
+        services.delete_object(cluster=cluster, kind=kind, namespace="", name="node-b3")
+        run(cluster, memory=memory)
+        rows = LogEntry.objects.filter(cluster=cluster).order_by("seq")
+        return [(row.seq, row.kind, row.at_ns, row.cycle, row.payload) for row in rows]
+
+    never_killed = story(EngineMemory(), checkpoints=True)
+    assert story(None, checkpoints=True) == never_killed
+    assert story(None, checkpoints=False) == never_killed
+
+
+def test_a_preemption_evicts_and_the_preemptor_lands() -> None:
+    cluster = make_cluster(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "high"},
+            "value": 1000,
+        },
+        make_node("n1", "2"),
+        make_pod("low", "2"),
+    )
+    run(cluster)
+    services.apply_documents(cluster=cluster, objects=[make_pod("high", "2", priorityClassName="high")])
+    run(cluster)
+    assert list(Pod.objects.values_list("name", "node_name")) == [("high", "n1")]
+    assert list(Cycle.objects.order_by("number").values_list("outcome", flat=True)) == [
+        "bound",
+        "preempting",
+        "bound",
+    ]
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_a_deployment_becomes_pods_and_its_evicted_pod_comes_back_under_a_new_name() -> None:
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+            },
+        },
+    }
+    cluster = make_cluster(make_node(), deployment)
+    run(cluster)
+    first = set(Pod.objects.values_list("name", flat=True))
+    assert (len(first), Pod.objects.exclude(node_name="").count()) == (3, 3)
+    assert set(Pod.objects.values_list("owner_kind", flat=True)) == {"ReplicaSet"}
+    victim = min(first)
+    services.evict_pod(cluster=cluster, namespace="default", name=victim)
+    run(cluster)
+    second = set(Pod.objects.values_list("name", flat=True))
+    assert (len(second), victim in second) == (3, False)
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_another_configuration_holds_from_its_entry_on_and_survives_a_worker() -> None:
+    cluster = make_cluster(make_node("n1", "4"), make_node("n2", "4"), make_pod("a", "1", nodeName="n1"))
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [
+            {
+                "pluginConfig": [
+                    {
+                        "name": "NodeResourcesFit",
+                        "args": {
+                            "scoringStrategy": {
+                                "type": "MostAllocated",
+                                "resources": [{"name": "cpu", "weight": 10}],
+                            }
+                        },
+                    }
+                ]
+            }
+        ],
+    }
+    run(cluster)
+    services.set_config(cluster=cluster, config=config)
+    services.apply_documents(cluster=cluster, objects=[make_pod("b", "1")])
+    Checkpoint.objects.all().delete()
+    run(cluster)
+    assert Pod.objects.get(name="b").node_name == "n1"
+
+
+def test_deleting_a_running_pod_takes_its_grace_period() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    run(cluster)
+    kind = by_kind("Pod")
+    assert kind is not None
+    services.delete_object(cluster=cluster, kind=kind, namespace="default", name="a")
+    run(cluster, "29s")
+    assert Pod.objects.get().terminating
+    run(cluster, "1s")
+    assert not Pod.objects.exists()
+    assert same_objects(folded(cluster), stored(cluster))
