@@ -14,7 +14,7 @@ from scheduler_core.cluster.topology import Topology
 from scheduler_core.objects.pod import AffinityTerm, Pod
 
 _LOOK_FROM = 512
-"""From so many terms on, those nobody carries any more are looked for, and again whenever they have doubled."""
+"""From so many terms on, those nobody carries any more are looked for, and again when they have doubled."""
 _MAX_ANSWERS = 4096
 
 

@@ -20,6 +20,8 @@ from scheduler_core.cluster.topology import Topology
 _COLUMN_BYTES = 64 * 2**20
 """About how much memory the columns of all selections may take."""
 _MIN_SELECTIONS = 64
+_FEW_PODS = 2048
+"""Up to so many pods are gathered class by class; more are found in the columns of all pods."""
 
 
 class Matching:
@@ -67,6 +69,7 @@ class Matching:
         self._by_anchor: dict[Anchor, list[Selection]] = {}
         self._unanchored: list[Selection] = []
         self._of_class: dict[int, list[Selection]] = {}
+        self._pods_of_class: dict[int, dict[int, None]] = {}
 
     def selection(self, parts: tuple[PodSelector, ...], *, live_only: bool = False) -> Selection:
         """The pods all of `parts` select, counted by row; counted along from now on."""
@@ -88,22 +91,31 @@ class Matching:
 
     def pod_added(self, pod_id: int, row: int) -> None:
         """A pod came to a row (the tables say so already)."""
-        self._move(pod_id, row, 1)
+        class_id = int(self.pods.class_id[pod_id])
+        pods_of_class = self._pods_of_class.get(class_id)
+        if pods_of_class is None:
+            pods_of_class = self._pods_of_class[class_id] = {}
+        pods_of_class[pod_id] = None
+        self._move(pod_id, class_id, row, 1)
         pod = self.pods[pod_id]
         if pod.has_affinity:
             self.carriers.add(pod_id, pod, row)
 
     def pod_removed(self, pod_id: int, row: int) -> None:
         """A pod is about to leave a row (the tables still hold it)."""
-        self._move(pod_id, row, -1)
+        class_id = int(self.pods.class_id[pod_id])
+        pods_of_class = self._pods_of_class[class_id]
+        del pods_of_class[pod_id]
+        if not pods_of_class:
+            del self._pods_of_class[class_id]
+        self._move(pod_id, class_id, row, -1)
         self.carriers.remove(pod_id, row)
 
     # ---- inside
 
-    def _move(self, pod_id: int, row: int, change: int) -> None:
+    def _move(self, pod_id: int, class_id: int, row: int, change: int) -> None:
         if not self._selections:
             return
-        class_id = int(self.pods.class_id[pod_id])
         selections = self._of_class.get(class_id)
         if selections is None:
             selections = self._of_class[class_id] = self._selecting(class_id)
@@ -135,15 +147,15 @@ class Matching:
             selection.namespace_version = self.listers.version("Namespace")
         selected = selection.answer_all()
         pods = self.pods
-        capacity = self.nodes.capacity
-        if selected:
-            pod_ids = np.flatnonzero(pods.row >= 0)
-            if selection.live_only:
-                pod_ids = pod_ids[~pods.terminating[pod_ids]]
-            pod_ids = pod_ids[selection.selects_classes(pods.class_id[pod_ids])]
-            selection.column = np.bincount(pods.row[pod_ids], minlength=capacity).astype(np.int32)
+        groups = [self._pods_of_class[class_id] for class_id in selected if class_id in self._pods_of_class]
+        if sum(map(len, groups)) <= _FEW_PODS:
+            pod_ids = np.array([pod_id for group in groups for pod_id in group], np.int64)
         else:
-            selection.column = np.zeros(capacity, np.int32)
+            pod_ids = np.flatnonzero(pods.row >= 0)
+            pod_ids = pod_ids[selection.selects_classes(pods.class_id[pod_ids])]
+        if selection.live_only:
+            pod_ids = pod_ids[~pods.terminating[pod_ids]]
+        selection.column = np.bincount(pods.row[pod_ids], minlength=self.nodes.capacity).astype(np.int32)
         selection.forget_counts()
         return selected
 

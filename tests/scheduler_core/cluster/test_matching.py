@@ -137,6 +137,18 @@ def test_pods_of_a_node_that_is_gone_count_in_no_domain() -> None:
     assert selection.counts(cache.matching.topology.domains(ZONE)).by_domain.tolist() == [0, 2]
 
 
+def test_many_pods_are_counted_as_few_are() -> None:
+    cache = Cache()
+    for name in ("n1", "n2"):
+        cache.set_node(node(name))
+    for number in range(matching_module._FEW_PODS + 1):
+        cache.add_pod(web(f"p{number}", "n1"))
+    cache.add_pod(web("other", "n2", "ns1"))
+    everywhere = PodSelector(WEB.selector, (), EVERYTHING)
+    assert cache.matching.selection((WEB,)).column[:2].tolist() == [matching_module._FEW_PODS + 1, 0]
+    assert cache.matching.selection((everywhere,)).column[:2].tolist() == [matching_module._FEW_PODS + 1, 1]
+
+
 def test_selections_nobody_asks_for_are_dropped_and_counted_afresh_when_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
