@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 from playground.clusters.selectors.board_nodes import NodeUse
 
-COLUMNS = 80
+# Cells a row: the fewer nodes, the larger the squares.
+COLUMNS = ((40, 20), (160, 40))
+MOST_COLUMNS = 80
 CELL = 10
 LEVELS = 6
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Paths of one group of nodes, on a grid of `COLUMNS` cells a row.
+    """Paths of one group of nodes, on a grid of square cells.
 
     Attributes
     ----------
@@ -26,17 +28,17 @@ class HeatMap:
     levels: tuple[tuple[str, str], ...]
     not_ready: str
     cordoned: str
-    first: int
 
 
-def heat_map(nodes: Sequence[NodeUse], *, first: int = 0) -> HeatMap:
-    """Draw the nodes in the order given; `first` is the index of the first one, for clicks."""
+def heat_map(nodes: Sequence[NodeUse]) -> HeatMap:
+    """Draw the nodes in the order given."""
+    columns = next((columns for most, columns in COLUMNS if len(nodes) <= most), MOST_COLUMNS)
     cells: list[str] = []
     levels: list[list[str]] = [[] for _ in range(LEVELS)]
     not_ready: list[str] = []
     cordoned: list[str] = []
     for i, node in enumerate(nodes):
-        x, y = (i % COLUMNS) * CELL, (i // COLUMNS) * CELL
+        x, y = (i % columns) * CELL, (i // columns) * CELL
         share = node.cpu_percent
         cells.append(f"M{x} {y}h8v8h-8z")
         fill = max(1, round(8 * share / 100)) if share else 0
@@ -46,15 +48,14 @@ def heat_map(nodes: Sequence[NodeUse], *, first: int = 0) -> HeatMap:
             not_ready.append(f"M{x + 1} {y + 1}l6 6m0-6l-6 6")
         elif node.unschedulable:
             cordoned.append(f"M{x + 0.5:g} {y + 4}h7")
-    rows = -(-len(nodes) // COLUMNS)
+    rows = -(-len(nodes) // columns)
     return HeatMap(
-        width=min(len(nodes), COLUMNS) * CELL if rows <= 1 else COLUMNS * CELL,
+        width=columns * CELL,
         height=max(rows, 1) * CELL,
         cells="".join(cells),
         levels=tuple((f"h{level}", "".join(paths)) for level, paths in enumerate(levels) if paths),
         not_ready="".join(not_ready),
         cordoned="".join(cordoned),
-        first=first,
     )
 
 

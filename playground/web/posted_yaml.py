@@ -1,12 +1,14 @@
-"""One posted YAML document as a mapping, and the line a field path stands on."""
+"""YAML as people edit it: documents to text, text to one mapping, the line a field path stands on."""
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import yaml
 
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.services.posted import read_posted
+from playground.engine.admission import dump_yaml
 
 _STEP = re.compile(r"[^.\[\]]+|\[\d+\]")
 
@@ -23,6 +25,11 @@ def read_mapping(text: str) -> dict[str, Any]:
     if len(posted) != 1:
         raise InvalidManifest(f"expected one document, found {len(posted)}")
     return dict(posted[0].manifest)
+
+
+def yaml_of(documents: Iterable[Mapping[str, Any]]) -> str:
+    """Return the documents as YAML, without the ``---`` before the first one."""
+    return dump_yaml(documents).removeprefix("---\n")
 
 
 def line_of(text: str, path: str) -> int | None:

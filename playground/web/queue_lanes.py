@@ -42,11 +42,11 @@ class Lane:
 # lane -> (note, what an empty lane says); a lane without such words is left out when empty.
 _WORDS = {
     "active": ("priority, then waited", "No pod is ready to be scheduled."),
-    "permit": ("reserved, not bound yet", "No pod waits here."),
+    "permit": ("reserved", "No pod waits here."),
     "backoff": ("ends soonest first", "No pod is backing off."),
     "unschedulable": ("waits for an event", "No pod is unschedulable."),
     "gated": ("held before the queue", "No scheduling gates."),
-    "foreign": ("never scheduled here", ""),
+    "foreign": ("", ""),
 }
 
 

@@ -51,11 +51,13 @@
     const box = document.querySelector('[data-keys-off]');
     if (box) box.checked = kept(off) === '1';
     document.body.addEventListener('htmx:afterSwap', e => say(e.detail.target?.dataset?.say));
-    // What a tick says is read out at most once a second.
-    let last = 0;
+    // What a tick brings is read out together, at most once a second. The event names the element swapped out.
+    let news = [], timer = 0;
     document.body.addEventListener('htmx:oobAfterSwap', e => {
-      const words = e.detail.target?.dataset?.say;
-      if (words && Date.now() - last > 1000) { last = Date.now(); say(words); }
+      const words = document.getElementById(e.detail.target?.id)?.dataset.say;
+      if (!words) return;
+      news.push(words);
+      timer ||= setTimeout(() => { say(news.slice(-2).join('. ')); news = []; timer = 0; }, 1000);
     });
     const lost = show => { const b = document.getElementById('lost'); if (b) b.hidden = !show; };
     document.body.addEventListener('htmx:sseError', () => lost(true));

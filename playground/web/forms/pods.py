@@ -22,7 +22,7 @@ class PodForm(forms.Form):
     extended = AmountsField(required=False, label="Extended resources", help_text="nvidia.com/gpu=1")
     image = forms.CharField(required=False, initial="nginx:1.29", label="Image")
     host_port = forms.IntegerField(required=False, min_value=1, max_value=65535, label="Host port")
-    node_selector = PairsField(required=False, label="Node selector", help_text="disk=ssd")
+    node_selector = PairsField(required=False, label="Labels the node must have", help_text="disk=ssd")
     toleration_key = forms.CharField(required=False, label="Key")
     toleration_operator = forms.ChoiceField(
         required=False, choices=[("Equal", "Equal"), ("Exists", "Exists")], label="Operator"

@@ -1,9 +1,11 @@
 """Small things every template needs: icons, amounts, and words of plugins that may break."""
 
 import re
+from datetime import datetime
 from typing import Any
 
 from django import template
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
@@ -62,6 +64,23 @@ def ordinal(number: int | None) -> str:
         return ""
     ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
+
+
+@register.filter
+def lastpart(label: str) -> str:
+    """The part of a label key after its domain: topology.kubernetes.io/zone is called zone."""
+    return label.rpartition("/")[2]
+
+
+@register.filter
+def age(moment: datetime) -> str:
+    """How long ago, in one unit."""
+    seconds = int((timezone.now() - moment).total_seconds())
+    for unit, size in (("day", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            n = seconds // size
+            return f"{n} {unit}{'s' if unit == 'day' and n > 1 else ''} ago"
+    return "just now"
 
 
 @register.filter

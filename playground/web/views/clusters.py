@@ -25,11 +25,11 @@ from playground.clusters.services.lifecycle import (
 )
 from playground.clusters.services.pools import expand_pool
 from playground.clusters.services.runs import unpark_cluster
-from playground.engine.admission import dump_yaml
 from playground.web.access import get_cluster
 from playground.web.forms.clusters import ClusterNameForm, ImportForm, NodePoolForm
 from playground.web.import_preview import view_import
 from playground.web.node_pools import preview as preview_pool
+from playground.web.posted_yaml import yaml_of
 from playground.web.problems import problems_of
 
 READING = ["GET", "HEAD", "POST"]
@@ -170,7 +170,7 @@ def _pools(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
         "cluster": cluster,
         "form": form,
         "preview": preview_pool(nodes) if nodes else None,
-        "sample": dump_yaml(nodes[:1]) if nodes else "",
+        "sample": yaml_of(nodes[:1]) if nodes else "",
     }
     template = "clusters/pool_preview.html" if request.htmx else "clusters/pools.html"
     refused = posted and not is_preview and bool(form.errors)

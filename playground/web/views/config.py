@@ -9,9 +9,8 @@ from django.views.decorators.http import require_http_methods
 
 from playground.clusters.errors import ClusterError, InvalidManifest
 from playground.clusters.services.config import set_config
-from playground.engine.admission import dump_yaml
 from playground.web.access import get_cluster
-from playground.web.posted_yaml import line_of, read_mapping
+from playground.web.posted_yaml import line_of, read_mapping, yaml_of
 from playground.web.problems import problems_of
 
 EMPTY = """\
@@ -26,7 +25,7 @@ profiles:
 def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """Show the configuration as YAML; saving checks it, errors come back at their line."""
     cluster = get_cluster(request, cluster_id)
-    text = dump_yaml([cluster.config]) if cluster.config else EMPTY
+    text = yaml_of([cluster.config]) if cluster.config else EMPTY
     problems: list[Any] = []
     status = 200
     if request.method == "POST":

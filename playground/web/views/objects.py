@@ -13,8 +13,8 @@ from playground.clusters.kinds import Kind
 from playground.clusters.rows import row_of
 from playground.clusters.services.objects import delete_object, replace_object
 from playground.clusters.services.posted import read_posted
-from playground.engine.admission import dump_yaml
 from playground.web.access import get_cluster
+from playground.web.posted_yaml import yaml_of
 from playground.web.problems import problems_of
 
 NO_NAMESPACE = "-"
@@ -28,7 +28,7 @@ def edit(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name:
     row = row_of(cluster, known, _namespace(namespace), name)
     if row is None:
         raise Http404(f'{known.resource} "{name}" not found')
-    text = dump_yaml([row.manifest])
+    text = yaml_of([row.manifest])
     problems: list[Any] = []
     status = 200
     if request.method == "POST":

@@ -15,11 +15,11 @@ from playground.clusters.selectors.pod_lists import pod_page
 from playground.clusters.selectors.pod_traces import pod_traces
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.runs import request_run
-from playground.engine.admission import dump_yaml
 from playground.web.access import get_cluster
 from playground.web.board import priority_scale
 from playground.web.forms.pods import PodForm
 from playground.web.numbers import positive_int
+from playground.web.posted_yaml import yaml_of
 from playground.web.problems import problems_of
 from playground.web.story import story_sentence, story_steps
 
@@ -92,7 +92,7 @@ def pod_new(request: HttpRequest, cluster_id: str) -> HttpResponse:
                        request.POST.get("yaml", ""))  # fmt: skip
     if not form.is_valid():
         return _render(request, cluster, form, "", status=200 if deed == "preview" else 400)
-    text = dump_yaml(form.manifests())
+    text = yaml_of(form.manifests())
     if deed == "preview":
         try:
             apply_documents(cluster=cluster, text=text, dry_run=True)
@@ -168,4 +168,4 @@ def _plain(form: PodForm) -> dict[str, Any]:
 
 
 def _text_of(form: PodForm) -> str:
-    return dump_yaml(form.manifests()) if form.is_valid() else ""
+    return yaml_of(form.manifests()) if form.is_valid() else ""

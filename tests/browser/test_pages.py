@@ -1,0 +1,51 @@
+"""Every page in a real browser: accessible in light, dark and on a phone, and without sideways scrolling."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+LOOKS = [("light", 1440), ("dark", 1440), ("light", 390)]
+PAGES = {
+    "home": "/",
+    "about": "/about/",
+    "blank": "/new/",
+    "new pools": "/new/pools/",
+    "new import": "/new/import/",
+    "board": "/c/{id}/?node=node-3",
+    "heat map": "/c/{id}/?view=heat",
+    "table": "/c/{id}/?view=table",
+    "cycles": "/c/{id}/cycles/",
+    "pods": "/c/{id}/pods/",
+    "pod form": "/c/{id}/pods/new/",
+    "pod story": "/c/{id}/pods/default/train-2/",
+    "node yaml": "/c/{id}/objects/Node/-/node-1/",
+    "import": "/c/{id}/import/",
+    "pools": "/c/{id}/pools/",
+    "config": "/c/{id}/config/",
+    "settings": "/c/{id}/cluster/?confirm=delete",
+    "scored": "/c/{id}/cycles/1/",
+    "tied": "/c/{id}/cycles/2/",
+    "unschedulable": "/c/{id}/cycles/3/",
+    "preempting": "/c/{id}/cycles/4/",
+    "one node": "/c/{id}/cycles/5/",
+    "prefilter": "/c/{id}/cycles/6/",
+    "narrowed": "/c/{id}/cycles/7/",
+    "error": "/c/{id}/cycles/8/",
+}
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS, ids=["light", "dark", "phone"])
+def test_every_page_is_accessible_and_fits(page, asgi_server, cluster, complaints, scheme, width):
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 844})
+    found = []
+    for name, path in PAGES.items():
+        page.goto(asgi_server + path.format(id=cluster.public_id))
+        for details in page.locator("details").all():
+            details.evaluate("d => d.open = true")
+        for violation in Axe().run(page).response["violations"]:
+            targets = [" ".join(map(str, node["target"])) for node in violation["nodes"][:3]]
+            found.append(f"{name}: {violation['id']} {targets}")
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        if wide > 0:
+            found.append(f"{name}: {wide} px too wide")
+    assert not found, "\n".join(found)

@@ -1,0 +1,148 @@
+"""What a person does, in a real browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from playground.clusters.models import Cluster, Node, Pod, Run
+from tests.web import factories
+
+MANIFESTS = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {topology.kubernetes.io/zone: z1}}
+status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-0}
+spec: {containers: [{name: c, image: web:1, resources: {requests: {cpu: "1"}}}]}
+---
+apiVersion: v1
+kind: Gadget
+metadata: {name: g}
+"""
+
+
+def test_a_newcomer_imports_a_cluster_and_asks_for_a_run(page, asgi_server, no_broker, complaints):
+    page.goto(asgi_server)
+    page.get_by_role("link", name="Paste or upload YAML").click()
+    page.get_by_label("Or pasted").fill(MANIFESTS)
+    preview = page.locator("#import-preview")
+    expect(preview).to_contain_text("1 ignored")
+    expect(preview).to_contain_text("Gadget g")
+    assert not Cluster.objects.exists()
+    page.get_by_role("button", name="Create cluster").click()
+    expect(page.get_by_role("link", name="n1")).to_be_visible()
+    expect(page.locator("#lane-active")).to_contain_text("web-0")
+    page.get_by_role("button", name="Run until idle").click()
+    expect(page.locator("#runbar")).to_contain_text("waiting for a worker")
+    assert Run.objects.get().until == "idle"
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("button", name="Step one cycle")).to_be_visible()
+
+
+def test_an_error_in_the_manifests_is_shown_at_its_line(page, asgi_server, no_broker, db):
+    page.goto(f"{asgi_server}/new/import/")
+    page.get_by_label("Or pasted").fill(MANIFESTS.replace('cpu: "8"', "cpu: 8x"))
+    expect(page.locator("#import-preview")).to_contain_text("line 4")
+    assert not Node.objects.exists()
+
+
+def test_the_board_follows_the_cluster_without_a_reload(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    expect(page.locator("#feed")).to_contain_text("#8")
+    page.evaluate("window.notReloaded = true")
+    page.locator("#view-heat").focus()
+    factories.add_cycle(cluster, "scored", pod_name="web-5")
+    expect(page.locator("#ev-9")).to_be_visible()
+    expect(page.locator("#status")).to_contain_text("Cycle 9")
+    assert page.evaluate("window.notReloaded")
+    assert page.evaluate("document.activeElement.id") == "view-heat"
+
+
+def test_focus_stays_on_a_control_that_is_replaced(page, asgi_server, cluster):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    page.locator("#ev-8").focus()
+    factories.add_cycle(cluster, "scored", pod_name="web-5")
+    expect(page.locator("#ev-9")).to_be_visible()
+    assert page.evaluate("document.activeElement.id") == "ev-8"
+
+
+def test_a_node_opens_in_the_inspector(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    page.get_by_role("link", name="node-2", exact=True).click()
+    expect(page.locator("#inspector")).to_contain_text("kubernetes.io/hostname")
+    page.get_by_role("button", name="Cordon").click()
+    expect(page.locator("#inspector")).to_contain_text("Uncordon")
+
+
+def test_keys_work_and_can_be_turned_off(page, asgi_server, cluster):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    page.keyboard.press("s")
+    expect(page.locator("#runbar")).to_contain_text("waiting for a worker")
+    page.keyboard.press("?")
+    page.get_by_label("Turn single keys off").check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("n")
+    expect(page).to_have_url(re.compile(rf"/c/{cluster.public_id}/$"))
+
+
+def test_a_part_of_the_message_shows_only_its_nodes(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/cycles/3/")
+    rows = page.locator("#filter tbody tr:visible")
+    before = rows.count()
+    part = page.locator("[data-part=r0]")
+    part.click()
+    expect(part).to_have_attribute("aria-pressed", "true")
+    assert 0 < rows.count() < before
+    part.click()
+    assert rows.count() == before
+
+
+def test_cycles_are_walked_with_the_bracket_keys(page, asgi_server, cluster):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/cycles/3/")
+    page.keyboard.press("]")
+    expect(page).to_have_url(re.compile("/cycles/4/$"))
+    page.keyboard.press("[")
+    expect(page).to_have_url(re.compile("/cycles/3/$"))
+
+
+def test_the_theme_is_remembered(page, asgi_server, cluster, complaints):
+    page.emulate_media(color_scheme="light")
+    page.goto(asgi_server)
+    page.get_by_role("button", name="Switch between light and dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.goto(f"{asgi_server}/about/")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_the_form_writes_the_yaml_while_one_types(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/pods/new/")
+    page.get_by_label("Name", exact=True).fill("typed")
+    expect(page.locator("#text")).to_have_value(re.compile("name: typed"))
+    page.get_by_label("cpu").fill("1x")
+    expect(page.locator("#yaml-side")).to_contain_text("is not a quantity")
+    page.get_by_label("cpu").fill("1")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("typed")
+    assert Pod.objects.filter(cluster=cluster, name="typed").exists()
+
+
+@pytest.mark.parametrize("path", ["", "cycles/", "cycles/3/?part=r0", "pods/new/", "config/"])
+def test_pages_read_without_script(browser, asgi_server, cluster, path):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/{path}")
+    expect(page.locator("main")).to_be_visible()
+    context.close()
+
+
+def test_a_step_works_without_script(browser, asgi_server, cluster):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    page.get_by_role("button", name="Step one cycle").click()
+    expect(page.locator("#runbar")).to_contain_text("waiting for a worker")
+    context.close()
