@@ -1,6 +1,7 @@
 """One batch of an engine becomes rows: outcomes, cycles, queue, run and checkpoint in one transaction."""
 
 import json
+import re
 import time
 import zlib
 from datetime import datetime, timedelta
@@ -22,7 +23,7 @@ from playground.engine.entries import Draft
 
 CHECKPOINT_EVERY: Final = 1000
 DEAR_CHECKPOINT_MS: Final = 200
-BULK_CYCLES: Final = 200
+BULK_CYCLES: Final = 1000
 """From here on a run keeps only the summary of cycles that simply bound their pod (services/traces.py)."""
 CYCLE_NEWS: Final = [
     "outcome",
@@ -74,8 +75,11 @@ def commit_batch(
         engine_seq = writer.append(
             LogEntry.Source.ENGINE, LogEntry.Kind.RAN, result.ran, at_ns=result.clock_ns
         )
-        in_bulk = run is not None and run.cycles_done + len(result.cycles) > BULK_CYCLES
-        cycles = [_cycle(cluster, record, engine_seq, in_bulk=in_bulk) for record in result.cycles]
+        done = run.cycles_done if run is not None else 0
+        cycles = [
+            _cycle(cluster, record, engine_seq, in_bulk=done + position >= BULK_CYCLES)
+            for position, record in enumerate(result.cycles)
+        ]
         # A cycle whose binding went on (a wait at Permit ended) comes again under its number.
         Cycle.objects.bulk_create(
             cycles,
@@ -331,7 +335,9 @@ def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: dat
         run.state = Run.State.DONE
         run.finished = now
         run.stop = result.stop
-        run.message = result.message
+        # A run of many calls: the engine's words count the cycles of the last one.
+        noun = "cycle" if run.cycles_done == 1 else "cycles"
+        run.message = re.sub(r"after \d+ cycles?", f"after {run.cycles_done} {noun}", result.message, count=1)
     elif run.cycles_done >= run.max_cycles:
         run.state = Run.State.DONE
         run.finished = now
