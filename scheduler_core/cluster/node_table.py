@@ -141,16 +141,37 @@ class NodeTable(NodeColumns):
         """Add a node, or replace the object of a known one; its pods stay."""
         row = self.row_of.get(node.name)
         if row is None:
-            row = self._free.pop() if self._free else self.n_rows
-            if row == self.n_rows:
-                self.n_rows += 1
-                self._nodes.append(None)
-                self._pods_on.append({})
-                if self.n_rows > self.capacity:
-                    self._grow_rows()
-            self.row_of[node.name] = row
+            row = self.row_of[node.name] = self._free_row()
         else:
             self._drop_images(row)
+        self._write(row, node)
+        return row
+
+    def add_guest(self, node: Node) -> int:
+        """Give a row to a node that is not one of the cluster: it has no pods and is not found by its name.
+
+        Plugins can be asked about it until `remove_guest`; no other change may come in between.
+        """
+        row = self._free_row()
+        self._write(row, node)
+        return row
+
+    def remove_guest(self, row: int) -> None:
+        """Take a guest's row back."""
+        self._clear(row)
+
+    def _free_row(self) -> int:
+        if self._free:
+            return self._free.pop()
+        row = self.n_rows
+        self.n_rows += 1
+        self._nodes.append(None)
+        self._pods_on.append({})
+        if self.n_rows > self.capacity:
+            self._grow_rows()
+        return row
+
+    def _write(self, row: int, node: Node) -> None:
         self._nodes[row] = node
         self.alive[row] = True
         self.unschedulable[row] = node.unschedulable
@@ -169,11 +190,12 @@ class NodeTable(NodeColumns):
                 self.image_nodes.setdefault(name, {})[row] = None
                 self.image_size_bytes.setdefault(name, image.size_bytes)
         self._changed(row, spec=True)
-        return row
 
     def remove_node(self, name: str) -> None:
         """Forget a node; it must hold no pods any more."""
-        row = self.row_of.pop(name)
+        self._clear(self.row_of.pop(name))
+
+    def _clear(self, row: int) -> None:
         self._drop_images(row)
         self._nodes[row] = None
         self.alive[row] = False

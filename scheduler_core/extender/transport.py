@@ -1,7 +1,7 @@
 """The port through which extenders are spoken to: the core opens no socket, somebody else carries requests.
 
-A transport takes a list of requests and gives their answers in the same order, once all are there. Requests
-of one list may be on their way at the same time: upstream sends the prioritize calls of all extenders together.
+A transport takes a list of requests and gives their answers in the same order, once all are there. Requests of
+one list may be under way at the same time: upstream sends the prioritize calls of all extenders together.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ def fit_error(attempt: Attempt) -> str:
         words = attempt.pre_filter_status.message
         return f"{message} {words}." if words else message
     counts = attempt.reason_counts()
-    n_outside = n_nodes - len(attempt.rows)
-    if n_outside and attempt.node_names is not None:
+    n_outside = n_nodes - attempt.n_statuses
+    if n_outside > 0 and attempt.node_names is not None:
         reason = attempt.narrowed_reason
         counts[reason] = counts.get(reason, 0) + n_outside
     if not counts:

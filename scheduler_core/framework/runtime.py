@@ -50,6 +50,8 @@ NOT_EVALUATED = 125
 """In `Attempt.stop`: enough feasible nodes had been found before this one's turn."""
 EXTENDER = 124
 """In `Attempt.stop`: an extender took the node out."""
+EXTENDER_NAME = "Extender"
+"""What upstream says rejected a pod when extenders took nodes out; any cluster event gives it another try."""
 
 _FEW_ROWS = 32
 """Up to so many candidate rows are asked directly; keeping answers for them would cost more than it saves."""
@@ -259,9 +261,13 @@ class Attempt:
     code, detail : ndarray of shape (n,), int8 and int64
         Its verdict.
     explicit : dict of int to (str, Code, tuple of str)
-        Rows whose reasons are not to be asked of a plugin by detail: nominated pods, extenders.
+        Rows whose reasons are not to be asked of a plugin by detail: nominated pods, extenders. Keys below zero stand
+        for nodes of an extender's answer that the cluster does not have.
     feasible : ndarray, int64
-        Feasible rows ascending.
+        Feasible rows ascending. After an extender they may be rows of `guests`, and a row may come twice.
+    guests : dict of int to str
+        Rows, and their nodes' names, of node objects an extender answered with (`NodeTable.add_guest`).
+    extenders_took_nodes : bool
     """
 
     def __init__(self, framework: Framework, pod: Pod, snapshot: Snapshot) -> None:
@@ -279,6 +285,8 @@ class Attempt:
         self.detail: NDArray[np.int64] = np.zeros(0, np.int64)
         self.explicit: dict[int, tuple[str, Code, tuple[str, ...]]] = {}
         self.feasible: Rows = self.rows
+        self.guests: dict[int, str] = {}
+        self.extenders_took_nodes = False
         self.score_states: dict[str, Any] = {}
         self.skipped_scores: dict[str, None] = {}
         self.raw_scores: dict[str, Scores] = {}
@@ -533,6 +541,9 @@ class Attempt:
         explicit = self.explicit.get(int(self.rows[place]))
         if explicit is not None:
             return explicit
+        if stop == EXTENDER:
+            # An extender left it out without a word.
+            return None
         return self.framework.filter[stop].name, Code(int(self.code[place])), self._plugin_reasons(place)
 
     def reason_counts(self) -> dict[str, int]:
@@ -562,8 +573,17 @@ class Attempt:
             if position < len(self.framework.filter):
                 names[self.framework.filter[position].name] = None
         for name, _, _ in self.explicit.values():
-            names[name] = None
+            if name:
+                names[name] = None
+        if self.extenders_took_nodes:
+            names[EXTENDER_NAME] = None
         return tuple(names)
+
+    @property
+    def n_statuses(self) -> int:
+        """How many nodes have a status of their own: not feasible ones, none PreFilter or an extender left out."""
+        by_plugins = self.rows[self.stop < len(self.framework.filter)]
+        return len(np.union1d(by_plugins, np.array(list(self.explicit), np.int64)))
 
     def what_if(self, rows: Rows) -> World:
         """The given rows, each in a world of its own."""
@@ -593,7 +613,7 @@ class Attempt:
             if plugin.name in self.skipped_scores:
                 continue
             weight = framework.weights[plugin.name]
-            if plugin.score_reads is not Reads.CLUSTER and not plugin.normalizes:
+            if plugin.score_reads is not Reads.CLUSTER and not plugin.normalizes and not self.guests:
                 kept.append((plugin, weight))
                 continue
             raw = self._raw_scores(plugin)
@@ -628,7 +648,8 @@ class Attempt:
 
     def _raw_scores(self, plugin: ScorePlugin[Any]) -> Scores:
         state = self.score_states.get(plugin.name)
-        if plugin.score_reads is Reads.CLUSTER:
+        # Answers are kept for nodes of the cluster only.
+        if plugin.score_reads is Reads.CLUSTER or self.guests:
             return _guarded(  # type: ignore[no-any-return]
                 plugin, "Score", lambda: plugin.score(state, self.pod, self.snapshot.nodes, self.feasible)
             )
