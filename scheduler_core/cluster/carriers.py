@@ -5,12 +5,14 @@ from __future__ import annotations
 from enum import Enum
 
 import numpy as np
+from numpy.typing import NDArray
 
+from scheduler_core.cluster.journal import grown
 from scheduler_core.cluster.listers import Listers
-from scheduler_core.cluster.node_table import NodeTable
 from scheduler_core.cluster.pod_classes import Anchor, PodClasses, anchors_of
 from scheduler_core.cluster.selection import DomainCounts
 from scheduler_core.cluster.topology import Topology
+from scheduler_core.cluster.vocabulary import Interner
 from scheduler_core.objects.pod import AffinityTerm, Pod
 
 _LOOK_FROM = 512
@@ -75,10 +77,15 @@ class TermCarriers:
 
 
 class Carriers:
-    """Carried terms of all pods on rows, found by the pods they are about."""
+    """Carried terms of all pods on rows, found by the pods they are about.
 
-    def __init__(self, nodes: NodeTable, listers: Listers, classes: PodClasses, topology: Topology) -> None:
-        self._nodes = nodes
+    Attributes
+    ----------
+    absence_terms : Interner of tuple of AffinityTerm
+        Lists of required anti-affinity terms, as pods carry them.
+    """
+
+    def __init__(self, listers: Listers, classes: PodClasses, topology: Topology) -> None:
         self._listers = listers
         self._classes = classes
         self._topology = topology
@@ -91,6 +98,8 @@ class Carriers:
         self._answers: dict[tuple[Stance, int], tuple[TermCarriers, ...]] = {}
         self._namespace_version = -1
         self._look_at = _LOOK_FROM
+        self.absence_terms: Interner[tuple[AffinityTerm, ...]] = Interner()
+        self._absence_ids: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def about(self, stance: Stance, class_id: int) -> list[TermCarriers]:
         """Terms carried by at least one pod that match pods of a class."""
@@ -122,6 +131,10 @@ class Carriers:
         """A pod with terms came to a row."""
         carried = tuple(self._carriers(*item) for item in _terms_of(pod))
         self._of_pod[pod_id] = carried
+        if pod.required_anti_affinity:
+            if pod_id >= len(self._absence_ids):
+                self._absence_ids = grown(self._absence_ids, 2 * pod_id + 64, -1)  # type: ignore[assignment]
+            self._absence_ids[pod_id] = self.absence_terms.id(pod.required_anti_affinity)
         for carriers in carried:
             carriers.move(row, 1)
 
@@ -129,6 +142,15 @@ class Carriers:
         """A pod left a row; nothing happens if it carried no terms."""
         for carriers in self._of_pod.pop(pod_id, ()):
             carriers.move(row, -1)
+        if pod_id < len(self._absence_ids):
+            self._absence_ids[pod_id] = -1
+
+    def absence_ids(self, pod_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which of `absence_terms` each pod carries, -1 for none and for pods on no row (nominated ones)."""
+        known = pod_ids < len(self._absence_ids)
+        ids = np.full(len(pod_ids), -1, np.int64)
+        ids[known] = self._absence_ids[pod_ids[known]]
+        return ids
 
     def _matching(self, stance: Stance, class_id: int) -> tuple[TermCarriers, ...]:
         by_anchor = self._by_anchor[stance]

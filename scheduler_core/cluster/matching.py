@@ -62,7 +62,7 @@ class Matching:
         self.listers = listers
         self.topology = Topology(nodes)
         self.classes = PodClasses(pods.vocabulary)
-        self.carriers = Carriers(nodes, listers, self.classes, self.topology)
+        self.carriers = Carriers(listers, self.classes, self.topology)
         self.default_selectors = DefaultSelectors(listers)
         self._selections: dict[tuple[tuple[PodSelector, ...], bool], Selection] = {}
         """The one asked for last stands last."""

@@ -5,7 +5,6 @@ Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, v1.34
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -186,12 +185,16 @@ class Worlds:
             worlds = self.by_key[key]
             moved = rows[selection.selects_classes(class_ids) & worlds.has_label[rows]]
             worlds.anti_affinity[moved] += sign
-        for place, pod_id in enumerate(pod_ids.tolist()):
-            pod = pods[pod_id]
-            if pod.has_required_anti_affinity:
-                self._change_existing(int(rows[place]), pod.required_anti_affinity, sign)
+        carried = terms.carriers.absence_ids(pod_ids)
+        for absence_id in np.flatnonzero(np.bincount(carried + 1)[1:]).tolist():
+            self._change_existing(rows[carried == absence_id], terms.carriers.absence_terms[absence_id], sign)
+        # Nominated pods stand on no row, so nobody has interned what they carry.
+        for place in np.flatnonzero(pods.row[pod_ids] < 0).tolist():
+            pod = pods[int(pod_ids[place])]
+            self._change_existing(rows[place : place + 1], pod.required_anti_affinity, sign)
 
-    def _change_existing(self, row: int, carried: Iterable[AffinityTerm], sign: int) -> None:
+    def _change_existing(self, rows: Rows, carried: tuple[AffinityTerm, ...], sign: int) -> None:
+        """Each of these rows gained or lost one pod that carries these terms."""
         for term in carried:
             answer = self._answers.get(term)
             if answer is None:
@@ -201,8 +204,7 @@ class Worlds:
                 worlds = self.by_key.get(key)
                 if worlds is None:
                     worlds = self.by_key[key] = KeyWorlds(KeyCounts(), key, self._nodes)
-                if worlds.has_label[row]:
-                    worlds.existing[row] += sign
+                worlds.existing[rows[worlds.has_label[rows]]] += sign
 
     def failures(self, rows: Rows) -> NDArray[np.int8]:
         """The first thing each row fails in its world, `PASSES` for none."""
