@@ -204,18 +204,20 @@ def _fold(writer: LogWriter, outcomes: Any) -> None:
 
 
 def _stored(cluster: Cluster, outcomes: Any) -> dict[ObjectKey, dict[str, Any]]:
-    """What the rows hold of the objects the batch writes (Events are told apart by name alone)."""
-    wanted: dict[str, set[str]] = {}
+    """What the rows hold of the objects the batch writes."""
+    wanted: dict[tuple[str, str], set[str]] = {}
     for draft in outcomes:
-        kind_name, _, name = _key(draft)
-        wanted.setdefault(kind_name, set()).add(name)
+        kind_name, namespace, name = _key(draft)
+        wanted.setdefault((kind_name, namespace), set()).add(name)
     stored: dict[ObjectKey, dict[str, Any]] = {}
-    for kind_name, names in wanted.items():
+    for (kind_name, namespace), names in wanted.items():
         kind = kinds.by_kind(kind_name)
         assert kind is not None
         ordered = sorted(names)
         for start in range(0, len(ordered), 500):
             rows = rows_of(cluster, kind).filter(name__in=ordered[start : start + 500])
+            if kind.namespaced:  # so that the unique index serves
+                rows = rows.filter(namespace=namespace)
             for manifest in rows.values_list("manifest", flat=True):
                 stored[key_of(kind, manifest)] = manifest
     return stored
