@@ -5,7 +5,6 @@ Source: pkg/scheduler/schedule_one.go, v1.34
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +13,8 @@ import numpy as np
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.diagnosis import NO_NODES, fit_error, with_post_filter
-from scheduler_core.framework.interface import PostFilterResult, Scores
-from scheduler_core.framework.runtime import Attempt, Framework, PluginFailure
+from scheduler_core.framework.interface import PostFilterResult
+from scheduler_core.framework.runtime import NOT_EVALUATED, Attempt, Framework, PluginFailure
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
 
@@ -51,8 +50,8 @@ class Decision:
     ----------
     node_name : str or None
         The node chosen.
-    ties : tuple of str
-        All nodes with the best total, when there were at least two feasible ones.
+    tied_rows : ndarray of int64
+        Rows with the best total, ascending, when there were at least two feasible ones.
     best_total : int or None
     error : str or None
         The cycle ended in this error: no fit error, no preemption.
@@ -67,7 +66,7 @@ class Decision:
 
     attempt: Attempt
     node_name: str | None = None
-    ties: tuple[str, ...] = ()
+    tied_rows: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
     best_total: int | None = None
     error: str | None = None
     failed_plugin: str = ""
@@ -79,6 +78,13 @@ class Decision:
     @property
     def n_feasible(self) -> int:
         return len(self.attempt.feasible)
+
+    @property
+    def ties(self) -> tuple[str, ...]:
+        """Names of the nodes with the best total, in evaluation order."""
+        snapshot = self.attempt.snapshot
+        rows = self.tied_rows[np.argsort(snapshot.rank[self.tied_rows])]
+        return tuple(snapshot.nodes.name(row) for row in rows.tolist())
 
     @property
     def message(self) -> str | None:
@@ -146,7 +152,7 @@ class Algorithm:
         attempt.run_filter(limit, self.next_start_node_index)
         decision.n_evaluated = len(attempt.rows)
         if limit is not None and limit < n_all:
-            decision.n_evaluated = int((attempt.stop != 125).sum())
+            decision.n_evaluated = int((attempt.stop != NOT_EVALUATED).sum())
         n_nodes = len(snapshot.order)
         self.next_start_node_index = (self.next_start_node_index + decision.n_evaluated) % n_nodes
 
@@ -175,17 +181,16 @@ class Algorithm:
             attempt.run_score()
         else:
             attempt.total = np.ones(len(rows), np.int64)
-        best, tied = self.select_host(rows, attempt.total, attempt.snapshot)
         decision.best_total = int(attempt.total.max())
-        decision.ties = tuple(nodes.name(row) for row in tied)
-        decision.node_name = nodes.name(best)
+        decision.tied_rows = rows[attempt.total == decision.best_total]
+        decision.node_name = nodes.name(self.select_host(decision.tied_rows, attempt.snapshot))
 
-    def select_host(self, rows: Rows, total: Scores, snapshot: Snapshot) -> tuple[int, Sequence[int]]:
-        """The row with the largest total, drawn among equals; and all equals in evaluation order."""
-        tied = rows[total == total.max()].tolist()
-        if len(tied) == 1:
-            return tied[0], tied
+    def select_host(self, tied_rows: Rows, snapshot: Snapshot) -> int:
+        """One of the rows with the largest total, drawn by its place in evaluation order."""
+        if len(tied_rows) == 1:
+            return int(tied_rows[0])
         if self.options.first_of_ties:
-            return min(tied, key=snapshot.nodes.name), tied
-        tied.sort(key=snapshot.rank.__getitem__)
-        return tied[self.randomness.stream(TIE_STREAM).below(len(tied))], tied
+            first: int = min(tied_rows.tolist(), key=snapshot.nodes.name)
+            return first
+        drawn = self.randomness.stream(TIE_STREAM).below(len(tied_rows))
+        return int(snapshot.order[np.partition(snapshot.rank[tied_rows], drawn)[drawn]])

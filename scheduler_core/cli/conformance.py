@@ -6,13 +6,13 @@ import argparse
 import gzip
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from scheduler_core.cli.difference import Difference
+from scheduler_core.clock import SECOND_NS, measure_ns
 
 Runner = Callable[[Mapping[str, Any]], list[Difference]]
 
@@ -32,10 +32,16 @@ RUNNERS: dict[str, str] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files of cases (.jsonl, .jsonl.gz)")
-    parser.add_argument("--keys", help="compare only these keys of `expect`, comma separated (a.b names a part)")
-    parser.add_argument("--except", dest="excluded", default="", help="families to leave out, comma separated")
+    parser.add_argument(
+        "--keys", help="compare only these keys of `expect`, comma separated (a.b names a part)"
+    )
+    parser.add_argument(
+        "--except", dest="excluded", default="", help="families to leave out, comma separated"
+    )
     parser.add_argument("--explain", metavar="NAME", help="show the first differing key of this case")
-    parser.add_argument("--list", action="store_true", help="name every case that failed and its first difference")
+    parser.add_argument(
+        "--list", action="store_true", help="name every case that failed and its first difference"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -43,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     keys = tuple(options.keys.split(",")) if options.keys else ()
     excluded = set(filter(None, options.excluded.split(",")))
     passed = failed = 0
-    started_s = time.perf_counter()
+    started_ns = measure_ns()
     for path in options.paths:
         counts = [0, 0]
         for case in read_cases(Path(path)):
@@ -56,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         passed, failed = passed + counts[0], failed + counts[1]
         if any(counts):
             print(f"{Path(path).name}: {counts[0]} passed, {counts[1]} failed")
-    print(f"took {time.perf_counter() - started_s:.1f} s", file=sys.stderr)
+    print(f"took {(measure_ns() - started_ns) / SECOND_NS:.1f} s", file=sys.stderr)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -35,7 +35,9 @@ class Cluster:
     """
 
     def __init__(self, objects: Sequence[Mapping[str, Any]], config: Mapping[str, Any] | None) -> None:
-        self.loaded: LoadedConfiguration = default_configuration() if config is None else load_configuration(config)
+        self.loaded: LoadedConfiguration = (
+            default_configuration() if config is None else load_configuration(config)
+        )
         self.cache = Cache()
         self.nominator = Nominator()
         self.clock = Clock(0)
@@ -52,6 +54,8 @@ class Cluster:
             self._load(manifest)
 
     def _load(self, manifest: Mapping[str, Any]) -> None:
+        if manifest.get("kind") == "PriorityClass":
+            return
         kind, namespace, name, typed = parse(prepare(manifest, self.priority_classes))
         if kind == "Node":
             self.cache.set_node(typed)
@@ -73,8 +77,6 @@ class Cluster:
 
     def schedule(self, pod: Pod) -> Decision:
         return self.algorithm.schedule(self.framework_for(pod), pod, self.cache.snapshot())
-
-
 
 
 def run_case(case: Mapping[str, Any]) -> list[Difference]:

@@ -166,6 +166,13 @@ class Cache:
         """Node names zone by zone, for a checkpoint: adding them in this order gives the same evaluation order."""
         return self._tree.by_zone()
 
+    def pod_order(self) -> list[str]:
+        """Uids of cached pods node by node in order of arrival there, for a checkpoint."""
+        names = [*self._tree.by_zone(), *self._ghosts]
+        return [
+            self.pods[pod_id].uid for name in names for pod_id in self.nodes.pods_on(self.nodes.row_of[name])
+        ]
+
     def snapshot(self) -> Snapshot:
         """The cluster now; valid until the next change."""
         found = self._snapshot

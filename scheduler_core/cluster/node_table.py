@@ -126,7 +126,8 @@ class NodeTable(NodeColumns):
         return node
 
     def is_named(self, name: str, rows: Rows) -> Bool:
-        return rows == self.row_of.get(name, -1)
+        named: Bool = rows == self.row_of.get(name, -1)
+        return named
 
     def pods_on(self, row: int) -> Sequence[int]:
         return list(self._pods_on[row])

@@ -49,7 +49,11 @@ class Layer:
         self.detail: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def refresh(
-        self, plugins: Sequence[tuple[int, FilterPlugin[Any]]], states: dict[str, Any], pod: Pod, snapshot: Snapshot
+        self,
+        plugins: Sequence[tuple[int, FilterPlugin[Any]]],
+        states: dict[str, Any],
+        pod: Pod,
+        snapshot: Snapshot,
     ) -> None:
         """Ask again about the rows that changed since last time."""
         nodes = snapshot.nodes

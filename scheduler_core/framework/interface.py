@@ -17,7 +17,7 @@ Differs: Filter, Score and NormalizeScore answer for all rows in one call; AddPo
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -29,6 +29,7 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.pod import Pod
+from scheduler_core.randomness import Randomness
 
 if TYPE_CHECKING:
     from scheduler_core.cluster.nominator import Nominator
@@ -52,6 +53,45 @@ class Reads(Enum):
     """Anything else: never kept from one cycle to the next."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChoiceOptions:
+    """How equals are told apart, and how many candidates are worth a look.
+
+    Attributes
+    ----------
+    first_of_ties : bool
+        Take the first name of equals instead of drawing one: for comparing with recordings.
+    all_preemption_candidates : bool
+        Try preemption on every node where it might help, not on a sample of them.
+    """
+
+    first_of_ties: bool = False
+    all_preemption_candidates: bool = False
+
+
+class PreemptingExtenders(Protocol):
+    """Extenders as preemption asks them (`extender.chain.ExtenderChain`)."""
+
+    def preempt(
+        self, pod: Pod, candidates: Mapping[str, tuple[tuple[Pod, ...], int]], snapshot: Snapshot
+    ) -> ExtendersLeft:
+        """`candidates` by node name: victims in order, and how many of them violate a budget."""
+        ...
+
+
+class ExtendersLeft(Protocol):
+    """What extenders left of the candidates; with an error the whole preemption ends in it."""
+
+    @property
+    def candidates(self) -> dict[str, tuple[tuple[Pod, ...], int]]: ...
+
+    @property
+    def error(self) -> str | None: ...
+
+    @property
+    def calls(self) -> Sequence[Any]: ...
+
+
 class Handle(Protocol):
     """What plugins may reach: the public face of the scheduler for plugin authors."""
 
@@ -66,6 +106,17 @@ class Handle(Protocol):
 
     @property
     def now_ns(self) -> int: ...
+
+    @property
+    def randomness(self) -> Randomness: ...
+
+    @property
+    def choices(self) -> ChoiceOptions: ...
+
+    @property
+    def extenders(self) -> PreemptingExtenders | None:
+        """None where no extender is configured."""
+        ...
 
 
 class Plugin:
@@ -128,6 +179,9 @@ class PreFilterResult(Generic[S]):
 class PreFilterPlugin(Plugin, Generic[S]):
     """Looks at the pod once, before any node."""
 
+    filter_without_state: ClassVar[bool] = False
+    """Whether `filter` copes with None where a profile disables this PreFilter but not the Filter."""
+
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[S]:
         raise NotImplementedError
 
@@ -144,7 +198,9 @@ class FilterPlugin(Plugin, Generic[S]):
         """Verdicts aligned with `rows`."""
         raise NotImplementedError
 
-    def reasons(self, state: S, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int) -> tuple[str, ...]:
+    def reasons(
+        self, state: S, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
         """The exact Kubernetes sentences behind one verdict of `filter`.
 
         They may depend on code and detail, not on the row: rows with the same verdict are counted together and
@@ -173,6 +229,9 @@ class PreScoreResult(Generic[S]):
 
 class PreScorePlugin(Plugin, Generic[S]):
     """Looks at the pod and all feasible rows once, before scoring."""
+
+    score_without_state: ClassVar[bool] = False
+    """Whether `score` copes with None where a profile disables this PreScore but not the Score."""
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[S]:
         """`rows` are the feasible ones, in evaluation order."""
@@ -207,14 +266,21 @@ class PostFilterResult:
         None leaves the pod's nomination alone, "" clears it, a name sets it.
     victims : tuple of Pod
         To be evicted, in order.
+    cleared : tuple of Pod
+        Pods of lower priority whose nomination to that node is to be taken back.
     trace : object
-        What the page of this cycle shows (`framework.preemption`).
+        What the page of this cycle shows; has `explain()` and `summary()`, both to be called before the cluster
+        changes (`framework.preemption.trace`).
+    extender_calls : tuple
+        What extenders were asked and answered, in order.
     """
 
     status: Status
     nominated_node_name: str | None = None
     victims: tuple[Pod, ...] = ()
+    cleared: tuple[Pod, ...] = ()
     trace: Any = None
+    extender_calls: tuple[Any, ...] = ()
 
 
 class PostFilterPlugin(Plugin):
@@ -238,8 +304,12 @@ class FilteredCycle(Protocol):
         """Rows whose verdict has this code, in evaluation order."""
         ...
 
+    def code_of(self, node_name: str) -> Code:
+        """The verdict on one node; a node that was not filtered, or is not there, is not resolvable."""
+        ...
+
     def what_if(self, rows: Rows) -> World:
-        """The given rows, each in a world of its own."""
+        """The given rows, each in a world of its own; to be used in a `with` statement."""
         ...
 
 
@@ -248,12 +318,20 @@ class World(Protocol):
 
     nodes: WhatIf
 
+    def __enter__(self) -> World: ...
+
+    def __exit__(self, *exc_info: object) -> None: ...
+
     def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None: ...
 
     def remove_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None: ...
 
     def feasible(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of the world's `rows` the pod fits, nominated pods of equal or higher priority counted in and out."""
+        ...
+
+    def rejections(self, rows: Rows) -> tuple[NDArray[np.int64], list[Status]]:
+        """Like `feasible`, with the reasons: for each row -1 or an index into the list of distinct rejections."""
         ...
 
 
@@ -313,7 +391,9 @@ __all__ = [
     "SKIP",
     "SUCCESS",
     "BindPlugin",
+    "ChoiceOptions",
     "Code",
+    "ExtendersLeft",
     "FilterPlugin",
     "FilteredCycle",
     "Handle",
@@ -328,6 +408,7 @@ __all__ = [
     "PreFilterResult",
     "PreScorePlugin",
     "PreScoreResult",
+    "PreemptingExtenders",
     "QueueSortPlugin",
     "Reads",
     "ReservePlugin",

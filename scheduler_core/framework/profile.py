@@ -9,19 +9,42 @@ from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.load import LoadedConfiguration
+from scheduler_core.framework.interface import ChoiceOptions, PreemptingExtenders
 from scheduler_core.framework.registry import PluginFactory
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.waiting_pods import WaitingPods
+from scheduler_core.randomness import Randomness
 
 
 class SchedulerHandle:
-    """What plugins reach of the scheduler (`framework.interface.Handle`)."""
+    """What plugins reach of the scheduler (`framework.interface.Handle`).
 
-    def __init__(self, cache: Cache, nominator: Nominator, waiting_pods: WaitingPods, clock: Clock) -> None:
+    Parameters
+    ----------
+    randomness : Randomness, optional
+        The scheduler's streams; without them draws come from seed 0.
+    choices : ChoiceOptions, optional
+    extenders : PreemptingExtenders, optional
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        nominator: Nominator,
+        waiting_pods: WaitingPods,
+        clock: Clock,
+        *,
+        randomness: Randomness | None = None,
+        choices: ChoiceOptions | None = None,
+        extenders: PreemptingExtenders | None = None,
+    ) -> None:
         self._cache = cache
         self._clock = clock
         self.nominator = nominator
         self.waiting_pods = waiting_pods
+        self.randomness = randomness or Randomness(0)
+        self.choices = choices or ChoiceOptions()
+        self.extenders = extenders
 
     @property
     def snapshot(self) -> Snapshot:

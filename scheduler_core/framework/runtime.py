@@ -8,8 +8,9 @@ Source: pkg/scheduler/framework/runtime/framework.go, pkg/scheduler/schedule_one
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,14 +88,14 @@ class Framework:
         self.percentage_of_nodes_to_score = plan.percentage_of_nodes_to_score
         self.handle = handle
         self.plugins: dict[str, Plugin] = {
-            name: registry[name](plan.args.get(name), handle) for name in plan.plugin_names if name in registry
+            name: registry[name](plan.args.get(name), handle)
+            for name in plan.plugin_names
+            if name in registry
         }
 
         def at(point: str, kind: type[Any]) -> list[Any]:
             return [
-                self.plugins[name]
-                for name in plan.plugins[point]
-                if isinstance(self.plugins.get(name), kind)
+                self.plugins[name] for name in plan.plugins[point] if isinstance(self.plugins.get(name), kind)
             ]
 
         self.pre_enqueue: list[PreEnqueuePlugin] = at("preEnqueue", PreEnqueuePlugin)
@@ -110,10 +111,27 @@ class Framework:
         self.pre_bind: list[PreBindPlugin] = at("preBind", PreBindPlugin)
         self.bind: list[BindPlugin] = at("bind", BindPlugin)
         self.post_bind: list[PostBindPlugin] = at("postBind", PostBindPlugin)
+        self.stateless_filters = [
+            plugin
+            for plugin in self.filter
+            if isinstance(plugin, PreFilterPlugin)
+            and plugin not in self.pre_filter
+            and not plugin.filter_without_state
+        ]
+        """Filter plugins whose PreFilter the profile disables: they fail, as upstream, for want of their state."""
+        self.stateless_scores = [
+            plugin
+            for plugin in self.score
+            if isinstance(plugin, PreScorePlugin)
+            and plugin not in self.pre_score
+            and not plugin.score_without_state
+        ]
         self.answers = Answers(nodes)
         self.spec_filters = [item for item in enumerate(self.filter) if item[1].filter_reads is Reads.SPEC]
         self.usage_filters = [item for item in enumerate(self.filter) if item[1].filter_reads is Reads.USAGE]
-        self.cluster_filters = [item for item in enumerate(self.filter) if item[1].filter_reads is Reads.CLUSTER]
+        self.cluster_filters = [
+            item for item in enumerate(self.filter) if item[1].filter_reads is Reads.CLUSTER
+        ]
 
     # ---- points that are not about many nodes
 
@@ -128,7 +146,7 @@ class Framework:
     def run_reserve(self, pod: Pod, node_name: str) -> Status:
         """Reserve in order; the first failure ends it (the caller unreserves)."""
         for plugin in self.reserve:
-            status = _guarded(plugin, "Reserve", lambda plugin=plugin: plugin.reserve(pod, node_name))  # type: ignore[misc]
+            status = _guarded(plugin, "Reserve", plugin.reserve, pod, node_name)
             if not status.is_success:
                 if status.is_rejection:
                     return status.from_plugin(plugin.name)
@@ -163,7 +181,9 @@ class Framework:
                 message = f'running Permit plugin "{plugin.name}": {status.message}'
                 return Status(Code.Error, (message,), plugin.name), {}
         if waits_ns:
-            return Status(Code.Wait, ("one or more plugins asked to wait and no plugin rejected pod",)), waits_ns
+            return Status(
+                Code.Wait, ("one or more plugins asked to wait and no plugin rejected pod",)
+            ), waits_ns
         return SUCCESS, {}
 
     def run_pre_bind(self, pod: Pod, node_name: str) -> Status:
@@ -186,7 +206,9 @@ class Framework:
             if not status.is_success:
                 if status.is_rejection:
                     return status.from_plugin(plugin.name)
-                return Status(Code.Error, (f'running Bind plugin "{plugin.name}": {status.message}',), plugin.name)
+                return Status(
+                    Code.Error, (f'running Bind plugin "{plugin.name}": {status.message}',), plugin.name
+                )
             return Status(Code.Success, (), plugin.name)
         return Status(Code.Skip)
 
@@ -197,32 +219,28 @@ class Framework:
     def run_post_filter(self, attempt: Attempt) -> PostFilterResult:
         """The first plugin that succeeds ends it; the messages of those that do not are put together."""
         reasons: list[str] = []
+        calls: list[Any] = []
         rejecting = ""
-        last: PostFilterResult | None = None
+        nominated: str | None = None
+        trace: Any = None
         for plugin in self.post_filter:
-            result = _guarded(plugin, "PostFilter", lambda plugin=plugin: plugin.post_filter(attempt))  # type: ignore[misc]
+            result: PostFilterResult = _guarded(plugin, "PostFilter", plugin.post_filter, attempt)
             status = result.status
-            if status.is_success:
-                return PostFilterResult(
-                    Status(Code.Success, status.reasons, plugin.name),
-                    result.nominated_node_name,
-                    result.victims,
-                    result.trace,
+            calls.extend(result.extender_calls)
+            trace = result.trace if result.trace is not None else trace
+            if status.is_success or status.code is Code.UnschedulableAndUnresolvable:
+                return replace(
+                    result, status=status.from_plugin(plugin.name), trace=trace, extender_calls=tuple(calls)
                 )
-            if status.code is Code.UnschedulableAndUnresolvable:
-                result.status = status.from_plugin(plugin.name)
-                return result
             if not status.is_rejection:
-                return PostFilterResult(Status(Code.Error, status.reasons, plugin.name), trace=result.trace)
-            if result.nominated_node_name is not None or last is None or result.trace is not None:
-                last = result
+                failed = Status(Code.Error, status.reasons, plugin.name)
+                return PostFilterResult(failed, trace=trace, extender_calls=tuple(calls))
+            if result.nominated_node_name is not None:
+                nominated = result.nominated_node_name
             reasons.extend(status.reasons)
             rejecting = rejecting or plugin.name
-        if last is None:
-            return PostFilterResult(Status(Code.Unschedulable, tuple(reasons), rejecting))
-        return PostFilterResult(
-            Status(Code.Unschedulable, tuple(reasons), rejecting), last.nominated_node_name, (), last.trace
-        )
+        status = Status(Code.Unschedulable, tuple(reasons), rejecting)
+        return PostFilterResult(status, nominated, trace=trace, extender_calls=tuple(calls))
 
     def attempt(self, pod: Pod, snapshot: Snapshot) -> Attempt:
         """Begin an attempt for `pod`."""
@@ -233,10 +251,14 @@ MAX_PERMIT_WAIT_NS = 15 * 60 * 1_000_000_000
 """Source: framework.go maxTimeout, v1.34."""
 
 
-def _guarded(plugin: Plugin, point: str, call: Any) -> Any:
-    """Run a plugin; what it raises ends the cycle under its name, never the process."""
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _guarded(plugin: Plugin, point: str, method: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a plugin; what it raises ends the cycle under its name, never the process."""
     try:
-        return call()
+        return method(*args, **kwargs)
     except PluginFailure:
         raise
     except Exception as error:
@@ -313,7 +335,7 @@ class Attempt:
         returned = SUCCESS
         for plugin in self.framework.pre_filter:
             result: PreFilterResult[Any] = _guarded(
-                plugin, "PreFilter", lambda plugin=plugin: plugin.pre_filter(pod, snapshot)  # type: ignore[misc]
+                plugin, "PreFilter", plugin.pre_filter, pod, snapshot
             )
             status = result.status
             if status.is_skip:
@@ -326,7 +348,9 @@ class Attempt:
                     # The pod is lost, but later plugins may know a stronger reason.
                     returned = status.from_plugin(plugin.name)
                     continue
-                raise PluginFailure(plugin.name, f'running PreFilter plugin "{plugin.name}": {status.message}')
+                raise PluginFailure(
+                    plugin.name, f'running PreFilter plugin "{plugin.name}": {status.message}'
+                )
             self.filter_states[plugin.name] = result.state
             if result.node_names is None:
                 continue
@@ -337,7 +361,9 @@ class Attempt:
                 self.narrowing_plugins = tuple(sorted(narrowing))
                 message = f"node(s) didn't satisfy plugin {narrowing[0]}"
                 if len(narrowing) > 1:
-                    message = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowing))}] simultaneously"
+                    message = (
+                        f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowing))}] simultaneously"
+                    )
                 return self._pre_filter_ends(Status(Code.UnschedulableAndUnresolvable, (message,)))
         if allowed is not None:
             self.node_names = tuple(allowed)
@@ -373,6 +399,12 @@ class Attempt:
         start : int
             Place in the evaluation order to begin at; matters with a limit only.
         """
+        for plugin in self.framework.stateless_filters:
+            raise PluginFailure(
+                plugin.name,
+                f'running "{plugin.name}" filter plugin: '
+                f'error reading "PreFilter{plugin.name}" from cycleState: not found',
+            )
         if self.node_names is not None:
             rows = np.sort(self.snapshot.nodes.rows_of(self._known_names(self.node_names)))
             if len(rows) <= _FEW_ROWS:
@@ -488,16 +520,17 @@ class Attempt:
         places = np.flatnonzero(np.isin(self.rows, np.array(rows, np.int64)))
         if not len(places):
             return
-        world = World(self, self.rows[places])
-        stop, code, detail = world.run_filters_with_nominated(np.arange(len(places), dtype=np.int64))
+        with World(self, self.rows[places]) as world:
+            stop, code, detail = world.run_filters_with_nominated(np.arange(len(places), dtype=np.int64))
+            for row, place in enumerate(places.tolist()):
+                if stop[row] != PASSES:
+                    plugin = self.framework.filter[int(stop[row])]
+                    verdict = Code(int(code[row]))
+                    reasons = plugin.reasons(
+                        world.states.get(plugin.name), self.pod, world.nodes, row, verdict, int(detail[row])
+                    )
+                    self.explicit[int(self.rows[place])] = (plugin.name, verdict, reasons)
         self.stop[places], self.code[places], self.detail[places] = stop, code, detail
-        for place, row in zip(places.tolist(), range(len(places)), strict=True):
-            if self.stop[place] < len(self.framework.filter):
-                plugin = self.framework.filter[int(stop[row])]
-                reasons = plugin.reasons(
-                    world.states.get(plugin.name), self.pod, world.nodes, row, Code(int(code[row])), int(detail[row])
-                )
-                self.explicit[int(self.rows[place])] = (plugin.name, Code(int(code[row])), reasons)
         self._raise_filter_errors()
 
     def _counts_as_nominated(self, other: Pod) -> bool:
@@ -517,10 +550,21 @@ class Attempt:
     # ---- reading verdicts
 
     def rejected_rows(self, code: Code) -> Rows:
-        """Rows whose verdict has this code, in evaluation order."""
+        """Rows whose verdict has this code, in evaluation order; a rejection by PreFilter is about every row."""
+        if not self.pre_filter_status.is_success:
+            return self.snapshot.order if self.pre_filter_status.code is code else self.snapshot.order[:0]
         places = (self.stop != PASSES) & (self.stop != NOT_EVALUATED) & (self.code == code)
         rows = self.rows[places]
-        return rows[np.argsort(self.snapshot.rank[rows], kind="stable")]
+        in_order: Rows = rows[np.argsort(self.snapshot.rank[rows], kind="stable")]
+        return in_order
+
+    def code_of(self, node_name: str) -> Code:
+        """The verdict on one node; a node that was not filtered, or is not there, is not resolvable."""
+        if not self.pre_filter_status.is_success:
+            return self.pre_filter_status.code
+        row = self.snapshot.nodes.row_of.get(node_name, -1)
+        places = np.flatnonzero((self.rows == row) & (self.stop != NOT_EVALUATED))
+        return Code(int(self.code[places[0]])) if len(places) else Code.UnschedulableAndUnresolvable
 
     def _plugin_reasons(self, place: int) -> tuple[str, ...]:
         plugin = self.framework.filter[int(self.stop[place])]
@@ -595,18 +639,24 @@ class Attempt:
         """Score the feasible rows; fills `raw_scores`, `scores` and `total`, all aligned with `feasible`."""
         pod, snapshot, rows = self.pod, self.snapshot, self.feasible
         framework = self.framework
-        for plugin in framework.pre_score:
+        for pre_scorer in framework.pre_score:
             result: PreScoreResult[Any] = _guarded(
-                plugin, "PreScore", lambda plugin=plugin: plugin.pre_score(pod, snapshot, rows)  # type: ignore[misc]
+                pre_scorer, "PreScore", pre_scorer.pre_score, pod, snapshot, rows
             )
             if result.status.is_skip:
-                self.skipped_scores[plugin.name] = None
+                self.skipped_scores[pre_scorer.name] = None
             elif not result.status.is_success:
                 raise PluginFailure(
-                    plugin.name, f'running PreScore plugin "{plugin.name}": {result.status.message}'
+                    pre_scorer.name, f'running PreScore plugin "{pre_scorer.name}": {result.status.message}'
                 )
             else:
-                self.score_states[plugin.name] = result.state
+                self.score_states[pre_scorer.name] = result.state
+        for stateless in framework.stateless_scores:
+            raise PluginFailure(
+                stateless.name,
+                f'running Score plugins: plugin "{stateless.name}" failed with: '
+                f'reading "PreScore{stateless.name}" from cycleState: not found',
+            )
         kept: list[tuple[ScorePlugin[Any], int]] = []
         total: Scores | None = None
         for plugin in framework.score:
@@ -621,9 +671,7 @@ class Attempt:
             state = self.score_states.get(plugin.name)
             if plugin.normalizes:
                 scores = _guarded(
-                    plugin,
-                    "Score",
-                    lambda plugin=plugin, state=state, raw=raw: plugin.normalize(state, pod, snapshot.nodes, rows, raw),  # type: ignore[misc]
+                    plugin, "Score", plugin.normalize, state, pod, snapshot.nodes, rows, raw
                 )
             else:
                 scores = raw
@@ -650,10 +698,11 @@ class Attempt:
         state = self.score_states.get(plugin.name)
         # Answers are kept for nodes of the cluster only.
         if plugin.score_reads is Reads.CLUSTER or self.guests:
-            return _guarded(  # type: ignore[no-any-return]
-                plugin, "Score", lambda: plugin.score(state, self.pod, self.snapshot.nodes, self.feasible)
+            return _guarded(
+                plugin, "Score", plugin.score, state, self.pod, self.snapshot.nodes, self.feasible
             )
-        return self._score_layer([(plugin, 1)]).total[self.feasible]
+        kept: Scores = self._score_layer([(plugin, 1)]).total[self.feasible]
+        return kept
 
     def _score_layer(self, plugins: list[tuple[ScorePlugin[Any], int]]) -> ScoreLayer:
         spec = all(plugin.score_reads is Reads.SPEC for plugin, _ in plugins)
@@ -662,7 +711,7 @@ class Attempt:
         journal = nodes.spec_journal if spec else nodes.usage_journal
         layer = self.framework.answers.score_layer(key, journal, len(plugins))
         _guarded(
-            plugins[0][0], "Score", lambda: layer.refresh(plugins, self.score_states, self.pod, self.snapshot)
+            plugins[0][0], "Score", layer.refresh, plugins, self.score_states, self.pod, self.snapshot
         )
         return layer
 
@@ -703,32 +752,88 @@ class World:
         self.attempt = attempt
         self.nodes = WhatIf(attempt.snapshot.nodes, rows)
         self._filters = attempt._active_filters(list(enumerate(attempt.framework.filter)))
+        self._movable_filters = [item for item in self._filters if item[1].filter_reads is not Reads.SPEC]
+        self._moving = [
+            plugin
+            for _, plugin in self._filters
+            if type(plugin).add_pods is not FilterPlugin.add_pods
+            or type(plugin).remove_pods is not FilterPlugin.remove_pods
+        ]
         self.states: dict[str, Any] = {
             plugin.name: plugin.fork(attempt.filter_states.get(plugin.name), self.nodes)
             for _, plugin in self._filters
         }
+        self._fits_spec = np.zeros(len(rows), np.bool_)
+        """Rows known to pass the plugins that look at the node object alone: nothing here can change that."""
         self._nominated = self._nominated_pods(rows)
+        self._nominated_ids: dict[int, list[int]] | None = None
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Give back the places that nominated pods have in the pod table."""
+        if self._nominated_ids is not None:
+            for pod_ids in self._nominated_ids.values():
+                for pod_id in pod_ids:
+                    self.nodes.pods.remove(pod_id)
+            self._nominated_ids = None
 
     def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
         """Pod `pod_ids[i]` comes to row `rows[i]`; no row twice in one call."""
         self.nodes.add_pods(rows, pod_ids)
-        for _, plugin in self._filters:
+        for plugin in self._moving:
             plugin.add_pods(self.states[plugin.name], self.attempt.pod, self.nodes, rows, pod_ids)
 
     def remove_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
         """Pod `pod_ids[i]` leaves row `rows[i]`; no row twice in one call."""
         self.nodes.remove_pods(rows, pod_ids)
-        for _, plugin in self._filters:
+        for plugin in self._moving:
             plugin.remove_pods(self.states[plugin.name], self.attempt.pod, self.nodes, rows, pod_ids)
 
     def feasible(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of the world's `rows` the pod fits, nominated pods counted in and out."""
         stop, _, _ = self.run_filters_with_nominated(rows)
-        return stop == PASSES
+        fits: NDArray[np.bool_] = stop == PASSES
+        return fits
+
+    def rejections(self, rows: Rows) -> tuple[NDArray[np.int64], list[Status]]:
+        """Like `feasible`, with the reasons: for each row -1 or an index into the list of distinct rejections."""
+        stop, code, detail = self.run_filters_with_nominated(rows)
+        result = np.full(len(rows), -1, np.int64)
+        statuses: list[Status] = []
+        rejected = np.flatnonzero(stop != PASSES)
+        if len(rejected):
+            keys = np.stack([stop[rejected].astype(np.int64), code[rejected], detail[rejected]])
+            _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+            result[rejected] = inverse.reshape(-1)
+            for place in rejected[first].tolist():
+                plugin = self.attempt.framework.filter[int(stop[place])]
+                verdict = Code(int(code[place]))
+                reasons = plugin.reasons(
+                    self.states.get(plugin.name),
+                    self.attempt.pod,
+                    self.nodes,
+                    int(rows[place]),
+                    verdict,
+                    int(detail[place]),
+                )
+                statuses.append(Status(verdict, reasons, plugin.name))
+        return result, statuses
 
     def run_filters(self, rows: Rows) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
         """(stop, code, detail) of the world as it stands, as in `Attempt`."""
-        return first_rejections(self._filters, self.states, self.attempt.pod, self.nodes, rows)
+        known = bool(self._fits_spec[rows].all())
+        filters = self._movable_filters if known else self._filters
+        try:
+            found = first_rejections(filters, self.states, self.attempt.pod, self.nodes, rows)
+        except PluginFailure:
+            raise
+        except Exception as error:
+            raise _filter_failure(error) from error
+        if not known:
+            self._fits_spec[rows] |= found[0] == PASSES
+        return found
 
     def run_filters_with_nominated(
         self, rows: Rows
@@ -737,41 +842,53 @@ class World:
         stop, code, detail = self.run_filters(rows)
         if not self._nominated:
             return stop, code, detail
-        places = [place for place, row in enumerate(rows.tolist()) if row in self._nominated]
-        if not places:
+        places = np.array(
+            [place for place, row in enumerate(rows.tolist()) if row in self._nominated], np.int64
+        )
+        if not len(places):
             return stop, code, detail
-        pods = self.attempt.snapshot.pods
-        added: list[tuple[int, int]] = []
-        for place in places:
-            row = int(rows[place])
-            for pod in self._nominated[row]:
-                pod_id = pods.add(pod)
-                added.append((row, pod_id))
-                self.add_pods(np.array([row], np.int64), np.array([pod_id], np.int64))
-        index = np.array(places, np.int64)
-        with_stop, with_code, with_detail = self.run_filters(rows[index])
-        for row, pod_id in reversed(added):
-            self.remove_pods(np.array([row], np.int64), np.array([pod_id], np.int64))
-            pods.remove(pod_id)
+        if self._nominated_ids is None:
+            self._nominated_ids = self._add_nominated()
+        ids = self._nominated_ids
+        depth = max(len(ids[row]) for row in rows[places].tolist())
+        moves = []
+        for turn in range(depth):
+            pairs = [(row, ids[row][turn]) for row in rows[places].tolist() if len(ids[row]) > turn]
+            moved, pod_ids = np.array(pairs, np.int64).T
+            moves.append((moved, pod_ids))
+            self.add_pods(moved, pod_ids)
+        with_stop, with_code, with_detail = self.run_filters(rows[places])
+        for moved, pod_ids in reversed(moves):
+            self.remove_pods(moved, pod_ids)
         fails = with_stop != PASSES
-        stop[index[fails]] = with_stop[fails]
-        code[index[fails]] = with_code[fails]
-        detail[index[fails]] = with_detail[fails]
+        stop[places[fails]] = with_stop[fails]
+        code[places[fails]] = with_code[fails]
+        detail[places[fails]] = with_detail[fails]
         return stop, code, detail
+
+    def _add_nominated(self) -> dict[int, list[int]]:
+        """Places in the pod table for the nominated pods, given back on leaving the `with` statement."""
+        pods = self.nodes.pods
+        return {row: [pods.add(pod) for pod in nominated] for row, nominated in self._nominated.items()}
 
     def _nominated_pods(self, rows: Rows) -> dict[int, list[Pod]]:
         nominator = self.attempt.framework.handle.nominator
         if not len(nominator):
             return {}
         result: dict[int, list[Pod]] = {}
-        known = set(nominator.nodes())
-        for row in range(len(rows)):
-            name = self.nodes.name(row)
-            if name in known:
+        row_of = self.attempt.snapshot.nodes.row_of
+        promised = {row_of[name]: name for name in nominator.nodes() if name in row_of}
+        for row, base_row in enumerate(rows.tolist()):
+            name = promised.get(base_row)
+            if name is not None:
                 pods = [pod for pod in nominator.pods_for(name) if self.attempt._counts_as_nominated(pod)]
                 if pods:
                     result[row] = pods
         return result
 
 
-__all__ = ["Attempt", "Framework", "PluginFailure", "World"]
+__all__ = [
+    "EXCLUDED",
+    "EXTENDER",
+    "NOT_EVALUATED",
+    "PASSES","Attempt", "Framework", "PluginFailure", "World"]

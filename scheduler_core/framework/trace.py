@@ -134,7 +134,9 @@ class CycleTrace:
         """
         plain = zlib.decompress(data)
         if plain[0] != FORMAT_VERSION:
-            raise ValueError(f"trace format {plain[0]} is not known to this engine (it reads {FORMAT_VERSION})")
+            raise ValueError(
+                f"trace format {plain[0]} is not known to this engine (it reads {FORMAT_VERSION})"
+            )
         length = int.from_bytes(plain[1:5], "big")
         header = json.loads(plain[5 : 5 + length])
         arrays: dict[str, NDArray[Any]] = {}
@@ -286,7 +288,9 @@ def record_body(attempt: Attempt, trace: CycleTrace, best: Sequence[str] | None,
     header["scorePlugins"] = [plugin.name for plugin in framework.score]
     filter_names = {plugin.name for plugin in framework.filter}
     header["skippedFilter"] = [name for name in attempt.skipped_filters if name in filter_names]
-    header["skippedScore"] = [plugin.name for plugin in framework.score if plugin.name in attempt.skipped_scores]
+    header["skippedScore"] = [
+        plugin.name for plugin in framework.score if plugin.name in attempt.skipped_scores
+    ]
     header["weights"] = dict(framework.weights)
     header["best"] = None if best is None else sorted(best)
 
@@ -342,15 +346,17 @@ def _record_matrix(
     notes: dict[str, Any] = {}
     columns = []
     names = []
-    filter_names = {plugin.name for plugin in framework.filter}
-    pre_filter_only = [plugin for plugin in framework.pre_filter if plugin.name not in filter_names]
+    skipped = []
     for plugin in framework.filter:
         column = np.full(len(snapshot.order), FEASIBLE, np.int32)
         state: Any = None
         result = None
+        if plugin in framework.stateless_filters:
+            continue
         if isinstance(plugin, PreFilterPlugin) and plugin in framework.pre_filter:
             result = plugin.pre_filter(pod, snapshot)
             if result.status.is_skip:
+                skipped.append(plugin.name)
                 continue
         names.append(plugin.name)
         columns.append(column)
@@ -378,14 +384,8 @@ def _record_matrix(
             reasons = plugin.reasons(state, pod, snapshot.nodes, row, code, int(details[place]))
             ids.append(table.id(plugin.name, code.name, reasons))
         column[place_of_row[snapshot.rows[rejected]]] = np.array(ids, np.int32)[inverse.reshape(-1)]
-    for pre_filter in pre_filter_only:
-        status = pre_filter.pre_filter(pod, snapshot).status
-        if status.is_skip:
-            continue
-        names.append(pre_filter.name)
-        columns.append(np.full(len(snapshot.order), FEASIBLE, np.int32))
-        if not status.is_success and not status.is_skip:
-            notes[pre_filter.name] = {"preFilter": {"code": status.code.name, "reasons": sorted(status.reasons)}}
+    # A rejection ends PreFilter early; asked alone, the plugins after it say whether they would have skipped.
+    trace.header["skippedFilter"] = skipped
     trace.header["matrixPlugins"] = names
     trace.header["matrixNotes"] = notes
     trace.arrays["matrix"] = np.array(columns, np.int32).reshape(len(columns), len(snapshot.order))
@@ -402,15 +402,16 @@ def sentence(header: Mapping[str, Any]) -> str:
     if outcome == PREEMPTING:
         victims = header.get("victims") or []
         noun = "pod" if len(victims) == 1 else "pods"
-        return f"{pod} fits no node, so it evicts {len(victims)} {noun} from {header['nominatedNode']} and waits for it."
+        room = header["nominatedNode"]
+        return f"{pod} fits no node, so it evicts {len(victims)} {noun} from {room} and waits for the room."
     verb = "reserved" if outcome == WAITING else "bound to"
     if n_feasible == 1:
         only = "the only node" if n_nodes == 1 else f"the only feasible node of {n_nodes}"
         return f"{pod} {verb} {node}: {only}."
     points = f"{header['bestTotal']} points" if header.get("bestTotal") is not None else "highest score"
     tie = header.get("tie")
-    if tie and len(tie["nodes"]) > 1:
-        return f"{pod} {verb} {node}: drawn among {len(tie['nodes'])} nodes that tie with {points}, {n_feasible} feasible."
+    if tie:
+        return f"{pod} {verb} {node}: drawn among {tie['count']} nodes that tie with {points}, {n_feasible} feasible."
     return f"{pod} {verb} {node}: highest of {n_feasible} feasible nodes, {points}."
 
 

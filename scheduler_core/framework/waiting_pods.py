@@ -86,7 +86,10 @@ class WaitingPods:
         for waiting in self._pods.values():
             for plugin, at_ns in list(waiting.deadlines_ns.items()):
                 if at_ns <= now_ns:
-                    waiting.reject(plugin, f"rejected due to timeout after waiting {_duration(at_ns - waiting.since_ns)} at plugin {plugin}")
+                    waited = _duration(at_ns - waiting.since_ns)
+                    waiting.reject(
+                        plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}"
+                    )
                     break
 
     def state(self) -> list[dict[str, Any]]:
@@ -106,7 +109,11 @@ class WaitingPods:
         """Take over what `state` returned; `pods` are the live ones by uid."""
         for entry in state:
             self._pods[entry["uid"]] = WaitingPod(
-                pods[entry["uid"]], entry["node"], entry["sinceNs"], dict(entry["deadlinesNs"]), list(entry["allowed"])
+                pods[entry["uid"]],
+                entry["node"],
+                entry["sinceNs"],
+                dict(entry["deadlinesNs"]),
+                list(entry["allowed"]),
             )
 
 

@@ -108,7 +108,9 @@ class PriorityClasses:
         if name:
             found = self._by_name.get(name)
             if found is None:
-                raise InvalidObject("spec.priorityClassName", name, "no PriorityClass with that name was found")
+                raise InvalidObject(
+                    "spec.priorityClassName", name, "no PriorityClass with that name was found"
+                )
             return found.value, written_policy or found.preemption_policy, name
         if spec.get("priority") is not None:
             return integer(spec, "priority", "spec"), written_policy or PREEMPT_LOWER_PRIORITY, ""
@@ -142,12 +144,17 @@ def prepare(manifest: Document, priority_classes: PriorityClasses | None = None)
     match kind:
         case "Pod":
             result["spec"] = pod_spec_with_defaults(
-                mapping(manifest, "spec", ""), mapping(meta, "labels", "metadata"), priority_classes or PriorityClasses()
+                mapping(manifest, "spec", ""),
+                mapping(meta, "labels", "metadata"),
+                priority_classes or PriorityClasses(),
             )
         case "Node":
             result["status"] = _node_status(mapping(manifest, "status", ""))
         case "Namespace":
-            labels = {**mapping(meta, "labels", "metadata"), "kubernetes.io/metadata.name": meta.get("name", "")}
+            labels = {
+                **mapping(meta, "labels", "metadata"),
+                "kubernetes.io/metadata.name": meta.get("name", ""),
+            }
             meta["labels"] = labels
         case "PersistentVolume":
             spec = mapping(manifest, "spec", "")
@@ -195,7 +202,8 @@ def pod_spec_with_defaults(
     for key in ("initContainers", "containers"):
         if spec.get(key):
             result[key] = [
-                _container_with_defaults(item, path, host_network) for path, item in mappings(spec, key, "spec")
+                _container_with_defaults(item, path, host_network)
+                for path, item in mappings(spec, key, "spec")
             ]
     if spec.get("resources"):
         result["resources"] = _pod_level_resources(mapping(spec, "resources", "spec"), result)
@@ -229,7 +237,9 @@ def _container_with_defaults(container: Document, path: str, host_network: bool)
     elif "resources" not in result:
         result["resources"] = {}
     if container.get("ports"):
-        result["ports"] = [_port_with_defaults(port, host_network) for _, port in mappings(container, "ports", path)]
+        result["ports"] = [
+            _port_with_defaults(port, host_network) for _, port in mappings(container, "ports", path)
+        ]
     return result
 
 
@@ -291,7 +301,8 @@ def _affinity_with_label_keys(affinity: Document, labels: Mapping[str, str]) -> 
         preferred = "preferredDuringSchedulingIgnoredDuringExecution"
         if terms.get(required):
             merged[required] = [
-                _merge_label_keys(term, term_path, labels) for term_path, term in mappings(terms, required, path)
+                _merge_label_keys(term, term_path, labels)
+                for term_path, term in mappings(terms, required, path)
             ]
         if terms.get(preferred):
             merged[preferred] = [
@@ -324,4 +335,3 @@ def _merge_label_keys(term: Document, path: str, labels: Mapping[str, str]) -> D
     if expressions:
         selector["matchExpressions"] = expressions
     return {**term, "labelSelector": selector}
-

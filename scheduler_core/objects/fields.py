@@ -153,6 +153,7 @@ def parse_time_ns(text: str) -> int:
     return seconds * 1_000_000_000 + fraction_ns
 
 
+@lru_cache(maxsize=1024)
 def format_time_ns(at_ns: int) -> str:
     """RFC 3339 in UTC; a fraction only where there is one."""
     seconds, fraction_ns = divmod(at_ns, 1_000_000_000)

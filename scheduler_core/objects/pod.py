@@ -261,7 +261,8 @@ def with_status(pod: Pod, manifest: Document) -> Pod:
     return replace(
         pod,
         manifest=manifest,
-        meta=object_meta_from(manifest),
+        # Objects are never changed in place: the same metadata is the same object.
+        meta=pod.meta if manifest["metadata"] is pod.manifest["metadata"] else object_meta_from(manifest),
         phase=string(status, "phase", "status"),
         start_ns=timestamp_ns(status, "startTime", "status"),
         nominated_node_name=string(status, "nominatedNodeName", "status"),
@@ -296,7 +297,9 @@ def _terms(
     )
     preferred = tuple(
         WeightedAffinityTerm(
-            _affinity_term(mapping(item, "podAffinityTerm", item_path), f"{item_path}.podAffinityTerm", namespace),
+            _affinity_term(
+                mapping(item, "podAffinityTerm", item_path), f"{item_path}.podAffinityTerm", namespace
+            ),
             integer(item, "weight", item_path),
         )
         for item_path, item in mappings(document, _PREFERRED, path)
@@ -354,4 +357,3 @@ def _disruption_target_reason(status: Document) -> str | None:
         if condition.get("type") == DISRUPTION_TARGET and condition.get("status") == "True":
             return string(condition, "reason", path)
     return None
-

@@ -39,7 +39,7 @@ def _nano(text: str) -> int:
         return 0
     if shift > 80:
         return _LARGEST_NANO if quantity.mantissa > 0 else -_LARGEST_NANO
-    amount = quantity.mantissa * 10**shift if shift >= 0 else -(-quantity.mantissa // 10**-shift)
+    amount: int = quantity.mantissa * 10**shift if shift >= 0 else -(-quantity.mantissa // 10**-shift)
     # Columns are int64; upstream's Value() saturates or wraps there, and no real request comes near.
     return max(-_LARGEST_NANO, min(_LARGEST_NANO, amount))
 
@@ -68,7 +68,7 @@ def is_scalar_resource(name: str) -> bool:
 
     Source: pkg/scheduler/util/utils.go IsScalarResourceName, v1.34
     """
-    if name.startswith("hugepages-") or name.startswith("attachable-volumes-"):
+    if name.startswith(("hugepages-", "attachable-volumes-")):
         return True
     if "/" not in name:
         return False
@@ -111,13 +111,19 @@ def _container_requests(
     container: Document, path: str, statuses: Mapping[str, tuple[str, Document]], resize_infeasible: bool
 ) -> NanoList:
     resources = container.get("resources")
-    requests = resource_list(mapping(container, "resources", path), "requests", f"{path}.resources") if resources else {}
+    requests = (
+        resource_list(mapping(container, "resources", path), "requests", f"{path}.resources")
+        if resources
+        else {}
+    )
     status = statuses.get(string(container, "name", path)) if statuses else None
     if status is None or status[1].get("resources") is None:
         return requests
     # In-place resize: the node may still hold what was allocated before.
     status_path, document = status
-    actual = resource_list(mapping(document, "resources", status_path), "requests", f"{status_path}.resources")
+    actual = resource_list(
+        mapping(document, "resources", status_path), "requests", f"{status_path}.resources"
+    )
     allocated = resource_list(document, "allocatedResources", status_path)
     result: NanoList = {} if resize_infeasible else dict(requests)
     _maximum(result, actual)
@@ -150,7 +156,9 @@ def _aggregate(
 
 def aggregate_requests(spec: Document) -> NanoList:
     """Requests of all containers together in nano units, without pod-level resources and overhead."""
-    containers = [_container_requests(item, path, {}, False) for path, item in mappings(spec, "containers", "spec")]
+    containers = [
+        _container_requests(item, path, {}, False) for path, item in mappings(spec, "containers", "spec")
+    ]
     init_containers = [
         (item.get("restartPolicy") == "Always", _container_requests(item, path, {}, False))
         for path, item in mappings(spec, "initContainers", "spec")

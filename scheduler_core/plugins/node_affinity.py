@@ -7,7 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from scheduler_core.cluster.node_matching import matching_node_selector, matching_required_affinity, matching_term
+from scheduler_core.cluster.node_matching import (
+    matching_node_selector,
+    matching_required_affinity,
+    matching_term,
+)
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.interface import (
@@ -39,7 +43,12 @@ _ENFORCED = 1
 """Detail of a verdict: the profile's own affinity rejects the node, not the pod's."""
 
 
-class NodeAffinity(PreFilterPlugin[None], FilterPlugin[None], PreScorePlugin[PreferredTerms], ScorePlugin[PreferredTerms]):
+class NodeAffinity(
+    PreFilterPlugin[None],
+    FilterPlugin[None],
+    PreScorePlugin[PreferredTerms],
+    ScorePlugin[PreferredTerms | None],
+):
     """Rejects rows the pod's nodeSelector, its required terms or the profile's addedAffinity do not match.
 
     A term that cannot be read matches nothing and is no error here (upstream drops the error of `Match`).
@@ -52,6 +61,8 @@ class NodeAffinity(PreFilterPlugin[None], FilterPlugin[None], PreScorePlugin[Pre
     filter_reads: ClassVar[Reads] = Reads.SPEC
     score_reads: ClassVar[Reads] = Reads.SPEC
     normalizes: ClassVar[bool] = True
+    filter_without_state: ClassVar[bool] = True
+    score_without_state: ClassVar[bool] = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -94,16 +105,18 @@ class NodeAffinity(PreFilterPlugin[None], FilterPlugin[None], PreScorePlugin[Pre
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[PreferredTerms]:
         if not pod.prefers_nodes and self._added_preferred.is_empty:
             return PreScoreResult(SKIP)
-        return PreScoreResult(
-            state=PreferredTerms((*pod.preferred_node_affinity.terms, *self._added_preferred.terms))
-        )
+        return PreScoreResult(state=self._preferred(pod))
 
-    def score(self, state: PreferredTerms, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def _preferred(self, pod: Pod) -> PreferredTerms:
+        return PreferredTerms((*pod.preferred_node_affinity.terms, *self._added_preferred.terms))
+
+    def score(self, state: PreferredTerms | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         total = np.zeros(len(rows), np.int64)
-        for weight, term in state.terms:
+        for weight, term in (state or self._preferred(pod)).terms:
             total += weight * matching_term(term, nodes, rows)
         return total
 
-    def normalize(self, state: PreferredTerms, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores) -> Scores:
+    def normalize(
+        self, state: PreferredTerms | None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores
+    ) -> Scores:
         return default_normalize(scores)
-

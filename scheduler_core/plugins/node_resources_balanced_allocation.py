@@ -23,7 +23,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.resource_allocation import WeightedResource, allocations, pod_requests_for
 
 
-class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlugin[tuple[int, ...]]):
+class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlugin[tuple[int, ...] | None]):
     """Scores rows by how little the used shares of their resources differ (100 = not at all).
 
     Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, v1.34
@@ -31,6 +31,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
 
     name: ClassVar[str] = "NodeResourcesBalancedAllocation"
     score_reads: ClassVar[Reads] = Reads.USAGE
+    score_without_state: ClassVar[bool] = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -43,7 +44,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
         amounts = pod_requests_for(pod, self._resources, real=True)
         return PreScoreResult(state=amounts) if any(amounts) else PreScoreResult(SKIP)
 
-    def score(self, state: tuple[int, ...], pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        if state is None:
+            state = pod_requests_for(pod, self._resources, real=True)
         parts = allocations(nodes, rows, self._resources, state, real=True)
         there = [allocatable != 0 for _, (_, allocatable) in parts]
         fractions = [

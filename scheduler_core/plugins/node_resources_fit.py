@@ -46,7 +46,10 @@ class Request:
 
 
 class NodeResourcesFit(
-    PreFilterPlugin[Request], FilterPlugin[Request], PreScorePlugin[tuple[int, ...]], ScorePlugin[tuple[int, ...]]
+    PreFilterPlugin[Request],
+    FilterPlugin[Request],
+    PreScorePlugin[tuple[int, ...]],
+    ScorePlugin[tuple[int, ...] | None],
 ):
     """Rejects rows where a request exceeds what is free; scores rows by the scoring strategy.
 
@@ -59,6 +62,7 @@ class NodeResourcesFit(
     name: ClassVar[str] = "NodeResourcesFit"
     filter_reads: ClassVar[Reads] = Reads.USAGE
     score_reads: ClassVar[Reads] = Reads.USAGE
+    score_without_state: ClassVar[bool] = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -71,7 +75,10 @@ class NodeResourcesFit(
         if self._strategy == "RequestedToCapacityRatio":
             # Shape scores run to 10, node scores to 100.
             self._curve = broken_linear(
-                [(point.utilization, point.score * 10) for point in strategy.requested_to_capacity_ratio.shape]
+                [
+                    (point.utilization, point.score * 10)
+                    for point in strategy.requested_to_capacity_ratio.shape
+                ]
             )
 
     def sign(self, pod: Pod) -> Hashable:
@@ -113,13 +120,17 @@ class NodeResourcesFit(
         self, state: Request, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
         reasons = ["Too many pods"] if detail & 1 else []
-        reasons.extend(f"Insufficient {name}" for position, name in enumerate(state.names) if detail & (2 << position))
+        reasons.extend(
+            f"Insufficient {name}" for position, name in enumerate(state.names) if detail & (2 << position)
+        )
         return tuple(reasons)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[tuple[int, ...]]:
         return PreScoreResult(state=pod_requests_for(pod, self._resources, real=False))
 
-    def score(self, state: tuple[int, ...], pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+    def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        if state is None:
+            state = pod_requests_for(pod, self._resources, real=False)
         parts = allocations(nodes, rows, self._resources, state, real=False)
         match self._strategy:
             case "MostAllocated":

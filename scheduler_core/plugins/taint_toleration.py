@@ -25,7 +25,9 @@ from scheduler_core.objects.node import Taint
 from scheduler_core.objects.pod import Pod, Toleration
 
 
-class TaintToleration(FilterPlugin[None], PreScorePlugin[tuple[Toleration, ...]], ScorePlugin[tuple[Toleration, ...]]):
+class TaintToleration(
+    FilterPlugin[None], PreScorePlugin[tuple[Toleration, ...]], ScorePlugin[tuple[Toleration, ...]]
+):
     """Rejects rows with a NoSchedule or NoExecute taint the pod does not tolerate; counts the PreferNoSchedule ones.
 
     The taints of a node are interned as a whole list, so each distinct list is looked at once a pod.
@@ -43,7 +45,9 @@ class TaintToleration(FilterPlugin[None], PreScorePlugin[tuple[Toleration, ...]]
 
     def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         known = nodes.vocabulary.taints
-        untolerated = _per_list(nodes, rows, lambda taints: _first_untolerated(pod.tolerations, taints, known))
+        untolerated = _per_list(
+            nodes, rows, lambda taints: _first_untolerated(pod.tolerations, taints, known)
+        )
         return Verdicts.where(untolerated >= 0, Code.UnschedulableAndUnresolvable, untolerated)
 
     def reasons(
@@ -66,7 +70,9 @@ class TaintToleration(FilterPlugin[None], PreScorePlugin[tuple[Toleration, ...]]
         return default_normalize(scores, reverse=True)
 
 
-def _per_list(nodes: NodeColumns, rows: Rows, answer: Callable[[tuple[Taint, ...]], int]) -> NDArray[np.int64]:
+def _per_list(
+    nodes: NodeColumns, rows: Rows, answer: Callable[[tuple[Taint, ...]], int]
+) -> NDArray[np.int64]:
     """`answer(taints)` for every row, computed once for each distinct list of taints among them."""
     list_ids = nodes.taint_list_id[rows]
     if len(rows) == 1:
@@ -82,7 +88,9 @@ def _first_untolerated(
 ) -> int:
     """Id of the first taint that keeps the pod off, -1 without one."""
     for taint in taints:
-        if taint.effect in ("NoSchedule", "NoExecute") and not any(item.tolerates(taint) for item in tolerations):
+        if taint.effect in ("NoSchedule", "NoExecute") and not any(
+            item.tolerates(taint) for item in tolerations
+        ):
             return known.id(taint)
     return -1
 
