@@ -6,12 +6,13 @@ Source: pkg/scheduler/schedule_one.go, v1.34
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.extender import ExtenderCall, ExtenderChain, no_transport
+from scheduler_core.extender.cycle import ExtendedAttempt, ExtenderFailure
 from scheduler_core.framework.diagnosis import NO_NODES, fit_error, with_post_filter
 from scheduler_core.framework.interface import PostFilterResult
 from scheduler_core.framework.runtime import NOT_EVALUATED, Attempt, Framework, PluginFailure
@@ -62,6 +63,10 @@ class Decision:
     post_filter : PostFilterResult or None
     n_evaluated : int
         Nodes that were looked at.
+    extender_calls : list of ExtenderCall
+        Of filter and prioritize, in the order made.
+    extender_scores : list of (str, dict of str to int)
+        What each extender added to the totals, by node name.
     """
 
     attempt: Attempt
@@ -73,7 +78,8 @@ class Decision:
     fit_error: str | None = None
     post_filter: PostFilterResult | None = None
     n_evaluated: int = 0
-    extender_calls: list[Any] = field(default_factory=list)
+    extender_calls: list[ExtenderCall] = field(default_factory=list)
+    extender_scores: list[tuple[str, dict[str, int]]] = field(default_factory=list)
 
     @property
     def n_feasible(self) -> int:
@@ -82,9 +88,8 @@ class Decision:
     @property
     def ties(self) -> tuple[str, ...]:
         """Names of the nodes with the best total, in evaluation order."""
-        snapshot = self.attempt.snapshot
-        rows = self.tied_rows[np.argsort(snapshot.rank[self.tied_rows])]
-        return tuple(snapshot.nodes.name(row) for row in rows.tolist())
+        attempt = self.attempt
+        return tuple(attempt.name_of(row) for row in attempt.in_order(self.tied_rows).tolist())
 
     @property
     def message(self) -> str | None:
@@ -103,11 +108,15 @@ class Algorithm:
     options : AlgorithmOptions
     randomness : Randomness
         Ties are drawn from its stream `selectHost`.
+    extenders : ExtenderChain, optional
     """
 
-    def __init__(self, options: AlgorithmOptions, randomness: Randomness) -> None:
+    def __init__(
+        self, options: AlgorithmOptions, randomness: Randomness, extenders: ExtenderChain | None = None
+    ) -> None:
         self.options = options
         self.randomness = randomness
+        self.extenders = extenders or ExtenderChain((), no_transport)
         self.next_start_node_index = 0
 
     def schedule(self, framework: Framework, pod: Pod, snapshot: Snapshot) -> Decision:
@@ -116,22 +125,31 @@ class Algorithm:
         if not len(snapshot.order):
             decision.error = NO_NODES
             return decision
+        extended = ExtendedAttempt(self.extenders, decision.attempt)
         try:
-            self._find_nodes_that_fit(decision)
-            if decision.n_feasible:
-                self._choose(decision)
-                return decision
+            with extended:
+                self._find_nodes_that_fit(decision, extended)
+                if decision.n_feasible:
+                    self._choose(decision, extended)
+                    return decision
             decision.fit_error = fit_error(decision.attempt)
             if framework.post_filter:
                 decision.post_filter = framework.run_post_filter(decision.attempt)
         except PluginFailure as failure:
             decision.error = str(failure)
             decision.failed_plugin = failure.plugin
+        except ExtenderFailure as failure:
+            decision.error = str(failure)
+        finally:
+            decision.extender_calls = extended.calls
+            if decision.post_filter is not None:
+                decision.extender_calls.extend(decision.post_filter.extender_calls)
+            decision.extender_scores = extended.scores
         return decision
 
     # ---- which nodes
 
-    def _find_nodes_that_fit(self, decision: Decision) -> None:
+    def _find_nodes_that_fit(self, decision: Decision, extended: ExtendedAttempt) -> None:
         attempt, snapshot = decision.attempt, decision.attempt.snapshot
         if not attempt.run_pre_filter().is_success:
             return
@@ -141,12 +159,15 @@ class Algorithm:
         if row >= 0 and snapshot.nodes.alive[row]:
             try:
                 if attempt.filter_nominated_node(row):
+                    extended.filter()
+                if len(attempt.feasible):
                     decision.n_evaluated = 1
                     return
-            except PluginFailure:
+            except (PluginFailure, ExtenderFailure):
                 # Upstream logs what evaluating the nominated node raised and looks at all nodes.
                 pass
             attempt.explicit.clear()
+            extended.start_over()
         n_all = len(snapshot.order) if attempt.node_names is None else len(attempt.node_names)
         limit = self._n_feasible_to_find(attempt.framework, n_all)
         attempt.run_filter(limit, self.next_start_node_index)
@@ -155,6 +176,7 @@ class Algorithm:
             decision.n_evaluated = int((attempt.stop != NOT_EVALUATED).sum())
         n_nodes = len(snapshot.order)
         self.next_start_node_index = (self.next_start_node_index + decision.n_evaluated) % n_nodes
+        extended.filter()
 
     def _n_feasible_to_find(self, framework: Framework, n_nodes: int) -> int | None:
         """How many feasible nodes are enough; None for all. Source: schedule_one.go numFeasibleNodesToFind."""
@@ -171,26 +193,30 @@ class Algorithm:
 
     # ---- which of them
 
-    def _choose(self, decision: Decision) -> None:
-        attempt, nodes = decision.attempt, decision.attempt.snapshot.nodes
+    def _choose(self, decision: Decision, extended: ExtendedAttempt) -> None:
+        attempt = decision.attempt
         rows = attempt.feasible
         if len(rows) == 1:
-            decision.node_name = nodes.name(int(rows[0]))
+            decision.node_name = attempt.name_of(int(rows[0]))
             return
-        if attempt.framework.score:
+        if attempt.framework.score or self.extenders:
             attempt.run_score()
+            extended.score()
         else:
             attempt.total = np.ones(len(rows), np.int64)
         decision.best_total = int(attempt.total.max())
         decision.tied_rows = rows[attempt.total == decision.best_total]
-        decision.node_name = nodes.name(self.select_host(decision.tied_rows, attempt.snapshot))
+        decision.node_name = attempt.name_of(self.select_host(decision.tied_rows, attempt))
 
-    def select_host(self, tied_rows: Rows, snapshot: Snapshot) -> int:
+    def select_host(self, tied_rows: Rows, attempt: Attempt) -> int:
         """One of the rows with the largest total, drawn by its place in evaluation order."""
         if len(tied_rows) == 1:
             return int(tied_rows[0])
         if self.options.first_of_ties:
-            first: int = min(tied_rows.tolist(), key=snapshot.nodes.name)
+            first: int = min(tied_rows.tolist(), key=attempt.name_of)
             return first
         drawn = self.randomness.stream(TIE_STREAM).below(len(tied_rows))
+        if attempt.guests:
+            return int(attempt.in_order(tied_rows)[drawn])
+        snapshot = attempt.snapshot
         return int(snapshot.order[np.partition(snapshot.rank[tied_rows], drawn)[drawn]])

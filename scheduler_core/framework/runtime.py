@@ -629,6 +629,23 @@ class Attempt:
         by_plugins = self.rows[self.stop < len(self.framework.filter)]
         return len(np.union1d(by_plugins, np.array(list(self.explicit), np.int64)))
 
+    # ---- rows and nodes
+
+    def name_of(self, row: int) -> str:
+        """The name of a row's node, guests among them."""
+        guest = self.guests.get(row)
+        return self.snapshot.nodes.name(row) if guest is None else guest
+
+    def in_order(self, rows: Rows) -> Rows:
+        """Rows in evaluation order, guests after all others."""
+        if not self.guests:
+            return rows[np.argsort(self.snapshot.rank[rows], kind="stable")]
+        places = [
+            len(self.snapshot.order) + row if row in self.guests else int(self.snapshot.rank[row])
+            for row in rows.tolist()
+        ]
+        return rows[np.argsort(places, kind="stable")]
+
     def what_if(self, rows: Rows) -> World:
         """The given rows, each in a world of its own."""
         return World(self, rows)

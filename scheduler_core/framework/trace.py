@@ -277,7 +277,15 @@ def record_body(attempt: Attempt, trace: CycleTrace, best: Sequence[str] | None,
     place_of_row[order] = np.arange(len(order))
     status = attempt.pre_filter_status
     header = trace.header
-    header["nodes"] = [snapshot.nodes.name(row) for row in order.tolist()]
+    names = header["nodes"] = [snapshot.nodes.name(row) for row in order.tolist()]
+    for row, name in attempt.guests.items():
+        # Node objects out of an extender's answer: known by name, or shown after the cluster's own.
+        known = snapshot.nodes.row_of.get(name, -1)
+        if known >= 0 and place_of_row[known] >= 0:
+            place_of_row[row] = place_of_row[known]
+        else:
+            place_of_row[row] = len(names)
+            names.append(name)
     header["preFilter"] = {
         "plugin": status.plugin or None,
         "code": status.code.name,
@@ -294,10 +302,10 @@ def record_body(attempt: Attempt, trace: CycleTrace, best: Sequence[str] | None,
     header["weights"] = dict(framework.weights)
     header["best"] = None if best is None else sorted(best)
 
-    verdict = np.full(len(order), UNSEEN, np.int32)
+    verdict = np.full(len(names), UNSEEN, np.int32)
     if status.is_success:
         if attempt.node_names is not None:
-            verdict[:] = table.id(None, Code.UnschedulableAndUnresolvable.name, (attempt.narrowed_reason,))
+            verdict[: len(order)] = table.id(None, Code.UnschedulableAndUnresolvable.name, (attempt.narrowed_reason,))
         verdict[place_of_row[attempt.rows]] = _verdict_ids(attempt, table)
     feasible_places = place_of_row[attempt.feasible]
     trace.arrays["verdict"] = verdict
@@ -346,9 +354,10 @@ def _record_matrix(
     notes: dict[str, Any] = {}
     columns = []
     names = []
+    n_places = len(trace.header["nodes"])
     skipped = []
     for plugin in framework.filter:
-        column = np.full(len(snapshot.order), FEASIBLE, np.int32)
+        column = np.full(n_places, FEASIBLE, np.int32)
         state: Any = None
         result = None
         if plugin in framework.stateless_filters:
@@ -388,7 +397,7 @@ def _record_matrix(
     trace.header["skippedFilter"] = skipped
     trace.header["matrixPlugins"] = names
     trace.header["matrixNotes"] = notes
-    trace.arrays["matrix"] = np.array(columns, np.int32).reshape(len(columns), len(snapshot.order))
+    trace.arrays["matrix"] = np.array(columns, np.int32).reshape(len(columns), n_places)
 
 
 def sentence(header: Mapping[str, Any]) -> str:
