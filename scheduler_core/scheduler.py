@@ -16,8 +16,10 @@ from typing import Any
 from scheduler_core.actions import Action, BindPod, EvictPod, PatchPodStatus, RecordEvent
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache
+from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.config.load import LoadedConfiguration
+from scheduler_core.config.policy import POLICY_KIND
 from scheduler_core.event_handlers import EventHandlers
 from scheduler_core.events import (
     BindAnswered,
@@ -45,7 +47,18 @@ from scheduler_core.framework.waiting_pods import WaitingPod, WaitingPods
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER, Pod
 from scheduler_core.plugins import in_tree_registry
 from scheduler_core.plugins.hints import HintContext, registrations
-from scheduler_core.queue import Lane, QueuedPodInfo, QueueMove, Rejection, SchedulingQueue, build_hint_map
+from scheduler_core.plugins.hints.pod_topology_spread import constraints_with_defaults, own_constraints
+from scheduler_core.plugins.node_affinity import NodeAffinity
+from scheduler_core.plugins.pod_topology_spread import PodTopologySpread
+from scheduler_core.queue import (
+    HintMap,
+    Lane,
+    QueuedPodInfo,
+    QueueMove,
+    Rejection,
+    SchedulingQueue,
+    build_hint_map,
+)
 from scheduler_core.randomness import Randomness
 from scheduler_core.schedule_one import TIE_STREAM, Algorithm, AlgorithmOptions, Decision
 from scheduler_core.version import ENGINE_VERSION
@@ -123,15 +136,16 @@ class Scheduler:
         self.waiting_pods = WaitingPods()
         self.handle_for_plugins = SchedulerHandle(self.cache, self.nominator, self.waiting_pods, clock)
         self.profiles: dict[str, Framework] = build_profiles(
-            loaded, in_tree_registry() if registry is None else registry, self.handle_for_plugins, self.cache
+            loaded,
+            in_tree_registry(with_retired=loaded.source_kind == POLICY_KIND) if registry is None else registry,
+            self.handle_for_plugins,
+            self.cache,
         )
         configuration = loaded.configuration
-        context = HintContext(lookup=self.cache.listers)
         self.queue = SchedulingQueue(
             clock,
             hints={
-                name: build_hint_map({plugin: registrations(plugin, context) for plugin in framework.plugins})
-                for name, framework in self.profiles.items()
+                name: _hint_map(framework, self.cache.listers) for name, framework in self.profiles.items()
             },
             pre_enqueue={name: _gates(framework) for name, framework in self.profiles.items()},
             initial_backoff_ns=configuration.pod_initial_backoff_s * SECOND_NS,
@@ -514,6 +528,20 @@ class Scheduler:
                 {"plugin": status.plugin, "decision": "reject", "reason": status.message, "afterS": waited_s}
             )
             self._give_back(binding, status, "Permit")
+
+
+def _hint_map(framework: Framework, listers: Listers) -> HintMap:
+    """What this profile's plugins wait for; two of them depend on the profile's arguments."""
+    affinity = framework.plugins.get(NodeAffinity.name)
+    spread = framework.plugins.get(PodTopologySpread.name)
+    context = HintContext(
+        lookup=listers,
+        added_node_selector=affinity.enforced if isinstance(affinity, NodeAffinity) else None,
+        spread_constraints_of=constraints_with_defaults(spread.defaults.constraints, listers)
+        if isinstance(spread, PodTopologySpread)
+        else own_constraints,
+    )
+    return build_hint_map({plugin: registrations(plugin, context) for plugin in framework.plugins})
 
 
 def _gates(framework: Framework) -> list[tuple[str, Callable[[Pod], Rejection | None]]]:

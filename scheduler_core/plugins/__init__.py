@@ -21,6 +21,7 @@ from scheduler_core.plugins.node_unschedulable import NodeUnschedulable
 from scheduler_core.plugins.node_volume_limits import NodeVolumeLimits
 from scheduler_core.plugins.pod_topology_spread import PodTopologySpread
 from scheduler_core.plugins.priority_sort import PrioritySort
+from scheduler_core.plugins.retired import RETIRED
 from scheduler_core.plugins.scheduling_gates import SchedulingGates
 from scheduler_core.plugins.taint_toleration import TaintToleration
 from scheduler_core.plugins.volume_binding import VolumeBinding
@@ -50,6 +51,12 @@ IN_TREE: tuple[type[Plugin], ...] = (
 """Every plugin a v1 configuration may name, in upstream's registration order."""
 
 
-def in_tree_registry() -> Registry:
-    """A registry of all in-tree plugins, the caller's own to change."""
-    return Registry({plugin.name: plugin for plugin in IN_TREE})
+def in_tree_registry(*, with_retired: bool = False) -> Registry:
+    """A registry of all in-tree plugins, the caller's own to change.
+
+    Parameters
+    ----------
+    with_retired : bool
+        Plugins of older releases too, which a Policy file may name (`plugins.retired`).
+    """
+    return Registry({plugin.name: plugin for plugin in (*IN_TREE, *(RETIRED if with_retired else ()))})

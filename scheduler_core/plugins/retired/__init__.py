@@ -1,0 +1,31 @@
+"""Plugins of older releases, for Policy files and for those who ask for them.
+
+A v1 configuration that names one fails as v1.34 does: they are registered for a `kind: Policy` file, or when a
+caller says so (`scheduler_core.plugins.in_tree_registry`). They behave as in v1.19 to v1.22.
+"""
+
+from __future__ import annotations
+
+from scheduler_core.framework.interface import Plugin
+from scheduler_core.plugins.retired.node_label import NodeLabel
+from scheduler_core.plugins.retired.node_prefer_avoid_pods import NodePreferAvoidPods
+from scheduler_core.plugins.retired.non_csi_limits import (
+    AzureDiskLimits,
+    CinderLimits,
+    EBSLimits,
+    GCEPDLimits,
+)
+from scheduler_core.plugins.retired.selector_spread import SelectorSpread
+from scheduler_core.plugins.retired.service_affinity import ServiceAffinity
+
+RETIRED: tuple[type[Plugin], ...] = (
+    SelectorSpread,
+    NodeLabel,
+    ServiceAffinity,
+    NodePreferAvoidPods,
+    EBSLimits,
+    GCEPDLimits,
+    AzureDiskLimits,
+    CinderLimits,
+)
+"""Every retired plugin; `config.default_plugins.LEGACY_PLUGINS` says at which points."""
