@@ -1,5 +1,7 @@
 """From a request to rows: the log, the lease, batches, races, killed and stalled workers."""
 
+import os
+import subprocess
 from datetime import timedelta
 from typing import Any
 
@@ -381,6 +383,17 @@ def test_one_wake_up_is_sent_for_a_deadline_however_often_a_worker_looks(
     assert len(sent) == 1
     assert sent[0] is not None
     assert 25 < sent[0] <= 30
+
+
+def test_the_lease_of_a_dead_process_of_this_machine_is_free_at_once() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    finished = subprocess.Popen(["true"])
+    finished.wait()
+    host = lease.holder_name().rpartition(":")[0]
+    assert lease.claim(cluster.pk, holder=f"{host}:{os.getpid()}") is not None
+    assert (services.sweep(), Worker().advance(cluster).state) == (0, "held")
+    Cluster.objects.update(lease_holder=f"{host}:{finished.pid}")
+    assert (services.sweep(), Worker().advance(cluster).state) == (1, "driven")
 
 
 def test_a_token_that_is_not_the_newest_commits_nothing() -> None:

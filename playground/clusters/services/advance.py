@@ -293,8 +293,7 @@ def sweep(*, now: Callable[[], datetime] = timezone.now, limit: int = 1000) -> i
     Makes lost messages and killed workers a matter of delay. Safe to run at any time, anywhere, twice.
     """
     wall = now()
-    free = Q(lease_expires__isnull=True) | Q(lease_expires__lt=wall)
-    waiting = Cluster.objects.filter(free, parked_reason="").filter(
+    waiting = Cluster.objects.filter(leases.free_at(wall), parked_reason="").filter(
         Q(last_input_seq__gt=F("cursor_seq"))
         | Q(clock_mode=Cluster.ClockMode.REALTIME, next_deadline_ns__isnull=False)
         | Q(pk__in=Run.objects.filter(state__in=Run.OPEN).values("cluster_id"))

@@ -34,6 +34,34 @@ def holder_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"[:120]
 
 
+def free_at(wall: datetime) -> Q:
+    """Clusters whose lease nobody holds: given back, run out, or held by a process of this machine that died.
+
+    The last spares people the wait after a kill; should it be wrong (two machines of one name), the token
+    still decides who may commit.
+    """
+    host = f"{socket.gethostname()}:"
+    holders = Cluster.objects.filter(lease_expires__gte=wall, lease_holder__startswith=host)
+    dead = [
+        holder
+        for holder in holders.values_list("lease_holder", flat=True).distinct()
+        if not _is_alive(holder.removeprefix(host))
+    ]
+    return Q(lease_expires__isnull=True) | Q(lease_expires__lt=wall) | Q(lease_holder__in=dead)
+
+
+def _is_alive(pid: str) -> bool:
+    if not pid.isdigit():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
 def claim(cluster_id: int, *, holder: str | None = None, now: datetime | None = None) -> Lease | None:
     """Take the lease if nobody holds it; None if somebody does, the cluster is parked, or it is gone.
 
@@ -41,8 +69,7 @@ def claim(cluster_id: int, *, holder: str | None = None, now: datetime | None = 
     cannot say so itself.
     """
     wall = now or timezone.now()
-    free = Q(lease_expires__isnull=True) | Q(lease_expires__lt=wall)
-    taken = Cluster.objects.filter(free, pk=cluster_id, parked_reason="").update(
+    taken = Cluster.objects.filter(free_at(wall), pk=cluster_id, parked_reason="").update(
         lease_token=F("lease_token") + 1,
         lease_holder=(holder or holder_name())[:120],
         lease_expires=wall + timedelta(seconds=LEASE_S),
