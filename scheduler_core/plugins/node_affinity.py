@@ -69,7 +69,7 @@ class NodeAffinity(
         added = getattr(args, "added_affinity", None) or {}
         required = added.get("requiredDuringSchedulingIgnoredDuringExecution")
         preferred = added.get("preferredDuringSchedulingIgnoredDuringExecution") or []
-        self._enforced: NodeSelector | None = node_selector_from(required) if required else None
+        self.enforced: NodeSelector | None = node_selector_from(required) if required else None
         self._added_preferred: PreferredTerms = preferred_terms_from(preferred)
 
     def sign(self, pod: Pod) -> Hashable:
@@ -77,7 +77,7 @@ class NodeAffinity(
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[None]:
         affinity = pod.required_node_affinity
-        if affinity.is_everything and self._enforced is None:
+        if affinity.is_everything and self.enforced is None:
             return PreFilterResult(SKIP)
         names = affinity.pre_filter_node_names()
         if names is None:
@@ -91,8 +91,8 @@ class NodeAffinity(
         details = np.zeros(len(rows), np.int64)
         matched = matching_required_affinity(pod.required_node_affinity, nodes, rows)
         codes[~matched] = Code.UnschedulableAndUnresolvable
-        if self._enforced is not None:
-            outside = ~matching_node_selector(self._enforced, nodes, rows)
+        if self.enforced is not None:
+            outside = ~matching_node_selector(self.enforced, nodes, rows)
             codes[outside] = Code.UnschedulableAndUnresolvable
             details[outside] = _ENFORCED
         return Verdicts(codes, details)
