@@ -1,0 +1,87 @@
+"""The front door for text: what YAML means here, and what is refused before it can do harm."""
+
+from typing import Any
+
+import pytest
+
+from scheduler_core.objects.documents import DocumentError, LineMap, dump_yaml, load_documents
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("no", False),
+        ("on", True),
+        ("010", 8),
+        ("0x1f", 31),
+        ("1e3", 1000.0),
+        ("1.5", 1.5),
+        ("5", 5),
+        ("12:30:45", "12:30:45"),
+        ("2024-01-01", "2024-01-01"),
+        ("1_000", "1_000"),
+        ("=", "="),
+        (".inf", ".inf"),
+        ("'5'", "5"),
+        ("~", None),
+        ("", None),
+    ],
+)
+def test_scalars_mean_what_kubernetes_tools_take_them_for(text: str, value: Any) -> None:
+    assert load_documents(f"a: {text}")[0].value == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "line"),
+    [
+        ("[" * 200_000, "nested deeper than 64", 1),
+        ('{"a":' * 100_000, "nested deeper than 64", 1),
+        ("a: &x [1]\nb: *x", "aliases", 2),
+        ("a:\n- b: 1\n  b: 2", 'the key "b" is there twice', 3),
+        ('{"a": 1, "a": 2}', 'the key "a" is there twice', 1),
+        ("a: 1\n---\nb: [1", "not valid YAML", 3),
+        ("a: !!python/object:os.system x", "the tag", 1),
+        ("a: 1e400", "a number too large", 1),
+        ('a: "\\0"', "U+0000", 1),
+        ("- a", "must be an object", 1),
+        ("? [a]\n: b", "a key must be a string", 1),
+        ("a: " + "1" * 5000, "cannot be read", 1),
+    ],
+)
+def test_what_could_do_harm_is_refused_with_its_line(text: str, words: str, line: int) -> None:
+    with pytest.raises(DocumentError) as caught:
+        load_documents(text)
+    assert words in str(caught.value)
+    assert caught.value.line == line
+
+
+def test_documents_are_counted_with_the_empty_ones() -> None:
+    documents = load_documents("---\n# nothing\n---\na: 1\n---\nb: 2\n")
+    assert [(item.index, item.line, item.value) for item in documents] == [(1, 4, {"a": 1}), (2, 6, {"b": 2})]
+    assert load_documents("") == []
+
+
+def test_a_field_path_leads_to_its_line() -> None:
+    text = "a: 1\n---\nspec:\n  limits:\n  - nvidia.com/gpu: 1x\n"
+    assert LineMap(text).place(1, "spec.limits[0][nvidia.com/gpu]") == (5, 5)
+    assert LineMap(text).place(1, "spec.limits[7].cpu") == (4, 3)
+
+
+def test_what_is_dumped_reads_back_equal() -> None:
+    strings = [
+        "1e3",
+        "no",
+        "010",
+        "0o7",
+        "2024-01-01",
+        "12:30",
+        "",
+        "=",
+        "1_000",
+        "a\nb\n",
+        "~",
+        "null",
+        "+1",
+    ]
+    document = {"a": strings, "b": None, "c": 1.5, "d": {"é": True}}
+    assert load_documents(dump_yaml([document]))[0].value == document
