@@ -10,6 +10,8 @@ from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.config.load import LoadedConfiguration, default_configuration, load_configuration
+from scheduler_core.extender import Transport, extender_chain, no_transport
+from scheduler_core.framework.interface import ChoiceOptions
 from scheduler_core.framework.profile import SchedulerHandle, build_profiles
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code
@@ -32,9 +34,16 @@ class Cluster:
         Manifests, not prepared yet.
     config : mapping or None
         A KubeSchedulerConfiguration; None is the default one.
+    transport : Transport, optional
+        Carries what is asked of the configuration's extenders.
     """
 
-    def __init__(self, objects: Sequence[Mapping[str, Any]], config: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self,
+        objects: Sequence[Mapping[str, Any]],
+        config: Mapping[str, Any] | None,
+        transport: Transport = no_transport,
+    ) -> None:
         self.loaded: LoadedConfiguration = (
             default_configuration() if config is None else load_configuration(config)
         )
@@ -42,11 +51,21 @@ class Cluster:
         self.nominator = Nominator()
         self.clock = Clock(0)
         self.waiting_pods = WaitingPods()
-        handle = SchedulerHandle(self.cache, self.nominator, self.waiting_pods, self.clock)
+        self.extenders = extender_chain(self.loaded, transport)
+        handle = SchedulerHandle(
+            self.cache,
+            self.nominator,
+            self.waiting_pods,
+            self.clock,
+            choices=ChoiceOptions(first_of_ties=True, all_preemption_candidates=True),
+            extenders=self.extenders or None,
+        )
         self.frameworks: dict[str, Framework] = build_profiles(
             self.loaded, in_tree_registry(), handle, self.cache
         )
-        self.algorithm = Algorithm(AlgorithmOptions(first_of_ties=True), Randomness(0))
+        self.algorithm = Algorithm(
+            AlgorithmOptions(first_of_ties=True), Randomness(0), self.extenders
+        )
         self.priority_classes = PriorityClasses(
             priority_class_from(item) for item in objects if item.get("kind") == "PriorityClass"
         )

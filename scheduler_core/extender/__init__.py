@@ -8,6 +8,7 @@ from scheduler_core.extender.chain import (
     ExtenderPreemptionResult,
     ExtenderScores,
     bind_request,
+    extender_chain,
     parse_bind_answer,
 )
 from scheduler_core.extender.extender import Extender, build_extenders
@@ -35,6 +36,7 @@ __all__ = [
     "Victims",
     "bind_request",
     "build_extenders",
+    "extender_chain",
     "no_transport",
     "parse_bind_answer",
 ]

@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.errors import InvalidObject
 from scheduler_core.extender import wire
-from scheduler_core.extender.extender import BIND, FILTER, PREEMPT, PRIORITIZE, Extender
+from scheduler_core.extender.extender import BIND, FILTER, PREEMPT, PRIORITIZE, Extender, build_extenders
 from scheduler_core.extender.go_json import DecodeProblem
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall, ExtenderRequest, Transport
 from scheduler_core.extender.wire import Victims
@@ -297,6 +298,12 @@ class ExtenderChain:
         if len(answers) != len(requests):
             raise RuntimeError(f"the transport gave {len(answers)} answers to {len(requests)} requests")
         return answers
+
+
+def extender_chain(loaded: LoadedConfiguration, transport: Transport) -> ExtenderChain:
+    """The extenders of a configuration, or of a Policy, over a transport."""
+    extenders = build_extenders(loaded.configuration.extenders, legacy_wire=loaded.legacy_extender_wire)
+    return ExtenderChain(extenders, transport)
 
 
 def bind_request(extender: Extender, pod: Pod, node_name: str) -> ExtenderRequest:

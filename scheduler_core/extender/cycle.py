@@ -62,6 +62,7 @@ class ExtendedAttempt:
         result = self.chain.filter_nodes(attempt.pod, [nodes.node(row) for row in rows.tolist()])
         self.calls.extend(result.calls)
         if result.error is not None:
+            attempt.feasible = attempt.feasible[:0]
             raise ExtenderFailure(result.error)
         if any(call.error is None for call in result.calls):
             self._apply(result)
