@@ -367,7 +367,8 @@ def _yaml_error(error: yaml.YAMLError, text: str, document: int | None) -> Docum
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     line = column = None
     if mark is not None:
-        line, column = mark.line + 1, mark.column + 1
+        # What is missing at the end is reported one line below it.
+        line, column = min(mark.line + 1, max(1, len(text.splitlines()))), mark.column + 1
     elif isinstance(position := getattr(error, "position", None), int):
         line, column = _place(text, position)
     if document is None and line is not None:
