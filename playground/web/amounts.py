@@ -22,7 +22,7 @@ def gib(size_bytes: int | None) -> str:
     """Return bytes in Gi with at most one digit, two below one Gi.
 
     >>> gib(32 * 1024**3), gib(134217728), gib(23756800000)
-    ('32', '0.13', '22.1')
+    ('32', '0.12', '22.1')
     """
     value = (size_bytes or 0) / GIB
     digits = 1 if value >= 1 else 3 if 0 < value < 0.01 else 2

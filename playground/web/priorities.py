@@ -45,7 +45,7 @@ class PriorityScale:
         self._marks: dict[tuple[int, str], PriorityMark] = {}
 
     def mark(self, priority: int, class_name: str) -> PriorityMark:
-        """Return the mark of a pod of that priority and class."""
+        """Return the mark of a pod; without its class's name the class of the same value is meant."""
         key = (priority, class_name)
         if key not in self._marks:
             self._marks[key] = self._make(priority, class_name)
@@ -55,7 +55,8 @@ class PriorityScale:
         """One mark per class, highest first, then pods without a class."""
         marks = [self.mark(SYSTEM_VALUE, "system")]
         marks += [self.mark(value, name) for name, value, _ in self.classes[:6]]
-        return [*marks, self.mark(0 if not self.classes else self.ordinary, "")]
+        values = {value for _, value, _ in self.classes}
+        return marks if self.ordinary in values else [*marks, self.mark(self.ordinary, "")]
 
     def _make(self, priority: int, class_name: str) -> PriorityMark:
         if priority >= SYSTEM_VALUE:
@@ -66,5 +67,6 @@ class PriorityScale:
             css = "batch"
         else:
             css = "std"
+        class_name = class_name or next((name for name, value, _ in self.classes if value == priority), "")
         letter = self._letters.get(class_name, NO_CLASS_LETTER)
         return PriorityMark(css, letter, class_name or "no priority class")

@@ -225,3 +225,34 @@ def test_a_node_left_out_by_prefilter_ran_through_no_filter():
     assert view is not None
     out = next(row for row in view.rows if not row.feasible)
     assert out.cells == () and out.colspan == len(view.columns) + 1
+
+
+def test_a_headline_does_not_repeat_the_whole_message():
+    given = {"pod": "a/b", "sentence": "a/b fits no node: 0/3 nodes.", "message": "0/3 nodes."}
+    view = view_cycle(given)
+    assert "".join(text for text, _ in view.sentence) == "a/b fits no node." and view.message == "0/3 nodes."
+
+
+def test_points_are_told_from_the_rest_when_none_are_listed():
+    def states(label, **more):
+        view = view_cycle(explanation(label, points=[], **more))
+        return {point.name: (point.state, point.detail) for point in view.pipeline}
+
+    assert states("scored")["PostBind"][0] == "done" and states("scored")["Filter"][1] == "6 → 5 nodes"
+    assert states("single")["Score"] == ("skipped", "one feasible node")
+    assert states("preempting")["PostFilter"] == ("acted", "→ n01")
+    assert states("unschedulable")["Score"][0] == "not reached"
+    assert states("prefilter")["Filter"][0] == "not reached"
+    assert states("scored", outcome="waiting")["Permit"][0] == "waiting"
+    assert states("error") == {}
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["amounts", "readme", "posted_yaml", "templatetags.playground", "explanation.cycle"],
+)
+def test_the_examples_in_docstrings_are_true(module):
+    import doctest
+    import importlib
+
+    assert doctest.testmod(importlib.import_module(f"playground.web.{module}")).failed == 0

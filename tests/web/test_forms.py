@@ -22,8 +22,18 @@ kind: Wombat
 metadata: {name: w}
 """
 BAD = NODE.replace('cpu: "8"', "cpu: 8x")
-POOL = {"cluster_name": "pool", "pool": "gpu", "count": "5", "zones": "a, b", "cpu": "4", "memory": "8Gi",
-        "pods": "110", "extended": "nvidia.com/gpu=2", "labels": "disk=ssd", "taints": "gpu=true:NoSchedule"}  # fmt: skip
+POOL = {
+    "cluster_name": "pool",
+    "pool": "gpu",
+    "count": "5",
+    "zones": "a, b",
+    "cpu": "4",
+    "memory": "8Gi",
+    "pods": "110",
+    "extended": "nvidia.com/gpu=2",
+    "labels": "disk=ssd",
+    "taints": "gpu=true:NoSchedule",
+}
 POD = {"name": "p", "namespace": "default", "copies": "1", "cpu": "500m", "memory": "1Gi", "image": "x",
        "deed": "form"}  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from playground.web.explanation.filter_matrix import FilterView, view_filter
 from playground.web.explanation.outcomes import Outcome, outcome_of
-from playground.web.explanation.pipeline import Point, view_pipeline
+from playground.web.explanation.pipeline import Point, derived_points, view_pipeline
 from playground.web.explanation.preemption import PreemptionView, view_preemption
 from playground.web.explanation.reason_matrix import ReasonMatrix, view_reason_matrix
 from playground.web.explanation.score_table import ScoreView, view_scores
@@ -101,6 +101,10 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
     sentence = str(
         explanation.get("sentence") or _sentence(pod, outcome.key, node, len(feasible), explanation)
     )
+    message = str(explanation.get("message") or explanation.get("fitError") or "")
+    if message:
+        # The whole message stands below; a headline of five lines says nothing.
+        sentence = sentence.replace(f": {message}", ".").replace("..", ".")
     return CycleView(
         number=explanation.get("cycle"),
         pod=pod,
@@ -116,7 +120,7 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
         n_nodes=int(explanation.get("nNodes") or len(nodes)),
         n_evaluated=int(explanation.get("nodesEvaluated") or len(verdicts)),
         n_feasible=len(feasible) if n_feasible is None else int(n_feasible),
-        pipeline=view_pipeline(explanation.get("points"), outcome=outcome.key),
+        pipeline=view_pipeline(explanation.get("points") or derived_points(explanation), outcome=outcome.key),
         pre_filter=", ".join(pre_filter.get("reasons") or ()) if rejected_early else "",
         pre_filter_plugin=str(pre_filter.get("plugin") or "") if rejected_early else "",
         filter=view_filter(explanation, part=part, page=page),
@@ -125,7 +129,7 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
         reasons=view_reason_matrix(explanation),
         extenders=tuple(_call(c) for c in explanation.get("extenders") or ()),
         permit=tuple(_permit(p) for p in explanation.get("permit") or ()),
-        message=str(explanation.get("message") or explanation.get("fitError") or ""),
+        message=message,
         error=str(explanation.get("error") or ""),
         single_node=feasible[0] if len(feasible) == 1 and not scored else None,
         emulates=str(explanation.get("emulates") or ""),

@@ -66,6 +66,40 @@ def ordinal(number: int | None) -> str:
     return f"{number}{ending}"
 
 
+_AVAILABLE = re.compile(r"^(\d+/\d+) nodes are available: ")
+
+
+@register.filter
+def brief(words: str) -> str:
+    """A FailedScheduling message for a narrow column: counts and reasons without the words around them.
+
+    >>> brief("0/3 nodes are available: 2 node(s) were unschedulable, 1 Insufficient cpu. no new claims")
+    '0/3: 2 unschedulable, 1 Insufficient cpu.'
+    """
+    found = _AVAILABLE.match(words)
+    if not found:
+        return words
+    rest = re.split(r"\. (?=preemption:|no new claims)", words[found.end() :])[0].removesuffix(".")
+    rest = re.sub(r"node\(s\) (had |were |didn't |did not )?", _not, rest).replace(
+        "untolerated taint", "taint"
+    )
+    return f"{found[1]}: {rest}."
+
+
+def _not(found: re.Match[str]) -> str:
+    return "not " if found[1] and found[1].startswith("did") else ""
+
+
+@register.filter
+def news(cycle: Any) -> str:
+    """A cycle's sentence without the pod's name, which the feed has said already."""
+    if cycle.message:
+        nominated = re.search(r"(?i)evict\w* .*", cycle.sentence) if cycle.outcome == "preempting" else None
+        return f"{brief(cycle.message)} {nominated[0]}" if nominated else brief(cycle.message)
+    words = cycle.sentence.removeprefix(cycle.pod).removeprefix(" bound to ").removeprefix(": ").strip()
+    return words or cycle.outcome
+
+
 @register.filter
 def lastpart(label: str) -> str:
     """The part of a label key after its domain: topology.kubernetes.io/zone is called zone."""

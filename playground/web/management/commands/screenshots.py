@@ -1,0 +1,113 @@
+"""``manage.py screenshots DIR``: every page in light, dark and phone width, on a seeded cluster."""
+
+import asyncio
+import os
+import socket
+import threading
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from playground.clusters import services
+from playground.clusters.demo import create_demo
+from playground.clusters.models import Cluster, Cycle
+from playground.web.screenshots import browser, shoot
+
+MOST_VISITS = 50
+
+
+class Command(BaseCommand):
+    """Make the demo cluster, run it until idle, photograph every page, delete it again."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """DIR and how much of each page."""
+        parser.add_argument("directory", type=Path, metavar="DIR")
+        parser.add_argument("--whole", action="store_true", help="whole pages, not the first screen")
+        parser.add_argument("--only", default="", help="names of pages, separated by commas")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Take the pictures."""
+        # Playwright's synchronous interface runs an event loop in this thread, which also asks the database.
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+        cluster = create_demo()
+        try:
+            self._run(cluster)
+            pages = page_list(cluster)
+            if options["only"]:
+                wanted = set(options["only"].split(","))
+                pages = [page for page in pages if page[0] in wanted]
+            with served() as url, browser() as started:
+                for file in shoot(started, url, pages, options["directory"], whole=options["whole"]):
+                    self.stdout.write(str(file))
+        except RuntimeError as error:
+            raise CommandError(str(error)) from None
+        finally:
+            services.delete_cluster(cluster=cluster)
+
+    def _run(self, cluster: Cluster) -> None:
+        run = services.request_run(cluster=cluster, until="idle")
+        for _ in range(MOST_VISITS):
+            services.advance(cluster_id=cluster.pk)
+            run.refresh_from_db()
+            if not run.is_open:
+                return
+        raise CommandError(f"the cluster did not become idle: {run.message}")
+
+
+def page_list(cluster: Cluster) -> list[tuple[str, str]]:
+    """Name and path of every page; a cycle page for each outcome the cluster has."""
+    base = f"/c/{cluster.public_id}/"
+    pages = [
+        ("home", "/"),
+        ("about", "/about/"),
+        ("new", "/new/"),
+        ("new-pools", "/new/pools/"),
+        ("new-import", "/new/import/"),
+        ("board", f"{base}?node=node-b3"),
+        ("heat", f"{base}?view=heat"),
+        ("table", f"{base}?view=table"),
+        ("cycles", f"{base}cycles/"),
+        ("pods", f"{base}pods/"),
+        ("pod-form", f"{base}pods/new/"),
+        ("object", f"{base}objects/Node/-/node-b3/"),
+        ("import", f"{base}import/"),
+        ("pools", f"{base}pools/"),
+        ("config", f"{base}config/"),
+        ("settings", f"{base}cluster/"),
+    ]
+    for outcome in Cycle.Outcome.values:
+        found = Cycle.objects.filter(cluster=cluster, outcome=outcome).order_by("-n_feasible", "number")
+        cycle = found.only("number", "pod_namespace", "pod_name").first()
+        if cycle is not None:
+            pages.append((f"cycle-{outcome}", f"{base}cycles/{cycle.number}/"))
+            pages.append((f"story-{outcome}", f"{base}pods/{cycle.pod_namespace}/{cycle.pod_name}/"))
+    return pages
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """The site on a free port of this machine, in a thread."""
+    import uvicorn
+
+    from playground.asgi import application
+
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    config = uvicorn.Config(application, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(
+        target=lambda: asyncio.run(server.serve(sockets=[listener])), name="screenshots", daemon=True
+    )
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
