@@ -76,6 +76,8 @@ class ExtendedAttempt:
 
     def score(self) -> None:
         """Add the extenders' points to the attempt's totals."""
+        if not self.chain.has_prioritizers:
+            return
         attempt = self.attempt
         candidates = self._candidates
         if candidates is None:
