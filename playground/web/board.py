@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from playground.clusters.models import Cluster, PriorityClass
@@ -11,6 +12,7 @@ from playground.web.heat_map import HeatMap, heat_map, histogram
 from playground.web.priorities import PriorityMark, PriorityScale
 
 CARD_LIMIT = 200
+TABLE_PAGE = 200
 ZONE_LABEL = "topology.kubernetes.io/zone"
 MAX_PIPS = 16
 NOT_GROUPED = "none"
@@ -69,6 +71,8 @@ class NodesView:
     histogram: list[tuple[str, str, int, int]]
     n_not_ready: int
     n_cordoned: int
+    page: int
+    n_pages: int
 
 
 def priority_scale(cluster: Cluster) -> PriorityScale:
@@ -85,6 +89,7 @@ def view_nodes(
     view: str = "cards",
     selected: str = "",
     reserved: Mapping[str, str] | None = None,
+    page: int = 1,
 ) -> NodesView:
     """Group the nodes by a label; cards up to `CARD_LIMIT` nodes, a heat map above or when asked."""
     uses = node_uses(cluster)
@@ -95,8 +100,11 @@ def view_nodes(
     drawn = view if cards_allowed and view in ("cards", "heat", "table") else "heat"
     if view == "table":
         drawn = "table"
+    n_pages = max(1, ceil(len(uses) / TABLE_PAGE)) if drawn == "table" else 1
+    page = min(max(1, page), n_pages)
+    listed = uses[(page - 1) * TABLE_PAGE : page * TABLE_PAGE] if drawn == "table" else uses
     by_value: dict[str, list[NodeUse]] = {}
-    for use in uses:
+    for use in listed:
         value = "" if group_by == NOT_GROUPED else use.labels.get(group_by, "no such label")
         by_value.setdefault(value, []).append(use)
     pods = pods_on(cluster, reserved=reserved) if drawn == "cards" and uses else {}
@@ -135,6 +143,8 @@ def view_nodes(
         histogram=histogram(uses) if not cards_allowed else [],
         n_not_ready=sum(not use.ready for use in uses),
         n_cordoned=sum(use.unschedulable for use in uses),
+        page=page,
+        n_pages=n_pages,
     )
 
 

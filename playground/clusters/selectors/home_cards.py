@@ -49,7 +49,7 @@ def figures_of(clusters: Sequence[Cluster]) -> dict[int, ClusterFigures]:
 
 
 def _key(cluster: Cluster) -> str:
-    return f"home-card:{cluster.pk}:{cluster.generation}:{cluster.version}"
+    return f"home-card:{cluster.public_id}:{cluster.generation}:{cluster.version}"
 
 
 def _count(ids: list[int]) -> dict[int, ClusterFigures]:

@@ -28,6 +28,7 @@ from playground.clusters.services.runs import cancel_run, decide_permit, request
 from playground.web import live as live_ticks
 from playground.web.access import get_cluster
 from playground.web.board import priority_scale, view_nodes
+from playground.web.numbers import positive_int
 from playground.web.priorities import PriorityMark, PriorityScale
 from playground.web.queue_lanes import view_lanes
 
@@ -207,6 +208,7 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         view=request.GET.get("view", "cards"),
         selected=selected,
         reserved=reserved,
+        page=positive_int(request.GET.get("page")) or 1,
     )
     lanes = view_lanes(queued, counts, scale, now_ns=virtual_now_ns(cluster))
     return {
