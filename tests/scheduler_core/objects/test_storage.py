@@ -1,0 +1,220 @@
+"""Storage objects are read as the scheduler reads them, and say which field is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.csi_translation import (
+    TranslationError,
+    translate_inline,
+    translate_node_affinity,
+    translate_volume,
+)
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.objects.kinds import KINDS, is_read, parse
+from scheduler_core.objects.storage import (
+    ClaimReference,
+    PersistentVolume,
+    csi_node_from,
+    csi_storage_capacity_from,
+    persistent_volume_claim_from,
+    persistent_volume_from,
+    storage_class_from,
+)
+
+ZONE = "topology.kubernetes.io/zone"
+ZONE_BETA = "failure-domain.beta.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+REGION_BETA = "failure-domain.beta.kubernetes.io/region"
+
+
+def volume(labels: dict[str, str] | None = None, **spec: Any) -> PersistentVolume:
+    return persistent_volume_from(
+        {"kind": "PersistentVolume", "metadata": {"name": "v", "labels": labels}, "spec": spec}
+    )
+
+
+def test_the_beta_annotation_names_the_class_before_the_field_does() -> None:
+    meta = {"name": "c", "annotations": {"volume.beta.kubernetes.io/storage-class": "old"}}
+    claim = persistent_volume_claim_from({"metadata": meta, "spec": {"storageClassName": "new"}})
+    assert claim.storage_class == "old"
+    assert not claim.is_fully_bound
+
+
+def test_a_claim_is_bound_when_it_names_a_volume_and_its_binding_is_complete() -> None:
+    meta = {"name": "c", "annotations": {"pv.kubernetes.io/bind-completed": ""}}
+    assert persistent_volume_claim_from({"metadata": meta, "spec": {"volumeName": "v"}}).is_fully_bound
+    assert not persistent_volume_claim_from({"metadata": meta, "spec": {}}).is_fully_bound
+
+
+@pytest.mark.parametrize(("uid", "bound"), [("", True), ("u1", True), ("u2", False)])
+def test_a_volume_is_kept_for_a_claim_of_that_name_and_uid(uid: str, bound: bool) -> None:
+    kept = volume(claimRef={"namespace": "default", "name": "c", "uid": uid})
+    assert kept.claim_ref == ClaimReference("default", "c", uid)
+    claim = persistent_volume_claim_from(
+        {"metadata": {"name": "c", "namespace": "default", "uid": "u1"}, "spec": {}}
+    )
+    assert kept.is_bound_to(claim) is bound
+
+
+def test_a_driver_without_a_count_has_no_limit() -> None:
+    drivers = [{"name": "a", "allocatable": {"count": 3}}, {"name": "b"}, {"name": "c", "allocatable": {}}]
+    node = csi_node_from({"metadata": {"name": "n"}, "spec": {"drivers": drivers}})
+    assert node.limits == {"a": 3}
+    assert node.drivers == ("a", "b", "c")
+
+
+def test_the_maximum_volume_size_goes_before_the_capacity() -> None:
+    capacity = csi_storage_capacity_from(
+        {"metadata": {"name": "x"}, "capacity": "10Gi", "maximumVolumeSize": "1Gi", "nodeTopology": {}}
+    )
+    assert capacity.largest_volume_bytes == 2**30
+    assert csi_storage_capacity_from({"metadata": {"name": "x"}}).largest_volume_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "document", "message"),
+    [
+        (
+            "PersistentVolume",
+            {"spec": {"capacity": {"storage": "1x"}}},
+            'spec.capacity.storage: "1x" is not a quantity',
+        ),
+        (
+            "PersistentVolumeClaim",
+            {"spec": {"resources": {"requests": {"storage": True}}}},
+            "spec.resources.requests.storage: True is not a quantity",
+        ),
+        ("PersistentVolumeClaim", {"spec": {"accessModes": "RWO"}}, 'spec.accessModes: "RWO" must be a list'),
+        (
+            "StorageClass",
+            {"allowedTopologies": [{"matchLabelExpressions": [{"key": 1}]}]},
+            "allowedTopologies[0].matchLabelExpressions[0].key: 1 must be a string",
+        ),
+        (
+            "CSINode",
+            {"spec": {"drivers": [{"name": "a", "allocatable": {"count": "3"}}]}},
+            'spec.drivers[0].allocatable.count: "3" must be an integer',
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_named_by_its_path(kind: str, document: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidObject) as caught:
+        parse(prepare({"kind": kind, "metadata": {"name": "x"}, **document}))
+    assert str(caught.value) == message
+
+
+def test_a_storage_class_that_nobody_defaulted_has_no_binding_mode() -> None:
+    manifest = {"kind": "StorageClass", "metadata": {"name": "x"}, "provisioner": "p"}
+    assert storage_class_from(manifest).volume_binding_mode is None
+    assert storage_class_from(prepare(manifest)).volume_binding_mode == "Immediate"
+
+
+# ---- kinds
+
+
+def test_every_kind_is_parsed_with_the_key_it_is_kept_under() -> None:
+    for name, kind in KINDS.items():
+        version = f"{kind.group}/v1" if kind.group else "v1"
+        parsed = parse(prepare({"apiVersion": version, "kind": name, "metadata": {"name": "x"}}))
+        assert (parsed.kind, parsed.name) == (name, "x")
+        assert parsed.namespace == ("default" if kind.namespaced else "")
+        assert parsed.typed.manifest["kind"] == name
+
+
+def test_a_kind_of_another_group_is_not_read() -> None:
+    manifest = {"apiVersion": "serving.knative.dev/v1", "kind": "Service", "metadata": {"name": "x"}}
+    assert not is_read(manifest)
+    with pytest.raises(InvalidObject, match=r"kind: .serving.knative.dev/v1 Service. is not read"):
+        parse(manifest)
+
+
+# ---- in-tree volumes
+
+
+@pytest.mark.parametrize(
+    ("inline", "driver", "handle"),
+    [
+        ({"awsElasticBlockStore": {"volumeID": "vol-1"}}, "ebs.csi.aws.com", "vol-1"),
+        ({"awsElasticBlockStore": {"volumeID": "aws://us-east-1a/vol-2"}}, "ebs.csi.aws.com", "vol-2"),
+        ({"awsElasticBlockStore": {"volumeID": "aws:///vol-3"}}, "ebs.csi.aws.com", "vol-3"),
+        (
+            {"gcePersistentDisk": {"pdName": "d"}},
+            "pd.csi.storage.gke.io",
+            "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d",
+        ),
+        ({"azureDisk": {"diskName": "d", "diskURI": "/uri"}}, "disk.csi.azure.com", "/uri"),
+        ({"cinder": {"volumeID": "x"}}, "cinder.csi.openstack.org", "x"),
+        ({"portworxVolume": {"volumeID": "x"}}, "pxd.portworx.com", "x"),
+    ],
+)
+def test_in_tree_volumes_have_a_driver_and_a_handle(inline: dict[str, Any], driver: str, handle: str) -> None:
+    source = translate_inline(inline)
+    assert (source.driver, source.volume_handle) == (driver, handle)
+
+
+def test_an_aws_address_without_a_volume_cannot_be_translated() -> None:
+    with pytest.raises(TranslationError, match="invalid format for AWS volume"):
+        translate_inline({"awsElasticBlockStore": {"volumeID": "aws://zone/other"}})
+
+
+@pytest.mark.parametrize(
+    ("zones", "handle"),
+    [
+        ("us-a-1", "projects/UNSPECIFIED/zones/us-a-1/disks/d"),
+        ("us-a-1__us-a-2", "projects/UNSPECIFIED/regions/us-a/disks/d"),
+        ("", "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d"),
+    ],
+)
+def test_a_google_disk_is_told_apart_by_zone_or_region(zones: str, handle: str) -> None:
+    disk = volume({ZONE: zones}, gcePersistentDisk={"pdName": "d"})
+    assert translate_volume(disk).volume_handle == handle
+
+
+@pytest.mark.parametrize("zones", ["us-a-1__us-b-1", "us__eu"])
+def test_a_google_disk_in_several_regions_cannot_be_translated(zones: str) -> None:
+    with pytest.raises(TranslationError, match="failed to get region from zones"):
+        translate_volume(volume({ZONE_BETA: zones}, gcePersistentDisk={"pdName": "d"}))
+
+
+EBS = "topology.ebs.csi.aws.com/zone"
+
+
+def allows(disk: PersistentVolume, **labels: str) -> bool:
+    selector = translate_node_affinity(disk)
+    return selector is None or selector.match(labels, "")
+
+
+def test_zone_requirements_speak_of_the_driver_s_label() -> None:
+    terms = [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}]
+    disk = volume(
+        awsElasticBlockStore={"volumeID": "v"}, nodeAffinity={"required": {"nodeSelectorTerms": terms}}
+    )
+    assert allows(disk, **{EBS: "a"})
+    assert not allows(disk, **{ZONE: "a"})
+
+
+def test_the_zone_label_is_used_where_no_requirement_names_zones() -> None:
+    disk = volume({ZONE_BETA: "a__b"}, awsElasticBlockStore={"volumeID": "v"})
+    assert allows(disk, **{EBS: "b"})
+    assert not allows(disk, **{EBS: "c"})
+
+
+def test_the_beta_region_becomes_the_current_one() -> None:
+    expressions = [
+        {"key": ZONE_BETA, "operator": "In", "values": ["a"]},
+        {"key": REGION_BETA, "operator": "In", "values": ["r"]},
+    ]
+    terms = [{"matchExpressions": expressions}]
+    disk = volume(
+        awsElasticBlockStore={"volumeID": "v"}, nodeAffinity={"required": {"nodeSelectorTerms": terms}}
+    )
+    assert allows(disk, **{EBS: "a", REGION: "r"})
+    assert not allows(disk, **{EBS: "a", REGION_BETA: "r"})
+
+
+def test_a_volume_without_zones_can_be_used_everywhere() -> None:
+    assert translate_node_affinity(volume(awsElasticBlockStore={"volumeID": "v"})) is None
