@@ -11,16 +11,17 @@ from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.config.load import LoadedConfiguration, default_configuration, load_configuration
 from scheduler_core.extender import Transport, extender_chain, no_transport
-from scheduler_core.framework.interface import ChoiceOptions
+from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
 from scheduler_core.framework.profile import SchedulerHandle, build_profiles
 from scheduler_core.framework.runtime import Framework
-from scheduler_core.framework.status import Code
+from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.trace import CycleTrace, record_body
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins import in_tree_registry
+from scheduler_core.plugins.default_preemption import ineligible_reason
 from scheduler_core.randomness import Randomness
 from scheduler_core.schedule_one import Algorithm, AlgorithmOptions, Decision
 
@@ -141,29 +142,38 @@ def decision_body(decision: Decision) -> dict[str, Any]:
     if decision.error is not None:
         body["error"] = decision.error
     body["fitError"] = decision.fit_error
-    if decision.fit_error is not None:
+    # A pod that names its node was recorded up to the fit error only.
+    if decision.fit_error is not None and not attempt.pod.node_name:
         body["preemption"] = preemption_body(decision)
     return body
 
 
-def preemption_body(decision: Decision) -> dict[str, Any] | None:
+def preemption_body(decision: Decision) -> dict[str, Any]:
     """The recorded form of what PostFilter did."""
-    result = decision.post_filter
-    if result is None:
-        return None
+    # Without any PostFilter plugin the recording says what running none of them answers.
+    result = decision.post_filter or PostFilterResult(Status(Code.Unschedulable))
     trace = result.trace.explain() if result.trace is not None else {}
     return {
-        "eligible": trace.get("eligible", True),
+        "eligible": trace["eligible"] if trace else _is_eligible(decision),
         "code": result.status.code.name,
         "message": result.status.message if result.status.code is not Code.Success else "",
-        "candidates": trace.get("candidates", []),
+        "candidates": [
+            {key: candidate[key] for key in ("node", "victims", "numPDBViolations")}
+            for candidate in trace.get("candidates", ())
+        ],
         "nominatedNode": result.nominated_node_name or None,
         "victims": [victim.key for victim in result.victims],
         "ambiguous": trace.get("ambiguous", False),
         **({"tied": trace["tied"]} if trace.get("ambiguous") else {}),
-        "clearsNomination": result.nominated_node_name == "",
+        **({"clearsNomination": True} if result.nominated_node_name == "" else {}),
         "event": decision.message,
     }
+
+
+def _is_eligible(decision: Decision) -> bool:
+    """Whether the pod may preempt, where an error before DefaultPreemption kept it from being asked."""
+    configured = any(plugin.name == "DefaultPreemption" for plugin in decision.attempt.framework.post_filter)
+    return configured and not ineligible_reason(decision.attempt)
 
 
 def differences(expect: Any, got: Any, path: str = "") -> Iterable[Difference]:

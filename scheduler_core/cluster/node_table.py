@@ -56,8 +56,12 @@ class NodeColumns:
         """Value ids of label `key` for every row (`vocabulary.label_values[key]`), -1 where a node lacks it."""
         raise NotImplementedError
 
-    def port_count(self, port_id: int) -> Int32:
-        """How many pods of each row use host port `port_id` (`vocabulary.ports`)."""
+    def port_in_use(self, port_id: int) -> Bool:
+        """Which rows' pods use host port `port_id` (`vocabulary.ports`).
+
+        As upstream a node keeps a set of ports, not a count: once one of two pods with the same port has left,
+        the port counts as free.
+        """
         raise NotImplementedError
 
     def name(self, row: int) -> str:
@@ -96,7 +100,7 @@ class NodeTable(NodeColumns):
         self._free: list[int] = []
         self._pods_on: list[dict[int, None]] = []
         self._label_columns: dict[str, Int32] = {}
-        self._port_counts: dict[int, Int32] = {}
+        self._ports_in_use: dict[int, Bool] = {}
         self.image_nodes: dict[str, dict[int, None]] = {}
         """Image name -> rows of the nodes that hold it."""
         self.image_size_bytes: dict[str, int] = {}
@@ -232,7 +236,7 @@ class NodeTable(NodeColumns):
         self.non_zero[1, row] += sign * pod.non_zero_memory
         self.n_pods[row] += sign
         for port in pod.host_ports:
-            self._port_column(self.vocabulary.ports.id(normal_port(port)))[row] += sign
+            self._port_column(self.vocabulary.ports.id(normal_port(port)))[row] = sign > 0
 
     # ---- columns made when first asked for
 
@@ -247,13 +251,13 @@ class NodeTable(NodeColumns):
             self._label_columns[key] = column
         return column
 
-    def port_count(self, port_id: int) -> Int32:
+    def port_in_use(self, port_id: int) -> Bool:
         return self._port_column(port_id)
 
-    def _port_column(self, port_id: int) -> Int32:
-        column = self._port_counts.get(port_id)
+    def _port_column(self, port_id: int) -> Bool:
+        column = self._ports_in_use.get(port_id)
         if column is None:
-            column = self._port_counts[port_id] = np.zeros(self.capacity, np.int32)
+            column = self._ports_in_use[port_id] = np.zeros(self.capacity, np.bool_)
         return column
 
     def _label_value_id(self, key: str, node: Node) -> int:
@@ -281,8 +285,8 @@ class NodeTable(NodeColumns):
         self.alive = grown(self.alive, self.capacity)  # type: ignore[assignment]
         for key, column in self._label_columns.items():
             self._label_columns[key] = grown(column, self.capacity, -1)  # type: ignore[assignment]
-        for port_id, column in self._port_counts.items():
-            self._port_counts[port_id] = grown(column, self.capacity)  # type: ignore[assignment]
+        for port_id, in_use in self._ports_in_use.items():
+            self._ports_in_use[port_id] = grown(in_use, self.capacity)  # type: ignore[assignment]
 
     def _grow_resources(self) -> None:
         missing = len(self.vocabulary.resources) - self.allocatable.shape[0]

@@ -27,6 +27,12 @@ class PodTable:
         Ids of `vocabulary.pod_classes`: what selectors can tell pods apart by.
     terminating : ndarray of shape (capacity,), bool
     has_ports : ndarray of shape (capacity,), bool
+    arrival : ndarray of shape (capacity,), int64
+        Grows with every pod added: the order in which the pods of a node came there.
+    requests : ndarray of shape (n_resources, capacity), int64
+        Whole units on the axis `vocabulary.resources`, which may have grown since.
+    non_zero : ndarray of shape (2, capacity), int64
+        cpu (millicores) and memory (bytes), counting 100m / 200Mi for containers that request none.
     request_items : list of tuple of (resource id, amount)
         What each pod requests on the axis `vocabulary.resources`, zeros left out.
     """
@@ -45,6 +51,10 @@ class PodTable:
         self.class_id: NDArray[np.int32] = np.zeros(0, np.int32)
         self.terminating: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self.has_ports: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self.arrival: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.requests: NDArray[np.int64] = np.zeros((len(vocabulary.resources), 0), np.int64)
+        self.non_zero: NDArray[np.int64] = np.zeros((2, 0), np.int64)
+        self._n_arrived = 0
 
     def __len__(self) -> int:
         return len(self.id_of)
@@ -66,7 +76,8 @@ class PodTable:
             if pod_id >= self._capacity:
                 self._grow()
         self._pods[pod_id] = pod
-        self.id_of[pod.uid] = pod_id
+        # What-if tables give a nominated pod a second place for a while; the first one stays the known one.
+        self.id_of.setdefault(pod.uid, pod_id)
         resources = self.vocabulary.resources
         self.request_items[pod_id] = tuple(
             (resources.id(name), amount) for name, amount in pod.requests.items() if amount and name != "pods"
@@ -77,12 +88,23 @@ class PodTable:
         self.class_id[pod_id] = self.class_of(pod)
         self.terminating[pod_id] = pod.is_terminating
         self.has_ports[pod_id] = bool(pod.host_ports)
+        self.arrival[pod_id] = self._n_arrived
+        self._n_arrived += 1
+        if len(resources) > len(self.requests):
+            more = np.zeros((len(resources) - len(self.requests), self._capacity), np.int64)
+            self.requests = np.concatenate([self.requests, more])
+        self.requests[:, pod_id] = 0
+        for resource_id, amount in self.request_items[pod_id]:
+            self.requests[resource_id, pod_id] = amount
+        self.non_zero[0, pod_id] = pod.non_zero_cpu
+        self.non_zero[1, pod_id] = pod.non_zero_memory
         return pod_id
 
     def remove(self, pod_id: int) -> Pod:
         """Take a pod out; its id may be given to another pod."""
         pod = self[pod_id]
-        del self.id_of[pod.uid]
+        if self.id_of.get(pod.uid) == pod_id:
+            del self.id_of[pod.uid]
         self._pods[pod_id] = None
         self.row[pod_id] = -1
         self._free.append(pod_id)
@@ -92,16 +114,10 @@ class PodTable:
         """The id of the pod's (namespace, labels)."""
         return self.vocabulary.pod_classes.id((pod.namespace, tuple(pod.labels.items())))
 
-    def request_matrix(self, pod_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Requests of the given pods, shape (n_resources, len(pod_ids)), whole units."""
-        matrix = np.zeros((len(self.vocabulary.resources), len(pod_ids)), np.int64)
-        for position, pod_id in enumerate(pod_ids.tolist()):
-            for resource_id, amount in self.request_items[pod_id]:
-                matrix[resource_id, position] = amount
-        return matrix
-
     def _grow(self) -> None:
         self._capacity = max(256, 2 * self._capacity)
         self.row = grown(self.row, self._capacity, -1)  # type: ignore[assignment]
-        for name in ("priority", "start_ns", "class_id", "terminating", "has_ports"):
+        for name in (
+            "priority", "start_ns", "class_id", "terminating", "has_ports", "arrival", "requests", "non_zero",
+        ):  # fmt: skip
             setattr(self, name, grown(getattr(self, name), self._capacity))

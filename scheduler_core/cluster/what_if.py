@@ -40,7 +40,9 @@ class WhatIf(NodeColumns):
         self.unschedulable = base.unschedulable[rows]
         self.alive = base.alive[rows]
         self._labels: dict[str, Int32] = {}
-        self._ports: dict[int, Int32] = {}
+        self._ports: dict[int, Bool] = {}
+        self._changes: list[tuple[Rows, NDArray[np.int64], bool]] = []
+        """(rows, pod ids, whether they came) since `_gone` and `_come` were last asked for."""
         self._gone: dict[int, dict[int, None]] = {}
         self._come: dict[int, dict[int, None]] = {}
 
@@ -50,10 +52,10 @@ class WhatIf(NodeColumns):
             column = self._labels[key] = self.base.label_column(key)[self.base_rows]
         return column
 
-    def port_count(self, port_id: int) -> Int32:
+    def port_in_use(self, port_id: int) -> Bool:
         column = self._ports.get(port_id)
         if column is None:
-            column = self._ports[port_id] = self.base.port_count(port_id)[self.base_rows]
+            column = self._ports[port_id] = self.base.port_in_use(port_id)[self.base_rows]
         return column
 
     def name(self, row: int) -> str:
@@ -66,39 +68,42 @@ class WhatIf(NodeColumns):
         return self.base.is_named(name, self.base_rows[rows])
 
     def pods_on(self, row: int) -> Sequence[int]:
+        self._catch_up()
         gone = self._gone.get(row, {})
         there = [pod_id for pod_id in self.base.pods_on(int(self.base_rows[row])) if pod_id not in gone]
-        return there + [pod_id for pod_id in self._come.get(row, {}) if pod_id not in gone]
+        return there + list(self._come.get(row, ()))
 
     def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
         """Pod `pod_ids[i]` comes to row `rows[i]`; no row twice in one call."""
         self._account(rows, pod_ids, 1)
-        for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
-            gone = self._gone.get(row)
-            if gone is not None and pod_id in gone:
-                del gone[pod_id]
-            else:
-                self._come.setdefault(row, {})[pod_id] = None
+        self._changes.append((rows, pod_ids, True))
 
     def remove_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
         """Pod `pod_ids[i]` leaves row `rows[i]`; no row twice in one call."""
         self._account(rows, pod_ids, -1)
-        for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
-            come = self._come.get(row)
-            if come is not None and pod_id in come:
-                del come[pod_id]
-            else:
-                self._gone.setdefault(row, {})[pod_id] = None
+        self._changes.append((rows, pod_ids, False))
 
     def _account(self, rows: Rows, pod_ids: NDArray[np.int64], sign: int) -> None:
         pods = self.pods
-        self.requested[:, rows] += sign * pods.request_matrix(pod_ids)
+        missing = len(self.vocabulary.resources) - self.requested.shape[0]
+        if missing > 0:
+            more = np.zeros((missing, self.requested.shape[1]), np.int64)
+            self.allocatable = np.concatenate([self.allocatable, more])
+            self.requested = np.concatenate([self.requested, more])
+        # A nominated pod may ask for a resource no node has had yet.
+        known = min(len(self.requested), len(pods.requests))
+        self.requested[:known, rows] += sign * pods.requests[:known, pod_ids]
+        self.non_zero[:, rows] += sign * pods.non_zero[:, pod_ids]
         self.n_pods[rows] += sign
-        for position in range(2):
-            amounts = [
-                pods[pod_id].non_zero_memory if position else pods[pod_id].non_zero_cpu for pod_id in pod_ids.tolist()
-            ]
-            self.non_zero[position, rows] += sign * np.array(amounts, np.int64)
         for index in np.flatnonzero(pods.has_ports[pod_ids]).tolist():
             for port in pods[int(pod_ids[index])].host_ports:
-                self.port_count(self.vocabulary.ports.id(normal_port(port)))[rows[index]] += sign
+                self.port_in_use(self.vocabulary.ports.id(normal_port(port)))[rows[index]] = sign > 0
+
+    def _catch_up(self) -> None:
+        """Who came and went is sorted out by row only when a plugin asks for it: most never do."""
+        for rows, pod_ids, came in self._changes:
+            undone, done = (self._gone, self._come) if came else (self._come, self._gone)
+            for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
+                if undone.get(row, {}).pop(pod_id, 0) is not None:
+                    done.setdefault(row, {})[pod_id] = None
+        self._changes.clear()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.registry import Registry
 from scheduler_core.plugins.default_binder import DefaultBinder
+from scheduler_core.plugins.default_preemption import DefaultPreemption
 from scheduler_core.plugins.dynamic_resources import DynamicResources
 from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
@@ -47,6 +48,7 @@ IN_TREE: tuple[type[Plugin], ...] = (
     NodeResourcesBalancedAllocation,
     ImageLocality,
     DefaultBinder,
+    DefaultPreemption,
 )
 """Every plugin a v1 configuration may name, in upstream's registration order."""
 

@@ -37,7 +37,7 @@ class NodePorts(PreFilterPlugin[tuple[HostPort, ...]], FilterPlugin[tuple[HostPo
         taken = np.zeros(len(rows), np.bool_)
         for port_id, used in enumerate(nodes.vocabulary.ports.values):
             if any(_conflict(used, wanted) for wanted in state):
-                taken |= nodes.port_count(port_id)[rows] > 0
+                taken |= nodes.port_in_use(port_id)[rows]
         return Verdicts.where(taken, Code.Unschedulable)
 
     def reasons(

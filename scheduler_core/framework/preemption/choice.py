@@ -1,0 +1,102 @@
+"""Which candidate: criterion after criterion, the best go on.
+
+Source: pkg/scheduler/framework/preemption/preemption.go pickOneNodeForPreemption,
+pkg/scheduler/util/utils.go GetEarliestPodStartTime, v1.34
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.pod_table import NO_START_NS
+from scheduler_core.framework.preemption.potential import Int64
+
+CRITERIA = (
+    "fewestBudgetViolations",
+    "lowestHighestPriority",
+    "lowestPrioritySum",
+    "fewestVictims",
+    "latestEarliestStart",
+)
+"""What candidates are compared by, in this order; the sixth step takes any of those left."""
+LARGEST_WINS = (False, False, False, False, True)
+
+PRIORITY_OFFSET = 2**31
+"""Added to every priority of a sum, so that few victims of negative priority beat many of them."""
+UNDECIDED = -1
+
+
+@dataclass(slots=True)
+class Choice:
+    """How the candidates were told apart.
+
+    Attributes
+    ----------
+    values : ndarray of shape (5, n), int64
+        Each candidate's value for each of `CRITERIA`; start times in nanoseconds since the epoch.
+    eliminated_at : ndarray of shape (n,), int64
+        Index of the criterion that eliminated each candidate, `UNDECIDED` for those that are left.
+    n_asked : int
+        Criteria that were asked: none any more once one candidate is left.
+    """
+
+    values: Int64
+    eliminated_at: Int64
+    n_asked: int
+
+    @property
+    def left(self) -> Int64:
+        """Candidates nothing tells apart, ascending."""
+        return np.flatnonzero(self.eliminated_at == UNDECIDED)
+
+
+def choose(n_violations: Int64, starts: Int64, priorities: Int64, start_ns: Int64) -> Choice:
+    """Compare n candidates.
+
+    Parameters
+    ----------
+    n_violations : ndarray of shape (n,)
+        Victims of each candidate that violate a budget.
+    starts : ndarray of shape (n + 1,)
+        Where each candidate's victims (one at least, the most important first) begin in the other columns.
+    priorities, start_ns : ndarray of shape (m,)
+        Of every victim; `NO_START_NS` where one has not started.
+
+    Examples
+    --------
+    Three nodes: the first loses two pods of priority 5, the others one each that started at 20 and 30.
+
+    >>> numbers = lambda *values: np.array(values, np.int64)
+    >>> found = choose(numbers(0, 0, 0), numbers(0, 2, 3, 4), numbers(5, 5, 5, 5), numbers(10, 40, 20, 30))
+    >>> [CRITERIA[index] if index >= 0 else None for index in found.eliminated_at.tolist()]
+    ['lowestPrioritySum', 'latestEarliestStart', None]
+    """
+    firsts = starts[:-1]
+    counts = np.diff(starts)
+    highest = np.maximum.reduceat(priorities, firsts)
+    among_highest = priorities == np.repeat(highest, counts)
+    values = np.stack(
+        [
+            n_violations,
+            # Upstream takes the first victim for the most important one, whatever an extender made of the list.
+            priorities[firsts],
+            np.add.reduceat(priorities, firsts) + counts * PRIORITY_OFFSET,
+            counts,
+            np.minimum.reduceat(np.where(among_highest, start_ns, NO_START_NS), firsts),
+        ]
+    )
+    eliminated_at = np.full(len(counts), UNDECIDED, np.int64)
+    n_asked = 0
+    left: NDArray[np.int64] = np.arange(len(counts))
+    for index, largest_wins in enumerate(LARGEST_WINS):
+        if len(left) == 1:
+            break
+        n_asked += 1
+        asked = values[index, left]
+        passes = asked == (asked.max() if largest_wins else asked.min())
+        eliminated_at[left[~passes]] = index
+        left = left[passes]
+    return Choice(values, eliminated_at, n_asked)

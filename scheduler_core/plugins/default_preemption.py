@@ -1,0 +1,81 @@
+"""DefaultPreemption: makes room for a pod that fits nowhere, at the cost of less important ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from scheduler_core.framework.interface import (
+    FilteredCycle,
+    Handle,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreEnqueuePlugin,
+)
+from scheduler_core.framework.preemption import Budgets, PreemptionTrace, preempt
+from scheduler_core.framework.status import SUCCESS, Code, Status
+from scheduler_core.objects.pod import PREEMPTED_BY_SCHEDULER, Pod
+
+NEVER = "not eligible due to preemptionPolicy=Never."
+TERMINATING = "not eligible due to a terminating pod on the nominated node."
+
+
+class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
+    """Nominates the node where the fewest and least important pods have to go, and names them.
+
+    A pod may preempt unless its policy is Never, or a pod it preempted earlier is still going away on its nominated
+    node. PreEnqueue lets every pod pass: evictions are asked for within the cycle here, so no pod is ever found in
+    the middle of its own preemption.
+
+    Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, v1.34
+    """
+
+    name: ClassVar[str] = "DefaultPreemption"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._percentage: int = args.min_candidate_nodes_percentage
+        self._absolute: int = args.min_candidate_nodes_absolute
+        self._budgets = Budgets()
+
+    def pre_enqueue(self, pod: Pod) -> Status:
+        return SUCCESS
+
+    def post_filter(self, cycle: FilteredCycle) -> PostFilterResult:
+        reason = ineligible_reason(cycle)
+        if reason:
+            trace = PreemptionTrace(cycle.pod, cycle.snapshot, ineligible_reason=reason)
+            result = PostFilterResult(Status(Code.Unschedulable, (reason,)), trace=trace)
+        else:
+            result = preempt(
+                cycle, self.handle, self._budgets, percentage=self._percentage, absolute=self._absolute
+            )
+        message = result.status.message
+        if not message:
+            return result
+        return replace(result, status=Status(result.status.code, (f"preemption: {message}",)))
+
+
+def ineligible_reason(cycle: FilteredCycle) -> str:
+    """Why the pod may preempt nobody; empty when it may.
+
+    Source: default_preemption.go PodEligibleToPreemptOthers, v1.34
+    """
+    pod, nodes = cycle.pod, cycle.snapshot.nodes
+    if pod.preemption_policy == "Never":
+        return NEVER
+    row = nodes.row_of.get(pod.nominated_node_name, -1) if pod.nominated_node_name else -1
+    if row < 0 or not nodes.alive[row]:
+        return ""
+    # Nothing that goes away there could help.
+    if cycle.code_of(pod.nominated_node_name) is Code.UnschedulableAndUnresolvable:
+        return ""
+    for pod_id in nodes.pods_on(row):
+        other = nodes.pods[pod_id]
+        if other.priority < pod.priority and _is_being_preempted(other):
+            return TERMINATING
+    return ""
+
+
+def _is_being_preempted(pod: Pod) -> bool:
+    return pod.is_terminating and pod.disruption_target_reason == PREEMPTED_BY_SCHEDULER
