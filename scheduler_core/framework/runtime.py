@@ -637,13 +637,11 @@ class Attempt:
         return self.snapshot.nodes.name(row) if guest is None else guest
 
     def in_order(self, rows: Rows) -> Rows:
-        """Rows in evaluation order, guests after all others."""
+        """Rows in evaluation order, then guests as they were answered (their rows come as rows get free)."""
         if not self.guests:
             return rows[np.argsort(self.snapshot.rank[rows], kind="stable")]
-        places = [
-            len(self.snapshot.order) + row if row in self.guests else int(self.snapshot.rank[row])
-            for row in rows.tolist()
-        ]
+        turns = {row: len(self.snapshot.order) + turn for turn, row in enumerate(self.guests)}
+        places = [turns[row] if row in turns else int(self.snapshot.rank[row]) for row in rows.tolist()]
         return rows[np.argsort(places, kind="stable")]
 
     def what_if(self, rows: Rows) -> World:

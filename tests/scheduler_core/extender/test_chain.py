@@ -1,0 +1,429 @@
+"""What extenders are asked, in which order, and what their answers do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_core.config import load_configuration
+from scheduler_core.extender import (
+    ExtenderAnswer,
+    ExtenderFilterResult,
+    bind_request,
+    extender_chain,
+    no_transport,
+    parse_bind_answer,
+)
+from scheduler_core.framework.status import Code
+from tests.scheduler_core.extender.builders import (
+    URL,
+    Answers,
+    configuration,
+    extender,
+    make_chain,
+    make_cluster,
+    make_node,
+    make_pod,
+    node_manifest,
+    pod_manifest,
+    policy,
+)
+
+NODES = [make_node(name) for name in ("n1", "n2", "n3")]
+
+
+def filtered(answer: Any, **fields: Any) -> ExtenderFilterResult:
+    """What one extender's filter answer leaves of three nodes."""
+    answers = Answers({f"{URL}/f": answer})
+    return make_chain(answers, extender(filterVerb="f", **fields)).filter_nodes(make_pod(), NODES)
+
+
+def names(result: ExtenderFilterResult) -> list[str]:
+    return [candidate.node.name for candidate in result.candidates]
+
+
+# ---- filter
+
+
+def test_an_extender_that_knows_the_nodes_is_sent_their_names_and_a_null() -> None:
+    result = filtered({"NodeNames": ["n1"]})
+    body = result.calls[0].request.body
+    assert body["NodeNames"] == ["n1", "n2", "n3"]
+    assert body["Nodes"] is None
+    assert "kind" not in body["Pod"]
+
+
+def test_an_extender_that_does_not_is_sent_whole_nodes() -> None:
+    result = filtered({"Nodes": {"items": []}}, nodeCacheCapable=False)
+    body = result.calls[0].request.body
+    assert body["NodeNames"] is None
+    assert [node["metadata"]["name"] for node in body["Nodes"]["items"]] == ["n1", "n2", "n3"]
+    assert body["Nodes"]["items"][0]["status"]["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 0}}
+    assert body["Nodes"]["metadata"] == {}
+
+
+def test_managed_fields_and_the_kind_stay_at_home() -> None:
+    node = make_node("n1", managedFields=[{"manager": "kubectl"}])
+    answers = Answers({f"{URL}/f": {}})
+    chain = make_chain(answers, extender(filterVerb="f", nodeCacheCapable=False))
+    chain.filter_nodes(make_pod(), [node])
+    (sent,) = answers.requests[0].body["Nodes"]["items"]
+    assert sent["metadata"] == {"name": "n1", "uid": "n1"}
+    assert not {"kind", "apiVersion"} & sent.keys()
+
+
+def test_a_node_in_neither_the_result_nor_a_failed_map_vanishes() -> None:
+    result = filtered({"NodeNames": ["n1"], "FailedNodes": {"n2": "busy"}})
+    assert names(result) == ["n1"]
+    assert result.failed == {"n2": (Code.Unschedulable, "busy")}
+
+
+def test_failed_and_unresolvable_wins_over_failed() -> None:
+    result = filtered({"FailedNodes": {"n1": "a"}, "FailedAndUnresolvableNodes": {"n1": "b"}})
+    assert result.failed == {"n1": (Code.UnschedulableAndUnresolvable, "b")}
+
+
+def test_names_are_not_looked_at_when_the_extender_was_sent_nodes() -> None:
+    assert names(filtered({"NodeNames": ["n1"]}, nodeCacheCapable=False)) == []
+
+
+def test_nodes_are_looked_at_when_an_extender_that_knows_them_gives_no_names() -> None:
+    result = filtered({"Nodes": {"items": [node_manifest("n2")]}})
+    assert names(result) == ["n2"]
+    assert result.candidates[0].is_answered
+
+
+def test_an_unknown_name_is_an_error_and_an_unknown_node_is_not() -> None:
+    assert filtered({"NodeNames": ["n1", "zz"]}).error == (
+        f'extender "{URL}" claims a filtered node "zz" which is not found in the input node list'
+    )
+    result = filtered({"Nodes": {"items": [node_manifest("zz")]}}, nodeCacheCapable=False)
+    assert result.error is None
+    assert names(result) == ["zz"]
+
+
+def test_a_name_said_twice_counts_twice() -> None:
+    assert names(filtered({"NodeNames": ["n2", "n2"]})) == ["n2", "n2"]
+
+
+@pytest.mark.parametrize("status", [201, 204, 302, 404, 500])
+def test_every_status_but_200_is_an_error(status: int) -> None:
+    result = filtered(ExtenderAnswer(status, '{"NodeNames": ["n1"]}'))
+    assert result.error == f"failed f with extender at URL {URL}/f, code {status}"
+
+
+def test_the_error_field_is_the_error_whatever_else_is_said() -> None:
+    assert filtered({"NodeNames": ["n1"], "error": "database down"}).error == "database down"
+
+
+def test_a_transport_error_is_the_error() -> None:
+    assert filtered(ExtenderAnswer(error="connection refused")).error == "connection refused"
+
+
+def test_an_ignorable_extender_that_fails_leaves_everything_as_it_was() -> None:
+    for answer in (
+        ExtenderAnswer(500),
+        "{nope",
+        {"Error": "x"},
+        {"NodeNames": ["zz"]},
+        ExtenderAnswer(error="x"),
+    ):
+        result = filtered(answer, ignorable=True)
+        assert result.error is None
+        assert names(result) == ["n1", "n2", "n3"]
+        assert result.calls[0].error is not None
+        assert result.calls[0].ignored
+
+
+def test_a_failed_call_says_so_in_the_trace() -> None:
+    answer = ExtenderAnswer(500, "boom", duration_ns=1_500_000)
+    told = filtered(answer).calls[0].explain()
+    assert (told["url"], told["verb"], told["answer"], told["status"]) == (f"{URL}/f", "filter", "boom", 500)
+    assert told["durationMs"] == 1.5
+    assert told["error"] == f"failed f with extender at URL {URL}/f, code 500"
+
+
+def test_ignorable_extenders_are_asked_after_all_others_and_see_what_is_left() -> None:
+    answers = Answers({"http://x/f": {"NodeNames": ["n3"]}, "http://y/f": {"NodeNames": ["n2", "n3"]}})
+    chain = make_chain(
+        answers,
+        extender("http://x/", filterVerb="f", ignorable=True),
+        extender("http://y", filterVerb="f"),
+    )
+    result = chain.filter_nodes(make_pod(), NODES)
+    assert answers.urls == ["http://y/f", "http://x/f"]
+    assert [request.body["NodeNames"] for request in answers.requests] == [["n1", "n2", "n3"], ["n2", "n3"]]
+    assert [request.extender_index for request in answers.requests] == [1, 0]
+    assert names(result) == ["n3"]
+
+
+def test_no_extender_is_asked_about_no_nodes() -> None:
+    answers = Answers({"http://x/f": {}})
+    chain = make_chain(answers, extender("http://x", filterVerb="f"), extender("http://y", filterVerb="f"))
+    assert names(chain.filter_nodes(make_pod(), NODES)) == []
+    assert answers.urls == ["http://x/f"]
+
+
+def test_an_extender_is_sent_on_what_another_answered_with_kind_and_all() -> None:
+    answered = {**node_manifest("zz"), "nonsense": 1}
+    answers = Answers({"http://x/f": {"nodes": {"Items": [answered]}}, "http://y/f": {}})
+    fields = {"filterVerb": "f", "nodeCacheCapable": False}
+    chain = make_chain(answers, extender("http://x", **fields), extender("http://y", **fields))
+    chain.filter_nodes(make_pod(), NODES)
+    (sent,) = answers.requests[1].body["Nodes"]["items"]
+    assert sent["kind"] == "Node"
+    assert sent["metadata"] == {"name": "zz"}
+    assert "nonsense" not in sent
+
+
+# ---- who is interested
+
+
+@pytest.mark.parametrize(
+    ("spec", "interested"),
+    [
+        ({}, False),
+        ({"containers": [{"name": "c", "resources": {"requests": {"x.io/gpu": "1"}}}]}, True),
+        ({"containers": [{"name": "c", "resources": {"requests": {"x.io/gpu": "0"}}}]}, True),
+        ({"initContainers": [{"name": "i", "resources": {"limits": {"x.io/gpu": "1"}}}]}, True),
+        ({"overhead": {"x.io/gpu": "1"}}, False),
+        ({"resources": {"requests": {"x.io/gpu": "1"}}}, False),
+    ],
+)
+def test_an_extender_of_managed_resources_cares_for_pods_whose_containers_name_one(
+    spec: dict[str, Any], interested: bool
+) -> None:
+    answers = Answers({f"{URL}/f": {"NodeNames": []}})
+    chain = make_chain(answers, extender(filterVerb="f", managedResources=[{"name": "x.io/gpu"}]))
+    chain.filter_nodes(make_pod(**spec), NODES)
+    assert bool(answers.requests) is interested
+
+
+def test_timeouts_and_tls_go_with_the_request() -> None:
+    loaded = load_configuration(
+        configuration(
+            extender("http://x", filterVerb="f"),
+            extender("https://y", filterVerb="f", enableHTTPS=True, httpTimeout="250ms"),
+        )
+    )
+    answers = Answers({"http://x/f": {"NodeNames": ["n1"]}, "https://y/f": {"NodeNames": ["n1"]}})
+    extender_chain(loaded, answers).filter_nodes(make_pod(), NODES)
+    first, second = answers.requests
+    assert (first.timeout_ns, first.tls) == (5_000_000_000, None)
+    assert second.timeout_ns == 250_000_000
+    # Without a certificate authority upstream does not verify.
+    assert second.tls is not None
+    assert second.tls.insecure
+
+
+# ---- prioritize
+
+
+def test_scores_are_multiplied_by_weight_and_ten_and_not_clamped() -> None:
+    answer = [{"Host": "n1", "Score": 100}, {"host": "n2", "score": -50}, {"Host": "zz", "Score": 3}]
+    answers = Answers({f"{URL}/p": answer})
+    chain = make_chain(answers, extender(prioritizeVerb="p", weight=2))
+    scores = chain.prioritize(make_pod(), chain.filter_nodes(make_pod(), NODES).candidates)
+    assert scores.total == {"n1": 2000, "n2": -1000, "zz": 60}
+    assert scores.by_extender == [(URL, {"n1": 2000, "n2": -1000, "zz": 60})]
+
+
+def test_prioritize_calls_go_out_together_and_errors_cost_only_their_own_scores() -> None:
+    answers = Answers({"http://x/p": ExtenderAnswer(500), "http://y/p": [{"Host": "n1", "Score": 4}]})
+    chain = make_chain(
+        answers, extender("http://x", prioritizeVerb="p"), extender("http://y", prioritizeVerb="p", weight=3)
+    )
+    scores = chain.prioritize(make_pod(), chain.filter_nodes(make_pod(), NODES).candidates)
+    assert [[request.url for request in batch] for batch in answers.batches] == [["http://x/p", "http://y/p"]]
+    assert scores.total == {"n1": 120}
+    assert [call.ignored for call in scores.calls] == [True, False]
+
+
+def test_a_host_named_twice_is_scored_twice_and_sums_wrap_around() -> None:
+    big = 2**63 - 1
+    answer = [{"Host": "n1", "Score": 1}, {"Host": "n1", "Score": 2}, {"Host": "n2", "Score": big}]
+    chain = make_chain(Answers({f"{URL}/p": answer}), extender(prioritizeVerb="p"))
+    scores = chain.prioritize(make_pod(), chain.filter_nodes(make_pod(), NODES).candidates)
+    assert scores.total == {"n1": 30, "n2": -10}
+
+
+# ---- preempt
+
+VICTIMS_OBJECTS = [
+    *(node_manifest(name) for name in ("n1", "n2")),
+    pod_manifest("a", node="n1", priority=1),
+    pod_manifest("b", node="n1", priority=2),
+    pod_manifest("d", node="n2", priority=5),
+]
+
+
+def preempted(answer: Any, **fields: Any) -> tuple[Any, Answers]:
+    answers = Answers({f"{URL}/pre": answer})
+    cluster = make_cluster(answers, VICTIMS_OBJECTS, extender(preemptVerb="pre", **fields))
+    snapshot = cluster.cache.snapshot()
+    pods = {pod.key: pod for pod in (snapshot.pods[pod_id] for pod_id in snapshot.pods.id_of.values())}
+    candidates = {"n1": ((pods["default/b"], pods["default/a"]), 1), "n2": ((pods["default/d"],), 0)}
+    return cluster.extenders.preempt(make_pod(priority=10), candidates, snapshot), answers
+
+
+def left(result: Any) -> dict[str, tuple[list[str], int]]:
+    return {name: ([pod.key for pod in pods], n) for name, (pods, n) in result.candidates.items()}
+
+
+def meta(**nodes: tuple[list[str], int]) -> dict[str, Any]:
+    return {
+        "NodeNameToMetaVictims": {
+            name: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": n}
+            for name, (uids, n) in nodes.items()
+        }
+    }
+
+
+def test_victims_are_sent_by_uid_to_an_extender_that_knows_the_nodes() -> None:
+    result, answers = preempted(meta(n1=(["default/b", "default/a"], 1)))
+    body = answers.requests[0].body
+    assert body["NodeNameToVictims"] is None
+    assert body["NodeNameToMetaVictims"] == {
+        "n1": {"Pods": [{"UID": "default/b"}, {"UID": "default/a"}], "NumPDBViolations": 1},
+        "n2": {"Pods": [{"UID": "default/d"}], "NumPDBViolations": 0},
+    }
+    assert left(result) == {"n1": (["default/b", "default/a"], 1)}
+
+
+def test_victims_are_sent_whole_to_one_that_does_not() -> None:
+    _, answers = preempted(meta(n2=(["default/d"], 0)), nodeCacheCapable=False)
+    body = answers.requests[0].body
+    assert body["NodeNameToMetaVictims"] is None
+    sent = body["NodeNameToVictims"]["n1"]["Pods"]
+    assert [pod["metadata"]["name"] for pod in sent] == ["b", "a"]
+    assert sent[0]["spec"]["nodeName"] == "n1"
+
+
+def test_an_answer_may_shrink_victims_and_change_violations_without_any_check() -> None:
+    result, _ = preempted(meta(n1=(["default/a"], 7)))
+    assert left(result) == {"n1": (["default/a"], 7)}
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (meta(zz=(["default/a"], 0)), 'nodeinfo not found for node name "zz"'),
+        (
+            meta(n2=(["default/a"], 0)),
+            f"extender: {URL} claims to preempt pod (UID: &{{default/a}}) on node: n2, "
+            "but the pod is not found on that node",
+        ),
+        (meta(n1=([], 0)), 'expected at least one victim pod on node "n1"'),
+        (ExtenderAnswer(500), f"failed pre with extender at URL {URL}/pre, code 500"),
+    ],
+)
+def test_an_answer_that_cannot_be_ends_preemption_unless_the_extender_is_ignorable(
+    answer: Any, error: str
+) -> None:
+    assert preempted(answer)[0].error == error
+    result, _ = preempted(answer, ignorable=True)
+    assert result.error is None
+
+
+def test_of_an_ignorable_extender_only_the_nodes_without_victims_are_dropped() -> None:
+    result, _ = preempted(meta(n1=([], 0), n2=(["default/d"], 0)), ignorable=True)
+    assert left(result) == {"n2": (["default/d"], 0)}
+
+
+def test_victims_of_null_are_an_error_and_not_a_crash() -> None:
+    for answer in (
+        {"NodeNameToMetaVictims": {"n1": None}},
+        {"NodeNameToMetaVictims": {"n1": {"Pods": [None]}}},
+    ):
+        result, _ = preempted(answer)
+        assert "null is not a list of victims" in result.error
+
+
+def test_an_empty_answer_leaves_no_candidate_and_is_no_error() -> None:
+    result, _ = preempted({})
+    assert (result.candidates, result.error) == ({}, None)
+
+
+# ---- bind
+
+
+def test_an_extender_binds_with_names_and_uid() -> None:
+    answers = Answers({f"{URL}/b": {}})
+    chain = make_chain(answers, extender(bindVerb="b"))
+    binding = chain.bind(make_pod(), "n2")
+    assert (binding.handled, binding.error) == (True, None)
+    assert answers.requests[0].body == {
+        "PodName": "p",
+        "PodNamespace": "default",
+        "PodUID": "default/p",
+        "Node": "n2",
+    }
+
+
+def test_a_failed_binding_is_handled_unless_the_extender_is_ignorable() -> None:
+    for answer, error in (
+        ({"Error": "cannot"}, "cannot"),
+        (ExtenderAnswer(500), f"failed b with extender at URL {URL}/b, code 500"),
+    ):
+        chain = make_chain(Answers({f"{URL}/b": answer}), extender(bindVerb="b"))
+        binding = chain.bind(make_pod(), "n2")
+        assert (binding.handled, binding.error) == (True, error)
+        chain = make_chain(Answers({f"{URL}/b": answer}), extender(bindVerb="b", ignorable=True))
+        binding = chain.bind(make_pod(), "n2")
+        assert (binding.handled, binding.error) == (False, None)
+        assert binding.calls[0].ignored
+
+
+def test_a_binding_can_be_asked_now_and_answered_later() -> None:
+    chain = make_chain(Answers({}), extender(bindVerb="b"))
+    (binder,) = chain.binders(make_pod())
+    assert bind_request(binder, make_pod(), "n1").url == f"{URL}/b"
+    assert parse_bind_answer(binder, ExtenderAnswer(200, "{}")) is None
+    assert parse_bind_answer(binder, ExtenderAnswer(200, "")) is not None
+
+
+# ---- the older wire form
+
+
+def test_extenders_of_a_policy_file_are_spoken_to_in_the_form_of_their_time() -> None:
+    loaded = load_configuration(
+        policy(
+            extender("http://x", filterVerb="f", prioritizeVerb="p", bindVerb="b", preemptVerb="pre"),
+        )
+    )
+    answers = Answers(
+        {
+            "http://x/f": {"nodenames": ["n1", "n2"], "failedNodes": {"n3": "busy"}},
+            "http://x/p": [{"host": "n1", "score": 2}],
+            "http://x/b": {"error": "no"},
+            "http://x/pre": {"nodeNameToMetaVictims": {}},
+        }
+    )
+    chain = extender_chain(loaded, answers)
+    pod = make_pod()
+    result = chain.filter_nodes(pod, NODES)
+    assert names(result) == ["n1", "n2"]
+    assert chain.prioritize(pod, result.candidates).total == {"n1": 20}
+    assert chain.bind(pod, "n1").error == "no"
+    cluster = make_cluster(Answers({}), VICTIMS_OBJECTS)
+    chain.preempt(pod, {"n2": ((make_pod("d"),), 1)}, cluster.cache.snapshot())
+    bodies = {request.verb: request.body for request in answers.requests}
+    assert bodies["filter"].keys() == {"pod", "nodenames"}
+    assert bodies["bind"] == {
+        "podName": "p",
+        "podNamespace": "default",
+        "podUID": "default/p",
+        "node": "n1",
+    }
+    assert bodies["preempt"].keys() == {"pod", "nodeNameToMetaVictims"}
+    assert bodies["preempt"]["nodeNameToMetaVictims"] == {
+        "n2": {"pods": [{"uid": "default/d"}], "numPDBViolations": 1}
+    }
+
+
+def test_without_a_way_out_every_call_fails_with_words() -> None:
+    chain = extender_chain(load_configuration(configuration(extender(filterVerb="f"))), no_transport)
+    assert (
+        chain.filter_nodes(make_pod(), NODES).error == f'Post "{URL}/f": there is no way out of this cluster'
+    )

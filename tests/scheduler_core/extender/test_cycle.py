@@ -1,0 +1,155 @@
+"""Extenders within a scheduling cycle, and the recorded attempts of the real scheduler."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler_core.cli.conformance_extender import run_case
+from scheduler_core.cli.conformance_scheduling import decision_body
+from scheduler_core.extender import ExtenderAnswer, ExtenderRequest
+from tests.scheduler_core.extender.builders import (
+    URL,
+    Answers,
+    extender,
+    make_cluster,
+    node_manifest,
+    pod_manifest,
+)
+
+RECORDED = Path(__file__).parents[2] / "conformance" / "data" / "extender-wire.jsonl.gz"
+
+THREE = [node_manifest(name) for name in ("n1", "n2", "n3")]
+ALL = {"NodeNames": ["n1", "n2", "n3"]}
+
+
+def recorded() -> list[dict[str, Any]]:
+    with gzip.open(RECORDED, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+CASES = recorded()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_a_recorded_attempt_agrees(case: dict[str, Any]) -> None:
+    assert run_case(case) == []
+
+
+def test_a_request_that_differs_is_reported() -> None:
+    case = json.loads(json.dumps(CASES[0]))
+    case["expect"]["requests"][0]["body"]["NodeNames"] = ["n1"]
+    assert [difference.key for difference in run_case(case)] == ["requests"]
+
+
+def test_words_of_a_library_may_differ_but_not_that_there_is_an_error() -> None:
+    (case,) = [case for case in CASES if case["name"] == "extender-wire/filter-invalid-json"]
+    case = json.loads(json.dumps(case))
+    case["expect"]["error"] = None
+    assert "error" in [difference.key for difference in run_case(case)]
+
+
+def test_a_failure_ends_the_cycle_without_preemption() -> None:
+    answers = Answers({f"{URL}/f": ExtenderAnswer(500)})
+    cluster = make_cluster(answers, THREE, extender(filterVerb="f"))
+    decision = cluster.schedule(cluster.pending_pod(pod_manifest("p")))
+    assert decision.error == f"failed f with extender at URL {URL}/f, code 500"
+    assert (decision.node_name, decision.fit_error, decision.post_filter) == (None, None, None)
+    assert decision.n_feasible == 0
+
+
+def test_the_extender_counts_as_rejecting_when_it_took_a_node() -> None:
+    for said, rejecting in ((["n1", "n2", "n3"], ()), (["n1"], ("Extender",))):
+        cluster = make_cluster(Answers({f"{URL}/f": {"NodeNames": said}}), THREE, extender(filterVerb="f"))
+        decision = cluster.schedule(cluster.pending_pod(pod_manifest("p")))
+        assert decision.attempt.rejecting_plugins() == rejecting
+
+
+def test_a_failed_node_nobody_knows_counts_in_the_message() -> None:
+    answer = {"NodeNames": [], "FailedNodes": {"n1": "busy", "zz": "busy"}}
+    cluster = make_cluster(Answers({f"{URL}/f": answer}), THREE, extender(filterVerb="f"))
+    decision = cluster.schedule(cluster.pending_pod(pod_manifest("p")))
+    assert decision.fit_error == "0/3 nodes are available: 2 busy."
+
+
+def test_a_node_both_passed_and_failed_is_feasible_and_says_why_not() -> None:
+    answer = {"NodeNames": ["n1", "n2"], "FailedNodes": {"n1": "busy"}}
+    cluster = make_cluster(Answers({f"{URL}/f": answer}), THREE, extender(filterVerb="f"))
+    body = decision_body(cluster.schedule(cluster.pending_pod(pod_manifest("p"))))
+    assert body["feasible"] == ["n1", "n2"]
+    assert body["filter"]["n1"]["reasons"] == ["busy"]
+
+
+def test_a_nominated_node_is_asked_about_alone_and_then_with_all() -> None:
+    seen: list[list[str]] = []
+
+    def answer(request: ExtenderRequest) -> dict[str, Any]:
+        names = request.body["NodeNames"]
+        seen.append(names)
+        return {"NodeNames": [name for name in names if name != "n2"]}
+
+    cluster = make_cluster(Answers({f"{URL}/f": answer}), THREE, extender(filterVerb="f"))
+    pod = {**pod_manifest("p"), "status": {"nominatedNodeName": "n2"}}
+    decision = cluster.schedule(cluster.pending_pod(pod))
+    assert seen == [["n2"], ["n1", "n2", "n3"]]
+    assert decision.n_feasible == 2
+    assert len(decision.extender_calls) == 2
+
+
+def test_an_error_about_the_nominated_node_is_passed_over() -> None:
+    turns = iter([ExtenderAnswer(500), ALL])
+    cluster = make_cluster(Answers({f"{URL}/f": lambda _: next(turns)}), THREE, extender(filterVerb="f"))
+    pod = {**pod_manifest("p"), "status": {"nominatedNodeName": "n2"}}
+    decision = cluster.schedule(cluster.pending_pod(pod))
+    assert decision.error is None
+    assert decision.n_feasible == 3
+
+
+def test_the_trace_holds_what_each_extender_added() -> None:
+    answers = Answers({f"{URL}/p": [{"Host": "n3", "Score": 7}]})
+    cluster = make_cluster(answers, THREE, extender(prioritizeVerb="p"))
+    decision = cluster.schedule(cluster.pending_pod(pod_manifest("p")))
+    assert decision.node_name == "n3"
+    assert decision.extender_scores == [(URL, {"n3": 70})]
+
+
+def test_node_objects_out_of_an_answer_leave_no_trace_in_the_cluster() -> None:
+    zone = "topology.kubernetes.io/zone"
+    objects = [
+        *(node_manifest(f"n{index}", labels={zone: "ab"[index % 2]}) for index in range(64)),
+        pod_manifest("e", node="n1"),
+    ]
+    answered = [node_manifest("n1", labels={zone: "a"}), node_manifest("zz", labels={zone: "c"})]
+    answers = Answers({f"{URL}/f": {"Nodes": {"items": answered}}})
+    cluster = make_cluster(answers, objects, extender(filterVerb="f", nodeCacheCapable=False))
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": zone,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+    }
+    pod = cluster.pending_pod(pod_manifest("p", topologySpreadConstraints=[constraint]))
+    nodes = cluster.cache.nodes
+    before = (dict(nodes.row_of), nodes.alive.sum(), nodes.allocatable.sum(axis=1).tolist())
+    first, second = cluster.schedule(pod), cluster.schedule(pod)
+    assert (dict(nodes.row_of), nodes.alive.sum(), nodes.allocatable.sum(axis=1).tolist()) == before
+    assert decision_body(first)["total"].keys() == {"n1", "zz"}
+    assert decision_body(first)["total"] == decision_body(second)["total"]
+    assert first.ties == second.ties
+    # Labels of guests are gone from the columns, too.
+    assert set(np.unique(nodes.label_column(zone)[64:])) == {-1}
+
+
+def test_one_answered_node_is_taken_without_scoring() -> None:
+    answers = Answers({f"{URL}/f": {"Nodes": {"items": [node_manifest("zz")]}}})
+    cluster = make_cluster(
+        answers, THREE, extender(filterVerb="f", nodeCacheCapable=False, prioritizeVerb="p")
+    )
+    decision = cluster.schedule(cluster.pending_pod(pod_manifest("p")))
+    assert decision.node_name == "zz"
+    assert answers.urls == [f"{URL}/f"]

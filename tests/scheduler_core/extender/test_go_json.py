@@ -1,0 +1,150 @@
+"""v1 objects are printed, and answers read, as Go's encoding/json does it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_core.extender.core_v1 import TYPES
+from scheduler_core.extender.go_json import DecodeProblem, decode, encode, read_value
+
+
+def printed_spec(**spec: Any) -> dict[str, Any]:
+    result: dict[str, Any] = encode("Pod", {"spec": spec})["spec"]
+    return result
+
+
+def test_the_table_names_only_types_it_has() -> None:
+    scalars = {"s", "b", "i32", "i64", "q", "t", "is", "any", "rl"}
+    for struct, text in TYPES.items():
+        names = [field.partition(":")[0] for field in text.split()]
+        assert len(names) == len(set(names)), struct
+        for field in text.split():
+            kind = field.partition(":")[2].strip("[]{}*")
+            assert kind in scalars or kind in TYPES, f"{struct}.{field}"
+
+
+def test_structs_are_never_left_out_and_empty_values_are() -> None:
+    assert encode("Pod", {"metadata": {"name": "p", "labels": {}}, "spec": {"hostNetwork": False}}) == {
+        "metadata": {"name": "p"},
+        "spec": {"containers": None},
+        "status": {},
+    }
+
+
+def test_a_pointer_is_printed_even_when_it_points_to_zero() -> None:
+    assert printed_spec(priority=0, automountServiceAccountToken=False, securityContext={}) == {
+        "containers": None,
+        "priority": 0,
+        "automountServiceAccountToken": False,
+        "securityContext": {},
+    }
+
+
+def test_fields_kubernetes_does_not_know_are_dropped() -> None:
+    spec = printed_spec(containers=[{"name": "c", "gpu": 1}], favourite="blue")
+    assert spec == {"containers": [{"name": "c", "resources": {}}]}
+
+
+def test_a_zero_time_is_null_where_go_prints_it_and_absent_where_it_is_omitzero() -> None:
+    condition = {"type": "Ready", "status": "True"}
+    printed = encode("Node", {"metadata": {"creationTimestamp": None}, "status": {"conditions": [condition]}})
+    assert printed["metadata"] == {}
+    assert printed["status"]["conditions"] == [
+        {"type": "Ready", "status": "True", "lastHeartbeatTime": None, "lastTransitionTime": None}
+    ]
+
+
+def test_times_are_printed_in_utc_and_whole_seconds() -> None:
+    printed = encode("Pod", {"status": {"startTime": "2026-01-01T02:00:01.75+01:00"}})
+    assert printed["status"] == {"startTime": "2026-01-01T01:00:01Z"}
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("0.5", "500m"), ("1000m", "1000m"), (2, "2"), ("1.5Gi", "1536Mi"), ("100u", "1m"), ("1500u", "2m")],
+)
+def test_amounts_are_printed_as_quantities_are_and_rounded_up_to_thousandths(
+    written: Any, expected: str
+) -> None:
+    spec = printed_spec(containers=[{"name": "c", "resources": {"requests": {"cpu": written}}}])
+    assert spec["containers"][0]["resources"] == {"requests": {"cpu": expected}}
+
+
+def test_a_resource_field_has_a_divisor_of_zero_and_an_empty_dir_keeps_its_size() -> None:
+    field = {"resourceFieldRef": {"resource": "limits.cpu"}}
+    spec = printed_spec(
+        containers=[{"name": "c", "env": [{"name": "E", "valueFrom": field}]}],
+        volumes=[{"name": "v", "emptyDir": {"sizeLimit": "500u"}}],
+    )
+    assert spec["containers"][0]["env"][0]["valueFrom"] == {
+        "resourceFieldRef": {"resource": "limits.cpu", "divisor": "0"}
+    }
+    assert spec["volumes"] == [{"name": "v", "emptyDir": {"sizeLimit": "500u"}}]
+
+
+def test_probes_keep_a_port_number_or_name() -> None:
+    for port in (80, "http"):
+        spec = printed_spec(containers=[{"name": "c", "livenessProbe": {"httpGet": {"port": port}}}])
+        assert spec["containers"][0]["livenessProbe"] == {"httpGet": {"port": port}}
+
+
+def test_keys_of_answers_match_in_any_case_and_unknown_ones_do_not_matter() -> None:
+    text = '{"nodenames": ["a"], "FAILEDNODES": {"b": "x"}, "more": [1, 2]}'
+    assert decode("ExtenderFilterResult", read_value(text)) == {"NodeNames": ["a"], "FailedNodes": {"b": "x"}}
+
+
+def test_the_long_s_and_the_kelvin_sign_count_as_letters() -> None:
+    text = '{"Ho\u017ft": "a", "\u017fcore": 3}'
+    assert decode("HostPriority", read_value(text)) == {"Host": "a", "Score": 3}
+
+
+def test_a_key_that_comes_twice_is_set_twice_and_maps_are_merged() -> None:
+    text = '{"Error": "a", "error": "b", "FailedNodes": {"x": "1", "y": "1"}, "failednodes": {"x": "2"}}'
+    assert decode("ExtenderFilterResult", read_value(text)) == {
+        "Error": "b",
+        "FailedNodes": {"x": "2", "y": "1"},
+    }
+
+
+def test_null_sets_nothing() -> None:
+    assert decode("ExtenderFilterResult", read_value("null")) is None
+    text = '{"NodeNames": null, "FailedNodes": {"a": null}, "Error": null}'
+    assert decode("ExtenderFilterResult", read_value(text)) == {"FailedNodes": {"a": ""}}
+
+
+def test_what_follows_the_first_value_is_ignored() -> None:
+    assert decode("ExtenderBindingResult", read_value(' \n{"Error": "e"} <html>')) == {"Error": "e"}
+
+
+@pytest.mark.parametrize("text", ["", "   ", "{nope", "[1,]", "NaN", "<html>", '{"a":', "[" * 100_000, "'a'"])
+def test_a_text_that_is_not_json_is_refused(text: str) -> None:
+    with pytest.raises(DecodeProblem):
+        read_value(text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("ExtenderFilterResult", "[]"),
+        ("ExtenderFilterResult", '"n1"'),
+        ("ExtenderFilterResult", '{"NodeNames": "n1"}'),
+        ("ExtenderFilterResult", '{"NodeNames": [1]}'),
+        ("ExtenderFilterResult", '{"NodeNames": {}}'),
+        ("ExtenderFilterResult", '{"FailedNodes": ["n1"]}'),
+        ("ExtenderFilterResult", '{"FailedNodes": {"n1": 5}}'),
+        ("ExtenderFilterResult", '{"Error": false}'),
+        ("ExtenderFilterResult", '{"Nodes": {"items": [{"spec": {"unschedulable": "yes"}}]}}'),
+        ("ExtenderFilterResult", '{"Nodes": {"items": [{"status": {"allocatable": {"cpu": "x"}}}]}}'),
+        ("ExtenderFilterResult", '{"Nodes": {"items": [{"metadata": {"creationTimestamp": "noon"}}]}}'),
+        ("[HostPriority]", '{"Host": "n1", "Score": 1}'),
+        ("[HostPriority]", '[{"Host": "n1", "Score": 1.5}]'),
+        ("[HostPriority]", '[{"Host": "n1", "Score": "1"}]'),
+        ("[HostPriority]", '[{"Host": "n1", "Score": true}]'),
+        ("[HostPriority]", '[{"Host": "n1", "Score": 9223372036854775808}]'),
+    ],
+)
+def test_a_value_of_another_type_is_refused(kind: str, text: str) -> None:
+    with pytest.raises(DecodeProblem):
+        decode(kind, read_value(text))
