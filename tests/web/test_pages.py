@@ -226,3 +226,25 @@ def test_pods_of_a_lane_are_listed(client, cluster):
     html = get(client, "pods", cluster.public_id, lane="unschedulable").content.decode()
     assert "train-2" in html and "web-3" not in html
     assert Pod.objects.filter(cluster=cluster).count() > 5
+
+
+def test_a_trace_that_was_not_kept_is_asked_of_a_worker(client, cluster, no_broker):
+    cluster.cycles.filter(number=1).update(trace=None)
+    response = client.post(reverse("web:recompute", args=[cluster.public_id, 1]))
+    assert no_broker[-1] == "playground.clusters.tasks.recompute_trace"
+    html = client.get(response.url).content.decode()
+    assert "A worker runs this cycle again" in html and "every 1s" in html
+
+
+def test_a_large_table_of_nodes_has_pages(client, no_broker):
+    big = factories.make_cluster("big", n_nodes=250)
+    first = get(client, "board", big.public_id, view="table").content.decode()
+    assert "Page 1 of 2" in first and ">node-250<" not in first
+    assert ">node-250<" in get(client, "board", big.public_id, view="table", page=2).content.decode()
+
+
+def test_above_two_hundred_nodes_the_board_is_a_heat_map(client, no_broker):
+    big = factories.make_cluster("big", n_nodes=250)
+    html = get(client, "board", big.public_id).content.decode()
+    assert 'class="heat"' in html and "Nodes by requested cpu" in html
+    assert 'class="node"' not in html and len(html) < 120_000

@@ -32,11 +32,11 @@ from playground.web.numbers import positive_int
 from playground.web.priorities import PriorityMark, PriorityScale
 from playground.web.queue_lanes import view_lanes
 
-# Fragments a tick may bring anew, each with its template; the order is that of the digests in `have`.
+# Fragments a tick may bring anew: id of the root element, template. The order is that of `have`.
 FRAGMENTS = (
     ("runbar", "board/runbar.html"),
     ("queue", "board/queue.html"),
-    ("nodes", "board/nodes.html"),
+    ("nodes-view", "board/nodes.html"),
     ("inspector", "board/inspector.html"),
     ("feed", "board/feed.html"),
 )
@@ -90,11 +90,12 @@ def live(request: HttpRequest, cluster_id: str) -> HttpResponse:
     context = _context(request, cluster)
     had = request.GET.get("have", "").split(".")
     digests, changed = [], []
-    for i, (_, template) in enumerate(FRAGMENTS):
-        digest = _digest(render_to_string(template, context, request))
+    for i, (root, template) in enumerate(FRAGMENTS):
+        html = render_to_string(template, context, request)
+        digest = _digest(html)
         digests.append(digest)
         if i >= len(had) or had[i] != digest:
-            changed.append(render_to_string(template, context | {"oob": True}, request))
+            changed.append(html.replace(f'id="{root}"', f'id="{root}" hx-swap-oob="outerHTML"', 1))
     context["have"] = ".".join(digests)
     pulse = render_to_string("board/pulse.html", context, request)
     response = HttpResponse("".join((pulse, *changed)))

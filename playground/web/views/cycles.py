@@ -3,11 +3,14 @@
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters import wake
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cycle
 from playground.clusters.selectors.cycle_pages import cycle_page
@@ -18,6 +21,8 @@ from playground.web.amounts import rfc3339
 from playground.web.board import priority_scale
 from playground.web.explanation import view_cycle
 from playground.web.numbers import positive_int
+
+RECOMPUTE = "playground.clusters.tasks.recompute_trace"
 
 
 @require_safe
@@ -60,6 +65,7 @@ def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
         "row": row,
         "view": view,
         "recorded_only": found.document is None,
+        "waiting": found.document is None and not row.trace_note and "wait" in request.GET,
         "previous": before,
         "next": after,
         "n_cycles": cluster.next_cycle - 1,
@@ -69,6 +75,16 @@ def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
     if view.is_sampled:
         context["sampling"] = f"this cycle evaluated {view.n_evaluated:,} of {view.n_nodes:,} nodes"
     return render(request, "cycles/page.html", context)
+
+
+@require_POST
+def recompute(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
+    """Ask a worker for the trace of a cycle that kept only its summary; the page waits for it."""
+    cluster = get_cluster(request, cluster_id)
+    if wake.send(RECOMPUTE, cluster_id=cluster.pk, number=number):
+        return redirect(f"{reverse('web:cycle', args=[cluster.public_id, number])}?wait=1")
+    messages.error(request, "No worker could be asked; try again in a moment.")
+    return redirect("web:cycle", cluster.public_id, number)
 
 
 def _document(found: Explanation) -> dict[str, Any]:
