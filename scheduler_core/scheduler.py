@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.actions import Action, BindPod, EvictPod, PatchPodStatus, RecordEvent
+from scheduler_core.actions import Action, BindPod, EvictPod, PatchPodStatus, RecordEvent, WriteBeforeBind
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.listers import Listers
@@ -185,6 +185,7 @@ class Scheduler:
                 if kind == "Pod":
                     self._know_pod(old, new)
                 self.event_handlers.object_changed(kind, old, new)
+                self._ask_pre_bind_again()
             case PermitDecided(uid, allow, plugin, reason):
                 self._permit_decided(uid, allow, plugin, reason)
             case PreBindAnswered(uid, error):
@@ -204,6 +205,10 @@ class Scheduler:
         """When time alone will change something."""
         deadlines = [self.queue.next_deadline_ns(), self.waiting_pods.next_deadline_ns()]
         deadlines += [assumed.deadline_ns for assumed in self.cache.assumed.values()]
+        for binding in self.bindings.values():
+            if binding.step == "PreBind":
+                plugins = self.profiles[binding.pod.scheduler_name].pre_bind
+                deadlines += [plugin.pre_bind_deadline_ns(binding.pod) for plugin in plugins]
         return min((at_ns for at_ns in deadlines if at_ns is not None), default=None)
 
     def _know_pod(self, old: Pod | None, new: Pod | None) -> None:
@@ -222,6 +227,7 @@ class Scheduler:
         for pod in self.cache.expire(now_ns):
             self.queue.move_all(ASSIGNED_POD_DELETE, pod, None)
         self.queue.flush_due()
+        self._ask_pre_bind_again()
 
     # ---- the scheduling cycle
 
@@ -413,13 +419,38 @@ class Scheduler:
         """Past Permit nothing makes the pod unschedulable any more; PreBind and Bind follow."""
         pod = binding.pod
         self.queue.done(pod.uid)
-        framework = self.profiles[pod.scheduler_name]
         binding.step = "PreBind"
+        self._pre_bind(binding)
+
+    def _ask_pre_bind_again(self) -> None:
+        """Pods that wait in PreBind, in order: perhaps what they wait for has happened."""
+        for binding in list(self.bindings.values()):
+            if binding.step == "PreBind":
+                self._pre_bind(binding)
+
+    def _pre_bind(self, binding: Binding) -> None:
+        """Run PreBind, which may let the pod wait, then Bind."""
+        pod = binding.pod
+        framework = self.profiles[pod.scheduler_name]
         status = framework.run_pre_bind(pod, binding.node_name)
+        if status.code is Code.Wait:
+            if pod.uid not in self.pods:
+                reason = f'running PreBind plugin "{status.plugin}": pod does not exist any more'
+                self._give_back(binding, Status(Code.Error, (reason,), status.plugin), "PreBind")
+                return
+            writes = tuple(manifest for plugin in framework.pre_bind for manifest in plugin.take_writes(pod))
+            if writes:
+                self._actions.append(WriteBeforeBind(pod, binding.node_name, writes))
+            return
         if not status.is_success:
             self._give_back(binding, status, "PreBind")
             return
-        self._pre_bind_answered(pod.uid, None)
+        binding.step = "Bind"
+        status = framework.run_bind(pod, binding.node_name)
+        if not status.is_success:
+            self._give_back(binding, status, "Bind")
+            return
+        self._actions.append(BindPod(pod, binding.node_name))
 
     def _pre_bind_answered(self, uid: str, error: str | None) -> None:
         binding = self.bindings.get(uid)
@@ -428,13 +459,7 @@ class Scheduler:
         if error is not None:
             self._give_back(binding, Status(Code.Error, (error,)), "PreBind")
             return
-        framework = self.profiles[binding.pod.scheduler_name]
-        binding.step = "Bind"
-        status = framework.run_bind(binding.pod, binding.node_name)
-        if not status.is_success:
-            self._give_back(binding, status, "Bind")
-            return
-        self._actions.append(BindPod(binding.pod, binding.node_name))
+        self._pre_bind(binding)
 
     def _bind_answered(self, uid: str, error: str | None) -> None:
         binding = self.bindings.get(uid)

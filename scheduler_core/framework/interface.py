@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
+from scheduler_core.objects.fields import Document
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
 
@@ -357,7 +358,19 @@ class PreBindPlugin(Plugin):
     """Does what must be done before the pod is bound."""
 
     def pre_bind(self, pod: Pod, node_name: str) -> Status:
+        """Success lets the pod be bound. Wait means not yet: it is asked again when objects change or time passes.
+
+        An upstream plugin blocks here instead; nothing blocks in this scheduler.
+        """
         return SUCCESS
+
+    def take_writes(self, pod: Pod) -> tuple[Document, ...]:
+        """Manifests to be written for a pod that waits, each given out once."""
+        return ()
+
+    def pre_bind_deadline_ns(self, pod: Pod) -> int | None:
+        """When the plugin gives up on a pod that waits; None for never."""
+        return None
 
 
 class BindPlugin(Plugin):

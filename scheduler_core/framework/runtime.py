@@ -189,6 +189,8 @@ class Framework:
     def run_pre_bind(self, pod: Pod, node_name: str) -> Status:
         for plugin in self.pre_bind:
             status = plugin.pre_bind(pod, node_name)
+            if status.code is Code.Wait:
+                return status.from_plugin(plugin.name)
             if not status.is_success:
                 if status.is_rejection:
                     return status.from_plugin(plugin.name)

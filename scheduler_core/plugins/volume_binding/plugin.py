@@ -206,11 +206,14 @@ class VolumeBinding(
         return status
 
     def take_writes(self, pod: Pod) -> tuple[Document, ...]:
-        """Objects the API server is to be given after the first Wait of `pre_bind`: whole manifests."""
+        """Whole manifests the API server is to be given, after the first Wait of `pre_bind`."""
         reservation = self._reservations.get(pod.uid)
-        return () if reservation is None else reservation.writes()
+        if reservation is None or reservation.written:
+            return ()
+        reservation.written = True
+        return reservation.writes()
 
-    def bind_deadline_ns(self, pod: Pod) -> int | None:
+    def pre_bind_deadline_ns(self, pod: Pod) -> int | None:
         """When `pre_bind` gives up on a pod that waits; None for one that does not."""
         reservation = self._reservations.get(pod.uid)
         if reservation is None or reservation.started_ns is None:

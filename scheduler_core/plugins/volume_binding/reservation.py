@@ -40,6 +40,8 @@ class Reservation:
         There was nothing to do.
     started_ns : int or None
         When binding began, None before it did.
+    written : bool
+        The writes were given out.
     """
 
     node_name: str
@@ -47,6 +49,7 @@ class Reservation:
     provisions: tuple[PersistentVolumeClaim, ...] = ()
     all_bound: bool = False
     started_ns: int | None = None
+    written: bool = False
 
     def writes(self) -> tuple[Document, ...]:
         """Objects to write, volumes first.
@@ -75,6 +78,7 @@ class Reservation:
             "provisions": [claim.manifest for claim in self.provisions],
             "allBound": self.all_bound,
             "startedNs": self.started_ns,
+            "written": self.written,
         }
 
 
@@ -94,6 +98,7 @@ def reservation_from(document: Mapping[str, Any]) -> Reservation:
         tuple(persistent_volume_claim_from(manifest) for manifest in document["provisions"]),
         document["allBound"],
         document["startedNs"],
+        document["written"],
     )
 
 
