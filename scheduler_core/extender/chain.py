@@ -29,6 +29,7 @@ from scheduler_core.objects.pod import Pod
 MAX_NODE_SCORE = 100
 MAX_EXTENDER_PRIORITY = 10
 _SCALE = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
+_PRINTED_SLACK = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +271,9 @@ class ExtenderChain:
         if extender.node_cache_capable:
             names = [candidate.node.name for candidate in candidates]
         else:
+            if len(self._printed) > 2 * len(candidates) + _PRINTED_SLACK:
+                # Most of them are of nodes that are gone, or not asked about any more.
+                self._printed.clear()
             nodes = [self._printed_node(candidate) for candidate in candidates]
         return wire.candidates_body(wire.pod_document(pod), names, nodes, legacy=extender.legacy_wire)
 
@@ -282,10 +286,6 @@ class ExtenderChain:
         if kept is None or kept[0] is not node:
             kept = self._printed[node.name] = (node, wire.node_document(node))
         return kept[1]
-
-    def forget_node(self, name: str) -> None:
-        """A node is gone; its printed form need not be kept."""
-        self._printed.pop(name, None)
 
     def _ask(
         self, extender: Extender, verb: str, request: ExtenderRequest
