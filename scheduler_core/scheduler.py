@@ -30,6 +30,8 @@ from scheduler_core.events import (
     TimeReached,
 )
 from scheduler_core.framework.cluster_event import ASSIGNED_POD_DELETE
+from scheduler_core.framework.interface import ChoiceOptions
+from scheduler_core.framework.preemption import preemption_document
 from scheduler_core.framework.profile import SchedulerHandle, build_profiles
 from scheduler_core.framework.registry import PluginFactory
 from scheduler_core.framework.runtime import Framework
@@ -81,12 +83,15 @@ class SchedulerOptions:
         When an assumed pod expires after binding; 0 never, as v1.34.
     first_of_ties : bool
         Take the first name of equals, for comparing with recordings.
+    all_preemption_candidates : bool
+        Try preemption on every node where it might help, not on a sample of them.
     """
 
     full_traces: bool = True
     adaptive_sampling: bool = False
     assumed_pod_ttl_ns: int = 0
     first_of_ties: bool = False
+    all_preemption_candidates: bool = False
 
 
 @dataclass(slots=True)
@@ -134,7 +139,14 @@ class Scheduler:
         self.cache = Cache(self.options.assumed_pod_ttl_ns)
         self.nominator = Nominator()
         self.waiting_pods = WaitingPods()
-        self.handle_for_plugins = SchedulerHandle(self.cache, self.nominator, self.waiting_pods, clock)
+        self.handle_for_plugins = SchedulerHandle(
+            self.cache,
+            self.nominator,
+            self.waiting_pods,
+            clock,
+            randomness=randomness,
+            choices=ChoiceOptions(self.options.first_of_ties, self.options.all_preemption_candidates),
+        )
         self.profiles: dict[str, Framework] = build_profiles(
             loaded,
             in_tree_registry(with_retired=loaded.source_kind == POLICY_KIND) if registry is None else registry,
@@ -303,8 +315,9 @@ class Scheduler:
             header["nominatedNode"] = result.nominated_node_name
             if result.status.is_success and result.nominated_node_name:
                 header["outcome"] = PREEMPTING
-            if result.trace is not None:
-                header["preemption"] = result.trace.explain()
+            header["preemption"] = preemption_document(
+                result, decision.message, full=self.options.full_traces
+            )
         trace = CycleTrace(header)
         if self.options.full_traces and decision.error is None:
             best = None

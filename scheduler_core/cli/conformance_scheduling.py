@@ -12,6 +12,7 @@ from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.config.load import LoadedConfiguration, default_configuration, load_configuration
 from scheduler_core.extender import Transport, extender_chain, no_transport
 from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
+from scheduler_core.framework.preemption import preemption_document
 from scheduler_core.framework.profile import SchedulerHandle, build_profiles
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
@@ -152,22 +153,19 @@ def preemption_body(decision: Decision) -> dict[str, Any]:
     """The recorded form of what PostFilter did."""
     # Without any PostFilter plugin the recording says what running none of them answers.
     result = decision.post_filter or PostFilterResult(Status(Code.Unschedulable))
-    trace = result.trace.explain() if result.trace is not None else {}
-    return {
-        "eligible": trace["eligible"] if trace else _is_eligible(decision),
-        "code": result.status.code.name,
-        "message": result.status.message if result.status.code is not Code.Success else "",
-        "candidates": [
-            {key: candidate[key] for key in ("node", "victims", "numPDBViolations")}
-            for candidate in trace.get("candidates", ())
-        ],
-        "nominatedNode": result.nominated_node_name or None,
-        "victims": [victim.key for victim in result.victims],
-        "ambiguous": trace.get("ambiguous", False),
-        **({"tied": trace["tied"]} if trace.get("ambiguous") else {}),
-        **({"clearsNomination": True} if result.nominated_node_name == "" else {}),
-        "event": decision.message,
-    }
+    found = preemption_document(result, decision.message, full=True)
+    body = {key: found[key] for key in ("code", "message", "nominatedNode", "victims", "event")}
+    body["eligible"] = found["eligible"] if "eligible" in found else _is_eligible(decision)
+    body["candidates"] = [
+        {key: candidate[key] for key in ("node", "victims", "numPDBViolations")}
+        for candidate in found.get("candidates", ())
+    ]
+    body["ambiguous"] = found.get("ambiguous", False)
+    if body["ambiguous"]:
+        body["tied"] = found["tied"]
+    if found["clearsNomination"]:
+        body["clearsNomination"] = True
+    return body
 
 
 def _is_eligible(decision: Decision) -> bool:

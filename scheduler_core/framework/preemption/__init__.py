@@ -6,6 +6,6 @@
 
 from scheduler_core.framework.preemption.budgets import Budgets
 from scheduler_core.framework.preemption.evaluator import OFFSET_STREAM, TIE_STREAM, preempt
-from scheduler_core.framework.preemption.trace import PreemptionTrace
+from scheduler_core.framework.preemption.trace import PreemptionTrace, preemption_document
 
-__all__ = ["OFFSET_STREAM", "TIE_STREAM", "Budgets", "PreemptionTrace", "preempt"]
+__all__ = ["OFFSET_STREAM", "TIE_STREAM", "Budgets", "PreemptionTrace", "preempt", "preemption_document"]

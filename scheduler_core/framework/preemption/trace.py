@@ -10,6 +10,7 @@ import numpy as np
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.pod_table import NO_START_NS
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.interface import PostFilterResult
 from scheduler_core.framework.preemption.candidates import Candidates
 from scheduler_core.framework.preemption.choice import CRITERIA, LARGEST_WINS, UNDECIDED, Choice
 from scheduler_core.framework.preemption.potential import Int64
@@ -236,6 +237,34 @@ class PreemptionTrace:
             {"code": code, "plugin": plugin, "reasons": list(reasons), "count": len(names), "nodes": names}
             for (code, plugin, reasons), names in groups.items()
         ]
+
+
+def preemption_document(result: PostFilterResult, event: str | None, *, full: bool) -> Document:
+    """What PostFilter did, in the recorded words; to be called before the cluster changes.
+
+    Parameters
+    ----------
+    event : str or None
+        The whole FailedScheduling text.
+    full : bool
+        With every candidate and step, not the summary alone.
+
+    Returns
+    -------
+    dict
+        `PreemptionTrace.explain()` (or `summary()`) of the plugin that preempts, if one was asked, and `code`,
+        `message`, `event` and `clearsNomination` of PostFilter as a whole.
+    """
+    trace = result.trace
+    return {
+        **({} if trace is None else trace.explain() if full else trace.summary()),
+        "code": result.status.code.name,
+        "message": "" if result.status.is_success else result.status.message,
+        "event": event,
+        "nominatedNode": result.nominated_node_name or None,
+        "victims": [victim.key for victim in result.victims],
+        "clearsNomination": result.nominated_node_name == "",
+    }
 
 
 def _value(criterion: int, value: int) -> int | str | None:
