@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,12 @@ Migrated = frozenset[str] | None
 """In-tree plugins a node hands to CSI drivers; None for a node without a CSINode."""
 Attachable = dict[str, str]
 """Volumes that count: unique name -> CSI driver."""
+
+
+class Lookup(Protocol):
+    """Where claims, volumes and classes are looked up."""
+
+    def get(self, kind: str, namespace: str, name: str) -> Any | None: ...
 
 
 class VolumeError(Exception):
@@ -179,7 +185,7 @@ def _may_count(volume: Document) -> bool:
     )
 
 
-def attachable_volumes(pod: Pod, listers: Listers, migrated: Migrated, *, is_new: bool) -> Attachable:
+def attachable_volumes(pod: Pod, listers: Lookup, migrated: Migrated, *, is_new: bool) -> Attachable:
     """The volumes of a pod that count against a limit.
 
     Parameters
@@ -248,7 +254,7 @@ def _is_migrated(plugin_name: str, migrated: Migrated) -> bool:
     return plugin_name in ALWAYS_MIGRATED or (plugin_name in MIGRATED_BY_NODE and plugin_name in migrated)
 
 
-def _driver_and_handle(claim: PersistentVolumeClaim, listers: Listers, migrated: Migrated) -> tuple[str, str]:
+def _driver_and_handle(claim: PersistentVolumeClaim, listers: Lookup, migrated: Migrated) -> tuple[str, str]:
     """Driver and handle of a claim's volume, empty if it does not count.
 
     Source: nodevolumelimits/csi.go getCSIDriverInfo, v1.34
@@ -271,7 +277,7 @@ def _driver_and_handle(claim: PersistentVolumeClaim, listers: Listers, migrated:
 
 
 def _driver_and_handle_of_class(
-    claim: PersistentVolumeClaim, listers: Listers, migrated: Migrated
+    claim: PersistentVolumeClaim, listers: Lookup, migrated: Migrated
 ) -> tuple[str, str]:
     """What a volume provisioned for the claim will count as; the handle is made up, but its own."""
     storage_class: StorageClass | None = None
@@ -286,7 +292,26 @@ def _driver_and_handle_of_class(
     return (driver, handle) if _is_migrated(storage_class.provisioner, migrated) else ("", "")
 
 
-_KINDS = ("CSINode", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "VolumeAttachment")
+_NODE_KINDS = ("CSINode", "VolumeAttachment")
+_VOLUME_KINDS = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass")
+
+Seen = tuple[str, str, str, Any]
+"""Kind, namespace and name of an object that was looked up, and what was found."""
+
+
+class _Recorder:
+    """Looks objects up and remembers what was seen."""
+
+    __slots__ = ("_listers", "seen")
+
+    def __init__(self, listers: Listers) -> None:
+        self._listers = listers
+        self.seen: list[Seen] = []
+
+    def get(self, kind: str, namespace: str, name: str) -> Any | None:
+        found = self._listers.get(kind, namespace, name)
+        self.seen.append((kind, namespace, name, found))
+        return found
 
 
 class _AttachedVolumes:
@@ -305,7 +330,9 @@ class _AttachedVolumes:
         self._usage = VolumeUsage()
         self._nodes: NodeTable | None = None
         self._listers = Listers()
-        self._versions: tuple[int, ...] = ()
+        self._node_versions: tuple[int, ...] = ()
+        self._volume_versions: tuple[int, ...] = ()
+        self._seen_on: dict[int, list[Seen]] = {}
         self._limits: dict[str, NDArray[np.int64]] = {}
         self._has_limits: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._attachments: dict[int, Attachable] = {}
@@ -319,19 +346,45 @@ class _AttachedVolumes:
         """Catch up with the cluster."""
         nodes, listers = snapshot.nodes, snapshot.listers
         changed = self._usage.refresh(nodes)
-        versions = (snapshot.generation, nodes.capacity, *(listers.version(kind) for kind in _KINDS))
-        if nodes is not self._nodes or listers is not self._listers or versions != self._versions:
-            self._nodes, self._listers, self._versions = nodes, listers, versions
+        node_versions = (snapshot.generation, nodes.capacity, *map(listers.version, _NODE_KINDS))
+        volume_versions = tuple(map(listers.version, _VOLUME_KINDS))
+        if nodes is not self._nodes or listers is not self._listers or node_versions != self._node_versions:
+            self._nodes, self._listers, self._node_versions = nodes, listers, node_versions
             self._read_csi_nodes(nodes, listers)
-            self._read_attachments(nodes, listers)
+            self._attachments = _attachments(nodes, listers)
             changed = None
+        if volume_versions != self._volume_versions:
+            self._volume_versions = volume_versions
+            if self._attachments or listers.version("VolumeAttachment"):
+                attachments = _attachments(nodes, listers)
+                if attachments != self._attachments:
+                    self._attachments = attachments
+                    changed = None
+            if changed is not None:
+                changed = sorted({*changed, *self._outdated()})
         if changed is None:
-            for index in (self._counts, self._counted_on, self._volumes_on, self._rows_of, self._errors):
+            for index in (
+                self._counts,
+                self._counted_on,
+                self._volumes_on,
+                self._rows_of,
+                self._errors,
+                self._seen_on,
+            ):
                 index.clear()
             changed = sorted({*self._usage.pods_on, *self._attachments})
         for row in changed:
             self._forget(row)
             self._learn(row)
+
+    def _outdated(self) -> list[int]:
+        """Rows for which another object was found than now."""
+        get = self._listers.get
+        return [
+            row
+            for row, seen in self._seen_on.items()
+            if any(get(kind, namespace, name) is not found for kind, namespace, name, found in seen)
+        ]
 
     def judge(
         self,
@@ -370,7 +423,7 @@ class _AttachedVolumes:
         if not self._has_limits[row]:
             return True
         try:
-            volumes, counts = self._count(row, pods)
+            volumes, counts = self._count(row, pods, self._listers)
         except VolumeError as error:
             return error
         wanted: dict[str, int] = {}
@@ -383,12 +436,14 @@ class _AttachedVolumes:
             if driver in self._limits
         )
 
-    def _count(self, row: int, pods: list[Pod] | tuple[Pod, ...]) -> tuple[Attachable, dict[str, int]]:
+    def _count(
+        self, row: int, pods: list[Pod] | tuple[Pod, ...], lookup: Lookup
+    ) -> tuple[Attachable, dict[str, int]]:
         migrated = self.migration_classes[self.class_id[row]]
         volumes: Attachable = {}
         for pod in pods:
             if pod.volumes:
-                volumes |= attachable_volumes(pod, self._listers, migrated, is_new=False)
+                volumes |= attachable_volumes(pod, lookup, migrated, is_new=False)
         counts: dict[str, int] = {}
         for driver in volumes.values():
             counts[driver] = counts.get(driver, 0) + 1
@@ -398,8 +453,10 @@ class _AttachedVolumes:
         return volumes, counts
 
     def _learn(self, row: int) -> None:
+        recorder = _Recorder(self._listers)
+        self._seen_on[row] = recorder.seen
         try:
-            volumes, counts = self._count(row, self._usage.pods_on.get(row, ()))
+            volumes, counts = self._count(row, self._usage.pods_on.get(row, ()), recorder)
         except VolumeError as error:
             self._errors[row] = str(error)
             return
@@ -414,6 +471,7 @@ class _AttachedVolumes:
 
     def _forget(self, row: int) -> None:
         self._errors.pop(row, None)
+        self._seen_on.pop(row, None)
         for volume in self._volumes_on.pop(row, ()):
             rows = self._rows_of[volume]
             del rows[row]
@@ -447,17 +505,21 @@ class _AttachedVolumes:
                 column[row] = limit
         self.migration_classes = list(ids)
 
-    def _read_attachments(self, nodes: NodeTable, listers: Listers) -> None:
-        """Source: nodevolumelimits/csi.go getNodeVolumeAttachmentInfo, v1.34."""
-        self._attachments = {}
-        attachments: list[VolumeAttachment] = listers.all("VolumeAttachment")
-        for attachment in attachments:
-            row = nodes.row_of.get(attachment.node_name)
-            if row is None or not attachment.attacher or attachment.persistent_volume_name is None:
-                continue
-            volume: PersistentVolume | None
-            volume = listers.get("PersistentVolume", "", attachment.persistent_volume_name)
-            if volume is None or volume.csi is None:
-                continue
+
+def _attachments(nodes: NodeTable, listers: Listers) -> dict[int, Attachable]:
+    """Volumes attached to rows, whether a pod uses them or not.
+
+    Source: nodevolumelimits/csi.go getNodeVolumeAttachmentInfo, v1.34
+    """
+    found: dict[int, Attachable] = {}
+    attachments: list[VolumeAttachment] = listers.all("VolumeAttachment")
+    for attachment in attachments:
+        row = nodes.row_of.get(attachment.node_name)
+        if row is None or not attachment.attacher or attachment.persistent_volume_name is None:
+            continue
+        volume: PersistentVolume | None
+        volume = listers.get("PersistentVolume", "", attachment.persistent_volume_name)
+        if volume is not None and volume.csi is not None:
             name = f"{attachment.attacher}/{volume.csi.volume_handle}"
-            self._attachments.setdefault(row, {})[name] = attachment.attacher
+            found.setdefault(row, {})[name] = attachment.attacher
+    return found

@@ -145,8 +145,11 @@ def test_what_is_remembered_from_cycle_to_cycle_follows_the_cluster(seed: int) -
                 donated = rng.choice(others)
                 volumes = [dict(volume) for volume in donated.volumes]
                 cluster.put(pod_manifest(f"late{index}", volumes, node=rng.choice(names)))
-        for volume in donor.cache.listers.all("PersistentVolume")[:index]:
-            cluster.put(dict(volume.manifest))
+        for kind in ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "VolumeAttachment"):
+            for item in donor.cache.listers.all(kind)[: rng.randint(0, index)]:
+                cluster.put(dict(item.manifest))
+        if rng.random() < 0.3:
+            cluster.cache.listers.remove("PersistentVolumeClaim", "default", f"c{rng.randrange(8)}")
         runner.check(pod)
 
 
