@@ -88,15 +88,15 @@ class Framework:
         self.percentage_of_nodes_to_score = plan.percentage_of_nodes_to_score
         self.handle = handle
         self.plugins: dict[str, Plugin] = {
-            name: registry[name](plan.args.get(name), handle)
-            for name in plan.plugin_names
-            if name in registry
+            name: registry[name](plan.args.get(name), handle) for name in plan.plugin_names
         }
 
         def at(point: str, kind: type[Any]) -> list[Any]:
-            return [
-                self.plugins[name] for name in plan.plugins[point] if isinstance(self.plugins.get(name), kind)
-            ]
+            plugins = [self.plugins[name] for name in plan.plugins[point]]
+            for plugin in plugins:
+                if not isinstance(plugin, kind):
+                    raise TypeError(f'plugin "{plugin.name}" is configured at {point} but is no {kind.__name__}')
+            return plugins
 
         self.pre_enqueue: list[PreEnqueuePlugin] = at("preEnqueue", PreEnqueuePlugin)
         self.queue_sort: QueueSortPlugin = at("queueSort", QueueSortPlugin)[0]
