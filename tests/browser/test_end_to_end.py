@@ -46,6 +46,7 @@ def test_import_run_and_read_why(page, asgi_server, monkeypatch):
     page.get_by_role("button", name="Create cluster").click()
     expect(page.locator("#lane-active")).to_contain_text("giant")
     page.get_by_role("button", name="Run until idle").click()
+    expect(page.locator("#runbar")).to_contain_text("waiting for a worker")
     work(Cluster.objects.get())
     # No reload: the tick brings the feed, the queue and the nodes.
     expect(page.locator("#feed")).to_contain_text("web-0 bound")

@@ -74,7 +74,7 @@ def board(request: HttpRequest, cluster_id: str) -> HttpResponse:
 @require_safe
 @vary_on_headers("HX-Request")
 def live(request: HttpRequest, cluster_id: str) -> HttpResponse:
-    """Answer a tick: the pulse anew, and out of band each fragment that is not what the page has.
+    """Answer a tick: out of band, each fragment that is not what the page has, and the new digests.
 
     304 when nothing changed; 286 (stop asking) when the cluster is gone.
     """
@@ -95,11 +95,12 @@ def live(request: HttpRequest, cluster_id: str) -> HttpResponse:
         digest = _digest(html)
         digests.append(digest)
         if i >= len(had) or had[i] != digest:
-            changed.append(html.replace(f'id="{root}"', f'id="{root}" hx-swap-oob="outerHTML"', 1))
+            changed.append(_out_of_band(html, root))
     context["have"] = ".".join(digests)
-    pulse = render_to_string("board/pulse.html", context, request)
-    response = HttpResponse("".join((pulse, *changed)))
+    state = _out_of_band(render_to_string("board/pulse_state.html", context, request), "pulse-state")
+    response = HttpResponse("".join((state, *changed)))
     response["ETag"] = etag
+    response["Cache-Control"] = "no-cache"
     return response
 
 
@@ -256,6 +257,11 @@ def _inspect(
         for pod in pods
     ]
     return Inspected(use, rows, sorted(use.labels.items()))
+
+
+def _out_of_band(html: str, root: str) -> str:
+    """Mark the root element to take the place of the one with its id."""
+    return html.replace(f'id="{root}"', f'id="{root}" hx-swap-oob="outerHTML"', 1)
 
 
 def _digest(html: str) -> str:
