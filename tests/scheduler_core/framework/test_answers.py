@@ -1,0 +1,58 @@
+"""Answers kept between cycles are the answers a scheduler that never saw the cluster before would give."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler_core.cli.conformance_scheduling import Cluster, decision_body
+from scheduler_core.cluster.journal import Journal
+from scheduler_core.objects.pod import Pod
+from tests.scheduler_core.random_clusters import RandomCluster
+
+
+def _fresh(random_cluster: RandomCluster) -> Cluster:
+    """The same cluster, met for the first time, in the same evaluation order."""
+    cache = random_cluster.cluster.cache
+    fresh = Cluster([], None)
+    for name in cache.node_order():
+        fresh.cache.set_node(cache.nodes.node(cache.nodes.row_of[name]))
+    # Image sizes are the first teller's: who told first is part of the history a fresh cache does not have.
+    fresh.cache.nodes.image_size_bytes.update(cache.nodes.image_size_bytes)
+    for uid in cache.pod_order():
+        pod = cache.pod(uid)
+        assert pod is not None
+        fresh.cache.add_pod(pod)
+    return fresh
+
+
+@given(st.randoms(use_true_random=False))
+def test_kept_answers_equal_fresh_ones_whatever_happens_between_cycles(random: Random) -> None:
+    random_cluster = RandomCluster(random)
+    pods: list[Pod] = [random_cluster.pod() for _ in range(3)]
+    for _ in range(8):
+        for _ in range(random.randint(0, 2)):
+            random_cluster.change()
+        pod = random.choice(pods)
+        kept = decision_body(random_cluster.cluster.schedule(pod))
+        fresh = decision_body(_fresh(random_cluster).schedule(pod))
+        assert kept == fresh
+
+
+def test_a_journal_names_each_changed_row_once_and_in_order() -> None:
+    journal = Journal()
+    start = journal.position
+    for row in (5, 2, 5, 9):
+        journal.record(row)
+    assert journal.since(start, 10) == [2, 5, 9]
+    assert journal.since(journal.position, 10) == []
+
+
+def test_a_journal_that_forgot_says_so() -> None:
+    journal = Journal()
+    for row in range(200_000):
+        journal.record(row % 7)
+    assert journal.since(0, 10**9) is None
+    assert journal.since(journal.position - 3, 2) is None

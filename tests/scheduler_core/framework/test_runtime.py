@@ -1,0 +1,172 @@
+"""A profile runs its plugins in order and by upstream's rules, also when one of them misbehaves."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from scheduler_core.clock import Clock
+from scheduler_core.cluster.cache import Cache
+from scheduler_core.cluster.nominator import Nominator
+from scheduler_core.config import IN_TREE_PLUGINS, load_configuration
+from scheduler_core.errors import ConfigurationError
+from scheduler_core.framework.interface import (
+    FilterPlugin,
+    Plugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    ScorePlugin,
+)
+from scheduler_core.framework.profile import SchedulerHandle, build_profiles
+from scheduler_core.framework.registry import Registry
+from scheduler_core.framework.status import Code, Status, Verdicts
+from scheduler_core.framework.waiting_pods import WaitingPods
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.objects.node import node_from
+from scheduler_core.objects.pod import pod_from
+from scheduler_core.plugins import in_tree_registry
+from scheduler_core.randomness import Randomness
+from scheduler_core.schedule_one import Algorithm, AlgorithmOptions, Decision
+
+API = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+def decide(*plugins: type[Plugin], points: dict[str, tuple[str, ...]], n_nodes: int = 3) -> Decision:
+    """Schedule one plain pod with extra plugins enabled."""
+    registry = in_tree_registry()
+    registry.merge({plugin.name: plugin for plugin in plugins})
+    sets: dict[str, Any] = {}
+    for name, at in points.items():
+        for point in at:
+            sets.setdefault(point, {"enabled": []})["enabled"].append({"name": name})
+    loaded = load_configuration(
+        {**API, "profiles": [{"schedulerName": "default-scheduler", "plugins": sets}]},
+        registry={**IN_TREE_PLUGINS, **points},
+    )
+    cache, clock = Cache(), Clock(0)
+    handle = SchedulerHandle(cache, Nominator(), WaitingPods(), clock)
+    framework = build_profiles(loaded, registry, handle, cache)["default-scheduler"]
+    for index in range(n_nodes):
+        cache.set_node(
+            node_from(
+                prepare(
+                    {
+                        "kind": "Node",
+                        "metadata": {"name": f"n{index}"},
+                        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}},
+                    }
+                )
+            )
+        )
+    pod = pod_from(
+        prepare({"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}})
+    )
+    return Algorithm(AlgorithmOptions(), Randomness(0)).schedule(framework, pod, cache.snapshot())
+
+
+class Raises(FilterPlugin[None]):
+    name: ClassVar[str] = "Raises"
+
+    def filter(self, state: None, pod: Any, nodes: Any, rows: Any) -> Verdicts:
+        raise ZeroDivisionError("a bug")
+
+
+class Narrows(PreFilterPlugin[None], FilterPlugin[None]):
+    name: ClassVar[str] = "Narrows"
+    names: ClassVar[tuple[str, ...]] = ("n1",)
+
+    def pre_filter(self, pod: Any, snapshot: Any) -> PreFilterResult[None]:
+        return PreFilterResult(node_names=self.names)
+
+    def filter(self, state: None, pod: Any, nodes: Any, rows: Any) -> Verdicts:
+        return Verdicts(np.zeros(len(rows), np.int8))
+
+
+class NarrowsElsewhere(Narrows):
+    name: ClassVar[str] = "NarrowsElsewhere"
+    names: ClassVar[tuple[str, ...]] = ("n2",)
+
+
+class Refuses(PreFilterPlugin[None]):
+    name: ClassVar[str] = "Refuses"
+
+    def pre_filter(self, pod: Any, snapshot: Any) -> PreFilterResult[None]:
+        return PreFilterResult(Status(Code.UnschedulableAndUnresolvable, ("not today",)))
+
+
+class ScoresTooHigh(ScorePlugin[None]):
+    name: ClassVar[str] = "ScoresTooHigh"
+
+    def score(self, state: None, pod: Any, nodes: Any, rows: Any) -> Any:
+        return np.full(len(rows), 101, np.int64)
+
+
+def test_a_plugin_that_raises_fails_the_cycle_under_its_name() -> None:
+    decision = decide(Raises, points={"Raises": ("filter",)})
+    assert decision.failed_plugin == "Raises"
+    assert decision.error == 'running "Raises" filter plugin: ZeroDivisionError: a bug'
+    assert decision.node_name is None
+    assert decision.post_filter is None
+
+
+def test_pre_filter_narrows_the_nodes_to_those_it_names() -> None:
+    decision = decide(Narrows, points={"Narrows": ("preFilter", "filter")})
+    assert decision.node_name == "n1"
+    assert decision.n_feasible == 1
+
+
+def test_two_plugins_that_agree_on_no_node_reject_the_pod_together() -> None:
+    decision = decide(
+        Narrows,
+        NarrowsElsewhere,
+        points={"Narrows": ("preFilter", "filter"), "NarrowsElsewhere": ("preFilter", "filter")},
+    )
+    assert decision.fit_error == (
+        "0/3 nodes are available: node(s) didn't satisfy plugin(s) [Narrows NarrowsElsewhere] simultaneously."
+    )
+
+
+def test_a_rejection_by_pre_filter_is_the_whole_message() -> None:
+    decision = decide(Refuses, points={"Refuses": ("preFilter",)})
+    assert decision.fit_error == "0/3 nodes are available: not today."
+
+
+def test_a_score_out_of_range_is_an_error_that_names_plugin_and_value() -> None:
+    decision = decide(ScoresTooHigh, points={"ScoresTooHigh": ("score",)})
+    assert decision.error is not None
+    assert decision.error.startswith('plugin "ScoresTooHigh" returns an invalid score 101')
+
+
+def test_a_cluster_without_nodes_is_upstreams_own_error() -> None:
+    decision = decide(points={}, n_nodes=0)
+    assert decision.error == "no nodes available to schedule pods"
+
+
+def test_a_name_is_registered_once_and_unregistered_once() -> None:
+    registry = Registry()
+    registry.register("Raises", Raises)
+    with pytest.raises(ValueError, match="a plugin named Raises already exists"):
+        registry.register("Raises", Raises)
+    with pytest.raises(ValueError, match="already exists"):
+        registry.merge({"New": Narrows, "Raises": Raises})
+    assert "New" not in registry
+    registry.unregister("Raises")
+    with pytest.raises(ValueError, match="no plugin named Raises exists"):
+        registry.unregister("Raises")
+
+
+def test_a_configuration_that_names_an_unknown_plugin_is_refused_before_anything_runs() -> None:
+    with pytest.raises(ConfigurationError):
+        decide(points={}, n_nodes=1) and load_configuration(
+            {
+                **API,
+                "profiles": [
+                    {
+                        "schedulerName": "default-scheduler",
+                        "plugins": {"filter": {"enabled": [{"name": "Nowhere"}]}},
+                    }
+                ],
+            }
+        )

@@ -1,0 +1,80 @@
+"""A trace comes back from its bytes as it was, and says what happened in one sentence."""
+
+from __future__ import annotations
+
+import zlib
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler_core.framework.trace import CycleTrace, record_body, sentence
+from tests.scheduler_core.random_clusters import RandomCluster
+
+HEADER = {
+    "cycle": 7,
+    "atNs": 1_000_000_000,
+    "pod": "default/p",
+    "uid": "u",
+    "profile": "default-scheduler",
+    "attempt": 1,
+    "outcome": "bound",
+    "node": "n1",
+    "message": None,
+    "nNodes": 4,
+    "nFeasible": 2,
+    "nodesEvaluated": 4,
+    "bestTotal": 600,
+}
+
+
+@given(st.randoms(use_true_random=False))
+def test_bytes_give_the_same_explanation(random: Random) -> None:
+    random_cluster = RandomCluster(random)
+    decision = random_cluster.cluster.schedule(random_cluster.pod())
+    trace = CycleTrace(dict(HEADER))
+    record_body(decision.attempt, trace, decision.ties or None, matrix=True)
+    again = CycleTrace.from_bytes(trace.to_bytes())
+    assert again.explain() == trace.explain()
+    assert again.to_bytes() == trace.to_bytes()
+
+
+def test_bytes_of_another_format_are_refused_by_number() -> None:
+    with pytest.raises(ValueError, match="trace format 9 is not known"):
+        CycleTrace.from_bytes(zlib.compress(bytes([9, 0, 0, 0, 0])))
+
+
+def test_the_digest_is_of_what_was_decided_and_of_nothing_else() -> None:
+    first = CycleTrace({**HEADER, "engine": "0.1", "bestTotal": 600})
+    assert first.digest == CycleTrace({**HEADER, "engine": "0.2", "bestTotal": 599}).digest
+    assert first.digest != CycleTrace({**HEADER, "node": "n2"}).digest
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "default/p bound to n1: highest of 2 feasible nodes, 600 points."),
+        ({"nFeasible": 1}, "default/p bound to n1: the only feasible node of 4."),
+        ({"nFeasible": 1, "nNodes": 1}, "default/p bound to n1: the only node."),
+        (
+            {"tie": {"count": 2, "nodes": ["n1", "n2"]}},
+            "default/p bound to n1: drawn among 2 nodes that tie with 600 points, 2 feasible.",
+        ),
+        ({"outcome": "waiting"}, "default/p reserved n1: highest of 2 feasible nodes, 600 points."),
+        (
+            {"outcome": "unschedulable", "message": "0/4 nodes are available: 4 Insufficient cpu."},
+            "default/p fits no node: 0/4 nodes are available: 4 Insufficient cpu.",
+        ),
+        (
+            {"outcome": "preempting", "victims": ["default/v"], "nominatedNode": "n3"},
+            "default/p fits no node, so it evicts 1 pod from n3 and waits for the room.",
+        ),
+        (
+            {"outcome": "error", "error": "a plugin broke"},
+            "default/p could not be scheduled: a plugin broke.",
+        ),
+    ],
+)
+def test_one_sentence_says_how_the_cycle_ended(changes: dict[str, object], words: str) -> None:
+    assert sentence({**HEADER, **changes}) == words
