@@ -22,9 +22,15 @@ from playground.clusters.selectors.objects import (
     get_object,
     get_run,
     list_objects,
+    list_runs,
     log_after,
 )
-from playground.clusters.selectors.overview import ClusterSummary, clusters_overview, version_token
+from playground.clusters.selectors.overview import (
+    ClusterSummary,
+    cluster_summary,
+    clusters_overview,
+    version_token,
+)
 from playground.clusters.selectors.pods import PodStory, StoryItem, pod_story
 from playground.clusters.selectors.queue import QueueItem, queue_view
 
@@ -42,6 +48,7 @@ __all__ = [
     "QueueItem",
     "StoryItem",
     "board",
+    "cluster_summary",
     "clusters_overview",
     "cycle_explanation",
     "cycles",
@@ -49,6 +56,7 @@ __all__ = [
     "get_object",
     "get_run",
     "list_objects",
+    "list_runs",
     "log_after",
     "neighbours",
     "node_detail",

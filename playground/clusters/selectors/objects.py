@@ -80,3 +80,17 @@ def log_after(
     if namespace:
         rows = rows.filter(object_namespace=namespace)
     return list(rows.order_by("seq")[:limit])
+
+
+def list_runs(cluster: Cluster, *, before: Run | None = None, limit: int = 20) -> list[Run]:
+    """Runs, newest first. One query.
+
+    Parameters
+    ----------
+    before
+        Only runs asked for before this one.
+    """
+    rows = Run.objects.filter(cluster=cluster)
+    if before is not None:
+        rows = rows.filter(pk__lt=before.pk)
+    return list(rows.order_by("-pk")[:limit])

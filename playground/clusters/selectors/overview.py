@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle, Node, Pod, Run
 
 
@@ -39,21 +40,44 @@ def clusters_of(user: Any) -> QuerySet[Cluster]:
     return Cluster.objects.filter(owner=user)
 
 
-def clusters_overview(user: Any = None, *, limit: int = 100) -> list[ClusterSummary]:
-    """The user's clusters, newest first. One query."""
-    rows = (
-        clusters_of(user)
-        .annotate(
-            n_nodes=_count(Node.objects.all()),
-            n_pods=_count(Pod.objects.all()),
-            n_bound=_count(Pod.objects.exclude(node_name="")),
-            n_pending=_count(
-                Pod.objects.filter(node_name="").filter(Q(phase="Pending") | Q(phase="Unknown"))
-            ),
-            n_cycles=_count(Cycle.objects.all()),
-            n_open=_count(Run.objects.filter(state__in=Run.OPEN)),
-        )
-        .order_by("-created", "-pk")[:limit]
+def clusters_overview(
+    user: Any = None, *, limit: int = 100, before: Cluster | None = None
+) -> list[ClusterSummary]:
+    """The user's clusters, newest first. One query.
+
+    Parameters
+    ----------
+    before
+        Only clusters older than this one: the next page.
+    """
+    rows = clusters_of(user)
+    if before is not None:
+        rows = rows.filter(Q(created__lt=before.created) | Q(created=before.created, pk__lt=before.pk))
+    return _summaries(rows.order_by("-created", "-pk")[:limit])
+
+
+def cluster_summary(cluster: Cluster) -> ClusterSummary:
+    """One cluster with its counts. One query.
+
+    Raises
+    ------
+    NotFound
+        It is gone.
+    """
+    found = _summaries(Cluster.objects.filter(pk=cluster.pk))
+    if not found:
+        raise NotFound(f'cluster "{cluster.public_id}" not found', kind="Cluster", name=cluster.public_id)
+    return found[0]
+
+
+def _summaries(rows: QuerySet[Cluster]) -> list[ClusterSummary]:
+    counted = rows.annotate(
+        n_nodes=_count(Node.objects.all()),
+        n_pods=_count(Pod.objects.all()),
+        n_bound=_count(Pod.objects.exclude(node_name="")),
+        n_pending=_count(Pod.objects.filter(node_name="").filter(Q(phase="Pending") | Q(phase="Unknown"))),
+        n_cycles=_count(Cycle.objects.all()),
+        n_open=_count(Run.objects.filter(state__in=Run.OPEN)),
     )
     return [
         ClusterSummary(
@@ -65,7 +89,7 @@ def clusters_overview(user: Any = None, *, limit: int = 100) -> list[ClusterSumm
             n_cycles=row.n_cycles,
             running=row.n_open > 0,
         )
-        for row in rows
+        for row in counted
     ]
 
 

@@ -1,0 +1,1 @@
+"""The playground's own REST API under /api/v1. See README.md."""

@@ -1,0 +1,200 @@
+"""One shape for every refusal: problem details (RFC 9457), `application/problem+json`.
+
+`type` points at the reason's explanation, `detail` is a sentence for a person, and what is known of the place
+stands beside it: `document` and `line` in the posted text, `field` path, `value`, `kind` and `name` of the object.
+Further problems of the same request are in `causes`, each with the same keys.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.db import OperationalError
+from django.http import Http404
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from playground.bodies import BodyTooLarge
+from playground.clusters.errors import ClusterError, InvalidInput
+
+logger = logging.getLogger(__name__)
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+REASONS: Final[Mapping[str, tuple[int, str, str]]] = {
+    "BadRequest": (400, "The request was refused", "The request cannot be read as what this path takes."),
+    "Invalid": (
+        400,
+        "A value is not valid",
+        "A manifest, or a value of the request, is not what it should be. `field` is its path, `value` what was"
+        " written, `document` and `line` its place in the posted text. Nothing of the request is kept.",
+    ),
+    "Unauthorized": (
+        401,
+        "Who are you?",
+        "This site wants a login, or a token: `Authorization: Bearer ...`.",
+    ),
+    "Forbidden": (
+        403,
+        "Not allowed",
+        "You may see it, and may not do that with it; or admission refused it.",
+    ),
+    "NotFound": (
+        404,
+        "Not found",
+        "There is no such thing, or it is somebody else's: the two look the same.",
+    ),
+    "MethodNotAllowed": (405, "Not a method of this path", "`Allow` names the methods this path has."),
+    "Conflict": (
+        409,
+        "It is not in a state for that",
+        "The object or cluster moved on, or is not ready for it.",
+    ),
+    "AlreadyExists": (
+        409,
+        "An object of that name exists",
+        "Choose another name, or apply instead of creating.",
+    ),
+    "PreconditionFailed": (
+        412,
+        "It was changed by somebody else",
+        "The ETag in `If-Match` is not the present one: read again, decide again.",
+    ),
+    "RequestEntityTooLarge": (413, "Too large", "The body, an object or the cluster is over a limit."),
+    "UnsupportedMediaType": (
+        415,
+        "Not a media type of this path",
+        "Send `application/json`, and where manifests are taken also `application/yaml`.",
+    ),
+    "TooManyRequests": (
+        429,
+        "Not now",
+        "Too many requests, or a disruption budget says no. See `Retry-After`.",
+    ),
+    "InternalError": (500, "That was us", "Something is broken here; it is logged."),
+    "ServiceUnavailable": (503, "Busy", "The database did not answer in time; try again."),
+}
+
+_OF_STATUS: Final = {status: reason for reason, (status, _, _) in reversed(REASONS.items())} | {
+    406: "BadRequest",
+    400: "BadRequest",
+    409: "Conflict",
+}
+
+
+class PreconditionFailed(exceptions.APIException):
+    """If-Match named another version."""
+
+    status_code = 412
+    default_detail = "The cluster was changed since the version in If-Match."
+
+
+def problem(
+    status: int,
+    reason: str,
+    detail: str,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """An answer in the shape of problem details."""
+    title = REASONS[reason][1] if reason in REASONS else reason
+    body = {
+        "type": f"/api/v1/problems/{reason}/",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "reason": reason,
+        **(facts or {}),
+    }
+    return Response(body, status=status, headers=dict(headers or {}), content_type=MEDIA_TYPE)
+
+
+def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """Turn whatever a view raised into a problem; None (a bug, while debugging) goes on up."""
+    if isinstance(error, ClusterError):
+        return _refused(error)
+    if isinstance(error, BodyTooLarge | RequestDataTooBig):
+        return problem(413, "RequestEntityTooLarge", str(error))
+    if isinstance(error, Http404):
+        return problem(404, "NotFound", str(error) or "There is nothing here.")
+    if isinstance(error, PermissionDenied):
+        return problem(403, "Forbidden", str(error) or "You may not do that.")
+    if isinstance(error, exceptions.ValidationError):
+        return _invalid(error)
+    if isinstance(error, exceptions.APIException):
+        return _api(error)
+    if isinstance(error, OperationalError):
+        logger.exception("database did not answer")
+        return problem(
+            503, "ServiceUnavailable", "The database is busy; try again.", headers={"Retry-After": "1"}
+        )
+    if settings.DEBUG:
+        return None
+    view = context.get("view")
+    logger.error("unexpected error in %s", type(view).__name__, exc_info=error)
+    return problem(500, "InternalError", "Something is broken here. It is logged; the request had no effect.")
+
+
+def _refused(error: ClusterError) -> Response:
+    facts = {key: value for key, value in error.as_dict().items() if key not in ("reason", "message")}
+    if "causes" in facts:
+        facts["causes"] = [_cause(cause) for cause in facts["causes"]]
+    headers = {"Retry-After": "10"} if error.status == 429 else {}
+    return problem(error.status, error.reason, error.message, facts=facts, headers=headers)
+
+
+def _cause(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {"detail" if key == "message" else key: value for key, value in facts.items() if key != "reason"}
+
+
+def _api(error: exceptions.APIException) -> Response:
+    reason = _OF_STATUS.get(error.status_code, "BadRequest" if error.status_code < 500 else "InternalError")
+    headers = {}
+    if getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = error.auth_header
+    if getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(error.wait) + 1)
+    return problem(error.status_code, reason, str(error.detail), headers=headers)
+
+
+def _invalid(error: exceptions.ValidationError) -> Response:
+    """What a serializer found: the first field is the problem, the others its causes."""
+    found = list(_places(error.detail, ""))
+    facts: dict[str, Any] = {}
+    if found:
+        field, detail = found[0]
+        facts = {"field": field} if field else {}
+        facts |= {"causes": [_place(*place) for place in found[1:]]} if found[1:] else {}
+    else:
+        field, detail = "", "The request is not valid."
+    return problem(400, "Invalid", f"{field}: {detail}" if field else detail, facts=facts)
+
+
+def _place(field: str, detail: str) -> dict[str, str]:
+    return {"field": field, "detail": detail} if field else {"detail": detail}
+
+
+def _places(detail: Any, path: str) -> Sequence[tuple[str, str]]:
+    if isinstance(detail, Mapping):
+        found: list[tuple[str, str]] = []
+        for key, value in detail.items():
+            here = path if key == "non_field_errors" else f"{path}.{key}" if path else str(key)
+            found += _places(value, here)
+        return found
+    if isinstance(detail, list | tuple):
+        found = []
+        for index, value in enumerate(detail):
+            nested = isinstance(value, Mapping | list | tuple)
+            found += _places(value, f"{path}[{index}]" if nested else path)
+        return found
+    return [(path, str(detail))]
+
+
+def bad_query(name: str, detail: str) -> ClusterError:
+    """A path or query value that is not what it should be."""
+    return InvalidInput(f"{name}: {detail}", field=name)

@@ -1,0 +1,166 @@
+"""Examples for the OpenAPI document; a test sends every request among them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+CLOCK: Final = {
+    "mode": "paused",
+    "rate": 1.0,
+    "now": "2026-01-02T00:00:10Z",
+    "startedAt": "2026-01-02T00:00:00Z",
+    "nextDeadline": {"at": "2026-01-02T00:05:00Z", "what": "flush of unschedulable pods"},
+    "note": None,
+}
+CLUSTER: Final = {
+    "id": "k7m2qw9xtr",
+    "name": "demo",
+    "createdAt": "2026-01-02T00:00:00Z",
+    "url": "/api/v1/clusters/k7m2qw9xtr/",
+    "page": "/c/k7m2qw9xtr/",
+    "kubernetes": "/k8s/k7m2qw9xtr",
+    "resourceVersion": "42",
+    "seed": 7,
+    "nodes": 12,
+    "pods": 40,
+    "bound": 38,
+    "pending": 2,
+    "cycles": 40,
+    "running": False,
+    "parked": None,
+    "clock": CLOCK,
+}
+MANIFESTS: Final = """\
+apiVersion: v1
+kind: Node
+metadata: {name: node-1}
+status:
+  allocatable: {cpu: "4", memory: 16Gi, pods: "110"}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-1}
+spec:
+  containers:
+  - name: web
+    image: web:1
+    resources: {requests: {cpu: 500m, memory: 256Mi}}
+"""
+POD_JSON: Final[dict[str, Any]] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web-2"},
+    "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+}
+APPLIED: Final = {
+    "created": [
+        {"apiVersion": "v1", "kind": "Node", "name": "node-1"},
+        {"apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "web-1"},
+    ],
+    "configured": [],
+    "unchanged": [],
+    "ignored": [],
+}
+RUN: Final = {
+    "run": "p3v8ncyt4w",
+    "url": "/api/v1/clusters/k7m2qw9xtr/runs/p3v8ncyt4w/",
+    "until": "idle",
+    "maxCycles": 100000,
+    "state": "queued",
+    "cancelRequested": False,
+    "progress": None,
+    "cyclesDone": 0,
+    "podsBound": 0,
+    "pendingAtStart": None,
+    "pendingNow": None,
+    "clock": None,
+    "stop": None,
+    "message": None,
+    "createdAt": "2026-01-02T00:00:00Z",
+    "startedAt": None,
+    "finishedAt": None,
+}
+CYCLE: Final = {
+    "cycle": 1,
+    "url": "/api/v1/clusters/k7m2qw9xtr/cycles/1/",
+    "at": "2026-01-02T00:00:00Z",
+    "pod": "default/web-1",
+    "uid": "3f0c4f0e-6a5b-4a43-9d5e-2f3c1a7b9e10",
+    "profile": "default-scheduler",
+    "attempt": 1,
+    "outcome": "bound",
+    "node": "node-1",
+    "sentence": "default/web-1 bound to node-1: the only feasible node of 1.",
+    "message": None,
+    "nodes": 1,
+    "nFeasible": 1,
+    "repeats": 0,
+    "digest": "9d1c",
+    "engine": "0.1.0",
+}
+EXPLANATION: Final = {
+    "cycle": 2,
+    "pod": "default/web-2",
+    "outcome": "unschedulable",
+    "node": None,
+    "sentence": "default/web-2 fits on none of 1 nodes.",
+    "filter": {
+        "node-1": {"plugin": "NodeResourcesFit", "code": "Unschedulable", "reasons": ["Insufficient cpu"]}
+    },
+    "feasible": [],
+    "fitError": "0/1 nodes are available: 1 Insufficient cpu.",
+    "emulates": "v1.34.1",
+}
+QUEUE_ITEM: Final = {
+    "pod": "default/web-2",
+    "position": 1,
+    "priority": 0,
+    "priorityClass": None,
+    "attempts": 1,
+    "secondsLeft": None,
+    "reason": "0/1 nodes are available: 1 Insufficient cpu.",
+    "node": None,
+    "plugin": "NodeResourcesFit",
+    "event": None,
+    "read": True,
+}
+QUEUE: Final = {
+    "active": [],
+    "permit": [],
+    "backoff": [],
+    "unschedulable": [QUEUE_ITEM],
+    "gated": [],
+    "foreign": [],
+}
+POOL: Final = {
+    "name": "gpu-{n:02}",
+    "count": 2,
+    "cpu": "16",
+    "memory": "64Gi",
+    "extended": {"nvidia.com/gpu": "4"},
+    "taints": ["gpu=true:NoSchedule"],
+    "zones": ["zone-a", "zone-b"],
+}
+CONFIG: Final = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"schedulerName": "default-scheduler", "percentageOfNodesToScore": 50}],
+}
+TOKEN: Final = {
+    "id": 1,
+    "name": "laptop",
+    "hint": "ksp_aB3dE5",
+    "createdAt": "2026-01-02T00:00:00Z",
+    "expiresAt": None,
+    "lastUsedAt": None,
+}
+VERSION: Final = {
+    "emulates": "v1.34.1",
+    "engine": "0.1.0",
+    "api": "v1",
+    "sampling": {
+        "default": "every node is evaluated",
+        "profiles": "a profile's percentageOfNodesToScore is honoured",
+    },
+    "knownDifferences": [],
+}

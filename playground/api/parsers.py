@@ -1,0 +1,40 @@
+"""Bodies that are settings rather than manifests."""
+
+from __future__ import annotations
+
+from typing import IO, Any, Final
+
+from rest_framework.parsers import BaseParser
+
+from playground.bodies import BodyTooLarge
+from playground.clusters.services.posted import as_error
+from playground.engine.admission import ManifestProblem
+from playground.engine.documents import load_one
+
+MAX_BYTES: Final = 1024 * 1024
+
+
+class StrictJSONParser(BaseParser):
+    """One JSON object, read with the guards manifests have: depth, duplicate keys, NUL, endless numbers."""
+
+    media_type = "application/json"
+    json_only = True
+
+    def parse(
+        self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None
+    ) -> dict[str, Any]:
+        body = stream.read(MAX_BYTES + 1)
+        if len(body) > MAX_BYTES:
+            raise BodyTooLarge(MAX_BYTES)
+        try:
+            document: dict[str, Any] | None = load_one(body, json_only=self.json_only, max_bytes=MAX_BYTES)
+        except ManifestProblem as problem:
+            raise as_error(problem) from None
+        return {} if document is None else document
+
+
+class YAMLParser(StrictJSONParser):
+    """The same in YAML, where people write it by hand."""
+
+    media_type = "application/yaml"
+    json_only = False

@@ -1,0 +1,140 @@
+"""Rows as this API writes them. Names are in camelCase, as Kubernetes and the explanations write theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playground.accounts.models import AccessToken
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.models import Cluster, Cycle, Run
+from playground.clusters.selectors import ClusterSummary, PodStory, QueueItem
+from playground.engine.times import format_time_ns
+
+
+def cluster(summary: ClusterSummary) -> dict[str, Any]:
+    row = summary.cluster
+    return {
+        "id": row.public_id,
+        "name": row.name,
+        "createdAt": row.created,
+        "url": f"/api/v1/clusters/{row.public_id}/",
+        "page": f"/c/{row.public_id}/",
+        "kubernetes": f"/k8s/{row.public_id}",
+        "resourceVersion": str(row.last_seq),
+        "seed": row.seed,
+        "nodes": summary.n_nodes,
+        "pods": summary.n_pods,
+        "bound": summary.n_bound,
+        "pending": summary.n_pending,
+        "cycles": summary.n_cycles,
+        "running": summary.running,
+        "parked": row.parked_reason or None,
+        "clock": clock(row),
+    }
+
+
+def clock(row: Cluster) -> dict[str, Any]:
+    deadline = None
+    if row.next_deadline_ns is not None:
+        deadline = {"at": format_time_ns(row.next_deadline_ns), "what": row.next_deadline_what}
+    return {
+        "mode": row.clock_mode,
+        "rate": row.rate,
+        "now": format_time_ns(virtual_now_ns(row)),
+        "startedAt": format_time_ns(row.start_ns),
+        "nextDeadline": deadline,
+        "note": row.clock_note or None,
+    }
+
+
+def run(row: Run, cluster_id: str) -> dict[str, Any]:
+    duration = None if row.duration_ns is None else f"{row.duration_ns / 1e9:g}s"
+    return {
+        "run": row.public_id,
+        "url": f"/api/v1/clusters/{cluster_id}/runs/{row.public_id}/",
+        "until": duration or row.until,
+        "maxCycles": row.max_cycles,
+        "state": row.state,
+        "cancelRequested": row.cancel_requested,
+        "progress": row.progress,
+        "cyclesDone": row.cycles_done,
+        "podsBound": row.pods_bound,
+        "pendingAtStart": row.pending_at_start,
+        "pendingNow": row.pending_now,
+        "clock": None if row.clock_ns is None else format_time_ns(row.clock_ns),
+        "stop": row.stop or None,
+        "message": row.message or None,
+        "createdAt": row.created,
+        "startedAt": row.started,
+        "finishedAt": row.finished,
+    }
+
+
+def cycle(row: Cycle, cluster_id: str) -> dict[str, Any]:
+    return {
+        "cycle": row.number,
+        "url": f"/api/v1/clusters/{cluster_id}/cycles/{row.number}/",
+        "at": format_time_ns(row.at_ns),
+        "pod": row.pod,
+        "uid": row.pod_uid,
+        "profile": row.profile,
+        "attempt": row.attempt,
+        "outcome": row.outcome,
+        "node": row.node or None,
+        "sentence": row.sentence,
+        "message": row.message or None,
+        "nodes": row.n_nodes,
+        "nFeasible": row.n_feasible,
+        "repeats": row.repeats,
+        "digest": row.digest,
+        "engine": row.engine_version,
+    }
+
+
+def queue_item(item: QueueItem) -> dict[str, Any]:
+    return {
+        "pod": item.pod,
+        "position": item.position,
+        "priority": item.priority,
+        "priorityClass": item.priority_class or None,
+        "attempts": item.attempts,
+        "secondsLeft": item.left_s,
+        "reason": item.reason or None,
+        "node": item.node or None,
+        "plugin": item.plugin or None,
+        "event": item.event or None,
+        "read": item.read,
+    }
+
+
+def story(found: PodStory) -> dict[str, Any]:
+    return {
+        "pod": f"{found.namespace}/{found.name}",
+        "exists": found.pod is not None,
+        "phase": found.pod.phase if found.pod else None,
+        "node": (found.pod.node_name or None) if found.pod else None,
+        "waitsFor": (found.pod.waits_for or None) if found.pod else None,
+        "queue": {"lane": found.queue.lane, **queue_item(found.queue)} if found.queue else None,
+        "story": [
+            {
+                "at": format_time_ns(item.at_ns),
+                "what": item.what,
+                "title": item.title,
+                "detail": item.detail or None,
+                "cycle": item.cycle,
+                "outcome": item.outcome or None,
+            }
+            for item in found.items
+        ],
+    }
+
+
+def token(row: AccessToken) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "name": row.name,
+        "hint": row.hint,
+        "createdAt": row.created,
+        "expiresAt": row.expires,
+        "lastUsedAt": row.last_used,
+    }

@@ -1,0 +1,1 @@
+"""Shapes: what requests must be, and what answers are (for the OpenAPI document)."""

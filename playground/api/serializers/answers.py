@@ -1,0 +1,208 @@
+"""What is answered, for the document and its tests; the values are made in `representations`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+
+class Answer(serializers.Serializer[Any]):
+    """Never validates anything; it only says what an answer looks like."""
+
+
+def _text(words: str = "", **how: Any) -> serializers.CharField:
+    return serializers.CharField(help_text=words or None, **how)
+
+
+class Cause(Answer):
+    detail = _text()
+    document = serializers.IntegerField(required=False)
+    line = serializers.IntegerField(required=False)
+    column = serializers.IntegerField(required=False)
+    field = _text(required=False)  # type: ignore[assignment]
+    value = serializers.JSONField(required=False)
+    kind = _text(required=False)
+    name = _text(required=False)
+    namespace = _text(required=False)
+
+
+class Problem(Cause):
+    """Problem details (RFC 9457)."""
+
+    type = _text("Path of the reason's explanation.")
+    title = _text()
+    status = serializers.IntegerField()
+    reason = _text("Kubernetes' word for it.")
+    causes = Cause(many=True, required=False)
+
+
+class Deadline(Answer):
+    at = serializers.DateTimeField()
+    what = _text()
+
+
+class ClockAnswer(Answer):
+    mode = serializers.ChoiceField(["paused", "realtime"])
+    rate = serializers.FloatField(help_text="Virtual seconds a wall second, while it runs.")
+    now = serializers.DateTimeField(help_text="The cluster's virtual time.")
+    startedAt = serializers.DateTimeField()
+    nextDeadline = Deadline(allow_null=True)
+    note = _text(allow_null=True)
+
+
+class Cluster(Answer):
+    id = _text()
+    name = _text()
+    createdAt = serializers.DateTimeField()
+    url = _text()
+    page = _text()
+    kubernetes = _text("Server address of the cluster's Kubernetes API, without the host.")
+    resourceVersion = _text()
+    seed = serializers.IntegerField()
+    nodes = serializers.IntegerField()
+    pods = serializers.IntegerField()
+    bound = serializers.IntegerField()
+    pending = serializers.IntegerField()
+    cycles = serializers.IntegerField()
+    running = serializers.BooleanField(help_text="Whether a run is open.")
+    parked = _text("Why the engine was set aside, if it was.", allow_null=True)
+    clock = ClockAnswer()
+
+
+class ClusterPage(Answer):
+    items = Cluster(many=True)
+    next = _text("Path of the next page.", allow_null=True)
+
+
+class AppliedObject(Answer):
+    apiVersion = _text()
+    kind = _text()
+    namespace = _text(required=False)
+    name = _text()
+    note = _text(required=False)
+
+
+class IgnoredObject(Answer):
+    apiVersion = _text()
+    kind = _text()
+    name = _text()
+    reason = _text()
+
+
+class Applied(Answer):
+    created = AppliedObject(many=True)
+    configured = AppliedObject(many=True)
+    unchanged = AppliedObject(many=True)
+    ignored = IgnoredObject(many=True)
+
+
+class Run(Answer):
+    run = _text("Its id.")
+    url = _text("Where to poll.")
+    until = _text()
+    maxCycles = serializers.IntegerField()
+    state = serializers.ChoiceField(["queued", "running", "done", "cancelled", "failed"])
+    cancelRequested = serializers.BooleanField()
+    progress = serializers.FloatField(allow_null=True, help_text="0 to 1; null while nothing can be said.")
+    cyclesDone = serializers.IntegerField()
+    podsBound = serializers.IntegerField()
+    pendingAtStart = serializers.IntegerField(allow_null=True)
+    pendingNow = serializers.IntegerField(allow_null=True)
+    clock = serializers.DateTimeField(allow_null=True)
+    stop = _text("idle, cycle, budget, time or cancelled.", allow_null=True)
+    message = _text(allow_null=True)
+    createdAt = serializers.DateTimeField()
+    startedAt = serializers.DateTimeField(allow_null=True)
+    finishedAt = serializers.DateTimeField(allow_null=True)
+
+
+class RunPage(Answer):
+    items = Run(many=True)
+    next = _text(allow_null=True)
+
+
+class CycleSummary(Answer):
+    cycle = serializers.IntegerField()
+    url = _text()
+    at = serializers.DateTimeField()
+    pod = _text("namespace/name")
+    uid = _text()
+    profile = _text()
+    attempt = serializers.IntegerField()
+    outcome = serializers.ChoiceField(["bound", "unschedulable", "preempting", "waiting", "error"])
+    node = _text(allow_null=True)
+    sentence = _text()
+    message = _text(allow_null=True)
+    nodes = serializers.IntegerField()
+    nFeasible = serializers.IntegerField()
+    repeats = serializers.IntegerField()
+    digest = _text()
+    engine = _text()
+
+
+class CyclePage(Answer):
+    items = CycleSummary(many=True)
+    next = _text(allow_null=True)
+
+
+class QueueItem(Answer):
+    pod = _text()
+    position = serializers.IntegerField()
+    priority = serializers.IntegerField()
+    priorityClass = _text(allow_null=True)
+    attempts = serializers.IntegerField()
+    secondsLeft = serializers.FloatField(allow_null=True)
+    reason = _text(allow_null=True)
+    node = _text(allow_null=True)
+    plugin = _text(allow_null=True)
+    event = _text(allow_null=True)
+    read = serializers.BooleanField(help_text="False = submitted, not read by the engine yet.")
+
+
+class Queue(Answer):
+    active = QueueItem(many=True)
+    permit = QueueItem(many=True)
+    backoff = QueueItem(many=True)
+    unschedulable = QueueItem(many=True)
+    gated = QueueItem(many=True)
+    foreign = QueueItem(many=True, help_text="Never scheduled here, and why.")
+
+
+class Accepted(Answer):
+    resourceVersion = _text("The log entry; the engine acts on it when it next looks.")
+
+
+class Config(Answer):
+    default = serializers.BooleanField(help_text="Whether the cluster uses the default configuration.")
+    config = serializers.DictField(allow_null=True, help_text="As it was written.")
+
+
+class Sampling(Answer):
+    default = _text()
+    profiles = _text()
+
+
+class Version(Answer):
+    emulates = _text()
+    engine = _text()
+    api = _text()
+    sampling = Sampling()
+    knownDifferences = serializers.ListField(child=serializers.CharField())
+
+
+class Token(Answer):
+    id = serializers.IntegerField()
+    name = _text()
+    hint = _text()
+    createdAt = serializers.DateTimeField()
+    expiresAt = serializers.DateTimeField(allow_null=True)
+    lastUsedAt = serializers.DateTimeField(allow_null=True)
+
+
+class NewToken(Token):
+    token = _text("Shown now and never again.")
+
+
+class Tokens(Answer):
+    items = Token(many=True)

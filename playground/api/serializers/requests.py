@@ -1,0 +1,108 @@
+"""What may be asked. Types are checked here; what values mean is for the services to judge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+
+class Strict(serializers.Serializer[Any]):
+    """Unknown keys are refused: a misspelt one would otherwise do nothing, silently."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and (unknown := sorted(set(data) - set(self.fields))):
+            known = ", ".join(self.fields)
+            raise serializers.ValidationError({unknown[0]: [f"is not a key here; there are {known}"]})
+        return super().to_internal_value(data)
+
+
+class StrictString(serializers.CharField):
+    """A JSON string; DRF would also take numbers."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("must be a string")
+        return super().to_internal_value(data)
+
+
+class StrictInteger(serializers.IntegerField):
+    """A JSON integer; DRF would also take strings and booleans."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            raise serializers.ValidationError("must be a whole number")
+        return super().to_internal_value(data)
+
+
+class ClusterCreate(Strict):
+    name = StrictString(max_length=100, help_text="What people call it; need not be unique.")
+    seed = StrictInteger(
+        required=False, min_value=0, max_value=2**63 - 1, help_text="Of the random streams; drawn if absent."
+    )
+    config = serializers.DictField(
+        required=False,
+        allow_null=True,
+        help_text="A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1); absent = the default one.",
+    )
+    demo = serializers.BooleanField(
+        required=False, default=False, help_text="Begin with the demo's nodes and pods."
+    )
+
+
+class ClusterRename(Strict):
+    name = StrictString(max_length=100)
+
+
+class ClusterClone(Strict):
+    name = StrictString(max_length=100, required=False, help_text='Absent = "<name> copy".')
+
+
+class RunRequest(Strict):
+    until = StrictString(
+        required=False,
+        default="idle",
+        max_length=40,
+        help_text='`"cycle"` (one cycle), `"idle"`, or a duration of virtual time like `"30s"` or `"1h30m"`.',
+    )
+    maxCycles = StrictInteger(required=False, default=100_000, min_value=1, max_value=1_000_000)
+
+
+class Permit(Strict):
+    decision = serializers.ChoiceField(["allow", "reject"])
+    plugin = StrictString(
+        required=False, allow_null=True, max_length=253, help_text="One plugin's wait; absent = all."
+    )
+    reason = StrictString(required=False, allow_blank=True, default="", max_length=1000)
+
+
+class Clock(Strict):
+    mode = serializers.ChoiceField(
+        ["paused", "realtime", "1x"], help_text="`1x` is `realtime` at rate 1. To jump, run for a duration."
+    )
+    rate = serializers.FloatField(required=False, default=1.0, min_value=0.1, max_value=100)
+
+
+class NodePool(Strict):
+    name = StrictString(max_length=200, help_text="`{n}` is the number, `{n:02}` padded, `{zone}` the zone.")
+    count = StrictInteger(min_value=1, max_value=10_000)
+    cpu = StrictString(required=False, default="8", max_length=40)
+    memory = StrictString(required=False, default="32Gi", max_length=40)
+    pods = StrictInteger(required=False, default=110, min_value=0, max_value=100_000)
+    extended = serializers.DictField(child=StrictString(max_length=40), required=False, default=dict)
+    labels = serializers.DictField(
+        child=StrictString(allow_blank=True, max_length=253), required=False, default=dict
+    )
+    taints = serializers.ListField(
+        child=StrictString(max_length=400), required=False, default=list, help_text="`key=value:Effect`"
+    )
+    zones = serializers.ListField(
+        child=StrictString(max_length=253), required=False, default=list, max_length=1000
+    )
+    region = StrictString(required=False, allow_blank=True, default="", max_length=253)
+    first = StrictInteger(required=False, default=1, min_value=0, max_value=10**6)
+
+
+class TokenCreate(Strict):
+    name = StrictString(max_length=100, help_text="What it is for.")
+    expiresInDays = StrictInteger(required=False, allow_null=True, min_value=1, max_value=3660)

@@ -1,0 +1,68 @@
+"""Paths of the REST API. An endpoint is a view, a line here and a test (README.md).
+
+Every path answers with and without its trailing slash, without a redirect; the one written here is documented.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.urls import URLPattern, path, re_path
+
+from playground.api.views import clusters, manifests, openapi, runs, scheduling, settings, site, tokens
+
+app_name = "api"
+
+_ALIASES: Final[set[str]] = set()
+
+
+def both(route: str, view: Callable[..., Any], name: str) -> list[URLPattern]:
+    """The route, and its twin with or without the slash."""
+    twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
+    _ALIASES.add("/api/v1/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", twin))
+    return [path(route, view, name=name), path(twin, view)]
+
+
+def documented_only(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[str, str, str, Any]]:
+    """For the OpenAPI document: this API's paths, one of each pair of twins."""
+    return [
+        endpoint
+        for endpoint in endpoints
+        if endpoint[0].startswith("/api/v1/") and endpoint[0] not in _ALIASES and "{rest}" not in endpoint[0]
+    ]
+
+
+_CLUSTER: Final = "clusters/<str:cluster_id>/"
+
+urlpatterns: list[URLPattern] = [
+    path("", site.Index.as_view(), name="index"),
+    *both("version", site.Version.as_view(), "version"),
+    *both("problems/", site.Problems.as_view(), "problems"),
+    *both("problems/<str:reason>/", site.OneProblem.as_view(), "problem"),
+    *both("openapi.json", openapi.DocumentJSON.as_view(), "openapi-json"),
+    *both("openapi.yaml", openapi.DocumentYAML.as_view(), "openapi-yaml"),
+    *both("docs/", openapi.docs, "docs"),
+    *both("tokens/", tokens.Tokens.as_view(), "tokens"),
+    *both("tokens/<int:token_id>/", tokens.OneToken.as_view(), "token"),
+    *both("clusters/", clusters.Clusters.as_view(), "clusters"),
+    *both(_CLUSTER, clusters.OneCluster.as_view(), "cluster"),
+    *both(f"{_CLUSTER}clone", clusters.Clone.as_view(), "clone"),
+    *both(f"{_CLUSTER}reset", clusters.Reset.as_view(), "reset"),
+    *both(f"{_CLUSTER}unpark", clusters.Unpark.as_view(), "unpark"),
+    *both(f"{_CLUSTER}apply", manifests.Apply.as_view(), "apply"),
+    *both(f"{_CLUSTER}export", manifests.Export.as_view(), "export"),
+    *both(f"{_CLUSTER}node-pools/", manifests.NodePools.as_view(), "node-pools"),
+    *both(f"{_CLUSTER}run", runs.StartRun.as_view(), "run"),
+    *both(f"{_CLUSTER}runs/", runs.Runs.as_view(), "runs"),
+    *both(f"{_CLUSTER}runs/<str:run_id>/", runs.OneRun.as_view(), "one-run"),
+    *both(f"{_CLUSTER}cycles/", scheduling.Cycles.as_view(), "cycles"),
+    *both(f"{_CLUSTER}cycles/<int:number>/", scheduling.OneCycle.as_view(), "cycle"),
+    *both(f"{_CLUSTER}queue/", scheduling.Queue.as_view(), "queue"),
+    *both(f"{_CLUSTER}pods/<str:namespace>/<str:pod>/", scheduling.PodStory.as_view(), "pod"),
+    *both(f"{_CLUSTER}permits/<str:namespace>/<str:pod>/", scheduling.Permits.as_view(), "permit"),
+    *both(f"{_CLUSTER}config/", settings.Config.as_view(), "config"),
+    *both(f"{_CLUSTER}clock/", settings.Clock.as_view(), "clock"),
+    re_path(r"^(?P<rest>.*)$", site.Nothing.as_view()),
+]

@@ -1,0 +1,1 @@
+"""Views: each method is one call into a service or selector."""

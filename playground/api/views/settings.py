@@ -1,0 +1,100 @@
+"""A cluster's scheduler configuration and clock."""
+
+from __future__ import annotations
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from playground.api import examples, representations
+from playground.api.documentation import operation
+from playground.api.parsers import StrictJSONParser, YAMLParser
+from playground.api.serializers import answers, requests
+from playground.api.views.base import PlaygroundView
+from playground.clusters import services
+from playground.clusters.models import Cluster
+
+
+class Config(PlaygroundView):
+    parser_classes = [StrictJSONParser, YAMLParser]
+
+    @staticmethod
+    def _answer(cluster: Cluster) -> Response:
+        return Response({"default": cluster.config is None, "config": cluster.config})
+
+    @operation(
+        "Read the scheduler configuration",
+        id="config_read",
+        answers_={200: answers.Config},
+        errors=(400, 404),
+        answer_example={"default": False, "config": examples.CONFIG},
+        tag="settings",
+        reads=True,
+    )
+    def get(self, request: Request, cluster_id: str) -> Response:
+        """As it was written; null when the cluster uses the default one."""
+        return self._answer(self.cluster(cluster_id))
+
+    @operation(
+        "Use another scheduler configuration",
+        id="config_write",
+        request={
+            "application/json": {"type": "object", "additionalProperties": True},
+            "application/yaml": {"type": "object", "additionalProperties": True},
+        },
+        answers_={200: answers.Config},
+        errors=(400, 404, 413, 415),
+        example=examples.CONFIG,
+        answer_example={"default": False, "config": examples.CONFIG},
+        tag="settings",
+    )
+    def put(self, request: Request, cluster_id: str) -> Response:
+        """A KubeSchedulerConfiguration (JSON or YAML), used from now on; one that cannot be used changes nothing."""
+        cluster = self.cluster(cluster_id)
+        return self._answer(services.set_config(cluster=cluster, config=dict(request.data)))
+
+    @operation(
+        "Use the default scheduler configuration",
+        id="config_default",
+        answers_={200: answers.Config},
+        errors=(400, 404),
+        answer_example={"default": True, "config": None},
+        tag="settings",
+    )
+    def delete(self, request: Request, cluster_id: str) -> Response:
+        """From now on."""
+        return self._answer(services.set_config(cluster=self.cluster(cluster_id), config=None))
+
+
+class Clock(PlaygroundView):
+    @operation(
+        "Read the clock",
+        id="clock_read",
+        answers_={200: answers.ClockAnswer},
+        errors=(400, 404),
+        answer_example=examples.CLOCK,
+        tag="settings",
+        reads=True,
+    )
+    def get(self, request: Request, cluster_id: str) -> Response:
+        """The cluster's own virtual time and what it waits for next."""
+        return Response(representations.clock(self.cluster(cluster_id)))
+
+    @operation(
+        "Set the clock",
+        id="clock_write",
+        request=requests.Clock,
+        answers_={200: answers.ClockAnswer},
+        errors=(400, 404, 413, 415),
+        example={"mode": "1x"},
+        answer_example=examples.CLOCK | {"mode": "realtime"},
+        tag="settings",
+    )
+    def put(self, request: Request, cluster_id: str) -> Response:
+        """Pause it, or let it run with the wall clock, faster or slower. To jump ahead, run for a duration."""
+        cluster = self.cluster(cluster_id)
+        asked = requests.Clock(data=request.data)
+        asked.is_valid(raise_exception=True)
+        mode, rate = asked.validated_data["mode"], asked.validated_data["rate"]
+        if mode == "1x":
+            mode, rate = Cluster.ClockMode.REALTIME, 1.0
+        return Response(representations.clock(services.set_clock(cluster=cluster, mode=mode, rate=rate)))

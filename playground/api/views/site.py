@@ -1,0 +1,133 @@
+"""What this API says about itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from playground.api import examples
+from playground.api.documentation import operation
+from playground.api.errors import REASONS
+from playground.api.serializers import answers
+from playground.api.views.base import PlaygroundView
+from playground.clusters.errors import NotFound
+from playground.engine import EMULATES, engine_version
+from playground.engine.differences import engine_readme, known_differences
+
+PATHS = {
+    "version": "/api/v1/version",
+    "clusters": "/api/v1/clusters/",
+    "tokens": "/api/v1/tokens/",
+    "problems": "/api/v1/problems/",
+    "openapi": "/api/v1/openapi.json",
+    "docs": "/api/v1/docs/",
+}
+
+
+class Index(PlaygroundView):
+    @operation(
+        "Where things are",
+        id="index_read",
+        answers_={200: OpenApiTypes.OBJECT},
+        answer_example=PATHS,
+        tag="about",
+        reads=True,
+    )
+    def get(self, request: Request) -> Response:
+        """Paths to begin with."""
+        return Response(PATHS)
+
+
+class Version(PlaygroundView):
+    @operation(
+        "Which scheduler this is",
+        id="version_read",
+        answers_={200: answers.Version},
+        answer_example=examples.VERSION,
+        tag="about",
+        reads=True,
+    )
+    def get(self, request: Request) -> Response:
+        """The Kubernetes version that is emulated, the engine's own, where they are known to differ."""
+        return Response(
+            {
+                "emulates": EMULATES,
+                "engine": engine_version(),
+                "api": "v1",
+                "sampling": {
+                    "default": "every node is evaluated",
+                    "profiles": "a profile's percentageOfNodesToScore is honoured; a cycle's nodesEvaluated"
+                    " says how many nodes it looked at",
+                },
+                "knownDifferences": known_differences(engine_readme()),
+            }
+        )
+
+
+class Problems(PlaygroundView):
+    @operation(
+        "List the reasons of refusals",
+        id="problems_list",
+        answers_={200: OpenApiTypes.OBJECT},
+        answer_example={
+            "items": [
+                {
+                    "reason": "NotFound",
+                    "status": 404,
+                    "title": "Not found",
+                    "about": "There is no such thing.",
+                }
+            ]
+        },
+        tag="about",
+        reads=True,
+    )
+    def get(self, request: Request) -> Response:
+        """Every `reason` a problem may have."""
+        return Response({"items": [_reason(name) for name in REASONS]})
+
+
+class OneProblem(PlaygroundView):
+    @operation(
+        "Explain a reason",
+        id="problems_read",
+        answers_={200: OpenApiTypes.OBJECT},
+        errors=(400, 404),
+        answer_example={
+            "reason": "NotFound",
+            "status": 404,
+            "title": "Not found",
+            "about": "There is no such thing.",
+        },
+        tag="about",
+        reads=True,
+    )
+    def get(self, request: Request, reason: str) -> Response:
+        """What a problem's `type` points at."""
+        if reason not in REASONS:
+            raise NotFound(f'there is no reason "{reason}"', name=reason)
+        return Response(_reason(reason))
+
+
+class Nothing(PlaygroundView):
+    """Every other path: the same shape of refusal as everywhere."""
+
+    throttle_classes = []
+    parser_classes: list[Any] = []
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        raise NotFound(f"there is nothing at {request.path}")
+
+    def get(self, request: Request, rest: str = "") -> Response:
+        raise AssertionError("initial refuses first")
+
+    post = put = patch = delete = get
+
+
+def _reason(name: str) -> dict[str, Any]:
+    status, title, about = REASONS[name]
+    return {"reason": name, "status": status, "title": title, "about": about}

@@ -1,0 +1,49 @@
+"""The body of a request, bounded, for the surfaces that read it themselves."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.http import HttpRequest
+
+
+class BodyTooLarge(Exception):
+    """More bytes than one request may carry.
+
+    Attributes
+    ----------
+    limit_bytes : int
+        The most that is taken.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(f"the body is larger than the {limit_bytes / 2**20:.0f} MB one request may carry")
+        self.limit_bytes = limit_bytes
+
+
+def read_body(request: HttpRequest, *, limit_bytes: int | None = None) -> bytes:
+    """The whole body; what is announced too large is not read, what turns out so is not read on.
+
+    Parameters
+    ----------
+    request
+        Django's own request, its body not touched yet.
+    limit_bytes
+        The most; None = what one upload may have.
+
+    Raises
+    ------
+    BodyTooLarge
+    """
+    limit = settings.PLAYGROUND_MAX_UPLOAD_BYTES if limit_bytes is None else limit_bytes
+    announced = request.META.get("CONTENT_LENGTH") or "0"
+    if announced.isdecimal() and int(announced) > limit:
+        raise BodyTooLarge(limit)
+    body = request.read(limit + 1)
+    if len(body) > limit:
+        raise BodyTooLarge(limit)
+    return body
+
+
+def media_type(request: HttpRequest) -> str:
+    """The Content-Type without its parameters, in lower case; empty if the request names none."""
+    return (request.META.get("CONTENT_TYPE") or "").partition(";")[0].strip().lower()

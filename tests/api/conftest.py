@@ -1,0 +1,80 @@
+"""A JSON client of the REST API, and clusters to use it on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from playground.clusters import services, wake
+from playground.clusters.models import Cluster
+from playground.clusters.services.memory import EngineMemory
+from playground.engine import Budget
+from tests.clusters.builders import make_cluster, make_node, make_pod
+
+
+@pytest.fixture
+def wakes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    """Wake-ups are written down instead of sent: no worker is part of these tests."""
+    sent: list[tuple[str, dict[str, Any]]] = []
+
+    def send(task: str, **how: Any) -> bool:
+        sent.append((task, how))
+        return True
+
+    monkeypatch.setattr(wake, "send", send)
+    return sent
+
+
+class Api:
+    """Speaks JSON with the site in this process."""
+
+    def __init__(self, client: Client, prefix: str = "/api/v1") -> None:
+        self.client = client
+        self.prefix = prefix
+
+    def send(self, method: str, path: str, body: Any = None, *, media: str = "", **headers: str) -> Any:
+        data = body if isinstance(body, str | bytes) else b"" if body is None else json.dumps(body)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        media = media or ("" if body is None else "application/json")
+        return self.client.generic(method, self.prefix + path, data, content_type=media, headers=named)
+
+    def get(self, path: str, **headers: str) -> Any:
+        return self.send("GET", path, **headers)
+
+    def post(self, path: str, body: Any = None, **how: str) -> Any:
+        return self.send("POST", path, body, **how)
+
+    def yaml(self, path: str, text: str | bytes) -> Any:
+        return self.send("POST", path, text, media="application/yaml")
+
+
+@pytest.fixture
+def api(client: Client, db: None, wakes: list[Any]) -> Api:
+    client.raise_request_exception = True
+    return Api(client)
+
+
+@pytest.fixture
+def cluster(db: None, wakes: list[Any]) -> Cluster:
+    return make_cluster(make_node("n1"), make_node("n2"), make_pod("p1"))
+
+
+@pytest.fixture
+def work(django_capture_on_commit_callbacks: Any) -> Iterator[Callable[[Cluster], None]]:
+    """A worker's visit to a cluster, in this thread."""
+    memory = EngineMemory()
+
+    def visit(cluster: Cluster) -> None:
+        report = services.advance(
+            cluster_id=cluster.pk,
+            memory=memory,
+            visit=services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=1000)),
+        )
+        cluster.refresh_from_db()
+        assert report.state in ("driven", "idle"), cluster.last_error
+
+    yield visit
