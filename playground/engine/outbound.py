@@ -1,0 +1,186 @@
+"""Where an extender's URL may lead: one resolved, permitted address, or a refusal in words.
+
+A person writes these URLs, and the server follows them. So an address is looked up once, judged, and used as
+judged; a name that resolves to something else a moment later gains nothing.
+"""
+
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolve = Callable[[str, int], Sequence[str]]
+OwnExtender = Callable[[str], bool]
+
+# Cloud providers' metadata services outside the link-local ranges, which are refused whole.
+METADATA: Final = frozenset(
+    ipaddress.ip_address(text)
+    for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
+)
+_TRANSLATED: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("::ffff:0:0:0/96"))
+
+
+class Refused(Exception):
+    """A URL that may not be called; the message is for the person who wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSite:
+    """The playground itself, as its own workers reach it.
+
+    Attributes
+    ----------
+    host, port
+        Where it listens.
+    host_header
+        The name it answers to.
+    """
+
+    host: str
+    port: int
+    host_header: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundPolicy:
+    """Who may be called.
+
+    Attributes
+    ----------
+    allowed_hosts
+        ``host`` or ``host:port`` that may be called although they are inside the network.
+    only_allowed
+        Nobody else may be called (team mode); else any public address may.
+    own_site
+        Where this playground listens.
+    """
+
+    allowed_hosts: frozenset[str] = frozenset()
+    only_allowed: bool = False
+    own_site: OwnSite | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A judged address.
+
+    Attributes
+    ----------
+    address
+        To connect to; an IP address, never a name.
+    host_header
+        What the request's `Host` says.
+    server_name
+        Whose certificate is expected.
+    is_own
+        It is the playground's own mock extender.
+    """
+
+    scheme: str
+    address: str
+    port: int
+    host_header: str
+    server_name: str
+    target: str
+    is_own: bool = False
+
+
+def resolve_host(host: str, port: int) -> Sequence[str]:
+    """Addresses of a host, in the resolver's order."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def destination(
+    url: str,
+    policy: OutboundPolicy,
+    *,
+    is_own: OwnExtender = lambda path: False,
+    resolve: Resolve = resolve_host,
+) -> Destination:
+    """Judge a URL and pin its address.
+
+    Parameters
+    ----------
+    url
+        As the extender's configuration makes it.
+    is_own
+        Whether a path is that of a mock extender of the cluster at hand. Its id decides, whatever the URL's
+        host: such a call goes to this playground, so a scenario works on any server.
+
+    Raises
+    ------
+    Refused
+    """
+    parts, host, port = _parsed(url)
+    target = parts.path or "/"
+    if parts.query:
+        target = f"{target}?{parts.query}"
+    own = policy.own_site
+    if own is not None and is_own(parts.path):
+        return Destination("http", own.host, own.port, own.host_header, own.host, target, is_own=True)
+    bracketed = f"[{host}]" if ":" in host else host
+    is_listed = bool(policy.allowed_hosts & {host, bracketed, f"{bracketed}:{port}"})
+    if policy.only_allowed and not is_listed:
+        raise Refused(f'host "{bracketed}:{port}" is not on the list of hosts extenders may have here')
+    try:
+        found = resolve(host, port)
+    except (OSError, UnicodeError) as error:
+        raise Refused(f"dial tcp: lookup {host}: no such host") from error
+    if not found:
+        raise Refused(f"dial tcp: lookup {host}: no such host")
+    addresses = [ipaddress.ip_address(text.partition("%")[0]) for text in found]
+    for address in addresses:
+        # One bad address among several is enough: which one is used would be up to the resolver's order.
+        _judge(address, host, is_listed=is_listed)
+    return Destination(parts.scheme, str(addresses[0]), port, parts.netloc.rpartition("@")[2], host, target)
+
+
+def _parsed(url: str) -> tuple[SplitResult, str, int]:
+    if any(ord(letter) <= 32 or ord(letter) == 127 for letter in url):
+        raise Refused("the URL holds a space or a control character")
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        raise Refused(f"not a URL: {error}") from error
+    if parts.scheme not in ("http", "https"):
+        raise Refused(f'unsupported protocol scheme "{parts.scheme}"')
+    if not parts.hostname:
+        raise Refused("no Host in request URL")
+    if parts.username is not None:
+        raise Refused("a user name in the URL is not sent")
+    return parts, parts.hostname.lower().rstrip("."), port
+
+
+def _judge(address: Address, host: str, *, is_listed: bool) -> None:
+    real = _embedded(address)
+    if real.is_link_local or real in METADATA:
+        raise Refused(f"{host} has the address {address}, which no extender may have")
+    if real.is_multicast or real.is_unspecified:
+        raise Refused(f"{host} has the address {address}, which is nobody's")
+    if not real.is_global and not is_listed:
+        raise Refused(
+            f"{host} has the address {address}, which is inside this server's network; "
+            "PLAYGROUND_EXTENDER_HOSTS names hosts that may be called nevertheless"
+        )
+
+
+def _embedded(address: Address) -> Address:
+    """The IPv4 address an IPv6 address stands for, if it does."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address.sixtofour is not None:
+        return address.sixtofour
+    if address.teredo is not None:
+        return address.teredo[1]
+    if any(address in network for network in _TRANSLATED) or int(address) >> 32 == 0:
+        low = int(address) & 0xFFFFFFFF
+        if low > 1:  # ::1 and :: are themselves
+            return ipaddress.IPv4Address(low)
+    return address
