@@ -66,7 +66,11 @@ def test_a_pending_pod_names_plugin_and_reason_of_each_node(
     number = Cycle.objects.get(cluster=cluster, pod_name="big").number
     explained = api.get(f"/clusters/{cluster.public_id}/cycles/{number}/").json()
     assert explained["filter"] == {
-        name: {"plugin": "NodeResourcesFit", "code": "Unschedulable", "reasons": ["Insufficient cpu"]}
+        name: {
+            "plugin": "NodeResourcesFit",
+            "code": "UnschedulableAndUnresolvable",  # more than the node has at all
+            "reasons": ["Insufficient cpu"],
+        }
         for name in ("n1", "n2")
     }
     assert "0/2 nodes are available" in explained["fitError"]
