@@ -1,7 +1,11 @@
 """What kubelets do to pods on their nodes: start them, end them, report it.
 
 Annotations a pod may carry (all optional, Kubernetes durations or seconds):
-`playground.dev/duration` ends the pod that long after it started, `playground.dev/start-delay` starts it later.
+`playground.dev/duration` ends the pod that long after it started, whatever its restartPolicy (as what,
+`playground.dev/ends-as` says: `Succeeded`, the default, or `Failed`); `playground.dev/start-delay` starts it later.
+
+A kubelet is silent while its node's Ready condition is Unknown, and gone with its node: pods there neither start nor
+end nor terminate until it is heard of again.
 """
 
 from __future__ import annotations
@@ -10,65 +14,117 @@ from typing import Any
 
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.durations import duration_ns
+from scheduler_core.sim.pod_index import PodIndex
 from scheduler_core.sim.timers import Timers
-from scheduler_core.sim.world import Stored, World, with_condition
+from scheduler_core.sim.world import Noticed, Stored, World, with_conditions
 
 DURATION = "playground.dev/duration"
+ENDS_AS = "playground.dev/ends-as"
 START_DELAY = "playground.dev/start-delay"
 
 STARTS, FINISHES, TERMINATED = "pod-starts", "pod-finishes", "pod-terminated"
+TIMER_NAMES = (STARTS, FINISHES, TERMINATED)
 DEFAULT_GRACE_S = 30
+
+
+def ready_status(node: Node) -> str:
+    """`True`, `False` or `Unknown`; a node that says nothing is ready, as hand-written ones do not."""
+    return next((status for type_, status in node.conditions if type_ == "Ready"), "True")
+
+
+def is_heard_of(node: Node | None) -> bool:
+    """Whether a kubelet works there."""
+    return node is not None and ready_status(node) != "Unknown"
 
 
 class Kubelet:
     """All kubelets of the cluster at once."""
 
-    def __init__(self, world: World, timers: Timers) -> None:
+    def __init__(self, world: World, timers: Timers, pods: PodIndex) -> None:
         self._world = world
         self._timers = timers
+        self._pods = pods
 
-    def pod_changed(self, old: Stored | None, new: Stored | None) -> None:
-        """Notice pods that were put on a node or are to end."""
+    def noticed(self, change: Noticed) -> None:
+        """A pod or node changed."""
+        if change.kind == "Pod":
+            self._pod_changed(change.old, change.new)
+        elif change.kind == "Node" and change.new is not None:
+            came = change.old is None or not is_heard_of(change.old.typed)
+            if came and is_heard_of(change.new.typed):
+                on_node = self._pods.on_node(change.new.typed.name).pods
+                for key in sorted(on_node):
+                    self._look_at(on_node[key])
+
+    def _pod_changed(self, old: Stored | None, new: Stored | None) -> None:
+        before: Pod | None = None if old is None else old.typed
+        if before is not None and (new is None or new.typed.uid != before.uid):
+            if before.node_name:
+                for what in TIMER_NAMES:
+                    self._timers.cancel(what, before.namespace, before.name, before.uid)
+            before = None
         if new is None:
             return
         pod: Pod = new.typed
-        if not pod.node_name or pod.is_terminal:
+        if not pod.node_name:
             return
+        if (
+            before is None
+            or not before.node_name
+            or before.phase != pod.phase
+            or before.meta.deletion_ns != pod.meta.deletion_ns
+        ):
+            self._look_at(pod)
+
+    def _look_at(self, pod: Pod) -> None:
+        """Set the timer for what happens next to a pod on a node."""
         now_ns = self._world.clock.now_ns
-        was_there = old is not None and old.typed.uid == pod.uid and bool(old.typed.node_name)
-        if not was_there and pod.phase in ("", "Pending"):
-            self._timers.add(now_ns + _annotated_ns(pod, START_DELAY, 0), STARTS, pod.namespace, pod.name, pod.uid)
-        if pod.is_terminating and not (was_there and old is not None and old.typed.is_terminating):
-            ends_ns = max(pod.meta.deletion_ns or now_ns, now_ns)
-            self._timers.add(ends_ns, TERMINATED, pod.namespace, pod.name, pod.uid)
+        subject = (pod.namespace, pod.name, pod.uid)
+        if pod.is_terminating:
+            self._timers.cancel(STARTS, *subject)
+            self._timers.cancel(FINISHES, *subject)
+            self._timers.add(max(pod.meta.deletion_ns or 0, now_ns), TERMINATED, *subject)
+        elif pod.is_terminal:
+            self._timers.cancel(FINISHES, *subject)
+        elif pod.phase in ("", "Pending"):
+            self._timers.add(now_ns + _annotated_ns(pod, START_DELAY, 0), STARTS, *subject)
+        else:
+            lasts_ns = _annotated_ns(pod, DURATION, -1)
+            if lasts_ns >= 0:
+                self._timers.add(max((pod.start_ns or now_ns) + lasts_ns, now_ns), FINISHES, *subject)
 
     def timer(self, what: str, namespace: str, name: str, uid: str) -> None:
-        """A timer of ours has come."""
+        """A timer of ours has come; a kubelet nobody hears of does nothing, and looks again when it is back."""
         pod = self._world.pod(namespace, name)
-        if pod is None or pod.uid != uid:
+        if pod is None or pod.uid != uid or not is_heard_of(self._world.node(pod.node_name)):
             return
-        if what == STARTS:
-            self._start(pod)
-        elif what == FINISHES:
-            if not pod.is_terminal and not pod.is_terminating:
-                self._world.patch_status(pod, {**pod.manifest.get("status", {}), "phase": "Succeeded"}, "finished")
-        elif what == TERMINATED and pod.is_terminating:
-            self._world.remove("Pod", namespace, name, "terminated")
+        if what == TERMINATED:
+            if pod.is_terminating:
+                self._world.remove("Pod", namespace, name, "terminated")
+        elif not pod.is_terminating and not pod.is_terminal:
+            if what == STARTS:
+                self._start(pod)
+            else:
+                self._finish(pod)
 
     def _start(self, pod: Pod) -> None:
-        if pod.is_terminating or pod.is_terminal or pod.phase == "Running":
+        if pod.phase == "Running":
             return
-        now_ns = self._world.clock.now_ns
-        now = format_time_ns(now_ns)
+        now = format_time_ns(self._world.clock.now_ns)
         status: dict[str, Any] = dict(pod.manifest.get("status") or {})
         status["phase"] = "Running"
-        status.setdefault("startTime", now)
-        for type_ in ("Initialized", "ContainersReady", "Ready"):
-            status["conditions"] = with_condition(
-                status, {"type": type_, "status": "True", "lastTransitionTime": now}
-            )
+        # Starting is what begins a duration: a delay does not count.
+        status["startTime"] = now
+        status["conditions"] = with_conditions(
+            status,
+            [
+                {"type": type_, "status": "True", "lastTransitionTime": now}
+                for type_ in ("Initialized", "ContainersReady", "Ready")
+            ],
+        )
         status["containerStatuses"] = [
             {
                 "name": container.get("name", ""),
@@ -83,9 +139,35 @@ class Kubelet:
             for container in pod.manifest["spec"].get("containers") or []
         ]
         self._world.patch_status(pod, status, "started")
-        ends_ns = _annotated_ns(pod, DURATION, -1)
-        if ends_ns >= 0:
-            self._timers.add(now_ns + ends_ns, FINISHES, pod.namespace, pod.name, pod.uid)
+
+    def _finish(self, pod: Pod) -> None:
+        now = format_time_ns(self._world.clock.now_ns)
+        annotations = pod.manifest["metadata"].get("annotations") or {}
+        failed = annotations.get(ENDS_AS) == "Failed"
+        status: dict[str, Any] = dict(pod.manifest.get("status") or {})
+        status["phase"] = "Failed" if failed else "Succeeded"
+        ended = {
+            "exitCode": 1 if failed else 0,
+            "reason": "Error" if failed else "Completed",
+            "finishedAt": now,
+        }
+        status["conditions"] = with_conditions(
+            status,
+            [
+                {
+                    "type": type_,
+                    "status": "False",
+                    "reason": "PodFailed" if failed else "PodCompleted",
+                    "lastTransitionTime": now,
+                }
+                for type_ in ("ContainersReady", "Ready")
+            ],
+        )
+        status["containerStatuses"] = [
+            {**item, "ready": False, "started": False, "state": {"terminated": ended}}
+            for item in status.get("containerStatuses") or ()
+        ]
+        self._world.patch_status(pod, status, "finished")
 
 
 def delete_pod(world: World, pod: Pod, grace_period_s: int | None, reason: str | None) -> None:
@@ -93,7 +175,8 @@ def delete_pod(world: World, pod: Pod, grace_period_s: int | None, reason: str |
     spec = pod.manifest.get("spec") or {}
     grace_s = grace_period_s
     if grace_s is None:
-        grace_s = int(spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_S))
+        written = spec.get("terminationGracePeriodSeconds")
+        grace_s = DEFAULT_GRACE_S if written is None else int(written)
     if not pod.node_name or pod.is_terminal or grace_s <= 0:
         world.remove("Pod", pod.namespace, pod.name, reason)
         return
@@ -105,11 +188,15 @@ def delete_pod(world: World, pod: Pod, grace_period_s: int | None, reason: str |
         "deletionTimestamp": format_time_ns(ends_ns),
         "deletionGracePeriodSeconds": grace_s,
     }
-    manifest = {**pod.manifest, "metadata": meta}
-    world.put(manifest, reason)
+    world.put_pod(pod, {**pod.manifest, "metadata": meta}, reason)
 
 
 def _annotated_ns(pod: Pod, annotation: str, default_ns: int) -> int:
-    annotations = pod.manifest["metadata"].get("annotations") or {}
-    text = annotations.get(annotation)
-    return default_ns if text is None else duration_ns(str(text))
+    annotations = pod.manifest["metadata"].get("annotations")
+    if not annotations or annotation not in annotations:
+        return default_ns
+    try:
+        return duration_ns(str(annotations[annotation]))
+    except ValueError:
+        # Admission refuses such a pod; one that got in otherwise is treated as if nothing were said.
+        return default_ns

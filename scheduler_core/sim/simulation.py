@@ -15,12 +15,12 @@ from scheduler_core.actions import Action, BindPod, EvictPod, PatchPodStatus, Re
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.config.load import LoadedConfiguration, default_configuration, load_configuration
 from scheduler_core.events import BindAnswered, ObjectChanged, PermitDecided, PreBindAnswered, TimeReached
-from scheduler_core.framework.trace import ERROR, CycleTrace
+from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.fields import format_time_ns
-from scheduler_core.objects.kinds import KINDS, parse
+from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue import QueueMove
-from scheduler_core.queue.queued_pod_info import QueuedPodInfo, info_document, info_from_document
+from scheduler_core.queue.queued_pod_info import info_document, info_from_document
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Binding, Scheduler, SchedulerOptions
 from scheduler_core.sim.changes import (
@@ -33,14 +33,13 @@ from scheduler_core.sim.changes import (
     SetConfiguration,
     WriteObject,
 )
-from scheduler_core.sim.controllers import CONTROLLERS
-from scheduler_core.sim.kubelet import FINISHES, STARTS, TERMINATED, Kubelet, delete_pod
+from scheduler_core.sim.control_plane import ControlPlane
+from scheduler_core.sim.kubelet import TIMER_NAMES, Kubelet, delete_pod
 from scheduler_core.sim.queue_view import queue_view
-from scheduler_core.sim.timers import Timers
-from scheduler_core.sim.world import World, with_condition
+from scheduler_core.sim.timers import Timer, Timers
+from scheduler_core.sim.world import Noticed, World, with_condition
 
 CHECKPOINT_VERSION = 1
-_KUBELET_TIMERS = (STARTS, FINISHES, TERMINATED)
 MAX_MOVES = 100_000
 
 
@@ -86,13 +85,17 @@ class Simulation:
         self.randomness = Randomness(seed)
         self.timers = Timers()
         self.world = World(self.clock)
+        self.control_plane = ControlPlane(self.world, self.timers, self.randomness)
+        self.kubelet = Kubelet(self.world, self.timers, self.control_plane.site.pods)
         self.moves: list[QueueMove] = []
         self._traces: list[CycleTrace] = []
         self._set_up(config)
 
     def _set_up(self, config: Mapping[str, Any] | None) -> None:
         self.config = config
-        loaded: LoadedConfiguration = default_configuration() if config is None else load_configuration(config)
+        loaded: LoadedConfiguration = (
+            default_configuration() if config is None else load_configuration(config)
+        )
         self.scheduler = Scheduler(
             loaded,
             self.clock,
@@ -102,8 +105,6 @@ class Simulation:
             ),
             observer=self._moved,
         )
-        self.kubelet = Kubelet(self.world, self.timers)
-        self.controllers = [kind(self.world, self.timers, self.randomness) for kind in CONTROLLERS]
         self._last_failures: dict[str, tuple[str, int]] = {}
         self._settled_failures: dict[str, int] = {}
 
@@ -131,7 +132,7 @@ class Simulation:
                     self._perform(self.scheduler.handle(PermitDecided(pod.uid, allow, plugin, reason)))
             case SetConfiguration(document):
                 self._reconfigure(document)
-        self._settle()
+        self._settle_all()
 
     def _reconfigure(self, document: Mapping[str, Any] | None) -> None:
         """Start a new scheduler over the same cluster, as restarting kube-scheduler with a new file does."""
@@ -148,64 +149,83 @@ class Simulation:
     # ---- running
 
     def step(self) -> RunReport:
-        """Run one scheduling cycle, jumping over timers to it if need be."""
-        self._settle()
-        while not self.scheduler.can_schedule():
-            deadline = self.next_deadline()
-            if deadline is None or (not self._is_due_before_idle() and not self._has_waiting_pod()):
-                return self._report(0, "idle")
-            self._move_clock(deadline.at_ns)
-        self._schedule_one()
-        return self._report(1, "cycle")
+        """Run one scheduling cycle, jumping over timers to it if need be; none when the cluster is idle."""
+        return self._run("cycle", 1, None)
 
     def run_until_idle(self, *, max_cycles: int = 100_000, until_ns: int | None = None) -> RunReport:
-        """Run cycles and timers until nothing is left that would happen by itself (the package docstring says what
-        is left over then), or until a bound is reached."""
+        """Run cycles and timers until nothing is left that would happen by itself, or until a bound is reached.
+
+        Idle is when no pod may be tried, nothing is being bound, started or terminated, and every timer left is a
+        leftover: the flush of unschedulable pods, a Permit deadline, or the backoff of a pod whose last attempt
+        failed as the one before it, with nothing having happened in between.
+
+        Parameters
+        ----------
+        until_ns : int, optional
+            The clock does not move past this moment.
+        """
+        return self._run("idle", max_cycles, until_ns)
+
+    def _run(self, goal: str, max_cycles: int, until_ns: int | None) -> RunReport:
         cycles = 0
         while True:
-            self._settle()
-            if self.scheduler.can_schedule():
-                if cycles >= max_cycles:
-                    return self._report(cycles, "budget")
-                self._schedule_one()
-                cycles += 1
+            if self._nothing_to_schedule():
+                deadline = self.next_deadline()
+                if deadline is None or not self._has_significant_timer():
+                    return self._report(cycles, "idle")
+                if until_ns is not None and deadline.at_ns > until_ns:
+                    return self._report(cycles, "time")
+                self._move_clock(deadline.at_ns)
                 continue
-            at_ns = self._next_significant_ns()
-            if at_ns is None:
-                return self._report(cycles, "idle")
-            if until_ns is not None and at_ns > until_ns:
-                return self._report(cycles, "time")
-            self._move_clock(at_ns)
+            if cycles >= max_cycles:
+                return self._report(cycles, "budget")
+            self._schedule_one()
+            cycles += 1
+            if goal == "cycle":
+                return self._report(cycles, "cycle")
 
     def advance(self, duration_ns: int, *, max_cycles: int = 100_000) -> RunReport:
-        """Let time pass: all timers fire in order, and cycles run as pods become ready."""
+        """Let time pass: all timers fire in order, and cycles run as pods become ready.
+
+        Raises
+        ------
+        ValueError
+            Time is asked to run backwards.
+        """
         if duration_ns < 0:
             raise ValueError(f"time cannot run backwards ({duration_ns} ns)")
         target_ns = self.now_ns + duration_ns
         cycles = 0
         while True:
-            self._settle()
-            if self.scheduler.can_schedule():
-                if cycles >= max_cycles:
-                    return self._report(cycles, "budget")
-                self._schedule_one()
-                cycles += 1
+            if self._nothing_to_schedule():
+                deadline = self.next_deadline()
+                if deadline is not None and deadline.at_ns <= target_ns:
+                    self._move_clock(deadline.at_ns)
+                elif self.now_ns < target_ns:
+                    self._move_clock(target_ns)
+                else:
+                    return self._report(cycles, "time")
                 continue
-            deadline = self.next_deadline()
-            if deadline is None or deadline.at_ns > target_ns:
-                self._move_clock(target_ns)
-                self._settle()
-                if self.scheduler.can_schedule():
-                    continue
-                return self._report(cycles, "time")
-            self._move_clock(deadline.at_ns)
+            if cycles >= max_cycles:
+                return self._report(cycles, "budget")
+            self._schedule_one()
+            cycles += 1
+
+    def _nothing_to_schedule(self) -> bool:
+        self._settle()
+        if self.scheduler.can_schedule():
+            return False
+        self._settle_all()
+        return not self.scheduler.can_schedule()
 
     def next_deadline(self) -> Deadline | None:
         """The next timer of any kind."""
         timer = self.timers.next()
         scheduler_ns = self.scheduler.next_deadline_ns()
         if timer is not None and (scheduler_ns is None or timer.at_ns <= scheduler_ns):
-            return Deadline(max(timer.at_ns, self.now_ns), f"{timer.what} {'/'.join(timer.subject[:2])}".strip())
+            return Deadline(
+                max(timer.at_ns, self.now_ns), f"{timer.what} {'/'.join(timer.subject[:2])}".strip()
+            )
         if scheduler_ns is None:
             return None
         return Deadline(max(scheduler_ns, self.now_ns), self._scheduler_deadline_words(scheduler_ns))
@@ -242,33 +262,41 @@ class Simulation:
         scheduler = self.scheduler
         self.world.cycle = scheduler.cycle + 1
         actions = scheduler.schedule_one()
-        if scheduler.traces and scheduler.traces[-1].outcome == ERROR:
-            trace = scheduler.traces[-1]
-            said = (trace.message or "", self.world.changes)
-            if self._last_failures.get(trace.uid) == said:
-                self._settled_failures[trace.uid] = self.world.changes
-            self._last_failures[trace.uid] = said
         self._perform(actions)
         self._settle()
 
     def _settle(self) -> None:
-        """Tell everybody what changed until nothing is left to tell."""
-        world, scheduler = self.world, self.scheduler
+        """Tell everybody what changed, fire due timers and let controllers act, until nothing is left to do now."""
+        noticed, timers = self.world.noticed, self.timers
         while True:
-            while world.noticed:
-                change = world.noticed.popleft()
-                if change.kind == "Pod":
-                    self.kubelet.pod_changed(change.old, change.new)
-                for controller in self.controllers:
-                    controller.noticed(change)
-                if change.kind in KINDS:
-                    old = None if change.old is None else change.old.typed
-                    new = None if change.new is None else change.new.typed
-                    self._perform(scheduler.handle(ObjectChanged(change.kind, old, new)))
-            self._fire_due_timers()
-            if not world.noticed and not any([controller.sync() for controller in self.controllers]):
-                if not world.noticed:
-                    return
+            while noticed:
+                self._tell(noticed.popleft())
+            timer = timers.pop_due(self.now_ns)
+            if timer is not None:
+                self._fire(timer)
+            elif not self.control_plane.sync() and not noticed:
+                return
+
+    def _settle_all(self) -> None:
+        """Settle, statuses of workloads included: they are written once for a moment, not once for a pod."""
+        self._settle()
+        while self.control_plane.report():
+            self._settle()
+
+    def _tell(self, change: Noticed) -> None:
+        """Tell everybody of one change."""
+        self.control_plane.noticed(change)
+        self.kubelet.noticed(change)
+        old = None if change.old is None else change.old.typed
+        new = None if change.new is None else change.new.typed
+        if old is not None or new is not None:
+            self._perform(self.scheduler.handle(ObjectChanged(change.kind, old, new)))
+
+    def _fire(self, timer: Timer) -> None:
+        if timer.what in TIMER_NAMES:
+            self.kubelet.timer(timer.what, *timer.subject)
+        else:
+            self.control_plane.timer(timer)
 
     def _perform(self, actions: list[Action]) -> None:
         """Do what the scheduler asks, in order; answers go back at once."""
@@ -283,7 +311,7 @@ class Simulation:
                 case EvictPod(pod, _, _, condition):
                     self._evict(pod, condition)
                 case RecordEvent(pod, type_, reason, what, message):
-                    self.world.record_event(pod, type_, reason, what, message)
+                    self.world.record_event(pod.manifest, type_, reason, what, message, pod.scheduler_name)
                 case WriteBeforeBind(pod, _, writes):
                     for manifest in writes:
                         self.world.put(manifest, "volume binding")
@@ -292,17 +320,8 @@ class Simulation:
 
     def _deliver(self) -> None:
         """Let the scheduler's watch catch up, as it does before the answer to its own request comes."""
-        pending = len(self.world.noticed)
-        for _ in range(pending):
-            change = self.world.noticed.popleft()
-            if change.kind == "Pod":
-                self.kubelet.pod_changed(change.old, change.new)
-            for controller in self.controllers:
-                controller.noticed(change)
-            if change.kind in KINDS:
-                old = None if change.old is None else change.old.typed
-                new = None if change.new is None else change.new.typed
-                self._perform(self.scheduler.handle(ObjectChanged(change.kind, old, new)))
+        for _ in range(len(self.world.noticed)):
+            self._tell(self.world.noticed.popleft())
 
     def _patch_status(self, action: PatchPodStatus) -> None:
         pod = self.world.live(action.pod)
@@ -311,6 +330,9 @@ class Simulation:
         status = dict(pod.manifest.get("status") or {})
         reason = "status"
         if action.condition is not None:
+            self._note_failure(
+                pod.uid, f"{action.condition.get('reason')}: {action.condition.get('message')}"
+            )
             now = format_time_ns(self.now_ns)
             status["conditions"] = with_condition(status, {**action.condition, "lastTransitionTime": now})
         if action.nominated_node_name is not None and action.nominated_node_name != pod.nominated_node_name:
@@ -320,7 +342,7 @@ class Simulation:
             reason = "nominated"
         status.setdefault("phase", "Pending")
         if status != pod.manifest.get("status"):
-            self.world.patch_status(pod, status, reason)
+            self.world.patch_status(pod, status, reason, counts=reason == "nominated")
 
     def _evict(self, pod: Pod, condition: Mapping[str, Any]) -> None:
         live = self.world.live(pod)
@@ -331,44 +353,32 @@ class Simulation:
         status["conditions"] = with_condition(status, {**condition, "lastTransitionTime": now})
         delete_pod(self.world, self.world.patch_status(live, status, "preempted"), None, "preempted")
 
-    def _fire_due_timers(self) -> None:
-        while (timer := self.timers.pop_due(self.now_ns)) is not None:
-            if timer.what in _KUBELET_TIMERS:
-                self.kubelet.timer(timer.what, *timer.subject)
-                continue
-            for controller in self.controllers:
-                if timer.what in controller.timer_names:
-                    controller.timer(timer.what, timer.subject)
-
     def _move_clock(self, at_ns: int) -> None:
         self.clock.move_to(at_ns)
         self._perform(self.scheduler.handle(TimeReached()))
-        self._settle()
 
     # ---- what is left when idle
 
-    def _next_significant_ns(self) -> int | None:
-        """The next timer that is not a leftover: DESIGN's definition of idle leaves out the unschedulable flush,
-        Permit deadlines, and the backoff of a pod that failed the same way twice with nothing happening between."""
-        timer = self.timers.next()
-        candidates = [] if timer is None else [timer.at_ns]
-        queue = self.scheduler.queue
-        for info in (*queue.backoff_pods(), *queue.error_backoff_pods()):
-            if not self._keeps_failing(info):
-                backoff_ns = queue.next_backoff_flush_ns()
-                if backoff_ns is not None:
-                    candidates.append(backoff_ns)
-                break
-        return max(min(candidates), self.now_ns) if candidates else None
+    def _has_significant_timer(self) -> bool:
+        """Whether time alone brings anything but leftovers (`run_until_idle` says which those are)."""
+        if self.timers.next() is not None:
+            return True
+        scheduler = self.scheduler
+        if any(assumed.deadline_ns is not None for assumed in scheduler.cache.assumed.values()):
+            return True
+        if any(binding.step != "Permit" for binding in scheduler.bindings.values()):
+            return True
+        pods = (*scheduler.queue.backoff_pods(), *scheduler.queue.error_backoff_pods())
+        return any(self._settled_failures.get(info.pod.uid) != self.world.changes for info in pods)
 
-    def _keeps_failing(self, info: QueuedPodInfo) -> bool:
-        return info.pod.uid in self._settled_failures
-
-    def _is_due_before_idle(self) -> bool:
-        return self._next_significant_ns() is not None
-
-    def _has_waiting_pod(self) -> bool:
-        return False
+    def _note_failure(self, uid: str, said: str) -> None:
+        """Remember how an attempt failed; a second time alike with nothing in between settles it."""
+        changes = self.world.changes
+        if self._last_failures.get(uid) == (said, changes):
+            self._settled_failures[uid] = changes
+        else:
+            self._settled_failures.pop(uid, None)
+        self._last_failures[uid] = (said, changes)
 
     def _scheduler_deadline_words(self, at_ns: int) -> str:
         if self.scheduler.waiting_pods.next_deadline_ns() == at_ns:
@@ -378,27 +388,32 @@ class Simulation:
         return "the flush of unschedulable pods"
 
     def _report(self, cycles: int, stop: str) -> RunReport:
+        self._settle_all()
         deadline = self.next_deadline()
         if deadline is None:
             rest = "nothing is left to happen"
         else:
             rest = f"next: {deadline.what} in {(deadline.at_ns - self.now_ns) / SECOND_NS:.1f} s"
         noun = "cycle" if cycles == 1 else "cycles"
-        words = {"idle": "idle", "cycle": "one cycle done", "budget": "bound of cycles reached", "time": "time reached"}
+        words = {
+            "idle": "idle",
+            "cycle": "one cycle done",
+            "budget": "bound of cycles reached",
+            "time": "time reached",
+        }
         return RunReport(cycles, stop, self.now_ns, deadline, f"{words[stop]} after {cycles} {noun}; {rest}")
 
     # ---- checkpoints
 
     def checkpoint(self) -> dict[str, Any]:
         """Everything needed to go on elsewhere, as JSON-able data."""
-        self._settle()
+        self._settle_all()
         scheduler = self.scheduler
         names = {id(pod): f"{pod.namespace}/{pod.name}" for pod in self._live_pods()}
 
         def name_of(item: Any) -> str | None:
             return names.get(id(item))
 
-        nodes, pods = scheduler.cache.nodes, scheduler.cache.pods
         return {
             "version": CHECKPOINT_VERSION,
             "nowNs": self.now_ns,
@@ -413,9 +428,7 @@ class Simulation:
             "cycle": scheduler.cycle,
             "startIndex": scheduler.algorithm.next_start_node_index,
             "nodeOrder": scheduler.cache.node_order(),
-            "podOrder": [
-                pods[pod_id].uid for row in range(nodes.n_rows) for pod_id in nodes.pods_on(row)
-            ],
+            "podOrder": scheduler.cache.pod_order(),
             "assumed": {
                 uid: [item.node_name, item.binding_finished, item.deadline_ns]
                 for uid, item in scheduler.cache.assumed.items()
@@ -434,8 +447,12 @@ class Simulation:
                 }
                 for uid, binding in scheduler.bindings.items()
             ],
-            "failures": {uid: list(said) for uid, said in self._last_failures.items() if uid in scheduler.pods},
-            "settledFailures": {uid: at for uid, at in self._settled_failures.items() if uid in scheduler.pods},
+            "failures": {
+                uid: list(said) for uid, said in self._last_failures.items() if uid in scheduler.pods
+            },
+            "settledFailures": {
+                uid: at for uid, at in self._settled_failures.items() if uid in scheduler.pods
+            },
         }
 
     def _live_pods(self) -> list[Pod]:
@@ -461,6 +478,7 @@ class Simulation:
         result.randomness.restore(document["randomness"])
         result.timers.restore(document["timers"])
         result.world.restore(document["world"])
+        result.control_plane.restore(result.world)
         scheduler = result.scheduler
         scheduler.cycle = document["cycle"]
         scheduler.algorithm.next_start_node_index = document["startIndex"]

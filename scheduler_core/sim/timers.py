@@ -28,34 +28,56 @@ class Timer(NamedTuple):
 
 
 class Timers:
-    """A heap of timers. They are not cancelled: whoever is called looks whether it still matters."""
+    """A heap of timers, at most one for the same errand: setting it again replaces it."""
 
     def __init__(self) -> None:
         self._heap: list[Timer] = []
+        self._set: dict[tuple[str, ...], Timer] = {}
         self._n_asked = 0
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._set)
 
     def add(self, at_ns: int, what: str, *subject: str) -> None:
         self._n_asked += 1
-        heapq.heappush(self._heap, Timer(at_ns, self._n_asked, what, subject))
+        timer = Timer(at_ns, self._n_asked, what, subject)
+        self._set[(what, *subject)] = timer
+        heapq.heappush(self._heap, timer)
+
+    def is_set(self, what: str, *subject: str) -> bool:
+        return (what, *subject) in self._set
+
+    def cancel(self, what: str, *subject: str) -> None:
+        """It will not come; nothing happens when there is none."""
+        if self._set.pop((what, *subject), None) is not None and len(self._heap) > 2 * len(self._set) + 64:
+            # Cancelled ones stay in the heap until they come up; not so many that it grows without bound.
+            self._heap = sorted(self._set.values())
 
     def next(self) -> Timer | None:
-        return self._heap[0] if self._heap else None
+        heap = self._heap
+        while heap and self._set.get((heap[0].what, *heap[0].subject)) is not heap[0]:
+            heapq.heappop(heap)
+        return heap[0] if heap else None
 
     def pop_due(self, now_ns: int) -> Timer | None:
         """The first timer whose time has come."""
-        if self._heap and self._heap[0].at_ns <= now_ns:
-            return heapq.heappop(self._heap)
-        return None
+        timer = self.next()
+        if timer is None or timer.at_ns > now_ns:
+            return None
+        heapq.heappop(self._heap)
+        del self._set[(timer.what, *timer.subject)]
+        return timer
+
+    def all(self) -> list[Timer]:
+        """In the order in which they come."""
+        return sorted(self._set.values())
 
     def state(self) -> dict[str, Any]:
-        return {"asked": self._n_asked, "timers": [[*timer[:3], list(timer.subject)] for timer in sorted(self._heap)]}
+        return {"asked": self._n_asked, "timers": [[*timer[:3], list(timer.subject)] for timer in self.all()]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self._n_asked = state["asked"]
         self._heap = [
             Timer(at_ns, order, what, tuple(subject)) for at_ns, order, what, subject in state["timers"]
         ]
-        heapq.heapify(self._heap)
+        self._set = {(timer.what, *timer.subject): timer for timer in self._heap}

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scheduler_core.clock import Clock
 from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prepare, priority_class_from
 from scheduler_core.objects.fields import format_time_ns
-from scheduler_core.objects.kinds import KINDS, parse
+from scheduler_core.objects.kinds import is_read, parse
+from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, with_node, with_status
 from scheduler_core.sim.changes import EventRecorded, Manifest, ObjectDeleted, ObjectWritten, Outcome
 
 Key = tuple[str, str, str]
 """(kind, namespace, name)"""
+
+
+WORKLOADS = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
+"""Kinds whose changes are no news to a scheduler: what they bring is pods."""
 
 
 class Stored(NamedTuple):
@@ -68,14 +73,19 @@ class World:
         stored = self.get("Pod", namespace, name)
         return None if stored is None else stored.typed
 
+    def node(self, name: str) -> Node | None:
+        stored = self.get("Node", "", name)
+        return None if stored is None else stored.typed
+
     def live(self, pod: Pod) -> Pod | None:
         """The present version of a pod, None when it is gone (a new pod of the same name is another)."""
         found = self.pod(pod.namespace, pod.name)
         return found if found is not None and found.uid == pod.uid else None
 
     def everything(self) -> Iterator[Stored]:
-        for objects in self._objects.values():
-            yield from objects.values()
+        """Every object, kind by kind in alphabetical order, in order of creation."""
+        for kind in sorted(self._objects):
+            yield from self._objects[kind].values()
 
     @property
     def priority_classes(self) -> PriorityClasses:
@@ -103,7 +113,7 @@ class World:
         kind = str(manifest.get("kind", ""))
         meta = manifest.get("metadata") or {}
         key = (str(meta.get("namespace") or ""), str(meta.get("name", "")))
-        if typed is None and kind in KINDS:
+        if typed is None and is_read(manifest):
             typed = parse(manifest).typed
         stored = Stored(manifest, typed)
         objects = self._objects.setdefault(kind, {})
@@ -119,9 +129,14 @@ class World:
         meta = {**manifest["metadata"], "creationTimestamp": format_time_ns(self.clock.now_ns)}
         return self.put(prepare({**manifest, "metadata": meta}, self.priority_classes), reason)
 
-    def patch_status(self, pod: Pod, status: Mapping[str, Any], reason: str) -> Pod:
-        """Replace a pod's status."""
-        manifest = {**pod.manifest, "status": dict(status)}
+    def patch_status(self, pod: Pod, status: Mapping[str, Any], reason: str, *, counts: bool = True) -> Pod:
+        """Replace a pod's status; `counts` says whether that is a change others may take as news."""
+        if not counts:
+            self.changes -= 1
+        return self.put_pod(pod, {**pod.manifest, "status": dict(status)}, reason)
+
+    def put_pod(self, pod: Pod, manifest: Manifest, reason: str | None) -> Pod:
+        """Replace a pod by a version that differs in metadata or status only."""
         typed = with_status(pod, manifest)
         self.put(manifest, reason, typed)
         return typed
@@ -134,7 +149,10 @@ class World:
         if live.is_terminating:
             return f"pod {pod.name} is being deleted, cannot be assigned to a host"
         if live.node_name:
-            return f'Operation cannot be fulfilled on pods/binding "{pod.name}": pod {pod.name} is already assigned to node "{live.node_name}"'
+            return (
+                f'Operation cannot be fulfilled on pods/binding "{pod.name}": '
+                f'pod {pod.name} is already assigned to node "{live.node_name}"'
+            )
         now = format_time_ns(self.clock.now_ns)
         status = dict(live.manifest.get("status") or {})
         status["conditions"] = with_condition(
@@ -155,29 +173,39 @@ class World:
         if reason is not None:
             self.outcomes.append(
                 ObjectDeleted(
-                    self.clock.now_ns, self.cycle, str(old.manifest.get("apiVersion", "")), kind, namespace, name, reason
+                    self.clock.now_ns,
+                    self.cycle,
+                    str(old.manifest.get("apiVersion", "")),
+                    kind,
+                    namespace,
+                    name,
+                    reason,
                 )
             )
         return True
 
-    def record_event(self, pod: Pod, type_: str, reason: str, action: str, message: str) -> None:
-        """Record a v1 Event about a pod."""
+    def record_event(
+        self, about: Manifest, type_: str, reason: str, action: str, message: str, component: str
+    ) -> None:
+        """Record a v1 Event about an object."""
         self._n_events += 1
         now = format_time_ns(self.clock.now_ns)
+        meta = about["metadata"]
+        name, namespace = str(meta["name"]), str(meta.get("namespace") or "default")
         manifest = {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {
-                "name": f"{pod.name}.{self._n_events:016x}",
-                "namespace": pod.namespace,
+                "name": f"{name}.{self._n_events:016x}",
+                "namespace": namespace,
                 "creationTimestamp": now,
             },
             "involvedObject": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "namespace": pod.namespace,
-                "name": pod.name,
-                "uid": pod.uid,
+                "apiVersion": str(about.get("apiVersion", "v1")),
+                "kind": str(about.get("kind", "Pod")),
+                "namespace": namespace,
+                "name": name,
+                "uid": str(meta.get("uid", "")),
             },
             "type": type_,
             "reason": reason,
@@ -187,14 +215,15 @@ class World:
             "lastTimestamp": now,
             "eventTime": now,
             "count": 1,
-            "reportingComponent": pod.scheduler_name,
-            "reportingInstance": pod.scheduler_name,
-            "source": {"component": pod.scheduler_name},
+            "reportingComponent": component,
+            "reportingInstance": component,
+            "source": {"component": component},
         }
         self.outcomes.append(EventRecorded(self.clock.now_ns, self.cycle, manifest))
 
     def _note(self, kind: str, old: Stored | None, new: Stored | None) -> None:
-        self.changes += 1
+        if kind not in WORKLOADS:
+            self.changes += 1
         if kind == "PriorityClass":
             self._priority_classes = None
         self.noticed.append(Noticed(kind, old, new))
@@ -221,17 +250,23 @@ class World:
 
 def with_condition(status: Mapping[str, Any], condition: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The status' conditions with one of them set; others keep their place."""
-    result = [dict(item) for item in status.get("conditions") or []]
-    for item in result:
-        if item.get("type") == condition["type"]:
-            changed = item.get("status") != condition["status"]
-            before = item.get("lastTransitionTime")
-            item.clear()
-            item.update(condition)
-            if not changed and before is not None:
-                item["lastTransitionTime"] = before
-            return result
-    result.append(dict(condition))
+    return with_conditions(status, [condition])
+
+
+def with_conditions(
+    status: Mapping[str, Any], conditions: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The status' conditions with some of them set; one whose status stays keeps its lastTransitionTime."""
+    result = [dict(item) for item in status.get("conditions") or ()]
+    places = {item.get("type"): place for place, item in enumerate(result)}
+    for condition in conditions:
+        place = places.get(condition["type"])
+        if place is None:
+            places[condition["type"]] = len(result)
+            result.append(dict(condition))
+            continue
+        before = result[place]
+        result[place] = dict(condition)
+        if before.get("status") == condition.get("status") and before.get("lastTransitionTime") is not None:
+            result[place]["lastTransitionTime"] = before["lastTransitionTime"]
     return result
-
-

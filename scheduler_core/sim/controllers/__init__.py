@@ -1,13 +1,35 @@
 """Controllers of the simulated cluster, in the order they are run.
 
 A controller is told every change (`noticed`), remembers which of its objects to look at, and brings those in order
-when the simulation calls `sync`: nothing else has happened in between, so it sees a settled world.
+when `sync` is called: nothing else has happened in between, so it sees a settled world. CronJobs are not simulated.
 """
 
 from __future__ import annotations
 
-from scheduler_core.sim.controllers.base import Controller
+from scheduler_core.sim.controllers.base import Controller, Site
+from scheduler_core.sim.controllers.daemon_set import DaemonSetController
+from scheduler_core.sim.controllers.deployment import DeploymentController
+from scheduler_core.sim.controllers.disruption_budget import DisruptionController
+from scheduler_core.sim.controllers.garbage_collector import GarbageCollector
+from scheduler_core.sim.controllers.job import JobController
+from scheduler_core.sim.controllers.node_lifecycle import NodeLifecycleController
+from scheduler_core.sim.controllers.pod_garbage_collector import PodGarbageCollector
+from scheduler_core.sim.controllers.replica_set import ReplicaSetController, ReplicationControllerController
+from scheduler_core.sim.controllers.stateful_set import StatefulSetController
+from scheduler_core.sim.controllers.taint_eviction import TaintEvictionController
 
-CONTROLLERS: tuple[type[Controller], ...] = ()
+CONTROLLERS: tuple[type[Controller], ...] = (
+    NodeLifecycleController,
+    TaintEvictionController,
+    GarbageCollector,
+    PodGarbageCollector,
+    DeploymentController,
+    ReplicaSetController,
+    ReplicationControllerController,
+    StatefulSetController,
+    DaemonSetController,
+    JobController,
+    DisruptionController,
+)
 
-__all__ = ["CONTROLLERS", "Controller"]
+__all__ = ["CONTROLLERS", "Controller", "Site"]

@@ -2,35 +2,272 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
+from scheduler_core.sim.controllers.pod_factory import PodFactory
+from scheduler_core.sim.controllers.workload import Workload, workload_from
+from scheduler_core.sim.kubelet import delete_pod
+from scheduler_core.sim.pod_index import PodIndex, owner_of
 from scheduler_core.sim.timers import Timers
-from scheduler_core.sim.world import Noticed, World
+from scheduler_core.sim.world import Noticed, Stored, World
+
+Key = tuple[str, str]
+"""(namespace, name)"""
 
 
-class Controller:
-    """Brings the world to what some objects ask for.
+class Site:
+    """What controllers work with.
 
     Attributes
     ----------
-    timer_names : tuple of str
-        `Timer.what` of the timers it sets.
+    pods : PodIndex
+        Already told of a change when controllers are.
+    factory : PodFactory
     """
-
-    timer_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, world: World, timers: Timers, randomness: Randomness) -> None:
         self.world = world
         self.timers = timers
         self.randomness = randomness
+        self.pods = PodIndex()
+        self.factory = PodFactory(world, randomness)
+
+
+class Controller:
+    """Brings the world to what some objects ask for.
+
+    Everything a controller remembers follows from the objects there are, so that a checkpoint needs none of it.
+
+    Attributes
+    ----------
+    watches : tuple of str
+        Kinds it is told about.
+    timer_names : tuple of str
+        `Timer.what` of the timers it sets.
+    """
+
+    watches: ClassVar[tuple[str, ...]] = ()
+    timer_names: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.world = site.world
+        self.timers = site.timers
+        self.pods = site.pods
 
     def noticed(self, change: Noticed) -> None:
         """An object changed; only remember what to look at."""
 
     def sync(self) -> bool:
-        """Do what is to be done; True when anything was written."""
+        """Do what is to be done; True when there was anything to look at."""
         return False
+
+    def report(self) -> bool:
+        """Write statuses; called when nothing is left to do at this moment. True when anything was written."""
+        return False
+
+    def restored(self) -> None:
+        """`noticed` was called for every object of a checkpoint, in which nothing was left to do."""
 
     def timer(self, what: str, subject: tuple[str, ...]) -> None:
         """One of our timers has come."""
+
+
+class WorkloadController(Controller):
+    """Base of the controllers of one kind of workload.
+
+    Attributes
+    ----------
+    kind : str
+    adopts : bool
+        Whether pods that match the selector and belong to nobody are taken in.
+    """
+
+    kind: ClassVar[str]
+    adopts: ClassVar[bool] = True
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self.workloads: dict[Key, Workload] = {}
+        self._by_owner: dict[tuple[str, str, str], Key] = {}
+        self._to_sync: dict[Key, None] = {}
+        self._to_report: dict[Key, None] = {}
+        self._orphaned: dict[str, None] = {}
+
+    # ---- what happens
+
+    def noticed(self, change: Noticed) -> None:
+        if change.kind == "Pod":
+            self._pod_noticed(change)
+        elif change.kind == self.kind:
+            self._workload_noticed(change)
+        elif change.kind == "PriorityClass":
+            # What could not be made may be possible now.
+            for key in self.workloads:
+                self.look_at(key)
+        else:
+            self.other_noticed(change)
+
+    def other_noticed(self, change: Noticed) -> None:
+        """An object of a kind in `watches` changed that is neither a pod nor a workload of ours."""
+
+    def _pod_noticed(self, change: Noticed) -> None:
+        owners = None
+        for stored in (change.old, change.new):
+            if stored is None:
+                continue
+            pod: Pod = stored.typed
+            owner = owner_of(pod)
+            if owner is not None:
+                if owner != owners:
+                    key = self._by_owner.get(owner)
+                    if key is not None:
+                        self.look_at(key)
+                owners = owner
+            elif stored is change.new and self.adopts and self.workloads and pod.labels:
+                self._orphaned[pod.namespace] = None
+
+    def _workload_noticed(self, change: Noticed) -> None:
+        stored = change.new or change.old
+        assert stored is not None
+        meta = stored.manifest.get("metadata") or {}
+        key = (str(meta.get("namespace") or ""), str(meta.get("name", "")))
+        before = self.workloads.get(key)
+        if before is not None and change.new is not None and before.manifest is change.new.manifest:
+            return  # our own status
+        self.workloads.pop(key, None)
+        if before is not None:
+            self._by_owner.pop(before.owner, None)
+        if change.new is None:
+            for waiting in (self._to_sync, self._to_report):
+                waiting.pop(key, None)
+            return
+        try:
+            workload = workload_from(change.new.manifest)
+        except InvalidObject as error:
+            self.world.record_event(
+                change.new.manifest,
+                "Warning",
+                "InvalidSpec",
+                "Reading",
+                str(error),
+                f"{self.kind.lower()}-controller",
+            )
+            return
+        self.workloads[key] = workload
+        self._by_owner[workload.owner] = key
+        self.look_at(key)
+        if self.adopts and self.site.pods.orphans.get(key[0]):
+            self._orphaned[key[0]] = None
+
+    def look_at(self, key: Key) -> None:
+        """Bring this workload in order, and its status up to date."""
+        self._to_sync[key] = None
+        self._to_report[key] = None
+
+    def key_of_owner(self, owner: tuple[str, str, str] | None) -> Key | None:
+        return None if owner is None else self._by_owner.get(owner)
+
+    def restored(self) -> None:
+        self._to_sync.clear()
+        self._to_report.clear()
+        self._orphaned.clear()
+
+    # ---- what is done
+
+    def sync(self) -> bool:
+        if self._orphaned:
+            self._adopt()
+        if not self._to_sync:
+            return False
+        keys, self._to_sync = list(self._to_sync), {}
+        for key in keys:
+            workload = self.workloads.get(key)
+            if workload is None or workload.is_deleted:
+                continue
+            try:
+                self.sync_one(workload)
+            except InvalidObject as error:
+                self.failed(workload, error)
+        return True
+
+    def sync_one(self, workload: Workload) -> None:
+        """Bring one workload in order."""
+        raise NotImplementedError
+
+    def failed(self, workload: Workload, error: InvalidObject) -> None:
+        """Nothing can be made of it until something changes."""
+        self.world.record_event(
+            workload.manifest,
+            "Warning",
+            "FailedCreate",
+            "Creating",
+            f"Error creating: {error}",
+            f"{self.kind.lower()}-controller",
+        )
+
+    def _adopt(self) -> None:
+        """Take in pods that match a selector and belong to nobody. Source: controller_ref_manager.go, v1.34."""
+        namespaces, self._orphaned = list(self._orphaned), {}
+        for namespace in namespaces:
+            orphans = self.site.pods.orphans.get(namespace)
+            if not orphans:
+                continue
+            ours = [
+                item
+                for key, item in sorted(self.workloads.items())
+                if key[0] == namespace and not item.is_deleted
+            ]
+            for name in sorted(orphans):
+                pod = orphans[name]
+                for workload in ours:
+                    if (
+                        not workload.selector.is_nothing
+                        and workload.selector.requirements
+                        and workload.selector.matches(pod.labels)
+                    ):
+                        meta = {**pod.manifest["metadata"]}
+                        meta["ownerReferences"] = [*(meta.get("ownerReferences") or ()), workload.reference()]
+                        self.world.put_pod(pod, {**pod.manifest, "metadata": meta}, "adopted")
+                        break
+
+    def delete_pod(self, pod: Pod, reason: str) -> None:
+        live = self.world.live(pod)
+        if live is not None and not live.is_terminating:
+            delete_pod(self.world, live, None, reason)
+
+    # ---- what is told
+
+    def report(self) -> bool:
+        if not self._to_report:
+            return False
+        keys, self._to_report = list(self._to_report), {}
+        wrote = False
+        for key in keys:
+            stored = self.world.get(self.kind, *key)
+            workload = self.workloads.get(key)
+            if stored is None or workload is None or stored.manifest is not workload.manifest:
+                continue
+            status = self.status_of(workload)
+            if status is not None and status != (stored.manifest.get("status") or {}):
+                self.write_status(stored, workload, status)
+                wrote = True
+        return wrote
+
+    def status_of(self, workload: Workload) -> dict[str, Any] | None:
+        """What its status should say; None to leave it."""
+        return None
+
+    def write_status(self, stored: Stored, workload: Workload, status: Mapping[str, Any]) -> None:
+        """Write a status. Our own write is nothing to look at again."""
+        manifest = {**stored.manifest, "status": dict(status)}
+        typed = stored.typed
+        if typed is not None:
+            typed = replace(typed, manifest=manifest)
+        self.world.put(manifest, "status", typed)
+        self.workloads[(workload.namespace, workload.name)] = replace(workload, manifest=manifest)

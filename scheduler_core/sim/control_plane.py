@@ -1,0 +1,59 @@
+"""All controllers together: who is told what, and in which order they act."""
+
+from __future__ import annotations
+
+from scheduler_core.randomness import Randomness
+from scheduler_core.sim.controllers import CONTROLLERS, Controller, Site
+from scheduler_core.sim.timers import Timer, Timers
+from scheduler_core.sim.world import Noticed, World
+
+
+class ControlPlane:
+    """The controllers of one cluster."""
+
+    def __init__(self, world: World, timers: Timers, randomness: Randomness) -> None:
+        self.site = Site(world, timers, randomness)
+        self.controllers: list[Controller] = [kind(self.site) for kind in CONTROLLERS]
+        self._told: dict[str, list[Controller]] = {}
+        for controller in self.controllers:
+            for kind in controller.watches:
+                self._told.setdefault(kind, []).append(controller)
+        self._by_timer = {
+            what: controller for controller in self.controllers for what in controller.timer_names
+        }
+
+    def noticed(self, change: Noticed) -> None:
+        """Tell those who watch this kind."""
+        if change.kind == "Pod":
+            self.site.pods.noticed(change)
+        for controller in self._told.get(change.kind, ()):
+            controller.noticed(change)
+
+    def sync(self) -> bool:
+        """Let every controller act on what it noticed; True when any had something to look at."""
+        acted = False
+        for controller in self.controllers:
+            acted |= controller.sync()
+        return acted
+
+    def report(self) -> bool:
+        """Let every controller write the statuses it owes; True when anything was written."""
+        wrote = False
+        for controller in self.controllers:
+            wrote |= controller.report()
+        return wrote
+
+    def timer(self, timer: Timer) -> bool:
+        """Hand a timer to whom it belongs; False when it is nobody's here."""
+        controller = self._by_timer.get(timer.what)
+        if controller is None:
+            return False
+        controller.timer(timer.what, timer.subject)
+        return True
+
+    def restore(self, world: World) -> None:
+        """Learn everything that is there, from a world in which nothing was left to do."""
+        for stored in world.everything():
+            self.noticed(Noticed(str(stored.manifest["kind"]), None, stored))
+        for controller in self.controllers:
+            controller.restored()

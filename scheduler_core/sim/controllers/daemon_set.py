@@ -1,0 +1,332 @@
+"""DaemonSet: one pod on every node it may run on, placed there by the scheduler.
+
+Source: pkg/controller/daemon/{daemon_controller,update}.go, pkg/controller/daemon/util/daemonset_util.go, v1.34
+Differs: revisions are labels only; maxSurge is not heeded; pods that fail are replaced without backoff.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.fields import boolean, mapping, mappings, optional_integer, sequence, string
+from scheduler_core.objects.labels import SelectorError
+from scheduler_core.objects.node import Node
+from scheduler_core.objects.node_selector import (
+    RequiredNodeAffinity,
+    SelectorError,
+    required_node_affinity_from,
+)
+from scheduler_core.objects.pod import Pod, Toleration
+from scheduler_core.sim.controllers.base import Key, Site, WorkloadController
+from scheduler_core.sim.controllers.workload import Workload, resolve_amount
+from scheduler_core.sim.identities import template_hash
+from scheduler_core.sim.pod_index import is_active, is_ready
+from scheduler_core.sim.world import Noticed
+
+REVISION_LABEL = "controller-revision-hash"
+GENERATION_LABEL = "pod-template-generation"
+NAME_FIELD = "metadata.name"
+
+STANDARD_TOLERATIONS: tuple[dict[str, str], ...] = (
+    {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"},
+    {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"},
+    {"key": "node.kubernetes.io/disk-pressure", "operator": "Exists", "effect": "NoSchedule"},
+    {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"},
+    {"key": "node.kubernetes.io/pid-pressure", "operator": "Exists", "effect": "NoSchedule"},
+    {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"},
+)
+HOST_NETWORK_TOLERATION = {
+    "key": "node.kubernetes.io/network-unavailable",
+    "operator": "Exists",
+    "effect": "NoSchedule",
+}
+
+
+class DaemonSetController(WorkloadController):
+    """Looks at a DaemonSet on the nodes that changed, and on all of them when it changed itself."""
+
+    kind: ClassVar[str] = "DaemonSet"
+    watches: ClassVar[tuple[str, ...]] = ("Pod", "Node", "DaemonSet", "PriorityClass")
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._everywhere: dict[Key, None] = {}
+        self._nodes: dict[Key, dict[str, None]] = {}
+        self._pods_at: dict[Key, dict[str, dict[str, None]]] = {}
+        """DaemonSet -> node -> names of its pods for that node."""
+        self._eligible: dict[Key, dict[str, None]] = {}
+        """Nodes on which the DaemonSet should run."""
+
+    # ---- what happens
+
+    def noticed(self, change: Noticed) -> None:
+        super().noticed(change)
+        if change.kind == "PriorityClass":
+            self._everywhere.update(dict.fromkeys(self.workloads))
+
+    def _pod_noticed(self, change: Noticed) -> None:
+        super()._pod_noticed(change)
+        for stored in (change.old, change.new):
+            if stored is None:
+                continue
+            pod: Pod = stored.typed
+            reference = pod.meta.controller
+            if reference is None or reference.kind != self.kind:
+                continue
+            key = self.key_of_owner((reference.kind, pod.namespace, reference.uid))
+            if key is None:
+                continue
+            name = target_node(pod)
+            at = self._pods_at.setdefault(key, {}).setdefault(name, {})
+            if stored is change.new:
+                at[pod.name] = None
+            else:
+                at.pop(pod.name, None)
+            self._nodes.setdefault(key, {})[name] = None
+
+    def other_noticed(self, change: Noticed) -> None:
+        if change.kind != "Node":
+            return
+        stored = change.new or change.old
+        assert stored is not None
+        old, new = (None if item is None else item.typed for item in (change.old, change.new))
+        if old is not None and new is not None and old.labels == new.labels and old.taints == new.taints:
+            return
+        for key in self.workloads:
+            self._nodes.setdefault(key, {})[stored.typed.name] = None
+            self.look_at(key)
+
+    def _workload_noticed(self, change: Noticed) -> None:
+        super()._workload_noticed(change)
+        stored = change.new or change.old
+        assert stored is not None
+        meta = stored.manifest["metadata"]
+        key = (str(meta.get("namespace") or ""), str(meta["name"]))
+        workload = self.workloads.get(key)
+        if workload is None:
+            for kept in (self._everywhere, self._nodes, self._pods_at, self._eligible):
+                kept.pop(key, None)
+        elif key in self._to_sync:
+            self._everywhere[key] = None
+            if key not in self._pods_at:
+                places = self._pods_at[key] = {}
+                for pod in self.pods.of_owner(workload.owner).pods.values():
+                    places.setdefault(target_node(pod), {})[pod.name] = None
+
+    def restored(self) -> None:
+        super().restored()
+        self._nodes.clear()
+        self._everywhere.clear()
+        for key, workload in self.workloads.items():
+            try:
+                rule = _Rule(workload)
+            except InvalidObject:
+                continue
+            nodes = [stored.typed for stored in self.world.all("Node")]
+            self._eligible[key] = {node.name: None for node in nodes if rule.should_run(node)[0]}
+
+    # ---- bringing it in order
+
+    def sync_one(self, workload: Workload) -> None:
+        key = (workload.namespace, workload.name)
+        rule = _Rule(workload)
+        names = self._nodes.pop(key, {})
+        if key in self._everywhere:
+            del self._everywhere[key]
+            places = self._pods_at.get(key, {})
+            names = dict.fromkeys(
+                [*(str(item.manifest["metadata"]["name"]) for item in self.world.all("Node")), *places]
+            )
+        for name in names:
+            self._sync_node(workload, key, rule, name)
+        self._update(workload, key, rule)
+
+    def _sync_node(self, workload: Workload, key: Key, rule: _Rule, node_name: str) -> None:
+        stored = self.world.get("Node", "", node_name)
+        eligible = self._eligible.setdefault(key, {})
+        pods = self._daemon_pods(workload, key, node_name)
+        if stored is None:
+            # Pods bound to a node that is gone are the pod garbage collector's; waiting ones are ours.
+            eligible.pop(node_name, None)
+            for pod in pods:
+                if not pod.node_name:
+                    self.delete_pod(pod, "node gone")
+            return
+        node: Node = stored.typed
+        should_run, may_stay = rule.should_run(node)
+        if should_run:
+            eligible[node_name] = None
+        else:
+            eligible.pop(node_name, None)
+        if not may_stay:
+            for pod in pods:
+                self.delete_pod(pod, "node not eligible")
+            return
+        finished = [pod for pod in pods if pod.is_terminal and not pod.is_terminating]
+        for pod in finished:
+            self.delete_pod(pod, "finished, to be made anew")
+        living = [pod for pod in pods if is_active(pod)]
+        # The oldest stays.
+        for pod in sorted(living, key=lambda pod: (not pod.node_name, pod.meta.creation_ns or 0, pod.name))[
+            1:
+        ]:
+            self.delete_pod(pod, "more than one on its node")
+        if should_run and not living and not any(pod.is_terminating for pod in pods):
+            self._make(workload, rule, node_name)
+
+    def _daemon_pods(self, workload: Workload, key: Key, node_name: str) -> list[Pod]:
+        owned = self.pods.of_owner(workload.owner).pods
+        names = self._pods_at.get(key, {}).get(node_name, {})
+        return [owned[name] for name in sorted(names) if name in owned]
+
+    def _make(self, workload: Workload, rule: _Rule, node_name: str) -> None:
+        spec = {**rule.spec, "affinity": _pinned(rule.affinity, node_name)}
+        labels = {REVISION_LABEL: rule.revision, GENERATION_LABEL: _generation(workload)}
+        name = self.site.factory.free_name(workload.namespace, f"{workload.name}-")
+        self.site.factory.create(workload, labels, name=name, spec=spec)
+
+    def _update(self, workload: Workload, key: Key, rule: _Rule) -> None:
+        """Delete pods of older templates, as many as may be away at once. Source: update.go rollingUpdate."""
+        owned = self.pods.of_owner(workload.owner)
+        outdated = [
+            pod
+            for pod in owned.pods.values()
+            if is_active(pod) and pod.labels.get(REVISION_LABEL, rule.revision) != rule.revision
+        ]
+        if not outdated:
+            return
+        strategy = mapping(workload.spec, "updateStrategy", "spec")
+        if string(strategy, "type", "spec.updateStrategy") == "OnDelete":
+            return
+        path = "spec.updateStrategy.rollingUpdate"
+        document = mapping(strategy, "rollingUpdate", "spec.updateStrategy")
+        wanted = len(self._eligible.get(key, {}))
+        allowed = max(resolve_amount(document, "maxUnavailable", path, wanted, 1, round_up=True), 1)
+        unavailable = wanted - min(owned.n_ready, wanted)
+        for pod in sorted(outdated, key=lambda pod: (is_ready(pod), pod.name)):
+            if is_ready(pod):
+                if unavailable >= allowed:
+                    return
+                unavailable += 1
+            self.delete_pod(pod, "updated")
+
+    # ---- status
+
+    def status_of(self, workload: Workload) -> dict[str, Any] | None:
+        key = (workload.namespace, workload.name)
+        group = self.pods.of_owner(workload.owner)
+        wanted = self._eligible.get(key, {})
+        revision = template_hash(workload.template)
+        ready = scheduled = updated = misplaced = 0
+        nodes: dict[str, None] = {}
+        for pod in group.pods.values():
+            name = target_node(pod)
+            if not is_active(pod):
+                continue
+            if name not in wanted:
+                misplaced += 1
+            elif name not in nodes:
+                nodes[name] = None
+                scheduled += 1
+                ready += is_ready(pod)
+                updated += pod.labels.get(REVISION_LABEL, revision) == revision
+        numbers = {
+            "updatedNumberScheduled": updated,
+            "numberAvailable": ready,
+            "numberUnavailable": len(wanted) - ready,
+        }
+        status = {
+            name: value
+            for name, value in (workload.manifest.get("status") or {}).items()
+            if name not in numbers
+        }
+        status |= {name: number for name, number in numbers.items() if number}
+        status |= {
+            "currentNumberScheduled": scheduled,
+            "desiredNumberScheduled": len(wanted),
+            "numberMisscheduled": misplaced,
+            "numberReady": ready,
+            "observedGeneration": int((workload.manifest.get("metadata") or {}).get("generation") or 1),
+        }
+        return status
+
+
+class _Rule:
+    """Where a DaemonSet's pods may be, and what they are made of."""
+
+    def __init__(self, workload: Workload) -> None:
+        spec = dict(mapping(workload.template, "spec", "spec.template"))
+        tolerations = [dict(item) for item in sequence(spec, "tolerations", "spec.template.spec")]
+        standard = list(STANDARD_TOLERATIONS)
+        if boolean(spec, "hostNetwork", "spec.template.spec"):
+            standard.append(HOST_NETWORK_TOLERATION)
+        known = [
+            (item.get("key"), item.get("effect"), item.get("operator"), item.get("value"))
+            for item in tolerations
+        ]
+        tolerations += [
+            dict(item)
+            for item in standard
+            if (item["key"], item["effect"], item["operator"], None) not in known
+        ]
+        self.spec = {**spec, "tolerations": tolerations}
+        self.affinity = mapping(spec, "affinity", "spec.template.spec")
+        self.revision = template_hash(workload.template)
+        self.tolerations = tuple(
+            Toleration(
+                string(item, "key", path),
+                string(item, "operator", path),
+                string(item, "value", path),
+                string(item, "effect", path),
+                optional_integer(item, "tolerationSeconds", path),
+            )
+            for path, item in mappings(self.spec, "tolerations", "spec.template.spec")
+        )
+        self.node_name = string(spec, "nodeName", "spec.template.spec")
+        try:
+            self.required: RequiredNodeAffinity = required_node_affinity_from(spec)
+        except (SelectorError, TypeError, AttributeError) as error:
+            raise InvalidObject("spec.template.spec.affinity", None, str(error)) from error
+
+    def should_run(self, node: Node) -> tuple[bool, bool]:
+        """Whether a pod is to be made there, and whether one may stay. Source: NodeShouldRunDaemonPod."""
+        if self.node_name and self.node_name != node.name:
+            return False, False
+        if not self.required.match(node.labels, node.name):
+            return False, False
+        untolerated = [
+            taint for taint in node.taints if not any(item.tolerates(taint) for item in self.tolerations)
+        ]
+        if any(taint.effect == "NoExecute" for taint in untolerated):
+            return False, False
+        fits = all(taint.effect != "NoSchedule" for taint in untolerated)
+        return fits, True
+
+
+def target_node(pod: Pod) -> str:
+    """The node a daemon pod is on, or is made for. Source: daemonset_util.go GetTargetNodeName."""
+    if pod.node_name:
+        return pod.node_name
+    affinity = (pod.manifest["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        for item in term.get("matchFields") or ():
+            values = item.get("values") or ()
+            if item.get("key") == NAME_FIELD and item.get("operator") == "In" and len(values) == 1:
+                return str(next(iter(values)))
+    return ""
+
+
+def _pinned(affinity: Any, node_name: str) -> dict[str, Any]:
+    """The affinity with required terms replaced by the node's name. Source: ReplaceDaemonSetPodNodeNameNodeAffinity."""
+    field = {"key": NAME_FIELD, "operator": "In", "values": [node_name]}
+    node = {
+        **(affinity.get("nodeAffinity") or {}),
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]},
+    }
+    return {**affinity, "nodeAffinity": node}
+
+
+def _generation(workload: Workload) -> str:
+    return str(int((workload.manifest.get("metadata") or {}).get("generation") or 1))

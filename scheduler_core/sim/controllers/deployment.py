@@ -1,0 +1,315 @@
+"""Deployment: one ReplicaSet for each template it ever had, and pods moved from the old ones to the new one.
+
+Source: pkg/controller/deployment/{sync,rolling,recreate}.go, util/deployment_util.go, v1.34
+Differs: no minReadySeconds, no progress deadline, no rollback; scaling in the middle of a rollout goes to the new
+ReplicaSet as far as the surge allows, not to all in proportion; the template hash is another function's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from scheduler_core.objects.fields import Document, boolean, format_time_ns, integer, mapping, string
+from scheduler_core.objects.meta import OwnerReference
+from scheduler_core.sim.controllers.base import Site, WorkloadController
+from scheduler_core.sim.controllers.workload import Workload, resolve_amount, workload_from
+from scheduler_core.sim.identities import object_uid, template_hash
+from scheduler_core.sim.pod_index import Owner, owner_of
+from scheduler_core.sim.world import Noticed, with_condition
+
+HASH_LABEL = "pod-template-hash"
+REVISION = "deployment.kubernetes.io/revision"
+DEFAULT_SHARE = "25%"
+DEFAULT_HISTORY = 10
+
+
+class DeploymentController(WorkloadController):
+    """Makes a ReplicaSet named `<name>-<template hash>`."""
+
+    kind: ClassVar[str] = "Deployment"
+    watches: ClassVar[tuple[str, ...]] = ("Pod", "ReplicaSet", "Deployment")
+    adopts: ClassVar[bool] = False
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._sets: dict[Owner, dict[str, Workload]] = {}
+        """ReplicaSets by the Deployment that owns them, then by name."""
+        self._deployment_of: dict[Owner, Owner] = {}
+        """A ReplicaSet -> its Deployment, as owners."""
+
+    def noticed(self, change: Noticed) -> None:
+        if change.kind != "Pod":
+            super().noticed(change)
+            return
+        # Pods belong to ReplicaSets; their Deployments look at how many are ready.
+        for stored in (change.old, change.new):
+            if stored is not None:
+                owner = owner_of(stored.typed)
+                if owner is not None:
+                    key = self.key_of_owner(self._deployment_of.get(owner))
+                    if key is not None:
+                        self.look_at(key)
+
+    def other_noticed(self, change: Noticed) -> None:
+        if change.kind != "ReplicaSet":
+            return
+        for stored in (change.old, change.new):
+            if stored is None:
+                continue
+            reference: OwnerReference | None = stored.typed.meta.controller
+            if reference is None or reference.kind != self.kind:
+                continue
+            meta = stored.typed.meta
+            deployment = (reference.kind, meta.namespace, reference.uid)
+            sets = self._sets.setdefault(deployment, {})
+            itself = ("ReplicaSet", meta.namespace, meta.uid)
+            if stored is change.new:
+                sets[meta.name] = workload_from(stored.manifest)
+                self._deployment_of[itself] = deployment
+            else:
+                sets.pop(meta.name, None)
+                self._deployment_of.pop(itself, None)
+            if not sets:
+                del self._sets[deployment]
+            key = self.key_of_owner(deployment)
+            if key is not None:
+                self.look_at(key)
+
+    def _sets_of(self, workload: Workload) -> list[Workload]:
+        """Its ReplicaSets, oldest first."""
+        found = self._sets.get(workload.owner, {})
+        return sorted(
+            found.values(), key=lambda item: (_revision(item), item.meta.creation_ns or 0, item.name)
+        )
+
+    # ---- bringing it in order
+
+    def sync_one(self, workload: Workload) -> None:
+        sets = self._sets_of(workload)
+        paused = boolean(workload.spec, "paused", "spec")
+        new = _set_of_template(workload, sets)
+        if new is None:
+            if paused:
+                return
+            new = self._make_set(workload, sets)
+            if new is None:
+                return
+            sets.append(new)
+        old = [item for item in sets if item is not new]
+        if paused:
+            self._scale_when_alone(workload, sets)
+        elif string(mapping(workload.spec, "strategy", "spec"), "type", "spec.strategy") == "Recreate":
+            self._recreate(workload, new, old)
+        else:
+            self._roll(workload, new, old)
+        self._clean_up(workload, old)
+
+    def _make_set(self, workload: Workload, sets: list[Workload]) -> Workload | None:
+        template = workload.template
+        hash_ = template_hash(template)
+        name = f"{workload.name}-{hash_}"
+        taken = self.world.get("ReplicaSet", workload.namespace, name)
+        if taken is not None:
+            # Of somebody else, or being given up: it is in the way until it is gone.
+            return None
+        labels = {**(mapping(template, "metadata", "spec.template").get("labels") or {}), HASH_LABEL: hash_}
+        selector = dict(mapping(workload.spec, "selector", "spec"))
+        selector["matchLabels"] = {**(selector.get("matchLabels") or {}), HASH_LABEL: hash_}
+        template_meta = {**mapping(template, "metadata", "spec.template"), "labels": labels}
+        revision = max((_revision(item) for item in sets), default=0) + 1
+        strategy = string(mapping(workload.spec, "strategy", "spec"), "type", "spec.strategy")
+        replicas = self._room_for_new(workload, sum(item.replicas for item in sets), 0)
+        if strategy == "Recreate" and any(self.pods.of_owner(item.owner).pods for item in sets):
+            replicas = 0
+        manifest = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {
+                "name": name,
+                "namespace": workload.namespace,
+                "uid": object_uid(self.site.randomness),
+                "labels": labels,
+                "annotations": {
+                    "deployment.kubernetes.io/desired-replicas": str(workload.replicas),
+                    REVISION: str(revision),
+                },
+                "ownerReferences": [workload.reference()],
+                "generation": 1,
+            },
+            "spec": {
+                "replicas": replicas,
+                "selector": selector,
+                "template": {**template, "metadata": template_meta},
+            },
+            "status": {"replicas": 0},
+        }
+        return workload_from(self.world.create(manifest, "rolled out").manifest)
+
+    def _roll(self, workload: Workload, new: Workload, old: list[Workload]) -> None:
+        """Source: rolling.go rolloutRolling, reconcileNewReplicaSet, reconcileOldReplicaSets."""
+        old_total = sum(item.replicas for item in old)
+        new_total = new.replicas
+        if new.replicas > workload.replicas:
+            new_total = workload.replicas
+        elif new.replicas < workload.replicas:
+            new_total = self._room_for_new(workload, old_total, new.replicas)
+        if new_total != new.replicas:
+            self._scale(new, new_total)
+        if not old_total:
+            return
+        _, max_unavailable = self._bounds(workload)
+        min_available = workload.replicas - max_unavailable
+        new_unavailable = new_total - min(self.pods.of_owner(new.owner).n_ready, new_total)
+        may_go = old_total + new_total - min_available - new_unavailable
+        if may_go <= 0:
+            return
+        left: dict[str, int] = {item.name: item.replicas for item in old}
+        # Pods that do not run serve nobody: they go first.
+        for item in old:
+            unhealthy = min(
+                item.replicas - min(self.pods.of_owner(item.owner).n_ready, item.replicas), may_go
+            )
+            left[item.name] -= unhealthy
+            may_go -= unhealthy
+        ready = sum(min(self.pods.of_owner(item.owner).n_ready, left[item.name]) for item in old)
+        ready += min(self.pods.of_owner(new.owner).n_ready, new_total)
+        may_go = min(may_go, max(ready - min_available, 0))
+        for item in old:
+            taken = min(left[item.name], may_go)
+            left[item.name] -= taken
+            may_go -= taken
+            if left[item.name] != item.replicas:
+                self._scale(item, left[item.name])
+
+    def _recreate(self, workload: Workload, new: Workload, old: list[Workload]) -> None:
+        """All old pods go before the first new one comes. Source: recreate.go."""
+        for item in old:
+            if item.replicas:
+                self._scale(item, 0)
+        if any(not pod.is_terminal for item in old for pod in self.pods.of_owner(item.owner).pods.values()):
+            return
+        if new.replicas != workload.replicas:
+            self._scale(new, workload.replicas)
+
+    def _scale_when_alone(self, workload: Workload, sets: list[Workload]) -> None:
+        active = [item for item in sets if item.replicas] or sets[-1:]
+        if len(active) == 1 and active[0].replicas != workload.replicas:
+            self._scale(active[0], workload.replicas)
+
+    def _room_for_new(self, workload: Workload, old_total: int, new_total: int) -> int:
+        """How many pods the new ReplicaSet may have now. Source: deployment_util.go NewRSNewReplicas."""
+        surge, _ = self._bounds(workload)
+        room = workload.replicas + surge - old_total - new_total
+        return new_total + max(min(room, workload.replicas - new_total), 0)
+
+    def _bounds(self, workload: Workload) -> tuple[int, int]:
+        """maxSurge and maxUnavailable as numbers. Source: deployment_util.go ResolveFenceposts."""
+        strategy = mapping(workload.spec, "strategy", "spec")
+        if string(strategy, "type", "spec.strategy") == "Recreate":
+            return 0, workload.replicas
+        document = mapping(strategy, "rollingUpdate", "spec.strategy")
+        path = "spec.strategy.rollingUpdate"
+        both: dict[str, Any] = {"maxSurge": DEFAULT_SHARE, "maxUnavailable": DEFAULT_SHARE}
+        both |= {name: value for name, value in document.items() if value is not None}
+        surge = resolve_amount(both, "maxSurge", path, workload.replicas, 0, round_up=True)
+        unavailable = resolve_amount(both, "maxUnavailable", path, workload.replicas, 0, round_up=False)
+        if surge == 0 and unavailable == 0:
+            unavailable = 1
+        return surge, min(unavailable, workload.replicas)
+
+    def _scale(self, replica_set: Workload, replicas: int) -> None:
+        stored = self.world.get("ReplicaSet", replica_set.namespace, replica_set.name)
+        if stored is None:
+            return
+        meta = dict(stored.manifest["metadata"])
+        meta["generation"] = int(meta.get("generation") or 1) + 1
+        spec = {**stored.manifest["spec"], "replicas": replicas}
+        self.world.put({**stored.manifest, "metadata": meta, "spec": spec}, "scaled")
+
+    def _clean_up(self, workload: Workload, old: list[Workload]) -> None:
+        limit = integer(workload.spec, "revisionHistoryLimit", "spec", DEFAULT_HISTORY)
+        idle = [item for item in old if not item.replicas and not self.pods.of_owner(item.owner).pods]
+        for item in idle[: max(len(idle) - max(limit, 0), 0)]:
+            self.world.remove("ReplicaSet", item.namespace, item.name, "revision history limit")
+
+    # ---- status
+
+    def status_of(self, workload: Workload) -> dict[str, Any]:
+        sets = self._sets_of(workload)
+        new = _set_of_template(workload, sets)
+        groups = [self.pods.of_owner(item.owner) for item in sets]
+        ready = sum(group.n_ready for group in groups)
+        updated = 0 if new is None else self.pods.of_owner(new.owner).n_active
+        numbers = {
+            "replicas": sum(group.n_active for group in groups),
+            "updatedReplicas": updated,
+            "readyReplicas": ready,
+            "availableReplicas": ready,
+            "unavailableReplicas": max(workload.replicas - ready, 0),
+        }
+        status = {
+            name: value
+            for name, value in (workload.manifest.get("status") or {}).items()
+            if name not in numbers
+        }
+        status |= {name: number for name, number in numbers.items() if number}
+        status["observedGeneration"] = int((workload.manifest.get("metadata") or {}).get("generation") or 1)
+        _, max_unavailable = self._bounds(workload)
+        enough = ready >= workload.replicas - max_unavailable
+        complete = updated == workload.replicas == numbers["replicas"] == ready
+        name = new.name if new is not None else ""
+        available = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        if not enough:
+            available = (
+                "False",
+                "MinimumReplicasUnavailable",
+                "Deployment does not have minimum availability.",
+            )
+        progressing = ("ReplicaSetUpdated", f'ReplicaSet "{name}" is progressing.')
+        if complete:
+            progressing = ("NewReplicaSetAvailable", f'ReplicaSet "{name}" has successfully progressed.')
+        status["conditions"] = self._with(status, "Available", *available)
+        status["conditions"] = self._with(status, "Progressing", "True", *progressing)
+        return status
+
+    def _with(
+        self, status: Mapping[str, Any], type_: str, value: str, reason: str, message: str
+    ) -> list[dict[str, Any]]:
+        now = format_time_ns(self.world.clock.now_ns)
+        condition = {
+            "type": type_,
+            "status": value,
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": now,
+        }
+        return with_condition(status, condition)
+
+
+def _set_of_template(workload: Workload, sets: list[Workload]) -> Workload | None:
+    """The ReplicaSet of the present template. Source: deployment_util.go FindNewReplicaSet."""
+    for item in sets:
+        if _same_template(item.template, workload.template):
+            return item
+    return None
+
+
+def _same_template(ours: Document, theirs: Document) -> bool:
+    return ours.get("spec") == theirs.get("spec") and _bare_meta(ours) == _bare_meta(theirs)
+
+
+def _bare_meta(template: Document) -> dict[str, Any]:
+    meta = {name: value for name, value in (template.get("metadata") or {}).items() if value}
+    labels = {name: value for name, value in (meta.get("labels") or {}).items() if name != HASH_LABEL}
+    meta.pop("labels", None)
+    meta.pop("creationTimestamp", None)
+    return {**meta, "labels": labels}
+
+
+def _revision(replica_set: Workload) -> int:
+    annotations = (replica_set.manifest.get("metadata") or {}).get("annotations") or {}
+    try:
+        return int(annotations.get(REVISION, 0))
+    except (TypeError, ValueError):
+        return 0

@@ -1,0 +1,217 @@
+"""PodDisruptionBudget: how many of a budget's pods may be disrupted now.
+
+A status that came with the manifest stands as it is: a dump of a cluster rarely holds what it was computed from.
+A status of our own says so in its condition's message, which is how it is known again.
+
+Source: pkg/controller/disruption/disruption.go, v1.34
+Differs: evictions in flight (disruptedPods) are not kept, as they take effect at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.fields import Document, format_time_ns, integer, mapping
+from scheduler_core.objects.labels import LabelSelector
+from scheduler_core.objects.pod import Pod
+from scheduler_core.sim.controllers.base import Controller, Key, Site
+from scheduler_core.sim.controllers.workload import resolve_amount
+from scheduler_core.sim.pod_index import Owner, PodGroup, condition_of, owner_of
+from scheduler_core.sim.world import Noticed, with_condition
+
+COMPUTED = "computed from the cluster's pods"
+DISRUPTION_ALLOWED = "DisruptionAllowed"
+SCALED_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet", "Deployment")
+
+
+class _Budget:
+    """A budget and the pods it covers."""
+
+    def __init__(self, manifest: Document, selector: LabelSelector) -> None:
+        self.manifest = manifest
+        self.selector = selector
+        self.covered = PodGroup()
+        self.owners: dict[Owner | None, list[Any]] = {}
+        """Owner -> [its name, number of covered pods]."""
+
+    def put(self, pod: Pod) -> None:
+        self.take(pod.name)
+        self.covered.pods[pod.name] = pod
+        self.covered.count(pod, 1)
+        reference = pod.meta.controller
+        entry = self.owners.setdefault(owner_of(pod), ["" if reference is None else reference.name, 0])
+        entry[1] += 1
+
+    def take(self, name: str) -> bool:
+        pod = self.covered.pods.pop(name, None)
+        if pod is None:
+            return False
+        self.covered.count(pod, -1)
+        owner = owner_of(pod)
+        self.owners[owner][1] -= 1
+        if not self.owners[owner][1]:
+            del self.owners[owner]
+        return True
+
+
+class DisruptionController(Controller):
+    """Writes budgets' statuses before the next cycle reads them."""
+
+    watches: ClassVar[tuple[str, ...]] = ("Pod", "PodDisruptionBudget", *SCALED_KINDS)
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._budgets: dict[str, dict[str, _Budget]] = {}
+        self._to_sync: dict[Key, None] = {}
+
+    def noticed(self, change: Noticed) -> None:
+        if change.kind == "Pod":
+            self._pod_noticed(change)
+        elif change.kind == "PodDisruptionBudget":
+            self._budget_noticed(change)
+        else:
+            stored = change.new or change.old
+            assert stored is not None
+            namespace = str(stored.manifest["metadata"].get("namespace") or "")
+            for name, budget in self._budgets.get(namespace, {}).items():
+                if budget.owners and (
+                    change.old is None
+                    or change.new is None
+                    or _replicas(change.old.manifest) != _replicas(change.new.manifest)
+                ):
+                    self._to_sync[(namespace, name)] = None
+
+    def _pod_noticed(self, change: Noticed) -> None:
+        stored = change.new or change.old
+        assert stored is not None
+        pod: Pod = stored.typed
+        for name, budget in self._budgets.get(pod.namespace, {}).items():
+            if change.new is not None and budget.selector.matches(pod.labels):
+                budget.put(pod)
+                self._to_sync[(pod.namespace, name)] = None
+            elif budget.take(pod.name):
+                self._to_sync[(pod.namespace, name)] = None
+
+    def _budget_noticed(self, change: Noticed) -> None:
+        stored = change.new or change.old
+        assert stored is not None
+        meta = stored.typed.meta
+        budgets = self._budgets.setdefault(meta.namespace, {})
+        before = budgets.pop(meta.name, None)
+        if change.new is None or not is_computed(change.new.manifest):
+            self._to_sync.pop((meta.namespace, meta.name), None)
+            return
+        selector: LabelSelector = change.new.typed.selector
+        budget = _Budget(change.new.manifest, selector)
+        if before is not None and before.selector == selector:
+            budget.covered, budget.owners = before.covered, before.owners
+        elif not selector.is_nothing:
+            for other in self.world.all("Pod"):
+                if other.typed.namespace == meta.namespace and selector.matches(other.typed.labels):
+                    budget.put(other.typed)
+        budgets[meta.name] = budget
+        self._to_sync[(meta.namespace, meta.name)] = None
+
+    def restored(self) -> None:
+        self._to_sync.clear()
+
+    def sync(self) -> bool:
+        if not self._to_sync:
+            return False
+        keys, self._to_sync = list(self._to_sync), {}
+        for namespace, name in keys:
+            stored = self.world.get("PodDisruptionBudget", namespace, name)
+            budget = self._budgets.get(namespace, {}).get(name)
+            if stored is None or budget is None or stored.manifest is not budget.manifest:
+                continue
+            status = self._status(budget)
+            if status != (stored.manifest.get("status") or {}):
+                self.world.put({**stored.manifest, "status": status}, "status")
+        return True
+
+    def _status(self, budget: _Budget) -> dict[str, Any]:
+        healthy = budget.covered.n_ready
+        now = format_time_ns(self.world.clock.now_ns)
+        before = budget.manifest.get("status") or {}
+        failure = ""
+        try:
+            expected, desired = self._expected(budget)
+        except InvalidObject as error:
+            failure, expected, desired = str(error), 0, 0
+        allowed = max(healthy - desired, 0) if expected > 0 and not failure else 0
+        reason = "SyncFailed" if failure else "SufficientPods" if allowed else "InsufficientPods"
+        condition = {
+            "type": DISRUPTION_ALLOWED,
+            "status": "True" if allowed else "False",
+            "reason": reason,
+            "message": COMPUTED if not failure else f"{COMPUTED}: {failure}",
+            "lastTransitionTime": now,
+            "observedGeneration": int((budget.manifest.get("metadata") or {}).get("generation") or 1),
+        }
+        return {
+            "conditions": with_condition(before, condition),
+            "currentHealthy": healthy,
+            "desiredHealthy": desired,
+            "disruptionsAllowed": allowed,
+            "expectedPods": expected,
+            "observedGeneration": condition["observedGeneration"],
+        }
+
+    def _expected(self, budget: _Budget) -> tuple[int, int]:
+        """(expected pods, healthy ones wanted). Source: disruption.go getExpectedPodCount."""
+        spec = mapping(budget.manifest, "spec", "")
+        if spec.get("maxUnavailable") is not None:
+            expected = self._scale(budget)
+            unavailable = resolve_amount(spec, "maxUnavailable", "spec", expected, 0, round_up=True)
+            return expected, max(expected - unavailable, 0)
+        if isinstance(spec.get("minAvailable"), str):
+            expected = self._scale(budget)
+            return expected, resolve_amount(spec, "minAvailable", "spec", expected, 0, round_up=True)
+        return len(budget.covered.pods), integer(spec, "minAvailable", "spec")
+
+    def _scale(self, budget: _Budget) -> int:
+        """How many pods the covered pods' owners want together; pods without an owner do not count.
+
+        Source: disruption.go getExpectedScale
+        """
+        total = 0
+        counted: dict[Owner, None] = {}
+        for owner, (name, _) in sorted(
+            budget.owners.items(), key=lambda item: (item[0] is not None, item[0] or ())
+        ):
+            if owner is None:
+                continue
+            kind, namespace, uid = owner
+            stored = self.world.get(kind, namespace, name) if kind in SCALED_KINDS else None
+            if stored is None or stored.manifest["metadata"].get("uid") != uid:
+                raise InvalidObject("spec", None, f"found no controller to scale by for {kind} {name}")
+            for reference in stored.manifest["metadata"].get("ownerReferences") or ():
+                if (
+                    kind == "ReplicaSet"
+                    and reference.get("controller")
+                    and reference.get("kind") == "Deployment"
+                ):
+                    above = self.world.get("Deployment", namespace, str(reference.get("name", "")))
+                    if above is not None and above.manifest["metadata"].get("uid") == reference.get("uid"):
+                        owner = ("Deployment", namespace, str(reference.get("uid")))
+                        stored = above
+            if owner not in counted:
+                counted[owner] = None
+                total += _replicas(stored.manifest)
+        return total
+
+
+def is_computed(manifest: Mapping[str, Any]) -> bool:
+    """Whether a budget's status is ours to write: it has none, or one we wrote."""
+    status = manifest.get("status") or {}
+    if status.get("disruptionsAllowed") is None:
+        return True
+    condition = condition_of(manifest, DISRUPTION_ALLOWED)
+    return condition is not None and str(condition.get("message", "")).startswith(COMPUTED)
+
+
+def _replicas(manifest: Mapping[str, Any]) -> int:
+    value = (manifest.get("spec") or {}).get("replicas")
+    return 1 if not isinstance(value, int) else max(value, 0)

@@ -1,0 +1,171 @@
+"""StatefulSet: pods with ordinal names, one after the other.
+
+Source: pkg/controller/statefulset/stateful_set_control.go, stateful_set_utils.go, v1.34
+Differs: revisions are labels only (no ControllerRevision objects); minReadySeconds and maxUnavailable are not
+heeded; claims are made and kept (persistentVolumeClaimRetentionPolicy Retain).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from scheduler_core.objects.fields import Document, integer, mapping, mappings, string
+from scheduler_core.objects.pod import Pod
+from scheduler_core.sim.controllers.base import WorkloadController
+from scheduler_core.sim.controllers.workload import Workload
+from scheduler_core.sim.identities import object_uid, template_hash
+from scheduler_core.sim.pod_index import PodGroup, is_ready
+
+POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
+POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
+REVISION_LABEL = "controller-revision-hash"
+
+
+class StatefulSetController(WorkloadController):
+    """Pods `<name>-0`, `<name>-1`, ...; the next one comes when all before it are ready, unless Parallel."""
+
+    kind: ClassVar[str] = "StatefulSet"
+    watches: ClassVar[tuple[str, ...]] = ("Pod", "StatefulSet", "PriorityClass")
+
+    def sync_one(self, workload: Workload) -> None:
+        pods = self.pods.of_owner(workload.owner).pods
+        start = integer(mapping(workload.spec, "ordinals", "spec"), "start", "spec.ordinals")
+        wanted = range(start, start + workload.replicas)
+        ordered = string(workload.spec, "podManagementPolicy", "spec") != "Parallel"
+        for ordinal in wanted:
+            pod = pods.get(f"{workload.name}-{ordinal}")
+            if pod is None:
+                if not self._make(workload, ordinal) and ordered:
+                    return
+                if ordered:
+                    return
+                continue
+            if pod.is_terminal and not pod.is_terminating:
+                self.world.remove("Pod", pod.namespace, pod.name, "finished, to be made anew")
+                return
+            if ordered and (pod.is_terminating or not is_ready(pod)):
+                return
+        surplus = sorted(
+            ((ordinal, pod) for pod in pods.values() if (ordinal := _ordinal(workload, pod)) not in wanted),
+            key=lambda item: (-item[0], item[1].name),
+        )
+        for _, pod in surplus:
+            if pod.is_terminating:
+                if ordered:
+                    return
+                continue
+            self.delete_pod(pod, "scaled down")
+            if ordered:
+                return
+        if not surplus:
+            self._update(workload, pods, wanted)
+
+    def _update(self, workload: Workload, pods: dict[str, Pod], wanted: range) -> None:
+        """Replace pods of older templates, the highest ordinal first, one at a time."""
+        strategy = mapping(workload.spec, "updateStrategy", "spec")
+        if string(strategy, "type", "spec.updateStrategy") == "OnDelete":
+            return
+        partition = integer(
+            mapping(strategy, "rollingUpdate", "spec.updateStrategy"),
+            "partition",
+            "spec.updateStrategy.rollingUpdate",
+        )
+        revision = _revision(workload)
+        for ordinal in reversed(wanted):
+            if ordinal < partition:
+                return
+            pod = pods.get(f"{workload.name}-{ordinal}")
+            if pod is None:
+                return
+            if pod.labels.get(REVISION_LABEL, revision) != revision and not pod.is_terminating:
+                self.delete_pod(pod, "updated")
+                return
+            if pod.is_terminating or not is_ready(pod):
+                return
+
+    def _make(self, workload: Workload, ordinal: int) -> bool:
+        name = f"{workload.name}-{ordinal}"
+        if self.world.get("Pod", workload.namespace, name) is not None:
+            return False  # somebody else's: wait until it is gone
+        spec = dict(mapping(workload.template, "spec", "spec.template"))
+        claims = self._claims(workload, name)
+        if claims:
+            others = [
+                item
+                for _, item in mappings(spec, "volumes", "spec.template.spec")
+                if item.get("name") not in claims
+            ]
+            ours = [
+                {"name": claim, "persistentVolumeClaim": {"claimName": named}}
+                for claim, named in claims.items()
+            ]
+            spec["volumes"] = [*others, *ours]
+        spec.setdefault("hostname", name)
+        if workload.spec.get("serviceName"):
+            spec.setdefault("subdomain", workload.spec["serviceName"])
+        labels = {POD_NAME_LABEL: name, POD_INDEX_LABEL: str(ordinal), REVISION_LABEL: _revision(workload)}
+        self.site.factory.create(workload, labels, name=name, spec=spec)
+        return True
+
+    def _claims(self, workload: Workload, pod_name: str) -> dict[str, str]:
+        """The pod's claims, made where they are missing: template name -> claim name."""
+        claims: dict[str, str] = {}
+        for path, template in mappings(workload.spec, "volumeClaimTemplates", "spec"):
+            meta = mapping(template, "metadata", path)
+            name = string(meta, "name", f"{path}.metadata")
+            claims[name] = f"{name}-{pod_name}"
+            if self.world.get("PersistentVolumeClaim", workload.namespace, claims[name]) is None:
+                self.world.create(
+                    self._claim(workload, meta, template, claims[name]), "created by its controller"
+                )
+        return claims
+
+    def _claim(self, workload: Workload, meta: Document, template: Document, name: str) -> dict[str, Any]:
+        labels = {
+            **(meta.get("labels") or {}),
+            **(mapping(workload.spec, "selector", "spec").get("matchLabels") or {}),
+        }
+        return {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {
+                **{key: value for key, value in meta.items() if key == "annotations"},
+                "name": name,
+                "namespace": workload.namespace,
+                "uid": object_uid(self.site.randomness),
+                "labels": labels,
+            },
+            "spec": dict(template.get("spec") or {}),
+            "status": {"phase": "Pending"},
+        }
+
+    def status_of(self, workload: Workload) -> dict[str, Any]:
+        group: PodGroup = self.pods.of_owner(workload.owner)
+        revision = _revision(workload)
+        existing = [pod for pod in group.pods.values() if not pod.is_terminal]
+        updated = sum(1 for pod in existing if pod.labels.get(REVISION_LABEL, revision) == revision)
+        numbers = {"readyReplicas": group.n_ready, "currentReplicas": updated, "updatedReplicas": updated}
+        status = {
+            name: value
+            for name, value in (workload.manifest.get("status") or {}).items()
+            if name not in numbers
+        }
+        status |= {name: number for name, number in numbers.items() if number}
+        status["replicas"] = len(existing)
+        status["availableReplicas"] = group.n_ready
+        status["updateRevision"] = f"{workload.name}-{revision}"
+        if updated == len(existing):
+            status["currentRevision"] = status["updateRevision"]
+        status.setdefault("currentRevision", status["updateRevision"])
+        status["collisionCount"] = 0
+        status["observedGeneration"] = int((workload.manifest.get("metadata") or {}).get("generation") or 1)
+        return status
+
+
+def _revision(workload: Workload) -> str:
+    return template_hash(workload.template)
+
+
+def _ordinal(workload: Workload, pod: Pod) -> int:
+    prefix, _, number = pod.name.rpartition("-")
+    return int(number) if prefix == workload.name and number.isdecimal() else -1

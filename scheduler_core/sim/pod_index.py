@@ -1,0 +1,144 @@
+"""Pods by who owns them and by the node they are on, counted as they change: no controller ever scans all pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from scheduler_core.objects.pod import Pod
+from scheduler_core.sim.world import Noticed
+
+Owner = tuple[str, str, str]
+"""(kind, namespace, uid): a uid alone may be derived from the name, and so shared by two kinds."""
+
+
+class PodGroup:
+    """The pods of one owner, or of one node.
+
+    Attributes
+    ----------
+    pods : dict of str to Pod
+        By name (by `namespace/name` for a node); the order means nothing.
+    n_active : int
+        Neither finished nor being deleted.
+    n_ready : int
+        Active ones whose Ready condition is true.
+    n_terminating : int
+        Being deleted, not finished.
+    """
+
+    __slots__ = ("n_active", "n_ready", "n_terminating", "pods")
+
+    def __init__(self) -> None:
+        self.pods: dict[str, Pod] = {}
+        self.n_active = 0
+        self.n_ready = 0
+        self.n_terminating = 0
+
+    def count(self, pod: Pod, by: int) -> None:
+        if pod.is_terminal:
+            return
+        if pod.is_terminating:
+            self.n_terminating += by
+            return
+        self.n_active += by
+        if is_ready(pod):
+            self.n_ready += by
+
+    def active(self) -> list[Pod]:
+        """Active pods by name."""
+        return [self.pods[name] for name in sorted(self.pods) if is_active(self.pods[name])]
+
+
+NO_PODS = PodGroup()
+"""For owners without pods; never written to."""
+
+
+class PodIndex:
+    """Every pod of the cluster, found by owner or node.
+
+    Attributes
+    ----------
+    orphans : dict of str to dict
+        Namespace -> name -> pods nobody controls.
+    """
+
+    def __init__(self) -> None:
+        self._by_owner: dict[Owner, PodGroup] = {}
+        self._by_node: dict[str, PodGroup] = {}
+        self.orphans: dict[str, dict[str, Pod]] = {}
+
+    def of_owner(self, owner: Owner) -> PodGroup:
+        return self._by_owner.get(owner, NO_PODS)
+
+    def on_node(self, node_name: str) -> PodGroup:
+        return self._by_node.get(node_name, NO_PODS)
+
+    def noticed(self, change: Noticed) -> None:
+        """A pod changed."""
+        old: Pod | None = None if change.old is None else change.old.typed
+        new: Pod | None = None if change.new is None else change.new.typed
+        old_owner = None if old is None else owner_of(old)
+        new_owner = None if new is None else owner_of(new)
+        if old is not None:
+            if old_owner is None:
+                self.orphans.get(old.namespace, {}).pop(old.name, None)
+            elif old_owner != new_owner:
+                _remove(self._by_owner, old_owner, old.name)
+            if old.node_name and (new is None or new.node_name != old.node_name):
+                _remove(self._by_node, old.node_name, old.key)
+        if new is not None:
+            if new_owner is not None:
+                _put(self._by_owner, new_owner, new.name, new)
+            elif is_active(new):
+                self.orphans.setdefault(new.namespace, {})[new.name] = new
+            if new.node_name:
+                _put(self._by_node, new.node_name, new.key, new)
+
+
+def _put(groups: dict[Any, PodGroup], key: Any, name: str, pod: Pod) -> None:
+    group = groups.get(key)
+    if group is None:
+        group = groups[key] = PodGroup()
+    before = group.pods.get(name)
+    if before is not None:
+        group.count(before, -1)
+    group.pods[name] = pod
+    group.count(pod, 1)
+
+
+def _remove(groups: dict[Any, PodGroup], key: Any, name: str) -> None:
+    group = groups.get(key)
+    before = None if group is None else group.pods.pop(name, None)
+    if group is None or before is None:
+        return
+    group.count(before, -1)
+    if not group.pods:
+        del groups[key]
+
+
+def owner_of(pod: Pod) -> Owner | None:
+    """Who controls the pod."""
+    reference = pod.meta.controller
+    return None if reference is None else (reference.kind, pod.namespace, reference.uid)
+
+
+def is_active(pod: Pod) -> bool:
+    """Neither finished nor being deleted. Source: pkg/controller/controller_utils.go IsPodActive, v1.34."""
+    return not pod.is_terminal and pod.meta.deletion_ns is None
+
+
+def condition_of(manifest: Mapping[str, Any], type_: str) -> Mapping[str, Any] | None:
+    """The condition of that type in an object's status."""
+    conditions: Iterable[Any] = (manifest.get("status") or {}).get("conditions") or ()
+    for condition in conditions:
+        if condition.get("type") == type_:
+            found: Mapping[str, Any] = condition
+            return found
+    return None
+
+
+def is_ready(pod: Pod) -> bool:
+    """Whether the pod's Ready condition is true."""
+    condition = condition_of(pod.manifest, "Ready")
+    return condition is not None and condition.get("status") == "True"
