@@ -5,13 +5,16 @@ that reads the version of every watched cluster and stops when nobody watches.
 """
 
 import asyncio
+import logging
 import weakref
 from collections.abc import AsyncIterator
 
 from asgiref.sync import sync_to_async
-from django.db import connections
+from django.db import DatabaseError, connections
 
 from playground.clusters.models import Cluster, Run
+
+logger = logging.getLogger(__name__)
 
 POLL_S = 0.3
 BEAT_S = 15.0
@@ -48,11 +51,14 @@ class _Pump:
 
     def __init__(self) -> None:
         self.watchers: dict[int, set[asyncio.Queue[str]]] = {}
+        self.known: dict[int, str] = {}
         self.task: asyncio.Task[None] | None = None
 
     def watch(self, pk: int) -> asyncio.Queue[str]:
         queue: asyncio.Queue[str] = asyncio.Queue()
         self.watchers.setdefault(pk, set()).add(queue)
+        # The page was rendered a moment ago and may have missed a change since: the next poll ticks anyway.
+        self.known.pop(pk, None)
         if self.task is None or self.task.done():
             self.task = asyncio.create_task(self._run())
         return queue
@@ -64,15 +70,19 @@ class _Pump:
             self.watchers.pop(pk, None)
 
     async def _run(self) -> None:
-        known: dict[int, str] = {}
         read = sync_to_async(_read, thread_sensitive=False)
         while self.watchers:
             ids = list(self.watchers)
-            stamps = await read(ids)
+            try:
+                stamps = await read(ids)
+            except DatabaseError:
+                logger.warning("versions could not be read; trying again", exc_info=True)
+                await asyncio.sleep(POLL_S)
+                continue
             for pk in ids:
                 stamp = stamps.get(pk, GONE)
-                if known.get(pk) != stamp:
-                    known[pk] = stamp
+                if self.known.get(pk) != stamp:
+                    self.known[pk] = stamp
                     for queue in tuple(self.watchers.get(pk, ())):
                         queue.put_nowait(stamp)
             await asyncio.sleep(POLL_S)
