@@ -33,7 +33,7 @@ class BindPod:
 
 @dataclass(frozen=True, slots=True)
 class BindByExtender:
-    """Send an extender's bind call; answer with `events.BindAnswered`.
+    """Send an extender's bind call; answer with `events.ExtenderBindAnswered`.
 
     Attributes
     ----------

@@ -49,10 +49,24 @@ class PreBindAnswered:
 
 @dataclass(frozen=True, slots=True)
 class BindAnswered:
-    """The API server answered a binding (`actions.BindPod`), or an extender its bind call."""
+    """The API server answered a binding (`actions.BindPod`)."""
 
     uid: str
     error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderBindAnswered:
+    """An extender answered its bind call (`actions.BindByExtender`); on success it has bound the pod itself.
+
+    Attributes
+    ----------
+    answer : object
+        The transport's answer (`extender.transport.ExtenderAnswer`).
+    """
+
+    uid: str
+    answer: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,4 +74,4 @@ class TimeReached:
     """The clock has moved: due timers fire (backoff, flushes, Permit deadlines, assumed pods)."""
 
 
-Event = ObjectChanged | PermitDecided | PreBindAnswered | BindAnswered | TimeReached
+Event = ObjectChanged | PermitDecided | PreBindAnswered | BindAnswered | ExtenderBindAnswered | TimeReached

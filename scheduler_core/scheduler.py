@@ -13,28 +13,40 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.actions import Action, BindPod, EvictPod, PatchPodStatus, RecordEvent, WriteBeforeBind
+from scheduler_core.actions import (
+    Action,
+    BindByExtender,
+    BindPod,
+    EvictPod,
+    PatchPodStatus,
+    RecordEvent,
+    WriteBeforeBind,
+)
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.nominator import Nominator
+from scheduler_core.config.default_plugins import LEGACY_PLUGINS
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.policy import POLICY_KIND
 from scheduler_core.event_handlers import EventHandlers
 from scheduler_core.events import (
     BindAnswered,
     Event,
+    ExtenderBindAnswered,
     ObjectChanged,
     PermitDecided,
     PreBindAnswered,
     TimeReached,
 )
+from scheduler_core.extender.chain import bind_request, extender_chain, parse_bind_answer
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall, Transport, no_transport
 from scheduler_core.framework.cluster_event import ASSIGNED_POD_DELETE
 from scheduler_core.framework.interface import ChoiceOptions
 from scheduler_core.framework.preemption import preemption_document
 from scheduler_core.framework.profile import SchedulerHandle, build_profiles
 from scheduler_core.framework.registry import PluginFactory
-from scheduler_core.framework.runtime import Framework
+from scheduler_core.framework.runtime import EXTENDER_NAME, Framework
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.trace import (
     BOUND,
@@ -61,6 +73,7 @@ from scheduler_core.queue import (
     SchedulingQueue,
     build_hint_map,
 )
+from scheduler_core.queue.hints import ALL_EVENTS
 from scheduler_core.randomness import Randomness
 from scheduler_core.schedule_one import TIE_STREAM, Algorithm, AlgorithmOptions, Decision
 from scheduler_core.version import ENGINE_VERSION
@@ -104,6 +117,8 @@ class Binding:
     trace: CycleTrace
     step: str
     """`Permit`, `PreBind` or `Bind`."""
+    n_extenders_failed: int = 0
+    """Ignorable extenders that failed to bind the pod."""
 
 
 class Scheduler:
@@ -120,6 +135,8 @@ class Scheduler:
     options : SchedulerOptions
     observer : callable, optional
         Is told every move of a pod in the queue.
+    transport : Transport
+        Carries calls to extenders; the only thing here that may block.
     """
 
     def __init__(
@@ -131,6 +148,7 @@ class Scheduler:
         registry: Mapping[str, PluginFactory] | None = None,
         options: SchedulerOptions | None = None,
         observer: Callable[[QueueMove], None] | None = None,
+        transport: Transport = no_transport,
     ) -> None:
         self.loaded = loaded
         self.clock = clock
@@ -139,6 +157,7 @@ class Scheduler:
         self.cache = Cache(self.options.assumed_pod_ttl_ns)
         self.nominator = Nominator()
         self.waiting_pods = WaitingPods()
+        self.extenders = extender_chain(loaded, transport)
         self.handle_for_plugins = SchedulerHandle(
             self.cache,
             self.nominator,
@@ -146,6 +165,7 @@ class Scheduler:
             clock,
             randomness=randomness,
             choices=ChoiceOptions(self.options.first_of_ties, self.options.all_preemption_candidates),
+            extenders=self.extenders or None,
         )
         self.profiles: dict[str, Framework] = build_profiles(
             loaded,
@@ -157,7 +177,8 @@ class Scheduler:
         self.queue = SchedulingQueue(
             clock,
             hints={
-                name: _hint_map(framework, self.cache.listers) for name, framework in self.profiles.items()
+                name: _hint_map(framework, self.cache.listers, with_extenders=bool(self.extenders))
+                for name, framework in self.profiles.items()
             },
             pre_enqueue={name: _gates(framework) for name, framework in self.profiles.items()},
             initial_backoff_ns=configuration.pod_initial_backoff_s * SECOND_NS,
@@ -171,6 +192,7 @@ class Scheduler:
                 self.options.first_of_ties,
             ),
             randomness,
+            self.extenders or None,
         )
         self.event_handlers = EventHandlers(
             self.cache, self.queue, self.nominator, self.waiting_pods, self.is_responsible
@@ -204,6 +226,8 @@ class Scheduler:
                 self._pre_bind_answered(uid, error)
             case BindAnswered(uid, error):
                 self._bind_answered(uid, error)
+            case ExtenderBindAnswered(uid, answer):
+                self._extender_bind_answered(uid, answer)
             case TimeReached():
                 self._time_reached()
         self._settle_waiting_pods()
@@ -319,6 +343,12 @@ class Scheduler:
                 result, decision.message, full=self.options.full_traces
             )
         trace = CycleTrace(header)
+        if decision.extender_calls:
+            # Whole requests and answers are large: summaries say only who was asked and how it went.
+            calls = [call.explain() for call in decision.extender_calls]
+            if not self.options.full_traces:
+                calls = [{**call, "request": None, "answer": None} for call in calls]
+            header["extenders"] = calls
         if self.options.full_traces and decision.error is None:
             best = None
             if decision.node_name is not None:
@@ -459,11 +489,48 @@ class Scheduler:
             self._give_back(binding, status, "PreBind")
             return
         binding.step = "Bind"
-        status = framework.run_bind(pod, binding.node_name)
+        self._bind(binding)
+
+    def _bind(self, binding: Binding) -> None:
+        """Have the next interested extender bind the pod, or the bind plugins when none is left.
+
+        Source: schedule_one.go bind and extendersBinding, v1.34
+        """
+        pod, node_name = binding.pod, binding.node_name
+        binders = self.extenders.binders(pod)[binding.n_extenders_failed :]
+        if binders:
+            self._actions.append(BindByExtender(pod, node_name, bind_request(binders[0], pod, node_name)))
+            return
+        status = self.profiles[pod.scheduler_name].run_bind(pod, node_name)
         if not status.is_success:
             self._give_back(binding, status, "Bind")
             return
-        self._actions.append(BindPod(pod, binding.node_name))
+        self._actions.append(BindPod(pod, node_name))
+
+    def extender_has_bound(self, uid: str, answer: ExtenderAnswer) -> bool:
+        """Whether an extender's answer to its bind call says that the pod is bound."""
+        binding = self.bindings.get(uid)
+        if binding is None:
+            return False
+        extender = self.extenders.binders(binding.pod)[binding.n_extenders_failed]
+        return parse_bind_answer(extender, answer) is None
+
+    def _extender_bind_answered(self, uid: str, answer: ExtenderAnswer) -> None:
+        binding = self.bindings.get(uid)
+        if binding is None or binding.step != "Bind":
+            return
+        extender = self.extenders.binders(binding.pod)[binding.n_extenders_failed]
+        error = parse_bind_answer(extender, answer)
+        request = bind_request(extender, binding.pod, binding.node_name)
+        call = ExtenderCall(request, answer, error, error is not None and extender.ignorable)
+        binding.trace.header.setdefault("extenders", []).append(call.explain())
+        if error is not None and extender.ignorable:
+            binding.n_extenders_failed += 1
+            self._bind(binding)
+        elif error is not None:
+            self._give_back(binding, Status(Code.Error, (error,)), "Bind")
+        else:
+            self._bound(binding)
 
     def _pre_bind_answered(self, uid: str, error: str | None) -> None:
         binding = self.bindings.get(uid)
@@ -483,9 +550,12 @@ class Scheduler:
                 binding, Status(Code.Error, (f'running Bind plugin "DefaultBinder": {error}',)), "Bind"
             )
             return
-        del self.bindings[uid]
-        self.cache.finish_binding(uid, self.clock.now_ns)
+        self._bound(binding)
+
+    def _bound(self, binding: Binding) -> None:
         pod = binding.pod
+        del self.bindings[pod.uid]
+        self.cache.finish_binding(pod.uid, self.clock.now_ns)
         self._actions.append(
             RecordEvent(
                 pod, "Normal", "Scheduled", "Binding",
@@ -568,8 +638,11 @@ class Scheduler:
             self._give_back(binding, status, "Permit")
 
 
-def _hint_map(framework: Framework, listers: Listers) -> HintMap:
-    """What this profile's plugins wait for; two of them depend on the profile's arguments."""
+def _hint_map(framework: Framework, listers: Listers, *, with_extenders: bool) -> HintMap:
+    """What this profile's plugins wait for; two of them depend on the profile's arguments.
+
+    Extenders, and retired plugins, which never said what they wait for, are asked again after every event.
+    """
     affinity = framework.plugins.get(NodeAffinity.name)
     spread = framework.plugins.get(PodTopologySpread.name)
     context = HintContext(
@@ -579,7 +652,13 @@ def _hint_map(framework: Framework, listers: Listers) -> HintMap:
         if isinstance(spread, PodTopologySpread)
         else own_constraints,
     )
-    return build_hint_map({plugin: registrations(plugin, context) for plugin in framework.plugins})
+    wanted = {
+        plugin: ALL_EVENTS if plugin in LEGACY_PLUGINS else registrations(plugin, context)
+        for plugin in framework.plugins
+    }
+    if with_extenders:
+        wanted[EXTENDER_NAME] = ALL_EVENTS
+    return build_hint_map(wanted)
 
 
 def _gates(framework: Framework) -> list[tuple[str, Callable[[Pod], Rejection | None]]]:

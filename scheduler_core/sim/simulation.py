@@ -11,10 +11,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.actions import Action, BindPod, EvictPod, PatchPodStatus, RecordEvent, WriteBeforeBind
+from scheduler_core.actions import (
+    Action,
+    BindByExtender,
+    BindPod,
+    EvictPod,
+    PatchPodStatus,
+    RecordEvent,
+    WriteBeforeBind,
+)
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.config.load import LoadedConfiguration, default_configuration, load_configuration
-from scheduler_core.events import BindAnswered, ObjectChanged, PermitDecided, PreBindAnswered, TimeReached
+from scheduler_core.events import (
+    BindAnswered,
+    ExtenderBindAnswered,
+    ObjectChanged,
+    PermitDecided,
+    PreBindAnswered,
+    TimeReached,
+)
+from scheduler_core.extender.transport import ExtenderRequest, Transport, no_transport
 from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.kinds import parse
@@ -53,10 +69,14 @@ class SimulationOptions:
         Keep the body of every cycle's trace.
     first_of_ties : bool
         Take the first name of equals.
+    extenders_post_bindings : bool
+        An extender that answers a bind call posts the Binding itself, as real ones do: the pod stays assumed until
+        somebody binds it. Otherwise the simulated cluster binds it on the extender's success.
     """
 
     full_traces: bool = True
     first_of_ties: bool = False
+    extenders_post_bindings: bool = False
 
 
 class Simulation:
@@ -70,6 +90,8 @@ class Simulation:
     start_ns : int
         Where the virtual clock starts, nanoseconds since the Unix epoch.
     options : SimulationOptions
+    transport : Transport
+        Carries calls to extenders.
     """
 
     def __init__(
@@ -79,8 +101,10 @@ class Simulation:
         seed: int = 0,
         start_ns: int = 0,
         options: SimulationOptions | None = None,
+        transport: Transport = no_transport,
     ) -> None:
         self.options = options or SimulationOptions()
+        self._transport = transport
         self.clock = Clock(start_ns)
         self.randomness = Randomness(seed)
         self.timers = Timers()
@@ -104,6 +128,7 @@ class Simulation:
                 full_traces=self.options.full_traces, first_of_ties=self.options.first_of_ties
             ),
             observer=self._moved,
+            transport=self._transport,
         )
         self._last_failures: dict[str, tuple[str, int]] = {}
         self._settled_failures: dict[str, int] = {}
@@ -306,6 +331,8 @@ class Simulation:
                     error = self.world.bind(pod, node_name)
                     self._deliver()
                     self._perform(self.scheduler.handle(BindAnswered(pod.uid, error)))
+                case BindByExtender(pod, node_name, request):
+                    self._bind_by_extender(pod, node_name, request)
                 case PatchPodStatus():
                     self._patch_status(action)
                 case EvictPod(pod, _, _, condition):
@@ -322,6 +349,14 @@ class Simulation:
         """Let the scheduler's watch catch up, as it does before the answer to its own request comes."""
         for _ in range(len(self.world.noticed)):
             self._tell(self.world.noticed.popleft())
+
+    def _bind_by_extender(self, pod: Pod, node_name: str, request: ExtenderRequest) -> None:
+        answer = self._transport([request])[0]
+        done = answer.error is None and answer.status == 200 and not self.options.extenders_post_bindings
+        if done and self.scheduler.extender_has_bound(pod.uid, answer):
+            self.world.bind(pod, node_name)
+            self._deliver()
+        self._perform(self.scheduler.handle(ExtenderBindAnswered(pod.uid, answer)))
 
     def _patch_status(self, action: PatchPodStatus) -> None:
         pod = self.world.live(action.pod)
@@ -421,6 +456,7 @@ class Simulation:
             "options": {
                 "fullTraces": self.options.full_traces,
                 "firstOfTies": self.options.first_of_ties,
+                "extendersPostBindings": self.options.extenders_post_bindings,
             },
             "randomness": self.randomness.state(),
             "timers": self.timers.state(),
@@ -459,7 +495,7 @@ class Simulation:
         return [stored.typed for stored in self.world.all("Pod")]
 
     @classmethod
-    def restore(cls, document: Mapping[str, Any]) -> Simulation:
+    def restore(cls, document: Mapping[str, Any], *, transport: Transport = no_transport) -> Simulation:
         """Go on from a checkpoint.
 
         Raises
@@ -473,7 +509,10 @@ class Simulation:
         result = cls(
             document["config"],
             start_ns=document["nowNs"],
-            options=SimulationOptions(options["fullTraces"], options["firstOfTies"]),
+            options=SimulationOptions(
+                options["fullTraces"], options["firstOfTies"], options["extendersPostBindings"]
+            ),
+            transport=transport,
         )
         result.randomness.restore(document["randomness"])
         result.timers.restore(document["timers"])
