@@ -15,9 +15,12 @@ class ControlPlane:
         self.site = Site(world, timers, randomness)
         self.controllers: list[Controller] = [kind(self.site) for kind in CONTROLLERS]
         self._told: dict[str, list[Controller]] = {}
+        self._told_of_pods_of: dict[str, list[Controller]] = {}
         for controller in self.controllers:
             for kind in controller.watches:
                 self._told.setdefault(kind, []).append(controller)
+            for kind in controller.watches_pods_of:
+                self._told_of_pods_of.setdefault(kind, []).append(controller)
         self._by_timer = {
             what: controller for controller in self.controllers for what in controller.timer_names
         }
@@ -25,7 +28,16 @@ class ControlPlane:
     def noticed(self, change: Noticed) -> None:
         """Tell those who watch this kind."""
         if change.kind == "Pod":
-            self.site.pods.noticed(change)
+            old_owner, new_owner = self.site.pods.noticed(change)
+            if old_owner is not None:
+                for controller in self._told_of_pods_of.get(old_owner[0], ()):
+                    controller.noticed(change)
+            if new_owner is not None and (old_owner is None or new_owner[0] != old_owner[0]):
+                for controller in self._told_of_pods_of.get(new_owner[0], ()):
+                    controller.noticed(change)
+            elif new_owner is None and change.new is not None:
+                for controller in self.controllers:
+                    controller.orphan_noticed(change.new.typed)
         for controller in self._told.get(change.kind, ()):
             controller.noticed(change)
 

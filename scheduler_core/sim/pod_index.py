@@ -74,8 +74,8 @@ class PodIndex:
     def on_node(self, node_name: str) -> PodGroup:
         return self._by_node.get(node_name, NO_PODS)
 
-    def noticed(self, change: Noticed) -> None:
-        """A pod changed."""
+    def noticed(self, change: Noticed) -> tuple[Owner | None, Owner | None]:
+        """A pod changed; returns its owner before and after."""
         old: Pod | None = None if change.old is None else change.old.typed
         new: Pod | None = None if change.new is None else change.new.typed
         old_owner = None if old is None else owner_of(old)
@@ -94,6 +94,7 @@ class PodIndex:
                 self.orphans.setdefault(new.namespace, {})[new.name] = new
             if new.node_name:
                 _put(self._by_node, new.node_name, new.key, new)
+        return old_owner, new_owner
 
 
 def _put(groups: dict[Any, PodGroup], key: Any, name: str, pod: Pod) -> None:
@@ -119,6 +120,8 @@ def _remove(groups: dict[Any, PodGroup], key: Any, name: str) -> None:
 
 def owner_of(pod: Pod) -> Owner | None:
     """Who controls the pod."""
+    if not pod.meta.owners:
+        return None
     reference = pod.meta.controller
     return None if reference is None else (reference.kind, pod.namespace, reference.uid)
 

@@ -47,11 +47,14 @@ class Controller:
     ----------
     watches : tuple of str
         Kinds it is told about.
+    watches_pods_of : tuple of str
+        Kinds of owners of whose pods it is told; with `Pod` in `watches` it is told of all pods.
     timer_names : tuple of str
         `Timer.what` of the timers it sets.
     """
 
     watches: ClassVar[tuple[str, ...]] = ()
+    watches_pods_of: ClassVar[tuple[str, ...]] = ()
     timer_names: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, site: Site) -> None:
@@ -62,6 +65,9 @@ class Controller:
 
     def noticed(self, change: Noticed) -> None:
         """An object changed; only remember what to look at."""
+
+    def orphan_noticed(self, pod: Pod) -> None:
+        """A pod that nobody controls came or changed."""
 
     def sync(self) -> bool:
         """Do what is to be done; True when there was anything to look at."""
@@ -117,20 +123,16 @@ class WorkloadController(Controller):
         """An object of a kind in `watches` changed that is neither a pod nor a workload of ours."""
 
     def _pod_noticed(self, change: Noticed) -> None:
-        owners = None
         for stored in (change.old, change.new):
-            if stored is None:
-                continue
-            pod: Pod = stored.typed
-            owner = owner_of(pod)
-            if owner is not None:
-                if owner != owners:
-                    key = self._by_owner.get(owner)
-                    if key is not None:
-                        self.look_at(key)
-                owners = owner
-            elif stored is change.new and self.adopts and self.workloads and pod.labels:
-                self._orphaned[pod.namespace] = None
+            if stored is not None:
+                owner = owner_of(stored.typed)
+                key = None if owner is None else self._by_owner.get(owner)
+                if key is not None:
+                    self.look_at(key)
+
+    def orphan_noticed(self, pod: Pod) -> None:
+        if self.adopts and self.workloads and pod.labels:
+            self._orphaned[pod.namespace] = None
 
     def _workload_noticed(self, change: Noticed) -> None:
         stored = change.new or change.old

@@ -12,11 +12,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import boolean, mapping, mappings, optional_integer, sequence, string
 from scheduler_core.objects.labels import SelectorError
 from scheduler_core.objects.node import Node
-from scheduler_core.objects.node_selector import (
-    RequiredNodeAffinity,
-    SelectorError,
-    required_node_affinity_from,
-)
+from scheduler_core.objects.node_selector import RequiredNodeAffinity, required_node_affinity_from
 from scheduler_core.objects.pod import Pod, Toleration
 from scheduler_core.sim.controllers.base import Key, Site, WorkloadController
 from scheduler_core.sim.controllers.workload import Workload, resolve_amount
@@ -47,7 +43,8 @@ class DaemonSetController(WorkloadController):
     """Looks at a DaemonSet on the nodes that changed, and on all of them when it changed itself."""
 
     kind: ClassVar[str] = "DaemonSet"
-    watches: ClassVar[tuple[str, ...]] = ("Pod", "Node", "DaemonSet", "PriorityClass")
+    watches: ClassVar[tuple[str, ...]] = ("Node", "DaemonSet", "PriorityClass")
+    watches_pods_of: ClassVar[tuple[str, ...]] = ("DaemonSet",)
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)

@@ -28,7 +28,8 @@ class DeploymentController(WorkloadController):
     """Makes a ReplicaSet named `<name>-<template hash>`."""
 
     kind: ClassVar[str] = "Deployment"
-    watches: ClassVar[tuple[str, ...]] = ("Pod", "ReplicaSet", "Deployment")
+    watches: ClassVar[tuple[str, ...]] = ("ReplicaSet", "Deployment")
+    watches_pods_of: ClassVar[tuple[str, ...]] = ("ReplicaSet",)
     adopts: ClassVar[bool] = False
 
     def __init__(self, site: Site) -> None:

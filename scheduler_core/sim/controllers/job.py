@@ -26,7 +26,8 @@ class JobController(WorkloadController):
     """Finished pods stay until their Job goes."""
 
     kind: ClassVar[str] = "Job"
-    watches: ClassVar[tuple[str, ...]] = ("Pod", "Job", "PriorityClass")
+    watches: ClassVar[tuple[str, ...]] = ("Job", "PriorityClass")
+    watches_pods_of: ClassVar[tuple[str, ...]] = ("Job",)
     timer_names: ClassVar[tuple[str, ...]] = (TTL,)
     adopts: ClassVar[bool] = False
 

@@ -24,6 +24,13 @@ PRESSURE_TAINTS = {
     "NetworkUnavailable": "node.kubernetes.io/network-unavailable",
     "PIDPressure": "node.kubernetes.io/pid-pressure",
 }
+SAID_BY = {
+    NOT_READY: "Ready",
+    UNREACHABLE: "Ready",
+    TAINT_UNSCHEDULABLE: "",
+    **{key: type_ for type_, key in PRESSURE_TAINTS.items()},
+}
+"""The condition a taint comes from; a hand-written taint stays as long as its node says nothing about that."""
 MANAGED = {
     *(
         (key, "NoSchedule")
@@ -101,7 +108,10 @@ class NodeLifecycleController(Controller):
         wanted = wanted_taints(node)
         present = [(taint.key, taint.effect) for taint in node.taints]
         missing = [item for item in wanted if item not in present]
-        surplus = [item for item in present if item in MANAGED and item not in wanted]
+        said = {type_ for type_, _ in node.conditions}
+        surplus = [
+            item for item in present if item in MANAGED and item not in wanted and SAID_BY[item[0]] in {"", *said}
+        ]
         if not missing and not surplus:
             return
         now = format_time_ns(self.world.clock.now_ns)

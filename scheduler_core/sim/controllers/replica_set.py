@@ -23,7 +23,8 @@ class ReplicaSetController(WorkloadController):
     """A pod that goes away comes back under a new name."""
 
     kind: ClassVar[str] = "ReplicaSet"
-    watches: ClassVar[tuple[str, ...]] = ("Pod", "ReplicaSet", "PriorityClass")
+    watches: ClassVar[tuple[str, ...]] = ("ReplicaSet", "PriorityClass")
+    watches_pods_of: ClassVar[tuple[str, ...]] = ("ReplicaSet",)
 
     def sync_one(self, workload: Workload) -> None:
         group = self.pods.of_owner(workload.owner)
@@ -57,7 +58,8 @@ class ReplicationControllerController(ReplicaSetController):
     """The same under its older name. Source: pkg/controller/replication/replication_controller.go, v1.34."""
 
     kind: ClassVar[str] = "ReplicationController"
-    watches: ClassVar[tuple[str, ...]] = ("Pod", "ReplicationController", "PriorityClass")
+    watches: ClassVar[tuple[str, ...]] = ("ReplicationController", "PriorityClass")
+    watches_pods_of: ClassVar[tuple[str, ...]] = ("ReplicationController",)
 
 
 def in_order_of_deletion(pods: list[Pod]) -> list[Pod]:

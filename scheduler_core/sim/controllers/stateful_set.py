@@ -25,7 +25,8 @@ class StatefulSetController(WorkloadController):
     """Pods `<name>-0`, `<name>-1`, ...; the next one comes when all before it are ready, unless Parallel."""
 
     kind: ClassVar[str] = "StatefulSet"
-    watches: ClassVar[tuple[str, ...]] = ("Pod", "StatefulSet", "PriorityClass")
+    watches: ClassVar[tuple[str, ...]] = ("StatefulSet", "PriorityClass")
+    watches_pods_of: ClassVar[tuple[str, ...]] = ("StatefulSet",)
 
     def sync_one(self, workload: Workload) -> None:
         pods = self.pods.of_owner(workload.owner).pods
