@@ -38,7 +38,7 @@ class Candidates:
     def of_run(cls, run: DryRun, places: Int64, nodes: NodeColumns) -> Candidates:
         """The nodes at `places` of a dry run."""
         names = [nodes.name(row) for row in run.rows[places].tolist()]
-        return cls(nodes.pods, names, run.victims().taken(places), run.n_violations()[places])
+        return cls(nodes.pods, names, run.victims(nodes.pods).taken(places), run.n_violations()[places])
 
     @classmethod
     def of_victims(cls, victims: Mapping[str, Victims], pods: PodTable) -> Candidates:

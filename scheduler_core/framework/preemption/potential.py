@@ -51,11 +51,6 @@ class PodsOfPlaces:
         indices = np.repeat(self.starts[places] - starts[:-1], counts) + np.arange(starts[-1])
         return PodsOfPlaces(starts, self.pod_ids[indices])
 
-    def chosen(self, which: NDArray[np.bool_]) -> PodsOfPlaces:
-        """Those pods only."""
-        counts = np.bincount(self.places[which], minlength=len(self.starts) - 1)
-        return PodsOfPlaces(starts_of(counts), self.pod_ids[which])
-
 
 def starts_of(counts: NDArray[np.integer]) -> Int64:
     """Where groups of these sizes begin, and where the last one ends."""

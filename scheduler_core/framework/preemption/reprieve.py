@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import Rows
+from scheduler_core.cluster.pod_table import PodTable
 from scheduler_core.framework.interface import FilteredCycle
 from scheduler_core.framework.preemption.budgets import Budgets
-from scheduler_core.framework.preemption.potential import Int64, PodsOfPlaces, potential_victims
+from scheduler_core.framework.preemption.potential import Int64, PodsOfPlaces, potential_victims, starts_of
 from scheduler_core.framework.status import Code, Status
 
 Bool = NDArray[np.bool_]
@@ -61,9 +62,15 @@ class DryRun:
         found: Bool = self.verdict == CANDIDATE
         return found
 
-    def victims(self) -> PodsOfPlaces:
+    def victims(self, pods: PodTable) -> PodsOfPlaces:
         """Pods that have to go, node by node in order of importance; none where a node is no candidate."""
-        return self.potential.chosen(~self.kept & self.is_candidate[self.potential.places])
+        places = self.potential.places
+        gone = self.steps[(~self.kept & self.is_candidate[places])[self.steps]]
+        pod_ids = self.potential.pod_ids[gone]
+        # As upstream's, this sort begins with the protected pods, which tells among equals.
+        order = np.lexsort((pods.start_ns[pod_ids], -pods.priority[pod_ids], places[gone]))
+        counts = np.bincount(places[gone], minlength=len(self.rows))
+        return PodsOfPlaces(starts_of(counts), pod_ids[order])
 
     def n_violations(self) -> Int64:
         """Victims of each node whose eviction violates a budget."""

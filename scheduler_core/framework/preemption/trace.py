@@ -182,9 +182,7 @@ class PreemptionTrace:
             return {}
         at = int(choice.eliminated_at[place])
         n_asked = choice.n_asked if at == UNDECIDED else at + 1
-        return {
-            CRITERIA[index]: _value(index, int(choice.values[index, place])) for index in range(n_asked)
-        }
+        return {CRITERIA[index]: _value(index, int(choice.values[index, place])) for index in range(n_asked)}
 
     def _criteria(self) -> list[Document]:
         choice = self.choice
