@@ -1,0 +1,44 @@
+"""Recorded decisions of the real scheduler: a share of each family, run as the command line runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler_core.cli.conformance import read_cases, run_case
+
+DATA = sorted((Path(__file__).parent / "data").glob("*.jsonl.gz"))
+
+
+def family_of(path: Path) -> str:
+    return path.name.removesuffix(".jsonl.gz")
+
+
+@pytest.mark.parametrize("path", DATA, ids=family_of)
+def test_every_recorded_case_agrees(path: Path) -> None:
+    cases = list(read_cases(path))
+    assert cases
+    assert {case["family"] for case in cases} == {family_of(path)}
+    assert all(case["expect"] for case in cases), "a case that expects nothing would pass unrun"
+    differing = {case["name"]: found[0] for case in cases if (found := run_case(case))}
+    assert not differing
+
+
+@pytest.mark.parametrize("path", DATA, ids=family_of)
+def test_a_case_whose_recording_says_otherwise_fails(path: Path) -> None:
+    first = next(iter(read_cases(path)))
+    assert run_case({**first, "expect": altered(first["expect"])})
+
+
+def altered(expect: Mapping[str, Any]) -> dict[str, Any]:
+    """The same recording with a first key that nobody could have recorded."""
+    key = next(iter(expect))
+    return {**expect, key: "something else"}
+
+
+def test_a_case_that_cannot_be_run_has_failed() -> None:
+    found = run_case({"name": "mixed/broken", "family": "mixed", "objects": [], "expect": {}})
+    assert [difference.key for difference in found] == ["(run)"]
