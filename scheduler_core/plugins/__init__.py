@@ -6,13 +6,16 @@ benchmark tests pick it up from the table.
 
 from __future__ import annotations
 
+from scheduler_core.config.default_plugins import PERMIT, RESERVE, PluginRegistry
 from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.registry import Registry
+from scheduler_core.plugins.coscheduling import Coscheduling
 from scheduler_core.plugins.default_binder import DefaultBinder
 from scheduler_core.plugins.default_preemption import DefaultPreemption
 from scheduler_core.plugins.dynamic_resources import DynamicResources
 from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
+from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.plugins.node_affinity import NodeAffinity
 from scheduler_core.plugins.node_name import NodeName
 from scheduler_core.plugins.node_ports import NodePorts
@@ -53,6 +56,16 @@ IN_TREE: tuple[type[Plugin], ...] = (
 """Every plugin a v1 configuration may name, in upstream's registration order."""
 
 
+OPT_IN: tuple[type[Plugin], ...] = (ManualApproval, Coscheduling)
+"""The playground's own plugins: a configuration may name them, no default profile does."""
+
+OPT_IN_POINTS: PluginRegistry = {
+    ManualApproval.name: (PERMIT,),
+    Coscheduling.name: (RESERVE, PERMIT),
+}
+"""For the `registry` of `config.load_configuration`, beside the in-tree ones."""
+
+
 def in_tree_registry(*, with_retired: bool = False) -> Registry:
     """A registry of all in-tree plugins, the caller's own to change.
 
@@ -62,3 +75,10 @@ def in_tree_registry(*, with_retired: bool = False) -> Registry:
         Plugins of older releases too, which a Policy file may name (`plugins.retired`).
     """
     return Registry({plugin.name: plugin for plugin in (*IN_TREE, *(RETIRED if with_retired else ()))})
+
+
+def full_registry(*, with_retired: bool = False) -> Registry:
+    """A registry of the in-tree and the opt-in plugins."""
+    registry = in_tree_registry(with_retired=with_retired)
+    registry.merge({plugin.name: plugin for plugin in OPT_IN})
+    return registry

@@ -19,6 +19,13 @@ class ImageLocality(ScorePlugin[None]):
     """Scores rows by the size of the pod's images they hold, scaled by how far each image has spread.
 
     Source: pkg/scheduler/framework/plugins/imagelocality/image_locality.go, v1.34
+
+    Examples
+    --------
+    >>> from scheduler_core.framework.example import scores
+    >>> there = {"status": {"images": [{"names": ["db:v1"], "sizeBytes": 500_000_000}]}}
+    >>> scores(ImageLocality, {"containers": [{"name": "c", "image": "db:v1"}]}, n1=there, n2=there, n3={})
+    {'n1': 30, 'n2': 30, 'n3': 0}
     """
 
     name: ClassVar[str] = "ImageLocality"

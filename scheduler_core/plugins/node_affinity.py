@@ -55,6 +55,15 @@ class NodeAffinity(
     Scores are the summed weights of the preferred terms, the profile's included.
 
     Source: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go, v1.34
+
+    Examples
+    --------
+    >>> from scheduler_core.framework.example import verdicts
+    >>> nodes = {"n1": {"labels": {"disk": "ssd"}}, "n2": {"labels": {"disk": "hdd"}}, "n3": {}}
+    >>> verdicts(NodeAffinity, {"nodeSelector": {"disk": "ssd"}}, **nodes)["n1"]
+    'passes'
+    >>> verdicts(NodeAffinity, {"nodeSelector": {"disk": "ssd"}}, **nodes)["n3"]
+    "node(s) didn't match Pod's node affinity/selector"
     """
 
     name: ClassVar[str] = "NodeAffinity"

@@ -19,6 +19,12 @@ class NodeName(FilterPlugin[None]):
     """Rejects every row but the one `spec.nodeName` names.
 
     Source: pkg/scheduler/framework/plugins/nodename/node_name.go, v1.34
+
+    Examples
+    --------
+    >>> from scheduler_core.framework.example import verdicts
+    >>> verdicts(NodeName, {"nodeName": "n2"}, n1={}, n2={})
+    {'n1': "node(s) didn't match the requested node name", 'n2': 'passes'}
     """
 
     name: ClassVar[str] = "NodeName"

@@ -20,6 +20,13 @@ class NodePorts(PreFilterPlugin[tuple[HostPort, ...]], FilterPlugin[tuple[HostPo
     """Rejects rows where a pod already holds a wanted port on the same address, or either asks for all addresses.
 
     Source: pkg/scheduler/framework/plugins/nodeports/node_ports.go, v1.34
+
+    Examples
+    --------
+    >>> from scheduler_core.framework.example import verdicts
+    >>> web = {"containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
+    >>> verdicts(NodePorts, web, n1={}, n2={"pods": [web]})
+    {'n1': 'passes', 'n2': "node(s) didn't have free ports for the requested pod ports"}
     """
 
     name: ClassVar[str] = "NodePorts"

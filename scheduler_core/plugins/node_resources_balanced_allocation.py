@@ -27,6 +27,15 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
     """Scores rows by how little the used shares of their resources differ (100 = not at all).
 
     Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, v1.34
+
+    Examples
+    --------
+    >>> from scheduler_core.framework.example import scores
+    >>> pod = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}
+    >>> def node(cpu, memory):
+    ...     return {"status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": "2"}}}
+    >>> scores(NodeResourcesBalancedAllocation, pod, even=node("4", "4Gi"), odd=node("2", "8Gi"))
+    {'even': 100, 'odd': 81}
     """
 
     name: ClassVar[str] = "NodeResourcesBalancedAllocation"

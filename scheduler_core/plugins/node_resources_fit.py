@@ -57,6 +57,17 @@ class NodeResourcesFit(
     The code is UnschedulableAndUnresolvable where a request exceeds the whole allocatable amount.
 
     Source: pkg/scheduler/framework/plugins/noderesources/fit.go, v1.34
+
+    Examples
+    --------
+    >>> from scheduler_core.framework.example import scores, verdicts
+    >>> pod = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}
+    >>> def node(cpu, *pods):
+    ...     return {"status": {"allocatable": {"cpu": cpu, "memory": "4Gi", "pods": "2"}}, "pods": pods}
+    >>> verdicts(NodeResourcesFit, pod, n1=node("4"), n2=node("1", pod), n3=node("4", pod, pod))
+    {'n1': 'passes', 'n2': 'Insufficient cpu', 'n3': 'Too many pods'}
+    >>> scores(NodeResourcesFit, pod, n1=node("4"), n2=node("8"), n3=node("4", pod))
+    {'n1': 75, 'n2': 81, 'n3': 50}
     """
 
     name: ClassVar[str] = "NodeResourcesFit"

@@ -21,6 +21,13 @@ class NodeUnschedulable(FilterPlugin[None]):
     """Rejects rows with `spec.unschedulable`, unless the pod tolerates the cordon taint.
 
     Source: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, v1.34
+
+    Examples
+    --------
+    >>> from scheduler_core.framework.example import verdicts
+    >>> cordoned = {"spec": {"unschedulable": True}}
+    >>> verdicts(NodeUnschedulable, {}, n1={}, n2=cordoned, n3={})
+    {'n1': 'passes', 'n2': 'node(s) were unschedulable', 'n3': 'passes'}
     """
 
     name: ClassVar[str] = "NodeUnschedulable"

@@ -33,6 +33,16 @@ class TaintToleration(
     The taints of a node are interned as a whole list, so each distinct list is looked at once a pod.
 
     Source: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go, v1.34
+
+    Examples
+    --------
+    >>> from scheduler_core.framework.example import scores, verdicts
+    >>> gpu = {"spec": {"taints": [{"key": "gpu", "value": "t4", "effect": "NoSchedule"}]}}
+    >>> spot = {"spec": {"taints": [{"key": "spot", "effect": "PreferNoSchedule"}]}}
+    >>> verdicts(TaintToleration, {}, n1={}, n2=gpu, n3=spot)
+    {'n1': 'passes', 'n2': 'node(s) had untolerated taint {gpu: t4}', 'n3': 'passes'}
+    >>> scores(TaintToleration, {}, n1={}, n2=gpu, n3=spot)
+    {'n1': 100, 'n2': 100, 'n3': 0}
     """
 
     name: ClassVar[str] = "TaintToleration"

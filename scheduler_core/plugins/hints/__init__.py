@@ -22,6 +22,7 @@ from scheduler_core.plugins.hints import (
     node_resources_fit,
     node_unschedulable,
     node_volume_limits,
+    opt_in,
     pod_topology_spread,
     scheduling_gates,
     taint_toleration,
@@ -73,8 +74,17 @@ HINTS: dict[str, Callable[[HintContext], list[ClusterEventWithHint]]] = {
 """Registrations by plugin, in the default profile's order."""
 
 
+OPT_IN_HINTS: dict[str, Callable[[], list[ClusterEventWithHint]]] = {
+    "ManualApproval": opt_in.manual_approval,
+    "Coscheduling": opt_in.coscheduling,
+}
+"""The same for plugins that no default profile has."""
+
+
 def registrations(plugin: str, context: HintContext) -> list[ClusterEventWithHint]:
-    """What an in-tree plugin registers; nothing for one that waits for nothing."""
+    """What a plugin registers; nothing for one that waits for nothing."""
+    if plugin in OPT_IN_HINTS:
+        return OPT_IN_HINTS[plugin]()
     register = HINTS.get(plugin)
     return register(context) if register is not None else []
 

@@ -1,0 +1,76 @@
+"""Ask one plugin about a few nodes: what the examples in plugin docstrings are made with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler_core.clock import Clock
+from scheduler_core.cluster.cache import Cache
+from scheduler_core.cluster.nominator import Nominator
+from scheduler_core.config.load import default_configuration
+from scheduler_core.framework.interface import FilterPlugin, Plugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
+from scheduler_core.framework.profile import SchedulerHandle
+from scheduler_core.framework.status import Code
+from scheduler_core.framework.waiting_pods import WaitingPods
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.objects.node import node_from
+from scheduler_core.objects.pod import Pod, pod_from
+
+Manifest = Mapping[str, Any]
+
+
+def _ask(kind: type[Plugin], pod: Manifest, nodes: Mapping[str, Manifest]) -> tuple[Any, Cache, Pod]:
+    cache = Cache()
+    for name, node in nodes.items():
+        meta = {"name": name, "labels": node.get("labels", {})}
+        parts = {key: value for key, value in node.items() if key not in ("labels", "pods")}
+        cache.set_node(node_from(prepare({"kind": "Node", "metadata": meta, **parts})))
+        for index, spec in enumerate(node.get("pods", ())):
+            manifest = {
+                "kind": "Pod",
+                "metadata": {"name": f"{name}-{index}"},
+                "spec": {**spec, "nodeName": name},
+            }
+            cache.add_pod(pod_from(prepare(manifest)))
+    handle = SchedulerHandle(cache, Nominator(), WaitingPods(), Clock(0))
+    plugin = kind(default_configuration().plans[0].args.get(kind.name), handle)
+    return plugin, cache, pod_from(prepare({"kind": "Pod", "metadata": {"name": "pod"}, "spec": pod}))
+
+
+def verdicts(kind: type[FilterPlugin[Any]], pod: Manifest, **nodes: Manifest) -> dict[str, str]:
+    """What a filter plugin says of each node: `passes`, or its words.
+
+    Parameters
+    ----------
+    kind : class
+        The plugin, with the default profile's arguments.
+    pod : mapping
+        `spec` of the pod asked about.
+    nodes : mapping
+        Node manifests by name: `labels`, `spec`, `status`, and `pods`, the specs of pods that run there.
+    """
+    plugin, cache, asked = _ask(kind, pod, nodes)
+    snapshot = cache.snapshot()
+    state = plugin.pre_filter(asked, snapshot).state if isinstance(plugin, PreFilterPlugin) else None
+    result = plugin.filter(state, asked, snapshot.nodes, snapshot.rows)
+    words = {}
+    for place, row in enumerate(snapshot.rows.tolist()):
+        code = Code(int(result.codes[place]))
+        detail = 0 if result.details is None else int(result.details[place])
+        reasons = plugin.reasons(state, asked, snapshot.nodes, row, code, detail) if code else ("passes",)
+        words[snapshot.nodes.name(row)] = ", ".join(reasons)
+    return words
+
+
+def scores(kind: type[ScorePlugin[Any]], pod: Manifest, **nodes: Manifest) -> dict[str, int]:
+    """How a score plugin scores each node, normalized; parameters as `verdicts`."""
+    plugin, cache, asked = _ask(kind, pod, nodes)
+    snapshot = cache.snapshot()
+    state = None
+    if isinstance(plugin, PreScorePlugin):
+        state = plugin.pre_score(asked, snapshot, snapshot.rows).state
+    raw = plugin.score(state, asked, snapshot.nodes, snapshot.rows)
+    if plugin.normalizes:
+        raw = plugin.normalize(state, asked, snapshot.nodes, snapshot.rows, raw)
+    return {snapshot.nodes.name(row): int(raw[place]) for place, row in enumerate(snapshot.rows.tolist())}
