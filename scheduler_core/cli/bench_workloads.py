@@ -261,7 +261,7 @@ def _preemption_async() -> Workload:
 
 
 def _while_gated() -> Workload:
-    gated = {"schedulingGates": [{"name": "test.k8s.io/hold"}]}
+    gated: dict[str, Any] = {"schedulingGates": [{"name": "test.k8s.io/hold"}]}
     return Workload(
         lambda: iter([node(0, cpu="4000", memory="64Ti", pods="100000")]),
         _many("gated", 10000, **gated),

@@ -69,8 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
 def read_cases(path: Path) -> Iterator[dict[str, Any]]:
     """The cases of a file, one a line."""
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as lines:
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
         for line in lines:
             if line.strip():
                 yield json.loads(line)

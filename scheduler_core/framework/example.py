@@ -9,7 +9,13 @@ from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.config.load import default_configuration
-from scheduler_core.framework.interface import FilterPlugin, Plugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
+from scheduler_core.framework.interface import (
+    FilterPlugin,
+    Plugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+)
 from scheduler_core.framework.profile import SchedulerHandle
 from scheduler_core.framework.status import Code
 from scheduler_core.framework.waiting_pods import WaitingPods
