@@ -111,7 +111,7 @@ def fields_of(error: ConfigurationError) -> list[str]:
         ({"kind": "Policy", "apiVersion": "kubescheduler.config.k8s.io/v1"}, "kind", "no kind"),
         ([], "document", "must be an object"),
         ("{not json", "line 1", "not valid JSON"),
-        ("a: [", "line 2", "not valid YAML"),
+        ("a: [", "line 1", "not valid YAML"),
         (f'{{"apiVersion":"{HEAD["apiVersion"]}","kind":"{HEAD["kind"]}"}}{{}}', "document", "more than one"),
     ],
 )
