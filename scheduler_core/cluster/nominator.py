@@ -11,9 +11,16 @@ from scheduler_core.objects.pod import Pod
 
 
 class Nominator:
-    """Nominated pods by node name, in order of nomination."""
+    """Nominated pods by node name, in order of nomination.
+
+    Attributes
+    ----------
+    version : int
+        Changes with every nomination made or taken back.
+    """
 
     def __init__(self) -> None:
+        self.version = 0
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
 
@@ -23,6 +30,7 @@ class Nominator:
         name = node_name or pod.nominated_node_name
         if not name:
             return
+        self.version += 1
         self._node_of[pod.uid] = name
         self._by_node.setdefault(name, {})[pod.uid] = pod
 
@@ -30,6 +38,7 @@ class Nominator:
         """Forget a nomination; nothing happens without one."""
         name = self._node_of.pop(uid, None)
         if name is not None:
+            self.version += 1
             pods = self._by_node[name]
             del pods[uid]
             if not pods:

@@ -65,8 +65,8 @@ class PodTable:
             raise KeyError(f"no pod has id {pod_id}")
         return pod
 
-    def add(self, pod: Pod) -> int:
-        """Give a pod an id; it stands on no row yet."""
+    def add(self, pod: Pod, *, findable: bool = True) -> int:
+        """Give a pod an id; it stands on no row yet, and is in `id_of` only if it is `findable`."""
         if self._free:
             pod_id = self._free.pop()
         else:
@@ -76,8 +76,8 @@ class PodTable:
             if pod_id >= self._capacity:
                 self._grow()
         self._pods[pod_id] = pod
-        # What-if tables give a nominated pod a second place for a while; the first one stays the known one.
-        self.id_of.setdefault(pod.uid, pod_id)
+        if findable:
+            self.id_of[pod.uid] = pod_id
         resources = self.vocabulary.resources
         self.request_items[pod_id] = tuple(
             (resources.id(name), amount) for name, amount in pod.requests.items() if amount and name != "pods"

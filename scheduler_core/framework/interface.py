@@ -310,7 +310,7 @@ class FilteredCycle(Protocol):
         ...
 
     def what_if(self, rows: Rows) -> World:
-        """The given rows, each in a world of its own; to be used in a `with` statement."""
+        """The given rows, each in a world of its own."""
         ...
 
 
@@ -318,10 +318,6 @@ class World(Protocol):
     """Some rows in worlds of their own, with every filter plugin's state for them."""
 
     nodes: WhatIf
-
-    def __enter__(self) -> World: ...
-
-    def __exit__(self, *exc_info: object) -> None: ...
 
     def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None: ...
 
@@ -352,6 +348,13 @@ class PermitPlugin(Plugin):
     def permit(self, pod: Pod, node_name: str) -> tuple[Status, int]:
         """Status (Success, a rejection, or Wait) and, for Wait, the time it may wait in nanoseconds."""
         raise NotImplementedError
+
+    def wakes(self, pod: Pod, other: Pod) -> bool:
+        """Whether `other`, which is pending, is worth a try now that `pod` waits for this plugin's word.
+
+        Source: framework/types.go PodsToActivate, v1.34
+        """
+        return False
 
 
 class PreBindPlugin(Plugin):

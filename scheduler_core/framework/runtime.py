@@ -41,6 +41,7 @@ from scheduler_core.framework.interface import (
     ScorePlugin,
     Scores,
 )
+from scheduler_core.framework.promised_pods import PromisedPods
 from scheduler_core.framework.registry import PluginFactory
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
@@ -127,6 +128,7 @@ class Framework:
             and not plugin.score_without_state
         ]
         self.answers = Answers(nodes)
+        self.promised_pods = PromisedPods(handle.nominator, nodes)
         self.spec_filters = [item for item in enumerate(self.filter) if item[1].filter_reads is Reads.SPEC]
         self.usage_filters = [item for item in enumerate(self.filter) if item[1].filter_reads is Reads.USAGE]
         self.cluster_filters = [
@@ -510,33 +512,29 @@ class Attempt:
 
         Source: framework.go RunFilterPluginsWithNominatedPods, v1.34
         """
-        nominator = self.framework.handle.nominator
-        if not len(nominator):
+        promised = self.promised_pods()
+        if promised is None:
             return
-        nodes = self.snapshot.nodes
-        rows = [
-            nodes.row_of[name]
-            for name in self._known_names(nominator.nodes())
-            if any(self._counts_as_nominated(other) for other in nominator.pods_for(name))
-        ]
-        places = np.flatnonzero(np.isin(self.rows, np.array(rows, np.int64)))
+        places = np.flatnonzero(np.isin(self.rows, promised.rows[promised.count_for(self.pod)]))
         if not len(places):
             return
-        with World(self, self.rows[places]) as world:
-            stop, code, detail = world.run_filters_with_nominated(np.arange(len(places), dtype=np.int64))
-            for row, place in enumerate(places.tolist()):
-                if stop[row] != PASSES:
-                    plugin = self.framework.filter[int(stop[row])]
-                    verdict = Code(int(code[row]))
-                    reasons = plugin.reasons(
-                        world.states.get(plugin.name), self.pod, world.nodes, row, verdict, int(detail[row])
-                    )
-                    self.explicit[int(self.rows[place])] = (plugin.name, verdict, reasons)
+        world = World(self, self.rows[places])
+        rows = np.arange(len(places), dtype=np.int64)
+        stop, code, detail = verdicts = world.run_filters_with_nominated(rows)
+        rejections, statuses = world.told(rows, verdicts)
+        for place, rejection in zip(places.tolist(), rejections.tolist(), strict=True):
+            if rejection >= 0:
+                status = statuses[rejection]
+                self.explicit[int(self.rows[place])] = (status.plugin, status.code, status.reasons)
         self.stop[places], self.code[places], self.detail[places] = stop, code, detail
         self._raise_filter_errors()
 
-    def _counts_as_nominated(self, other: Pod) -> bool:
-        return other.priority >= self.pod.priority and other.uid != self.pod.uid
+    def promised_pods(self) -> PromisedPods | None:
+        """Nominated pods as columns; None without any."""
+        if not len(self.framework.handle.nominator):
+            return None
+        self.framework.promised_pods.refresh(self.snapshot.generation)
+        return self.framework.promised_pods
 
     def _cut(self, limit: int, start: int) -> None:
         """Forget nodes after the `limit`-th feasible one in evaluation order from `start` on."""
@@ -595,9 +593,8 @@ class Attempt:
     def reason_counts(self) -> dict[str, int]:
         """How many nodes each reason was given for, nodes PreFilter left out included."""
         counts: dict[str, int] = {}
-        silent = np.zeros(len(self.rows), np.bool_)
-        for row, (_, _, reasons) in self.explicit.items():
-            silent[self.rows == row] = True
+        silent = np.isin(self.rows, np.fromiter(self.explicit, np.int64))
+        for _, _, reasons in self.explicit.values():
             for reason in reasons:
                 counts[reason] = counts.get(reason, 0) + 1
         spoken = (self.stop < len(self.framework.filter)) & ~silent
@@ -782,19 +779,16 @@ class World:
         }
         self._fits_spec = np.zeros(len(rows), np.bool_)
         """Rows known to pass the plugins that look at the node object alone: nothing here can change that."""
-        self._nominated = self._nominated_pods(rows)
-        self._nominated_ids: dict[int, list[int]] | None = None
-
-    def __enter__(self) -> World:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        """Give back the places that nominated pods have in the pod table."""
-        if self._nominated_ids is not None:
-            for pod_ids in self._nominated_ids.values():
-                for pod_id in pod_ids:
-                    self.nodes.pods.remove(pod_id)
-            self._nominated_ids = None
+        self._promised_rows = self._promised_ids = self._promised_turns = rows[:0]
+        """Nominated pods that count: their rows here, their ids, their turns among those of a row."""
+        promised = attempt.promised_pods()
+        if promised is not None:
+            row_of = np.full(attempt.snapshot.nodes.capacity, -1, np.int64)
+            row_of[rows] = np.arange(len(rows))
+            own = row_of[promised.rows]
+            counted = (own >= 0) & promised.count_for(attempt.pod)
+            self._promised_rows, self._promised_ids = own[counted], promised.pod_ids[counted]
+            self._promised_turns = promised.turns[counted]
 
     def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
         """Pod `pod_ids[i]` comes to row `rows[i]`; no row twice in one call."""
@@ -816,7 +810,13 @@ class World:
 
     def rejections(self, rows: Rows) -> tuple[NDArray[np.int64], list[Status]]:
         """Like `feasible`, with the reasons: for each row -1 or an index into the list of distinct rejections."""
-        stop, code, detail = self.run_filters_with_nominated(rows)
+        return self.told(rows, self.run_filters_with_nominated(rows))
+
+    def told(
+        self, rows: Rows, verdicts: tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]
+    ) -> tuple[NDArray[np.int64], list[Status]]:
+        """Verdicts (stop, code, detail) of `rows` in the form of `rejections`."""
+        stop, code, detail = verdicts
         result = np.full(len(rows), -1, np.int64)
         statuses: list[Status] = []
         rejected = np.flatnonzero(stop != PASSES)
@@ -857,51 +857,27 @@ class World:
     ) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
         """(stop, code, detail), first with nominated pods of equal or higher priority, then without them."""
         stop, code, detail = self.run_filters(rows)
-        if not self._nominated:
+        if not len(self._promised_rows):
             return stop, code, detail
-        places = np.array(
-            [place for place, row in enumerate(rows.tolist()) if row in self._nominated], np.int64
-        )
-        if not len(places):
+        place_of = np.full(len(self.nodes.base_rows), -1, np.int64)
+        place_of[rows] = np.arange(len(rows))
+        asked = place_of[self._promised_rows] >= 0
+        promised, pod_ids = self._promised_rows[asked], self._promised_ids[asked]
+        if not len(promised):
             return stop, code, detail
-        if self._nominated_ids is None:
-            self._nominated_ids = self._add_nominated()
-        ids = self._nominated_ids
-        depth = max(len(ids[row]) for row in rows[places].tolist())
-        moves = []
-        for turn in range(depth):
-            pairs = [(row, ids[row][turn]) for row in rows[places].tolist() if len(ids[row]) > turn]
-            moved, pod_ids = np.array(pairs, np.int64).T
-            moves.append((moved, pod_ids))
-            self.add_pods(moved, pod_ids)
+        turns = self._promised_turns[asked]
+        moves = [(promised[turns == turn], pod_ids[turns == turn]) for turn in np.unique(turns).tolist()]
+        for move in moves:
+            self.add_pods(*move)
+        places = np.unique(place_of[promised])
         with_stop, with_code, with_detail = self.run_filters(rows[places])
-        for moved, pod_ids in reversed(moves):
-            self.remove_pods(moved, pod_ids)
+        for move in reversed(moves):
+            self.remove_pods(*move)
         fails = with_stop != PASSES
         stop[places[fails]] = with_stop[fails]
         code[places[fails]] = with_code[fails]
         detail[places[fails]] = with_detail[fails]
         return stop, code, detail
-
-    def _add_nominated(self) -> dict[int, list[int]]:
-        """Places in the pod table for the nominated pods, given back on leaving the `with` statement."""
-        pods = self.nodes.pods
-        return {row: [pods.add(pod) for pod in nominated] for row, nominated in self._nominated.items()}
-
-    def _nominated_pods(self, rows: Rows) -> dict[int, list[Pod]]:
-        nominator = self.attempt.framework.handle.nominator
-        if not len(nominator):
-            return {}
-        result: dict[int, list[Pod]] = {}
-        row_of = self.attempt.snapshot.nodes.row_of
-        promised = {row_of[name]: name for name in nominator.nodes() if name in row_of}
-        for row, base_row in enumerate(rows.tolist()):
-            name = promised.get(base_row)
-            if name is not None:
-                pods = [pod for pod in nominator.pods_for(name) if self.attempt._counts_as_nominated(pod)]
-                if pods:
-                    result[row] = pods
-        return result
 
 
 __all__ = [

@@ -98,23 +98,23 @@ def try_nodes(cycle: FilteredCycle, rows: Rows, budgets: Budgets) -> DryRun:
     if not len(occupied):
         return result
     begins, counts = potential.starts[:-1][occupied], counts[occupied]
-    with cycle.what_if(rows[occupied]) as world:
-        for turn in range(int(counts.max())):
-            places = np.flatnonzero(counts > turn)
-            world.remove_pods(places, potential.pod_ids[begins[places] + turn])
-        verdict, statuses = world.rejections(np.arange(len(occupied)))
-        # Index 0 is taken by nodes without potential victims.
-        result.verdict[occupied] = np.where(verdict < 0, CANDIDATE, verdict + 1)
-        result.statuses += statuses
-        fitting = np.flatnonzero(verdict < 0)
-        for turn in range(int(counts[fitting].max()) if len(fitting) else 0):
-            places = fitting[counts[fitting] > turn]
-            steps = result.steps[begins[places] + turn]
-            pod_ids = potential.pod_ids[steps]
-            world.add_pods(places, pod_ids)
-            fits = world.feasible(places)
-            result.kept[steps] = fits
-            world.remove_pods(places[~fits], pod_ids[~fits])
+    world = cycle.what_if(rows[occupied])
+    for turn in range(int(counts.max())):
+        places = np.flatnonzero(counts > turn)
+        world.remove_pods(places, potential.pod_ids[begins[places] + turn])
+    verdict, statuses = world.rejections(np.arange(len(occupied)))
+    # Index 0 is taken by nodes without potential victims.
+    result.verdict[occupied] = np.where(verdict < 0, CANDIDATE, verdict + 1)
+    result.statuses += statuses
+    fitting = np.flatnonzero(verdict < 0)
+    for turn in range(int(counts[fitting].max()) if len(fitting) else 0):
+        places = fitting[counts[fitting] > turn]
+        steps = result.steps[begins[places] + turn]
+        pod_ids = potential.pod_ids[steps]
+        world.add_pods(places, pod_ids)
+        fits = world.feasible(places)
+        result.kept[steps] = fits
+        world.remove_pods(places[~fits], pod_ids[~fits])
     _refuse_without_victims(result, cycle)
     return result
 

@@ -80,10 +80,10 @@ def test_a_preemption_takes_only_lower_pods_of_one_node_and_no_part_of_them_woul
     place = np.zeros(1, np.int64)
 
     def fits_without(gone: Any) -> bool:
-        with decision.attempt.what_if(row) as world:
-            for victim in gone:
-                world.remove_pods(place, np.array([pods.id_of[victim.uid]], np.int64))
-            return bool(world.feasible(place)[0])
+        world = decision.attempt.what_if(row)
+        for victim in gone:
+            world.remove_pods(place, np.array([pods.id_of[victim.uid]], np.int64))
+        return bool(world.feasible(place)[0])
 
     assert fits_without(result.victims)
     for size in range(len(result.victims)):
