@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from scheduler_core.cli import bench, conformance, openb
+from scheduler_core.cli import bench, conformance, openb, replay
 from scheduler_core.version import EMULATES, ENGINE_VERSION
 
 
@@ -16,7 +16,12 @@ def main(arguments: Sequence[str]) -> int:
         description=f"A deterministic kube-scheduler {EMULATES} in columns (engine {ENGINE_VERSION}).",
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, module in (("conformance", conformance), ("bench", bench), ("openb", openb)):
+    for name, module in (
+        ("replay", replay),
+        ("conformance", conformance),
+        ("bench", bench),
+        ("openb", openb),
+    ):
         command = commands.add_parser(name, help=(module.__doc__ or "").split(": ", 1)[-1].split("\n")[0].strip())
         module.add_arguments(command)
         command.set_defaults(run=module.run)

@@ -1,0 +1,209 @@
+"""`replay`: run a scenario from its file, check what it expects, and compare with the decisions it carries.
+
+The exit status is 0 when every expectation holds and the decisions are the recorded ones, 1 when not (the first
+failing cycle is explained), 2 when the file cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from scheduler_core.clock import SECOND_NS, measure_ns
+from scheduler_core.scenario import (
+    Finding,
+    ScenarioError,
+    ScenarioRun,
+    Verification,
+    dump_scenario,
+    first_failing,
+    load_scenario,
+    run_scenario,
+    scenario_digest,
+    verify,
+    with_decisions,
+    with_seed,
+)
+from scheduler_core.scenario.schema import schema_text
+from scheduler_core.version import EMULATES, ENGINE_VERSION
+
+HOLDS, FAILS, UNUSABLE = 0, 1, 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "scenario",
+        metavar="SCENARIO",
+        nargs="?",
+        default="-",
+        help="file (YAML or JSON); - for standard input",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="fail also when the scenario neither expects nor carries anything",
+    )
+    parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--cycles", action="store_true", help="print one line a cycle")
+    parser.add_argument("--seed", type=int, help="run with another seed (recorded decisions are left aside)")
+    parser.add_argument(
+        "--record", metavar="FILE", help="write the scenario with what was decided, - for standard output"
+    )
+    parser.add_argument("--schema", action="store_true", help="print the JSON Schema of the format")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    if options.schema:
+        sys.stdout.write(schema_text())
+        return HOLDS
+    started_ns = measure_ns()
+    try:
+        text = sys.stdin.buffer.read() if options.scenario == "-" else Path(options.scenario).read_bytes()
+        scenario = load_scenario(text)
+        digest = scenario_digest(scenario)
+        if options.seed is not None:
+            scenario = with_seed(scenario, options.seed)
+        result = run_scenario(scenario)
+    except OSError as error:
+        return _unusable(options, f"{options.scenario}: {error.strerror}")
+    except ScenarioError as error:
+        return _unusable(
+            options, "\n".join(f"{options.scenario}: {problem}" for problem in error.problems[:20])
+        )
+    verification = verify(result)
+    took_s = (measure_ns() - started_ns) / SECOND_NS
+    holds = all(finding.holds for finding in result.findings) and (verification is None or verification.same)
+    claims_nothing = not result.findings and verification is None
+    if options.check and claims_nothing:
+        holds = False
+    if options.junit:
+        _write_junit(Path(options.junit), options.scenario, result, verification, took_s)
+    if options.record:
+        recorded = dump_scenario(with_decisions(result))
+        if options.record == "-":
+            sys.stdout.write(recorded)
+        else:
+            Path(options.record).write_text(recorded)
+    if options.json:
+        print(json.dumps(_document(result, verification, digest, holds), indent=1, ensure_ascii=False))
+    elif options.record != "-":
+        _print(options, result, verification, digest, holds, claims_nothing)
+    print(f"took {took_s:.1f} s", file=sys.stderr)
+    return HOLDS if holds else FAILS
+
+
+def _unusable(options: argparse.Namespace, said: str) -> int:
+    if options.json:
+        print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
+    print(said, file=sys.stderr)
+    if options.junit:
+        suite = ElementTree.Element(
+            "testsuite", name=str(options.scenario), tests="1", failures="0", errors="1"
+        )
+        case = ElementTree.SubElement(suite, "testcase", classname="scenario", name="load")
+        ElementTree.SubElement(case, "error", message=said.split("\n")[0]).text = said
+        ElementTree.ElementTree(suite).write(options.junit, encoding="utf-8", xml_declaration=True)
+    return UNUSABLE
+
+
+def _print(
+    options: argparse.Namespace,
+    result: ScenarioRun,
+    verification: Verification | None,
+    digest: str,
+    holds: bool,
+    claims_nothing: bool,
+) -> None:
+    scenario = result.scenario
+    title = ": ".join(filter(None, (scenario.name, scenario.title))) or options.scenario
+    print(f"{title} ({digest[:12]}, emulates {EMULATES}, engine {ENGINE_VERSION})")
+    if options.cycles:
+        for trace, line in zip(result.cycles, result.cycle_lines(), strict=True):
+            print(f"  {trace.number}: {line}")
+    figures = result.metrics()
+    print(
+        f"{figures['cycles']:g} cycles: {figures['bound']:g} pods bound, {figures['pending']:g} pending, "
+        f"{figures['preemptions']:g} preemptions; decisions {result.digest[:12]}"
+    )
+    for note in result.notes:
+        print(f"note: {note}")
+    n_failing = sum(not finding.holds for finding in result.findings)
+    if result.findings:
+        print(f"{len(result.findings) - n_failing} of {len(result.findings)} expectations hold")
+    if verification is not None:
+        print(verification.sentence)
+    if claims_nothing and options.check:
+        print("nothing to check: the scenario has no `expect` and no `decisions` (--record writes them)")
+    if holds or (claims_nothing and options.check):
+        return
+    first = _first_failing_cycle(result.findings, verification)
+    if first is not None:
+        print(f"first failing cycle: {first}")
+    for finding in result.findings:
+        if not finding.holds:
+            print(f"FAILED {finding.path}: {finding.sentence}")
+
+
+def _first_failing_cycle(findings: list[Finding], verification: Verification | None) -> int | None:
+    failing = first_failing(findings)
+    cycles = [
+        failing.cycle if failing is not None else None,
+        verification.first_difference if verification else None,
+    ]
+    return min((number for number in cycles if number is not None), default=None)
+
+
+def _document(
+    result: ScenarioRun, verification: Verification | None, digest: str, holds: bool
+) -> dict[str, Any]:
+    return {
+        "status": "holds" if holds else "fails",
+        "name": result.scenario.name,
+        "title": result.scenario.title,
+        "scenarioDigest": digest,
+        "decisionsDigest": result.digest,
+        "emulates": EMULATES,
+        "engine": ENGINE_VERSION,
+        "figures": result.metrics(),
+        "findings": [
+            {"path": item.path, "holds": item.holds, "sentence": item.sentence, "cycle": item.cycle}
+            for item in result.findings
+        ],
+        "reproduced": None
+        if verification is None
+        else {
+            "same": verification.same,
+            "recorded": verification.n_recorded,
+            "firstDifference": verification.first_difference,
+            "sentence": verification.sentence,
+        },
+        "firstFailingCycle": _first_failing_cycle(result.findings, verification),
+        "placement": result.placement(),
+        "notes": result.notes,
+    }
+
+
+def _write_junit(
+    path: Path, name: str, result: ScenarioRun, verification: Verification | None, took_s: float
+) -> None:
+    cases = [(finding.path, finding.holds, finding.sentence) for finding in result.findings]
+    if verification is not None:
+        cases.append(("decisions", verification.same, verification.sentence))
+    failures = sum(not holds for _, holds, _ in cases)
+    suite = ElementTree.Element(
+        "testsuite", name=result.scenario.name or name, tests=str(len(cases)), failures=str(failures), errors="0",
+        time=f"{took_s:.3f}",
+    )  # fmt: skip
+    for place, holds, said in cases:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=result.scenario.name or "scenario", name=place
+        )
+        if not holds:
+            ElementTree.SubElement(case, "failure", message=said).text = said
+    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)

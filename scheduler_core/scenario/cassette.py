@@ -1,0 +1,142 @@
+"""Recorded extender answers: a scenario replays with the extender long gone."""
+
+# ruff: noqa: RUF009 (`part` makes dataclass fields)
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.config.wire import ANY, STRING
+from scheduler_core.extender import ExtenderAnswer, ExtenderRequest, Transport
+from scheduler_core.scenario.form import DURATION, POD_NAME, Choice, Number, part
+from scheduler_core.scenario.mock_extender import HTTP_OK, VERBS
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """One call of an extender and what came back. Calls are answered in order, per extender, verb and pod."""
+
+    extender: int = part("extender", Number(0, 1000), "Which extender of the configuration, from 0.")
+    verb: str = part("verb", Choice(*VERBS), "What was asked.", required=True)
+    pod: str = part("pod", POD_NAME, "For which pod.", required=True)
+    request: str = part(
+        "request", STRING, "First 16 digits of the SHA-256 of the request; empty: not compared."
+    )
+    status: int = part("status", Number(0, 599), "The HTTP status; 0: no answer came.", default=HTTP_OK)
+    answer: Any = part("answer", ANY, "The body as JSON.", default=None)
+    text: str = part("text", STRING, "The body, where it is no JSON.")
+    error: str = part("error", STRING, "Why no answer came.")
+    duration_ns: int = part("duration", DURATION, "Virtual time it took.")
+
+    @staticmethod
+    def problem(document: Mapping[str, Any]) -> str | None:
+        if "answer" in document and document.get("text"):
+            return "a body is either `answer` (JSON) or `text`"
+        return None
+
+    def replayed(self) -> ExtenderAnswer:
+        text = self.text or ("" if self.answer is None else json.dumps(self.answer, separators=(",", ":")))
+        return ExtenderAnswer(self.status, text, self.error or None, self.duration_ns)
+
+
+def record(request: ExtenderRequest, answer: ExtenderAnswer) -> RecordedCall:
+    """A call as a cassette keeps it."""
+    body: Any = None
+    text = answer.text
+    try:
+        body = json.loads(text) if text else None
+        # Only what prints back the same way may be kept as data: an extender's spelling is part of the evidence.
+        text = "" if body is not None else text
+    except ValueError:
+        body = None
+    return RecordedCall(
+        extender=request.extender_index,
+        verb=request.verb,
+        pod=pod_of(request),
+        request=request_digest(request.body),
+        status=answer.status,
+        answer=body,
+        text=text,
+        error=answer.error or "",
+        duration_ns=answer.duration_ns,
+    )
+
+
+def pod_of(request: ExtenderRequest) -> str:
+    """The pod a request is about, `namespace/name`."""
+    fields = {key.lower(): value for key, value in request.body.items()}
+    if request.verb == "bind":
+        return f"{fields.get('podnamespace') or 'default'}/{fields.get('podname')}"
+    meta = fields["pod"]["metadata"]
+    return f"{meta.get('namespace') or 'default'}/{meta.get('name')}"
+
+
+def request_digest(body: Any) -> str:
+    """Names a request, whatever uids, versions and times its objects carry."""
+    text = json.dumps(_steady(body), sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+_UNSTEADY = frozenset(
+    ("uid", "resourceversion", "creationtimestamp", "managedfields", "generation", "poduid")
+)
+
+
+def _steady(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _steady(item) for key, item in value.items() if key.lower() not in _UNSTEADY}
+    if isinstance(value, list | tuple):
+        return [_steady(item) for item in value]
+    return value
+
+
+class CassetteTransport:
+    """Answers out of a recording; what was never asked gets no answer, and is noted.
+
+    Attributes
+    ----------
+    missing : list of str
+        Calls the recording has no answer for.
+    changed : list of str
+        Calls whose request is not the recorded one: the run has left the recording's path.
+    """
+
+    def __init__(self, calls: Sequence[RecordedCall]) -> None:
+        self._left: dict[tuple[int, str, str], deque[RecordedCall]] = {}
+        for call in calls:
+            self._left.setdefault((call.extender, call.verb, call.pod), deque()).append(call)
+        self.missing: list[str] = []
+        self.changed: list[str] = []
+
+    def __call__(self, requests: Sequence[ExtenderRequest]) -> list[ExtenderAnswer]:
+        return [self.answer(request) for request in requests]
+
+    def answer(self, request: ExtenderRequest) -> ExtenderAnswer:
+        pod = pod_of(request)
+        left = self._left.get((request.extender_index, request.verb, pod))
+        what = f"{request.verb} of {pod} by extender {request.extender_index}"
+        if not left:
+            self.missing.append(what)
+            return ExtenderAnswer(error=f'Post "{request.url}": the recording holds no answer to {what}')
+        call = left.popleft()
+        if call.request and call.request != request_digest(request.body):
+            self.changed.append(what)
+        return call.replayed()
+
+
+class RecordingTransport:
+    """Passes calls on and keeps them."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.calls: list[RecordedCall] = []
+
+    def __call__(self, requests: Sequence[ExtenderRequest]) -> Sequence[ExtenderAnswer]:
+        answers = self._inner(requests)
+        self.calls.extend(record(request, answer) for request, answer in zip(requests, answers, strict=True))
+        return answers

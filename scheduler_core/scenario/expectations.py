@@ -1,0 +1,291 @@
+"""Expectations: what must hold of a run, each answered in words that name the cycle to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from scheduler_core.framework.trace import PREEMPTING, UNSCHEDULABLE, sentence
+from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.form import did_you_mean
+from scheduler_core.scenario.record import Finding, PodFacts, budget_violations
+from scheduler_core.scenario.types import Expectation
+
+if TYPE_CHECKING:
+    from scheduler_core.scenario.run import ScenarioRun
+
+
+def check(expectations: Iterable[Expectation], run: ScenarioRun, path: str) -> list[Finding]:
+    """Look whether each expectation holds at this moment.
+
+    Raises
+    ------
+    ScenarioError
+        An expectation names a pod that never was, or a cycle that never came.
+    """
+    checker = _Checker(run)
+    return [checker.check(item, f"{path}[{index}]") for index, item in enumerate(expectations)]
+
+
+class _Checker:
+    def __init__(self, run: ScenarioRun) -> None:
+        self.run = run
+        self._pods: dict[str, PodFacts] | None = None
+        self._metrics: dict[str, float] | None = None
+
+    @property
+    def pods(self) -> dict[str, PodFacts]:
+        if self._pods is None:
+            self._pods = self.run.pods()
+        return self._pods
+
+    def check(self, item: Expectation, path: str) -> Finding:
+        if item.pod:
+            return self._pod(item, path)
+        if item.pods is not None:
+            return self._selection(item, path)
+        if item.cycle is not None:
+            return self._cycle(item, item.cycle, path)
+        if item.cycles is not None:
+            n_cycles = len(self.run.cycles)
+            return self._number(path, "the number of cycles", n_cycles, item.cycles.problem_of(n_cycles))
+        if item.order:
+            return self._order(item, path)
+        if item.budgets:
+            return self._budgets(path)
+        return self._metric(item, path)
+
+    # ---- one pod
+
+    def _known(self, pod: str, path: str) -> PodFacts:
+        found = self.pods.get(pod)
+        if found is None:
+            raise ScenarioError([Problem(path, f"there never was a pod {pod}{_nearest(pod, self.pods)}")])
+        return found
+
+    def _pod(self, item: Expectation, path: str) -> Finding:
+        facts = self._known(item.pod, f"{path}.pod")
+        wrong, wanted = self._wrong_with(item, facts)
+        if wrong is None:
+            return Finding(path, True, f"{facts.key} {wanted}", facts.cycle or None)
+        said = f"{facts.key} {wanted} was expected, but {wrong}.{self._why(facts)}"
+        return Finding(path, False, said, facts.cycle or None)
+
+    def _wrong_with(self, item: Expectation, facts: PodFacts) -> tuple[str | None, str]:
+        """What does not hold (None when all does), and what was expected, in words."""
+        node_labels = self._labels_of(facts.node)
+        attempts = item.attempts.problem_of(facts.attempts) if item.attempts is not None else None
+        where = _where(facts)
+        carried = {key: node_labels.get(key, "(none)") for key in item.node_labels}
+        silence = f"{where}, and nothing was said"
+        tests: list[tuple[bool, str, Callable[[], str]]] = [
+            (not item.state or facts.state == item.state, f"to be {item.state}", lambda: where),
+            (not item.node or facts.node == item.node, f"on {item.node}", lambda: where),
+            (not item.node_in or facts.node in item.node_in, f"on one of {', '.join(item.node_in)}", lambda: where),
+            (
+                not item.node_labels or (bool(facts.node) and _carries(node_labels, item.node_labels)),
+                f"on a node labelled {_words(item.node_labels)}",
+                lambda: f"{where}, which carries {_words(carried)}" if facts.node else where,
+            ),
+            (
+                not item.not_node_labels
+                or not any(node_labels.get(key) == value for key, value in item.not_node_labels.items()),
+                f"off nodes labelled {_words(item.not_node_labels)}",
+                lambda: where,
+            ),
+            (
+                not item.reason or item.reason in facts.message,
+                f'unschedulable because "{item.reason}"',
+                lambda: f'the last thing said was "{facts.message}"' if facts.message else silence,
+            ),
+            (
+                item.victims is None or sorted(item.victims) == sorted(facts.victims),
+                f"with the victims {_names(item.victims or ())}",
+                lambda: f"evicted for it were {_names(facts.victims)}",
+            ),
+            (not item.nominated or facts.nominated == item.nominated, f"nominated to {item.nominated}", lambda: where),
+            (attempts is None, "with the number of attempts bounded", lambda: f"the number of its attempts {attempts}"),
+        ]  # fmt: skip
+        written = [
+            item.state, item.node, item.node_in, item.node_labels, item.not_node_labels, item.reason,
+            item.victims is not None, item.nominated, item.attempts is not None,
+        ]  # fmt: skip
+        wanted = " and ".join(words for (_, words, _), used in zip(tests, written, strict=True) if used)
+        wrong = next((said() for holds, _, said in tests if not holds), None)
+        return wrong, wanted
+
+    def _labels_of(self, node: str) -> Mapping[str, str]:
+        stored = self.run.simulation.world.get("Node", "", node) if node else None
+        return {} if stored is None else stored.typed.labels
+
+    def _why(self, facts: PodFacts) -> str:
+        trace = self.run.cycle(facts.cycle) if facts.cycle else None
+        return (
+            f" Cycle {facts.cycle}: {sentence(trace.header)}" if trace is not None else " It was never tried."
+        )
+
+    # ---- several pods
+
+    def _selection(self, item: Expectation, path: str) -> Finding:
+        wanted = item.pods
+        assert wanted is not None
+        chosen = [
+            facts
+            for key, facts in sorted(self.pods.items())
+            if _carries(facts.labels, wanted.labels)
+            and (not wanted.namespace or key.startswith(f"{wanted.namespace}/"))
+        ]
+        named = f"pods of {wanted.namespace or 'all namespaces'}"
+        if wanted.labels:
+            named = f"pods labelled {_words(wanted.labels)}"
+        if not chosen and item.count is None:
+            raise ScenarioError([Problem(f"{path}.pods", f"there never was one of the {named}")])
+        answers = [(facts, *self._wrong_with(item, facts)) for facts in chosen]
+        failing = [(facts, wrong, words) for facts, wrong, words in answers if wrong is not None]
+        n_right = len(chosen) - len(failing)
+        if item.count is not None:
+            problem = item.count.problem_of(n_right)
+            words = answers[0][2] if answers else ""
+            cycle = failing[0][0].cycle or None if problem and failing else None
+            said = f"{n_right} of {len(chosen)} {named} {words}".rstrip()
+            if problem:
+                said = f"The number of {named} {words} {problem}.".replace("  ", " ")
+                if failing:
+                    said += f" {failing[0][0].key}: {failing[0][1]}.{self._why(failing[0][0])}"
+            return Finding(path, problem is None, said, cycle)
+        if not failing:
+            return Finding(path, True, f"all {len(chosen)} {named} {answers[0][2]}")
+        facts, wrong, words = failing[0]
+        said = f"All {len(chosen)} {named} were expected {words}, but {facts.key}: {wrong}"
+        more = f" (and {len(failing) - 1} more)" if len(failing) > 1 else ""
+        return Finding(path, False, f"{said}{more}.{self._why(facts)}", facts.cycle or None)
+
+    # ---- cycles
+
+    def _cycle(self, item: Expectation, number: int, path: str) -> Finding:
+        trace = self.run.cycle(number)
+        if trace is None:
+            n_cycles = len(self.run.cycles)
+            raise ScenarioError(
+                [Problem(f"{path}.cycle", f"there is no cycle {number}, the run had {n_cycles}")]
+            )
+        header = trace.header
+        node = trace.node or header.get("nominatedNode") or ""
+        victims = sorted(header.get("victims") or ())
+        feasible = item.feasible.problem_of(trace.n_feasible) if item.feasible is not None else None
+        tests = [
+            (not item.of or trace.pod == item.of, f"it is about {trace.pod}, not {item.of}"),
+            (
+                not item.outcome or trace.outcome == item.outcome,
+                f"it ended {trace.outcome}, not {item.outcome}",
+            ),
+            (not item.node or node == item.node, f"it chose {node or 'no node'}, not {item.node}"),
+            (not item.reason or item.reason in (trace.message or ""), f'nothing in it says "{item.reason}"'),
+            (
+                item.victims is None or sorted(item.victims) == victims,
+                f"its victims were {_names(victims)}, not {_names(item.victims or ())}",
+            ),
+            (
+                item.tie is None or bool(header.get("tie")) == item.tie,
+                "it hung on a draw among equals"
+                if not item.tie
+                else "it did not hang on a draw among equals",
+            ),
+            (feasible is None, f"the number of feasible nodes {feasible}"),
+        ]
+        wrong = next((words for holds, words in tests if not holds), None)
+        said = f"Cycle {number}: {sentence(header)}"
+        if wrong is None:
+            return Finding(path, True, said, number)
+        return Finding(path, False, f"Of cycle {number} something else was expected: {wrong}. {said}", number)
+
+    # ---- the whole run
+
+    def _order(self, item: Expectation, path: str) -> Finding:
+        place: dict[str, int] = {}
+        cycles: dict[str, int] = {}
+        for index, placed in enumerate(self.run.placements):
+            place.setdefault(placed.pod, index)
+            cycles.setdefault(placed.pod, placed.cycle)
+        for pod in item.order:
+            facts = self._known(pod, f"{path}.order")
+            if pod not in place:
+                return Finding(path, False, f"{pod} never got a node.{self._why(facts)}", facts.cycle or None)
+        for first, second in zip(item.order, item.order[1:], strict=False):
+            if place[first] > place[second]:
+                said = f"{first} was expected to get a node before {second}, but {second} got its in cycle"
+                return Finding(
+                    path, False, f"{said} {cycles[second]}, {first} in {cycles[first]}.", cycles[second]
+                )
+        return Finding(path, True, f"{' before '.join(item.order)}")
+
+    def _budgets(self, path: str) -> Finding:
+        for trace in self.run.cycles:
+            number = budget_violations(trace)
+            if number:
+                noun = "eviction violates" if number == 1 else "evictions violate"
+                said = f"No budget was to be violated, but in cycle {trace.number} {number} {noun} one."
+                return Finding(path, False, f"{said} {sentence(trace.header)}", trace.number)
+        return Finding(path, True, "no eviction violated a PodDisruptionBudget")
+
+    def _metric(self, item: Expectation, path: str) -> Finding:
+        if self._metrics is None:
+            self._metrics = self.run.metrics()
+        number = self._metrics[item.metric]
+        assert item.count is not None
+        problem = item.count.problem_of(number)
+        cycle = None
+        if problem is not None and item.metric == "pending":
+            failed = [trace for trace in self.run.cycles if trace.outcome in (UNSCHEDULABLE, PREEMPTING)]
+            cycle = failed[0].number if failed else None
+        return self._number(path, item.metric, number, problem, cycle)
+
+    def _number(
+        self, path: str, name: str, number: float, problem: str | None, cycle: int | None = None
+    ) -> Finding:
+        if problem is None:
+            return Finding(path, True, f"{name} is {number:g}")
+        trace = self.run.cycle(cycle) if cycle is not None else None
+        why = (
+            f" The first pod without a place: cycle {cycle}: {sentence(trace.header)}"
+            if trace is not None
+            else ""
+        )
+        return Finding(path, False, f"{name} {problem}.{why}", cycle)
+
+
+def _where(facts: PodFacts) -> str:
+    if facts.state == "gone":
+        return "it is gone"
+    if facts.state == "waiting":
+        return f"it waits at Permit, holding {facts.node}"
+    if facts.state == "gated":
+        return "it is held back by a scheduling gate"
+    if facts.node:
+        return f"it is on {facts.node}"
+    return f"it is pending, nominated to {facts.nominated}" if facts.nominated else "it is pending"
+
+
+def _carries(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    return all(labels.get(key) == value for key, value in wanted.items())
+
+
+def _words(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in labels.items())
+
+
+def _names(pods: Iterable[str]) -> str:
+    return ", ".join(pods) or "none"
+
+
+def _nearest(pod: str, known: Mapping[str, object]) -> str:
+    near = did_you_mean(pod, known)
+    return near if "did you mean" in near else ""
+
+
+def first_failing(findings: Iterable[Finding]) -> Finding | None:
+    """The failing expectation with the earliest cycle; one without a cycle comes last."""
+    failing = [finding for finding in findings if not finding.holds]
+    return min(
+        failing, key=lambda finding: finding.cycle if finding.cycle is not None else 2**62, default=None
+    )

@@ -1,0 +1,201 @@
+"""From YAML, JSON or plain data to a `Scenario`, or one error that names every place."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from scheduler_core.config import load_configuration
+from scheduler_core.config.wire import Problems, encode
+from scheduler_core.errors import ConfigurationError, InvalidObject
+from scheduler_core.objects.defaults import NAMESPACED_KINDS
+from scheduler_core.objects.documents import DocumentError, LineMap, dump_yaml, load_documents
+from scheduler_core.objects.kinds import is_read, parse
+from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.form import did_you_mean, part_of
+from scheduler_core.scenario.types import (
+    API_VERSION,
+    KIND,
+    MAX_CALLS,
+    MAX_EXPECTATIONS,
+    MAX_OBJECTS,
+    MAX_STEPS,
+    Manifest,
+    Scenario,
+)
+from scheduler_core.version import EMULATES
+
+MAX_BYTES = 64_000_000
+_GROUP, _, _VERSION = API_VERSION.partition("/")
+_WITH_LINES = 5
+"""Problems whose line is looked up: the text is composed again for each."""
+_LINES_UP_TO_BYTES = 2_000_000
+
+
+def load_scenario(source: str | bytes | Mapping[str, Any], *, max_bytes: int = MAX_BYTES) -> Scenario:
+    """Read a scenario.
+
+    Parameters
+    ----------
+    source : str, bytes or mapping
+        YAML or JSON text of one document, or the document.
+    max_bytes : int
+        Limit on a text.
+
+    Raises
+    ------
+    ScenarioError
+    """
+    if isinstance(source, Mapping):
+        return _from_document(source)
+    document = _document(source, max_bytes)
+    try:
+        return _from_document(document)
+    except ScenarioError as error:
+        text = source if isinstance(source, str) else source.decode("utf-8-sig")
+        raise ScenarioError(_with_lines(error.problems, text)) from None
+
+
+def _document(text: str | bytes, max_bytes: int) -> Mapping[str, Any]:
+    try:
+        documents = load_documents(text, max_bytes=max_bytes)
+    except DocumentError as error:
+        raise ScenarioError(
+            [Problem(error.path, error.reason, error.value, error.line, error.column)]
+        ) from None
+    if not documents:
+        raise ScenarioError([Problem("", "there is no document")])
+    if len(documents) > 1:
+        reason = "a scenario is one document; put manifests under `objects`"
+        raise ScenarioError([Problem("", reason, line=documents[1].line)])
+    return documents[0].value
+
+
+def _with_lines(problems: tuple[Problem, ...], text: str) -> Iterator[Problem]:
+    lines = LineMap(text.removeprefix("\ufeff"))
+    for index, problem in enumerate(problems):
+        place = None
+        if index < _WITH_LINES and len(text) <= _LINES_UP_TO_BYTES:
+            place = lines.place(0, problem.path)
+        yield problem if place is None else dataclasses.replace(problem, line=place[0], column=place[1])
+
+
+def _from_document(document: Mapping[str, Any]) -> Scenario:
+    _check_type(document)
+    body = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
+    _check_bounds(body)
+    problems = Problems()
+    checked = part_of(Scenario).check(body, "", problems)
+    if problems.types or problems.unknown:
+        raise ScenarioError(
+            Problem(error.field, error.detail, error.value) for error in (*problems.types, *problems.unknown)
+        )
+    scenario: Scenario = part_of(Scenario).build(checked)
+    found = list(_problems(scenario))
+    if found:
+        raise ScenarioError(found)
+    return scenario
+
+
+def _check_type(document: Mapping[str, Any]) -> None:
+    version, kind = document.get("apiVersion"), document.get("kind")
+    if not isinstance(version, str) or not version:
+        raise ScenarioError([Problem("apiVersion", f'is required: "{API_VERSION}"')])
+    group, _, number = version.partition("/")
+    if version != API_VERSION:
+        later = re.fullmatch(r"v(\d+)", number)
+        if group == _GROUP and later is not None and int(later[1]) > int(_VERSION.removeprefix("v")):
+            reason = f"is a later format than this program reads ({API_VERSION}); a newer one is needed"
+        else:
+            reason = f'must be "{API_VERSION}"'
+        raise ScenarioError([Problem("apiVersion", reason, version)])
+    if kind != KIND:
+        near = did_you_mean(kind, [KIND]).removeprefix("; ") if isinstance(kind, str) else ""
+        raise ScenarioError([Problem("kind", near or f'must be "{KIND}"', kind)])
+
+
+def _check_bounds(body: Mapping[str, Any]) -> None:
+    """Before anything is looked at closely: a huge document must fail fast."""
+    extenders = body.get("extenders")
+    cassette = extenders.get("cassette") if isinstance(extenders, Mapping) else None
+    for path, value, limit in (
+        ("steps", body.get("steps"), MAX_STEPS),
+        ("objects", body.get("objects"), MAX_OBJECTS),
+        ("expect", body.get("expect"), MAX_EXPECTATIONS),
+        ("path", body.get("path"), MAX_EXPECTATIONS),
+        ("extenders.cassette", cassette, MAX_CALLS),
+    ):
+        if isinstance(value, list | tuple) and len(value) > limit:
+            raise ScenarioError([Problem(path, f"has {len(value):,} entries, at most {limit:,} are run")])
+
+
+def _problems(scenario: Scenario) -> Iterator[Problem]:
+    yield from _emulation_problems(scenario.emulates)
+    if scenario.scheduler is not None:
+        yield from configuration_problems(scenario.scheduler, "scheduler")
+    yield from _manifest_problems(scenario.objects, "objects")
+    seen: set[tuple[str, str, str]] = set()
+    for index, manifest in enumerate(scenario.objects):
+        key = object_key(manifest)
+        if key in seen:
+            yield Problem(f"objects[{index}]", f"{key[0]} {'/'.join(key[1:]).strip('/')} is there twice")
+        seen.add(key)
+    for index, step in enumerate(scenario.steps):
+        if step.apply is not None:
+            yield from _manifest_problems(step.apply, f"steps[{index}].apply")
+        if step.configure is not None:
+            yield from configuration_problems(step.configure, f"steps[{index}].configure")
+
+
+def _emulation_problems(emulates: str) -> Iterator[Problem]:
+    match = re.fullmatch(r"v?(\d+)\.(\d+)(?:\.\d+)?", emulates)
+    if match is None:
+        yield Problem("emulates", 'must be a Kubernetes version such as "v1.34"', emulates)
+        return
+    ours = EMULATES.removeprefix("v").split(".")
+    if (int(match[1]), int(match[2])) != (int(ours[0]), int(ours[1])):
+        yield Problem(
+            "emulates", f"is not emulated by this engine, which is a scheduler of {EMULATES}", emulates
+        )
+
+
+def configuration_problems(document: Manifest, path: str) -> Iterator[Problem]:
+    """What is wrong with a scheduler configuration or Policy."""
+    try:
+        load_configuration(document)
+    except ConfigurationError as error:
+        for field in error.errors:
+            yield Problem(f"{path}.{field.field}", field.detail or str(field), field.value)
+        if not error.errors:
+            yield Problem(path, str(error))
+
+
+def _manifest_problems(manifests: tuple[Manifest, ...], path: str) -> Iterator[Problem]:
+    for index, manifest in enumerate(manifests):
+        try:
+            if is_read(manifest):
+                parse(manifest)
+        except InvalidObject as error:
+            yield Problem(f"{path}[{index}].{error.path}", error.reason, error.value)
+
+
+def object_key(manifest: Manifest) -> tuple[str, str, str]:
+    """(kind, namespace, name), the namespace as `objects.defaults.prepare` fills it in."""
+    kind = str(manifest.get("kind", ""))
+    meta = manifest.get("metadata") or {}
+    namespace = str(meta.get("namespace") or "")
+    if kind in NAMESPACED_KINDS:
+        namespace = namespace or "default"
+    return kind, namespace, str(meta.get("name", ""))
+
+
+def scenario_document(scenario: Scenario) -> dict[str, Any]:
+    """The document of a scenario, its pins written out."""
+    return {"apiVersion": API_VERSION, "kind": KIND, **encode(scenario)}
+
+
+def dump_scenario(scenario: Scenario) -> str:
+    """The scenario as YAML that `load_scenario` reads back equal."""
+    return dump_yaml([scenario_document(scenario)]).removeprefix("---\n")

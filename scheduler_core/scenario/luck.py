@@ -1,0 +1,105 @@
+"""How much of a run was luck: decisions that hung on a draw, on sampling or on queue order, and other seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scheduler_core.scenario.run import ScenarioRun, run
+from scheduler_core.scenario.types import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class LuckyCycle:
+    """A decision that could have gone another way.
+
+    Attributes
+    ----------
+    kind : {"tie", "preemptionTie", "sampling", "queueOrder"}
+        A draw among nodes with equal scores; a draw among preemption candidates; nodes nobody looked at; or a pod
+        that was tried first only because it came first among equals of priority waiting at the same time.
+    n_alternatives : int
+        How many equals there were; for sampling, nodes that were not looked at; 0 where it is not known.
+    """
+
+    cycle: int
+    pod: str
+    kind: str
+    n_alternatives: int
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EndState:
+    """One way a scenario can end, and the seeds that lead there."""
+
+    digest: str
+    placement: dict[str, str]
+    seeds: tuple[int, ...]
+    bound: int
+    pending: int
+
+
+def lucky_cycles(run: ScenarioRun) -> list[LuckyCycle]:
+    """Cycles whose decision hung on chance, in order."""
+    found = []
+    for trace in run.cycles:
+        header = trace.header
+        tie = header.get("tie")
+        if tie:
+            found.append(LuckyCycle(trace.number, trace.pod, "tie", tie["count"], tuple(tie["nodes"])))
+        preemption = header.get("preemption") or {}
+        if preemption.get("ambiguous"):
+            nodes = tuple(preemption.get("tied") or ())
+            found.append(LuckyCycle(trace.number, trace.pod, "preemptionTie", preemption["nTied"], nodes))
+        n_unseen = trace.n_nodes - header["nodesEvaluated"]
+        if trace.n_feasible > 1 and n_unseen > 0 and header["nodesEvaluated"] != 1:
+            found.append(LuckyCycle(trace.number, trace.pod, "sampling", n_unseen, ()))
+    found += _queue_order(run)
+    return sorted(found, key=lambda item: (item.cycle, item.kind))
+
+
+def _queue_order(run: ScenarioRun) -> list[LuckyCycle]:
+    """First attempts that left nothing for an equal: same moment, same priority, and that one found no node."""
+    failed: dict[tuple[int, int], list[str]] = {}
+    for trace in run.cycles:
+        if trace.attempt == 1 and trace.node is None:
+            failed.setdefault((trace.at_ns, int(trace.header.get("priority", 0))), []).append(trace.pod)
+    found = []
+    for trace in run.cycles:
+        others = failed.get((trace.at_ns, int(trace.header.get("priority", 0))))
+        if others and trace.attempt == 1 and trace.node is not None:
+            found.append(LuckyCycle(trace.number, trace.pod, "queueOrder", len(others) + 1, ()))
+    return found
+
+
+def with_seed(scenario: Scenario, seed: int) -> Scenario:
+    """The same scenario with other draws; what was recorded of it no longer counts."""
+    return dataclasses.replace(scenario, seed=seed, decisions=None)
+
+
+def end_state_digest(placement: dict[str, str]) -> str:
+    """Names where all pods ended."""
+    return hashlib.sha256(
+        "\n".join(f"{pod} {node}" for pod, node in sorted(placement.items())).encode()
+    ).hexdigest()
+
+
+def end_states(scenario: Scenario, seeds: Iterable[int]) -> list[EndState]:
+    """Run with each seed; the ways it ended, most frequent first."""
+    states: dict[str, EndState] = {}
+    for seed in seeds:
+        result = run(with_seed(dataclasses.replace(scenario, expect=()), seed), full_traces=False)
+        placement = result.placement()
+        digest = end_state_digest(placement)
+        known = states.get(digest)
+        if known is None:
+            figures = result.metrics()
+            states[digest] = EndState(
+                digest, placement, (seed,), int(figures["bound"]), int(figures["pending"])
+            )
+        else:
+            states[digest] = dataclasses.replace(known, seeds=(*known.seeds, seed))
+    return sorted(states.values(), key=lambda state: (-len(state.seeds), state.digest))

@@ -1,0 +1,436 @@
+"""Running a scenario: the cluster is built, the steps are done, and what came of it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.extender import ExtenderAnswer, ExtenderRequest
+from scheduler_core.framework.trace import PREEMPTING, CycleTrace
+from scheduler_core.objects.defaults import NAMESPACED_KINDS, prepare
+from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.pod import Pod
+from scheduler_core.scenario.canonical import effective_steps, in_run_order
+from scheduler_core.scenario.cassette import CassetteTransport
+from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.expectations import check
+from scheduler_core.scenario.figures import node_figures
+from scheduler_core.scenario.load import object_key
+from scheduler_core.scenario.merge import merged
+from scheduler_core.scenario.mock_extender import MockTransport
+from scheduler_core.scenario.record import (
+    Evicted,
+    Finding,
+    Placed,
+    PodFacts,
+    budget_violations,
+    cycle_line,
+    decisions_digest,
+)
+from scheduler_core.scenario.types import MAX_CYCLES, Manifest, PermitAnswer, Scenario, Step
+from scheduler_core.sim.changes import (
+    DeleteObject,
+    ObjectDeleted,
+    ObjectWritten,
+    PermitDecision,
+    SetConfiguration,
+    WriteObject,
+)
+from scheduler_core.sim.simulation import Simulation, SimulationOptions
+
+FULL_TRACES_UP_TO_NODES = 200
+"""By default cycles keep every verdict and score in clusters up to this size, summaries above."""
+
+
+@dataclass(slots=True)
+class ScenarioRun:
+    """What came of a run.
+
+    Attributes
+    ----------
+    cycles : list of CycleTrace
+        In order of number, each as it ended.
+    placements : list of Placed
+        In the order pods got their nodes.
+    evictions : list of Evicted
+        In order.
+    notes : list of str
+        What was odd but no error: an answer at Permit for a pod that did not wait, a recording left.
+    findings : list of Finding
+        Of every expectation, those of steps first (see `expectations.check`).
+    simulation : Simulation
+        As the run left it.
+    """
+
+    scenario: Scenario
+    simulation: Simulation
+    cycles: list[CycleTrace] = field(default_factory=list)
+    placements: list[Placed] = field(default_factory=list)
+    evictions: list[Evicted] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    stop: str = ""
+    _by_pod: dict[str, list[CycleTrace]] = field(default_factory=dict)
+    _place_of: dict[int, int] = field(default_factory=dict)
+    _seen_pods: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+    # ---- what was decided
+
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 over the digests of all cycles: equal for equal decisions."""
+        return decisions_digest(trace.digest for trace in self.cycles)
+
+    def cycle(self, number: int) -> CycleTrace | None:
+        """The cycle of a number."""
+        place = self._place_of.get(number)
+        return None if place is None else self.cycles[place]
+
+    def cycles_of(self, pod: str) -> list[CycleTrace]:
+        """The cycles of a pod, `namespace/name`."""
+        return [self.cycles[self._place_of[trace.number]] for trace in self._by_pod.get(pod, ())]
+
+    def cycle_lines(self) -> list[str]:
+        """One line a cycle, as `decisions.cycles` keeps them."""
+        return [cycle_line(trace) for trace in self.cycles]
+
+    # ---- where everything is
+
+    def placement(self) -> dict[str, str]:
+        """Pod -> node, of pods that are on one, sorted."""
+        pods = (stored.typed for stored in self.simulation.world.all("Pod"))
+        return dict(sorted((pod.key, pod.node_name) for pod in pods if pod.node_name))
+
+    def pods(self) -> dict[str, PodFacts]:
+        """Every pod there is or was, by `namespace/name`."""
+        simulation = self.simulation
+        waiting = {item.pod.uid: item.node_name for item in simulation.scheduler.waiting_pods.all()}
+        gated = {info.pod.uid for info in simulation.scheduler.queue.unschedulable_pods() if info.gated}
+        facts: dict[str, PodFacts] = {
+            key: PodFacts(key, labels, "gone") for key, labels in self._seen_pods.items()
+        }
+        for stored in simulation.world.all("Pod"):
+            pod: Pod = stored.typed
+            state, node = "pending", pod.node_name
+            if node:
+                state = "bound"
+            elif pod.uid in waiting:
+                state, node = "waiting", waiting[pod.uid]
+            elif pod.uid in gated:
+                state = "gated"
+            facts[pod.key] = PodFacts(pod.key, pod.labels, state, node, pod.nominated_node_name)
+        for key in facts.keys() & self._by_pod.keys():
+            found = facts[key]
+            traces = self.cycles_of(key)
+            found.cycle, found.attempts = traces[-1].number, len(traces)
+            found.message = next((trace.message for trace in reversed(traces) if trace.message), "") or ""
+        victims: dict[str, list[str]] = {}
+        for eviction in self.evictions:
+            victims.setdefault(eviction.preemptor, []).append(eviction.pod)
+        for key, names in victims.items():
+            if key in facts:
+                facts[key].victims = tuple(names)
+        return facts
+
+    def metrics(self) -> dict[str, float]:
+        """The figures (`types.METRICS`)."""
+        simulation = self.simulation
+        alive = [stored.typed for stored in simulation.world.all("Pod") if not stored.typed.is_terminal]
+        bound = sum(bool(pod.node_name) for pod in alive)
+        view = simulation.scheduler.queue
+        gated = sum(info.gated for info in view.unschedulable_pods())
+        waiting = len(simulation.scheduler.waiting_pods)
+        return {
+            "cycles": len(self.cycles),
+            "bound": bound,
+            "pending": len(alive) - bound - gated - waiting,
+            "gated": gated,
+            "waiting": waiting,
+            "preemptions": sum(trace.outcome == PREEMPTING for trace in self.cycles),
+            "victims": len(self.evictions),
+            "budgetViolations": sum(budget_violations(trace) for trace in self.cycles),
+            "ties": sum(bool(trace.header.get("tie")) for trace in self.cycles),
+            **node_figures(simulation.scheduler.cache.nodes, alive),
+        }
+
+    # ---- collecting
+
+    def collect(self) -> None:
+        """Take over what happened since the last call."""
+        simulation = self.simulation
+        for trace in simulation.drain_cycles():
+            place = self._place_of.get(trace.number)
+            if place is None:
+                self._place_of[trace.number] = len(self.cycles)
+                self.cycles.append(trace)
+                self._by_pod.setdefault(trace.pod, []).append(trace)
+                if trace.outcome == PREEMPTING:
+                    self.evictions += [
+                        Evicted(victim, trace.pod, trace.number)
+                        for victim in trace.header.get("victims") or ()
+                    ]
+            else:
+                self.cycles[place] = trace
+        for outcome in simulation.drain_outcomes():
+            if isinstance(outcome, ObjectWritten) and outcome.manifest.get("kind") == "Pod":
+                meta = outcome.manifest["metadata"]
+                key = f"{meta['namespace']}/{meta['name']}"
+                self._seen_pods.setdefault(key, meta.get("labels") or {})
+                if outcome.reason == "bound":
+                    node = outcome.manifest["spec"]["nodeName"]
+                    self.placements.append(Placed(key, node, outcome.cycle, outcome.at_ns))
+            elif isinstance(outcome, ObjectDeleted) and outcome.kind == "Pod":
+                self._seen_pods.setdefault(f"{outcome.namespace}/{outcome.name}", {})
+        simulation.drain_moves()
+
+    def saw_pod(self, manifest: Manifest) -> None:
+        """A pod came from outside."""
+        meta = manifest["metadata"]
+        self._seen_pods[f"{meta['namespace']}/{meta['name']}"] = meta.get("labels") or {}
+
+
+class ScenarioTransport:
+    """Where a scenario's extender answers come from: rules, else the recording."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        extenders = scenario.extenders
+        self.simulation: Simulation | None = None
+        self.cassette = CassetteTransport(extenders.cassette if extenders else ())
+        self._mock = MockTransport(extenders.mock if extenders else (), self._node_labels, self._pod_of_uid)
+
+    def __call__(self, requests: Sequence[ExtenderRequest]) -> list[ExtenderAnswer]:
+        return [
+            self._mock.answer(request)
+            if self._mock.knows(request.extender_index)
+            else self.cassette.answer(request)
+            for request in requests
+        ]
+
+    def _node_labels(self, name: str) -> Mapping[str, str] | None:
+        stored = None if self.simulation is None else self.simulation.world.get("Node", "", name)
+        return None if stored is None else stored.typed.labels
+
+    def _pod_of_uid(self, uid: str) -> Mapping[str, Any] | None:
+        pod = None if self.simulation is None else self.simulation.scheduler.pods.get(uid)
+        return None if pod is None else pod.manifest
+
+
+class _Runner:
+    """One run under way."""
+
+    def __init__(
+        self, scenario: Scenario, seed: int | None, full_traces: bool | None, max_cycles: int
+    ) -> None:
+        n_nodes = sum(manifest.get("kind") == "Node" for manifest in scenario.objects)
+        full = n_nodes <= FULL_TRACES_UP_TO_NODES if full_traces is None else full_traces
+        self.transport = ScenarioTransport(scenario)
+        self.simulation = Simulation(
+            scenario.scheduler,
+            seed=scenario.seed if seed is None else seed,
+            start_ns=scenario.start_ns,
+            options=SimulationOptions(full_traces=full),
+            transport=self.transport,
+        )
+        self.transport.simulation = self.simulation
+        self.run = ScenarioRun(scenario, self.simulation)
+        self.cycles_left = max_cycles
+        self.max_cycles = max_cycles
+        self._versions = 0
+        self._generations: dict[tuple[str, str, str], int] = {}
+        self._has_input = False
+
+    # ---- objects
+
+    def apply(self, manifest: Manifest, path: str) -> None:
+        """Create or replace an object as an API server admits it."""
+        world = self.simulation.world
+        kind, namespace, name = key = object_key(manifest)
+        before = world.get(kind, namespace, name)
+        self._versions += 1
+        meta = {**(manifest.get("metadata") or {}), "resourceVersion": str(self._versions)}
+        document = {**manifest, "metadata": meta}
+        if before is None:
+            generation = self._generations.get(key, 0) + 1
+            self._generations[key] = generation
+            if generation > 1 and not meta.get("uid"):
+                meta["uid"] = f"{namespace}/{name}#{generation}" if namespace else f"{name}#{generation}"
+            meta.setdefault("creationTimestamp", format_time_ns(self.simulation.now_ns))
+        else:
+            old_meta = before.manifest["metadata"]
+            meta["uid"] = old_meta.get("uid")
+            if "creationTimestamp" in old_meta:
+                meta["creationTimestamp"] = old_meta["creationTimestamp"]
+            if "status" not in manifest and "status" in before.manifest:
+                document["status"] = before.manifest["status"]
+            if kind == "Pod" and before.typed.node_name and not (manifest.get("spec") or {}).get("nodeName"):
+                document["spec"] = {**(manifest.get("spec") or {}), "nodeName": before.typed.node_name}
+        try:
+            prepared = prepare(document, world.priority_classes)
+            self._submit(WriteObject(prepared))
+        except InvalidObject as error:
+            raise ScenarioError([Problem(f"{path}.{error.path}", error.reason, error.value)]) from None
+        if kind == "Pod":
+            self.run.saw_pod(prepared)
+
+    def _submit(self, change: WriteObject | DeleteObject | PermitDecision | SetConfiguration) -> None:
+        self.simulation.submit(change)
+        self._has_input = True
+
+    def _existing(self, kind: str, namespace: str, name: str, path: str) -> Any:
+        if kind in NAMESPACED_KINDS:
+            namespace = namespace or "default"
+        stored = self.simulation.world.get(kind, namespace, name)
+        if stored is None:
+            last = self.run.cycles[-1].number if self.run.cycles else 0
+            named = f"{namespace}/{name}" if namespace else name
+            when = f"after cycle {last}" if last else "at that moment"
+            raise ScenarioError([Problem(path, f"there is no {kind} {named} {when}")])
+        return stored
+
+    # ---- steps
+
+    def do(self, step: Step, path: str) -> None:
+        """Do one step."""
+        verb = step.verb
+        here = f"{path}.{verb}"
+        if step.apply is not None:
+            for index, manifest in enumerate(step.apply):
+                self.apply(manifest, f"{here}[{index}]")
+        elif step.patch is not None:
+            stored = self._existing(step.patch.kind, step.patch.namespace, step.patch.name, here)
+            self._replace(stored.manifest, step.patch.patch, here)
+        elif step.delete is not None:
+            self._delete(step, here)
+        elif step.cordon or step.uncordon:
+            stored = self._existing("Node", "", step.cordon or step.uncordon, here)
+            self._replace(stored.manifest, {"spec": {"unschedulable": True if step.cordon else None}}, here)
+        elif step.drain:
+            self._drain(step.drain, here)
+        elif step.allow is not None:
+            self._permit(step.allow, True, here)
+        elif step.reject is not None:
+            self._permit(step.reject, False, here)
+        elif step.configure is not None:
+            self._submit(SetConfiguration(step.configure))
+        elif step.expect is not None:
+            self.run.collect()
+            self.run.findings += check(step.expect, self.run, here)
+        else:
+            self._go(step)
+
+    def _replace(self, manifest: Manifest, patch: Manifest, path: str) -> None:
+        changed = merged(manifest, patch)
+        if object_key(changed) != object_key(manifest):
+            raise ScenarioError([Problem(path, "a patch cannot rename an object")])
+        self.apply(changed, f"{path}.patch")
+
+    def _delete(self, step: Step, path: str) -> None:
+        assert step.delete is not None
+        wanted = step.delete
+        self._existing(wanted.kind, wanted.namespace, wanted.name, path)
+        namespace = wanted.namespace or ("default" if wanted.kind in NAMESPACED_KINDS else "")
+        self._submit(DeleteObject(wanted.kind, namespace, wanted.name, wanted.grace_period_s))
+
+    def _drain(self, node: str, path: str) -> None:
+        """Cordon and evict, as `kubectl drain --ignore-daemonsets --force` tries it once.
+
+        A pod whose budget allows no disruption stays, and is noted.
+        """
+        stored = self._existing("Node", "", node, path)
+        self._replace(stored.manifest, {"spec": {"unschedulable": True}}, path)
+        world = self.simulation.world
+        pods: list[Pod] = [item.typed for item in world.all("Pod") if item.typed.node_name == node]
+        for pod in pods:
+            owner = pod.meta.controller
+            if (owner is not None and owner.kind == "DaemonSet") or pod.is_terminating:
+                continue
+            budgets = [
+                item.typed
+                for item in world.all("PodDisruptionBudget")
+                if item.typed.meta.namespace == pod.namespace and item.typed.selector.matches(pod.labels)
+            ]
+            spent = next((budget for budget in budgets if budget.disruptions_allowed <= 0), None)
+            if spent is not None and not pod.is_terminal:
+                said = f"its budget {spent.meta.namespace}/{spent.meta.name} allows no disruption"
+                self.run.notes.append(f"{path}: {pod.key} stays on {node}: {said}")
+                continue
+            self._submit(DeleteObject("Pod", pod.namespace, pod.name, None))
+
+    def _permit(self, answer: PermitAnswer, allow: bool, path: str) -> None:
+        namespace, _, name = answer.pod.partition("/")
+        pod: Pod = self._existing("Pod", namespace, name, path).typed
+        if self.simulation.scheduler.waiting_pods.get(pod.uid) is None:
+            self.run.notes.append(
+                f"{path}: {answer.pod} does not wait at Permit, so the answer changed nothing"
+            )
+        self._submit(PermitDecision(namespace, name, allow, answer.plugin or None, answer.reason))
+
+    def _go(self, step: Step) -> None:
+        simulation = self.simulation
+        if self._has_input:
+            # What a live engine does once it has read its inputs.
+            simulation.advance(0, max_cycles=0)
+            self._has_input = False
+        bound = self.cycles_left
+        wanted = step.run.cycles if step.run is not None else step.advance.cycles if step.advance else None
+        if wanted is not None:
+            bound = min(bound, wanted)
+        if step.run is not None and step.run.until == "cycle":
+            report = simulation.step()
+        elif step.run is not None:
+            report = simulation.run_until_idle(max_cycles=bound)
+        else:
+            assert step.advance is not None
+            report = simulation.advance(step.advance.by_ns, max_cycles=bound)
+        self.cycles_left -= report.cycles
+        self.run.stop = report.message
+        self.run.collect()
+        if report.stop == "budget" and self.cycles_left <= 0:
+            limit = f"{self.max_cycles:,}"
+            raise ScenarioError(
+                [Problem("steps", f"the run was stopped after {limit} cycles, the bound of a run")]
+            )
+
+
+def run(
+    scenario: Scenario,
+    *,
+    seed: int | None = None,
+    full_traces: bool | None = None,
+    max_cycles: int = MAX_CYCLES,
+    after_cycle: Callable[[Simulation], None] | None = None,
+) -> ScenarioRun:
+    """Run a scenario from its beginning and check its expectations.
+
+    Parameters
+    ----------
+    seed : int, optional
+        Instead of the scenario's own.
+    full_traces : bool, optional
+        Keep every verdict and score; by default in clusters of up to `FULL_TRACES_UP_TO_NODES` nodes.
+    max_cycles : int
+        Bound on the whole run.
+    after_cycle : callable, optional
+        Looks at the cluster after each cycle; must change nothing.
+
+    Raises
+    ------
+    ScenarioError
+        A step cannot be done, or the bound was reached.
+    """
+    runner = _Runner(scenario, seed, full_traces, max_cycles)
+    runner.simulation.after_cycle = after_cycle
+    places = {id(manifest): index for index, manifest in enumerate(scenario.objects)}
+    for manifest in in_run_order(scenario.objects):
+        runner.apply(manifest, f"objects[{places[id(manifest)]}]")
+    for index, step in enumerate(effective_steps(scenario)):
+        runner.do(step, f"steps[{index}]")
+    result = runner.run
+    result.collect()
+    cassette = runner.transport.cassette
+    result.notes += [f"no recorded answer to {what}" for what in cassette.missing[:20]]
+    result.notes += [f"the request differs from the recorded one: {what}" for what in cassette.changed[:20]]
+    result.findings += check(scenario.expect, result, "expect")
+    return result
