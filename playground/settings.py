@@ -11,6 +11,10 @@ PLAYGROUND_SECRET_KEY     Django's secret key (team mode: required; embedded: ge
 PLAYGROUND_DEBUG          ``1`` for Django's debug pages
 PLAYGROUND_HTTPS          ``1`` (default in team mode): secure cookies and HSTS
 PLAYGROUND_LOG            ``text`` (default) or ``json``
+PLAYGROUND_EXTENDER_HOSTS comma-separated ``host`` or ``host:port`` that scheduler extenders may have although
+                          they are inside this server's network; in team mode no other host may be called
+PLAYGROUND_OWN_URL        how workers reach the site, for its mock extenders (default ``http://127.0.0.1:8000``;
+                          `manage.py play` sets it)
 DATABASE_URL              e.g. ``postgresql://user:password@host/name`` (default: SQLite in the data folder)
 CELERY_BROKER_URL         e.g. ``redis://host:6379/0``, ``amqp://user:password@host//``
 ========================  ========================================================================
@@ -158,6 +162,14 @@ PLAYGROUND_MAX_UPLOAD_BYTES = 16 * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * PLAYGROUND_MAX_UPLOAD_BYTES
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
+# Extenders are addresses people write and this server calls; engine/outbound.py says who may be called.
+PLAYGROUND_EXTENDER_HOSTS = [
+    host.strip().lower() for host in os.environ.get("PLAYGROUND_EXTENDER_HOSTS", "").split(",") if host.strip()
+]
+PLAYGROUND_OWN_URL = os.environ.get("PLAYGROUND_OWN_URL", "http://127.0.0.1:8000")
+# The name the site answers to where that is not the one it is reached by.
+PLAYGROUND_OWN_HOST = "" if EMBEDDED else ALLOWED_HOSTS[0]
+
 # Security. SecurityHeadersMiddleware adds the content security policy.
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -173,7 +185,7 @@ if not EMBEDDED and _flag("PLAYGROUND_HTTPS", default=True):
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_SSL_REDIRECT = True
     # Whoever watches over the process asks it directly, without the proxy that speaks HTTPS.
-    SECURE_REDIRECT_EXEMPT = [r"^healthz/?$", r"^readyz/?$"]
+    SECURE_REDIRECT_EXEMPT = [r"^healthz/?$", r"^readyz/?$", r"^metrics/?$", r"^mock-extenders/"]
     # Whether the whole domain speaks HTTPS is for its owner to say, not for one site in it.
     SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 

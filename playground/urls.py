@@ -24,4 +24,5 @@ for prefix, app in (
     if importlib.util.find_spec(app) and importlib.util.find_spec(f"{app}.urls"):
         urlpatterns.append(path(prefix, include(f"{app}.urls")))
 
+urlpatterns.append(path("mock-extenders/", include("playground.clusters.mock_extender.urls")))
 urlpatterns.append(path("", include("playground.web.urls")))

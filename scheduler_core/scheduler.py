@@ -59,7 +59,9 @@ from scheduler_core.framework.trace import (
 )
 from scheduler_core.framework.waiting_pods import WaitingPod, WaitingPods
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER, Pod
-from scheduler_core.plugins import in_tree_registry
+from scheduler_core.plugins import full_registry
+from scheduler_core.plugins.coscheduling import GROUP as POD_GROUP
+from scheduler_core.plugins.coscheduling import Coscheduling
 from scheduler_core.plugins.hints import HintContext, registrations
 from scheduler_core.plugins.hints.pod_topology_spread import constraints_with_defaults, own_constraints
 from scheduler_core.plugins.node_affinity import NodeAffinity
@@ -77,6 +79,14 @@ from scheduler_core.queue.hints import ALL_EVENTS
 from scheduler_core.randomness import Randomness
 from scheduler_core.schedule_one import TIE_STREAM, Algorithm, AlgorithmOptions, Decision
 from scheduler_core.version import ENGINE_VERSION
+
+POD_GROUP_KEYS = (
+    POD_GROUP,
+    "pod-group.scheduling.sigs.k8s.io",
+    "pod-group.scheduling.sigs.k8s.io/name",
+    "scheduling.k8s.io/group-name",
+)
+"""Labels and annotations that make a pod a member of a group, of several schedulers and ages."""
 
 MAX_EVENT_MESSAGE = 1024
 """Length at which the API server cuts an event's note."""
@@ -169,7 +179,7 @@ class Scheduler:
         )
         self.profiles: dict[str, Framework] = build_profiles(
             loaded,
-            in_tree_registry(with_retired=loaded.source_kind == POLICY_KIND) if registry is None else registry,
+            full_registry(with_retired=loaded.source_kind == POLICY_KIND) if registry is None else registry,
             self.handle_for_plugins,
             self.cache,
         )
@@ -208,7 +218,28 @@ class Scheduler:
 
     def is_responsible(self, pod: Pod) -> bool:
         """Whether one of our profiles schedules this pod."""
-        return pod.scheduler_name in self.profiles
+        return self.why_not_scheduled(pod) is None
+
+    def why_not_scheduled(self, pod: Pod) -> str | None:
+        """Why nobody here will ever try this pod, None when somebody does.
+
+        A pod that asks for what is not simulated waits visibly; it is never scheduled as if it had not asked.
+        """
+        framework = self.profiles.get(pod.scheduler_name)
+        if framework is None:
+            names = ", ".join(self.profiles)
+            return f'schedulerName "{pod.scheduler_name}" is no profile of this scheduler (it has {names})'
+        annotations = pod.manifest["metadata"].get("annotations")
+        if not pod.labels and not annotations and "workloadRef" not in pod.manifest["spec"]:
+            return None
+        for key in POD_GROUP_KEYS:
+            if key in pod.labels or (annotations and key in annotations):
+                if key == POD_GROUP and key in pod.labels and Coscheduling.name in framework.plugins:
+                    continue
+                return f"pod groups ({key}) are scheduled only by the Coscheduling plugin, by its label {POD_GROUP}"
+        if pod.manifest["spec"].get("workloadRef") is not None:
+            return "spec.workloadRef: gang scheduling by Workload objects is not simulated"
+        return None
 
     # ---- what happens
 
@@ -450,6 +481,7 @@ class Scheduler:
                 {"plugin": plugin, "decision": "wait", "timeoutS": wait_ns / SECOND_NS}
                 for plugin, wait_ns in waits_ns.items()
             ]
+            self._wake_for(framework, pod, waits_ns)
             return
         if not status.is_success:
             self._give_back(binding, status, "Permit")
@@ -457,6 +489,15 @@ class Scheduler:
         trace.header["outcome"] = BOUND
         self.bindings[pod.uid] = binding
         self._permitted(binding)
+
+    def _wake_for(self, framework: Framework, pod: Pod, waits_ns: Mapping[str, int]) -> None:
+        """Try pending pods that a waiting pod's plugins want to see. Source: schedule_one.go podsToActivate."""
+        plugins = [plugin for plugin in framework.permit if plugin.name in waits_ns]
+        queue = self.queue
+        pending = [*queue.backoff_pods(), *queue.error_backoff_pods(), *queue.unschedulable_pods()]
+        woken = [info.pod for info in pending if any(plugin.wakes(pod, info.pod) for plugin in plugins)]
+        if woken:
+            queue.activate(woken)
 
     def _permitted(self, binding: Binding) -> None:
         """Past Permit nothing makes the pod unschedulable any more; PreBind and Bind follow."""
@@ -497,15 +538,23 @@ class Scheduler:
         Source: schedule_one.go bind and extendersBinding, v1.34
         """
         pod, node_name = binding.pod, binding.node_name
-        binders = self.extenders.binders(pod)[binding.n_extenders_failed :]
-        if binders:
-            self._actions.append(BindByExtender(pod, node_name, bind_request(binders[0], pod, node_name)))
+        call = self.bind_call(binding)
+        if call is not None:
+            self._actions.append(call)
             return
         status = self.profiles[pod.scheduler_name].run_bind(pod, node_name)
         if not status.is_success:
             self._give_back(binding, status, "Bind")
             return
         self._actions.append(BindPod(pod, node_name))
+
+    def bind_call(self, binding: Binding) -> BindByExtender | None:
+        """The call of the next extender that is to bind the pod, if one is left."""
+        pod, node_name = binding.pod, binding.node_name
+        binders = self.extenders.binders(pod)[binding.n_extenders_failed :]
+        return (
+            BindByExtender(pod, node_name, bind_request(binders[0], pod, node_name)) if binders else None
+        )
 
     def extender_has_bound(self, uid: str, answer: ExtenderAnswer) -> bool:
         """Whether an extender's answer to its bind call says that the pod is bound."""
@@ -607,13 +656,12 @@ class Scheduler:
 
     def _settle_waiting_pods(self) -> None:
         """Go on with waiting pods that were decided; one decision may bring another (a gang)."""
-        if not len(self.waiting_pods):
-            return
-        decided = [waiting for waiting in self.waiting_pods.all() if waiting.decided is not None]
-        for waiting in decided:
-            self._settle(waiting)
-        if decided:
-            self._settle_waiting_pods()
+        while len(self.waiting_pods):
+            decided = [waiting for waiting in self.waiting_pods.all() if waiting.decided is not None]
+            if not decided:
+                return
+            for waiting in decided:
+                self._settle(waiting)
 
     def _settle(self, waiting: WaitingPod) -> None:
         uid = waiting.pod.uid

@@ -3,10 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from playground.engine.entries import CycleRecord, Draft, Entry
+from playground.engine.entries import CycleRecord, Draft, Entry, OutsideCall
+from playground.engine.relay import answer_of
 from playground.engine.version import engine_version
+from scheduler_core.extender import Transport, no_transport
 from scheduler_core.framework.trace import CycleTrace, sentence
 from scheduler_core.sim.changes import (
+    BindCallAnswered,
     Change,
     DeleteObject,
     EventRecorded,
@@ -16,7 +19,7 @@ from scheduler_core.sim.changes import (
     SetConfiguration,
     WriteObject,
 )
-from scheduler_core.sim.simulation import Simulation
+from scheduler_core.sim.simulation import Simulation, SimulationOptions
 
 _LANES: Final = {
     "activeQ": "active",
@@ -24,6 +27,7 @@ _LANES: Final = {
     "unschedulable": "unschedulable",
     "gated": "gated",
     "permit": "permit",
+    "notSimulated": "foreign",
 }
 
 
@@ -33,13 +37,32 @@ class CoreSimulator:
     def __init__(self) -> None:
         self.version = engine_version()
 
-    def new(self, *, config: dict[str, Any] | None, seed: int, start_ns: int) -> Simulation:
+    def new(
+        self,
+        *,
+        config: dict[str, Any] | None,
+        seed: int,
+        start_ns: int,
+        transport: Transport = no_transport,
+    ) -> Simulation:
         """A fresh engine of an empty cluster."""
-        return Simulation(config, seed=seed, start_ns=start_ns)
+        options = SimulationOptions(extenders_post_bindings=True)
+        return Simulation(config, seed=seed, start_ns=start_ns, options=options, transport=transport)
 
-    def restore(self, document: dict[str, Any]) -> Simulation:
+    def restore(self, document: dict[str, Any], *, transport: Transport = no_transport) -> Simulation:
         """An engine from what its `checkpoint` gave."""
-        return Simulation.restore(document)
+        return Simulation.restore(document, transport=transport)
+
+    def cycle(self, simulation: Simulation) -> int:
+        """Number of the cycle that runs, or of the next one."""
+        return simulation.scheduler.cycle + 1
+
+    def calls(self, simulation: Simulation) -> Sequence[OutsideCall]:
+        """Bind calls it waits for, in order."""
+        return [
+            OutsideCall(call.pod.uid, call.pod.namespace, call.pod.name, call.node_name, call.request)
+            for call in simulation.bind_calls()
+        ]
 
     def change(self, entry: Entry) -> Change:
         """An input entry as the simulation takes it.
@@ -68,6 +91,8 @@ class CoreSimulator:
                 )
             case "config":
                 return SetConfiguration(payload["document"])
+            case "extender":
+                return BindCallAnswered(payload["call"]["pod"]["uid"], answer_of(payload))
         raise ValueError(f"an entry of kind {entry.kind!r} is no input of a simulation")
 
     def outcomes(self, simulation: Simulation) -> Sequence[Draft]:
@@ -77,7 +102,7 @@ class CoreSimulator:
     def cycles(self, simulation: Simulation) -> Sequence[CycleRecord]:
         """Drain the cycles, in order of their numbers; of one that went on only its last word."""
         newest = {trace.number: trace for trace in simulation.drain_cycles()}
-        return [_record(newest[number]) for number in sorted(newest)]
+        return [record_of(newest[number]) for number in sorted(newest)]
 
     def queue(self, simulation: Simulation) -> dict[str, list[dict[str, Any]]]:
         """The queue now, by lane."""
@@ -103,7 +128,8 @@ def _draft(outcome: Outcome) -> Draft:
     return Draft("delete", outcome.at_ns, payload, cycle)
 
 
-def _record(trace: CycleTrace) -> CycleRecord:
+def record_of(trace: CycleTrace) -> CycleRecord:
+    """The summary of a cycle, with its trace."""
     namespace, _, name = trace.pod.partition("/")
     return CycleRecord(
         number=trace.number,

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Self
 
-from playground.engine.entries import CycleRecord, Draft, Entry
+from playground.engine.entries import CycleRecord, Draft, Entry, ExtenderEntry, OutsideCall
 from playground.engine.ports import Deadline, RunReport, Simulation, Simulator
+from playground.engine.relay import Relay
+from scheduler_core.extender import Transport
 
 CHECKPOINT_FORMAT: Final = 1
 CATCH_UP_CYCLES: Final = 1_000_000
@@ -69,6 +71,10 @@ class DriveResult:
         The queue afterwards.
     read_seq
         The newest input read.
+    answered
+        What extenders answered within the batch's cycles; entries for the log, just before the `ran` entry.
+    calls
+        Bind calls the engine waits for.
     """
 
     outcomes: Sequence[Draft]
@@ -81,6 +87,8 @@ class DriveResult:
     queue: dict[str, list[dict[str, Any]]]
     read_seq: int
     n_read: int
+    answered: Sequence[ExtenderEntry] = ()
+    calls: Sequence[OutsideCall] = ()
     checkpoint: bytes | None = field(default=None, repr=False)
 
     @property
@@ -102,19 +110,25 @@ class Engine:
         Where simulations come from.
     simulation
         The running one.
+    relay
+        The transport it was made with.
     read_seq
         Sequence number of the newest input it has read.
     """
 
-    def __init__(self, simulator: Simulator, simulation: Simulation, read_seq: int = 0) -> None:
+    def __init__(self, simulator: Simulator, simulation: Simulation, relay: Relay, read_seq: int = 0) -> None:
         self.simulator = simulator
         self.simulation = simulation
         self.read_seq = read_seq
+        self._relay = relay
+        relay.cycle = lambda: simulator.cycle(simulation)
 
     @classmethod
     def new(cls, simulator: Simulator, *, config: dict[str, Any] | None, seed: int, start_ns: int) -> Self:
         """The engine of a cluster before its first entry."""
-        return cls(simulator, simulator.new(config=config, seed=seed, start_ns=start_ns))
+        relay = Relay()
+        simulation = simulator.new(config=config, seed=seed, start_ns=start_ns, transport=relay)
+        return cls(simulator, simulation, relay)
 
     @classmethod
     def restore(cls, simulator: Simulator, data: bytes) -> Self:
@@ -128,7 +142,9 @@ class Engine:
         document = json.loads(zlib.decompress(data))
         if document.get("format") != CHECKPOINT_FORMAT:
             raise CheckpointError(f"checkpoint format {document.get('format')!r} is not {CHECKPOINT_FORMAT}")
-        return cls(simulator, simulator.restore(document["simulation"]), document["readSeq"])
+        relay = Relay()
+        simulation = simulator.restore(document["simulation"], transport=relay)
+        return cls(simulator, simulation, relay, document["readSeq"])
 
     def checkpoint(self) -> bytes:
         """Everything needed to go on elsewhere: versioned JSON, compressed."""
@@ -146,6 +162,7 @@ class Engine:
         goal: Goal,
         *,
         budget: Budget | None = None,
+        transport: Transport | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> DriveResult:
         """Read inputs and run one batch towards the goal.
@@ -158,10 +175,13 @@ class Engine:
             How far to run.
         budget
             Where to stop although the goal is further on.
+        transport
+            Carries extender calls; None reaches nobody.
         clock
             Wall seconds; only bounds the batch.
         """
         budget = budget or Budget()
+        self._relay.connect(transport)
         began = clock()
         n_read = self._read(entries)
         calls: list[Call] = []
@@ -176,6 +196,10 @@ class Engine:
             report = self._call(_next_call(goal, self.simulation.now_ns, min(chunk, left)), calls)
             n_cycles += report.cycles
             stop, message, deadline = report.stop, report.message, report.next_deadline
+            if stop == "call":
+                # The batch ends here: what is about to be sent is committed before it is sent.
+                stop = "batch"
+                break
             if goal.until == "cycle" or stop != "budget":
                 break
             if n_cycles >= goal.max_cycles:
@@ -203,12 +227,24 @@ class Engine:
             queue=self.simulator.queue(self.simulation),
             read_seq=self.read_seq,
             n_read=n_read,
+            answered=self._relay.take(),
+            calls=self.calls(),
         )
+
+    def calls(self) -> Sequence[OutsideCall]:
+        """Bind calls the engine waits for, in order."""
+        return self.simulator.calls(self.simulation)
 
     def replay(self, entries: Iterable[Entry]) -> list[CycleRecord]:
         """Go through a stretch of the log again: its inputs, and exactly the calls its `ran` entries name.
 
-        Inputs after the last `ran` entry stay unread. Outcomes are dropped: they are in the log.
+        Inputs after the last `ran` entry stay unread. Outcomes are dropped: they are in the log. Extenders are
+        not called: their answers are in the log too, those within cycles just before the batch's `ran` entry.
+
+        Raises
+        ------
+        ReplayMismatch
+            Another engine decided these entries, and this one asks extenders something else.
 
         Returns
         -------
@@ -216,16 +252,22 @@ class Engine:
             The cycles of the stretch, with traces.
         """
         waiting: list[Entry] = []
+        answers: list[dict[str, Any]] = []
         cycles: list[CycleRecord] = []
         for entry in entries:
-            if entry.source == "api":
+            if entry.kind == "extender" and entry.cycle is not None:
+                answers.append(entry.payload)
+            elif entry.source == "api":
                 waiting.append(entry)
             elif entry.kind == "ran":
                 read = entry.payload["read"]
+                self._relay.replay(answers)
+                answers = []
                 self._read(item for item in waiting if item.seq <= read)
                 waiting = [item for item in waiting if item.seq > read]
                 for name, argument, max_cycles in entry.payload["calls"]:
                     self._call((name, argument, max_cycles), [])
+                self._relay.end_replay()
                 cycles.extend(self.simulator.cycles(self.simulation))
                 self.simulator.outcomes(self.simulation)
         return cycles
@@ -281,6 +323,7 @@ def drive(
     seed: int = 0,
     start_ns: int = 0,
     budget: Budget | None = None,
+    transport: Transport | None = None,
 ) -> DriveResult:
     """One batch from a checkpoint (None = the beginning), and the checkpoint after it.
 
@@ -290,7 +333,7 @@ def drive(
         engine = Engine.new(simulator, config=config, seed=seed, start_ns=start_ns)
     else:
         engine = Engine.restore(simulator, checkpoint)
-    result = engine.drive(entries, goal, budget=budget)
+    result = engine.drive(entries, goal, budget=budget, transport=transport)
     return DriveResult(
         **{name: getattr(result, name) for name in DriveResult.__slots__ if name != "checkpoint"},
         checkpoint=engine.checkpoint(),

@@ -27,6 +27,31 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtenderEntry:
+    """An extender's answer within a cycle: an input that stands beside the batch's `ran` entry."""
+
+    cycle: int | None
+    payload: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideCall:
+    """A bind call the engine waits for; its answer comes back as an `extender` entry.
+
+    Attributes
+    ----------
+    request
+        For the transport.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+    request: Any
+
+
+@dataclass(frozen=True, slots=True)
 class CycleRecord:
     """The readable summary of one scheduling cycle, and its trace as bytes."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from playground.engine.entries import CycleRecord, Draft, Entry
+from playground.engine.entries import CycleRecord, Draft, Entry, OutsideCall
 
 
 class Deadline(Protocol):
@@ -24,7 +24,7 @@ class RunReport(Protocol):
 
     @property
     def stop(self) -> str:
-        """idle, cycle, budget or time."""
+        """idle, cycle, budget, time, or call (an extender's bind call is to be made first)."""
         ...
 
     @property
@@ -61,12 +61,22 @@ class Simulator(Protocol):
 
     version: str
 
-    def new(self, *, config: dict[str, Any] | None, seed: int, start_ns: int) -> Simulation:
-        """A fresh engine of an empty cluster."""
+    def new(
+        self, *, config: dict[str, Any] | None, seed: int, start_ns: int, transport: Any = None
+    ) -> Simulation:
+        """A fresh engine of an empty cluster; `transport` carries its extender calls."""
         ...
 
-    def restore(self, document: dict[str, Any]) -> Simulation:
+    def restore(self, document: dict[str, Any], *, transport: Any = None) -> Simulation:
         """An engine from what its `checkpoint` gave."""
+        ...
+
+    def cycle(self, simulation: Any) -> int:
+        """Number of the cycle that runs, or of the next one."""
+        ...
+
+    def calls(self, simulation: Any) -> Sequence[OutsideCall]:
+        """Bind calls it waits for, in order."""
         ...
 
     def change(self, entry: Entry) -> Any:

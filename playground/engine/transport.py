@@ -14,7 +14,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from copy import copy
 from dataclasses import dataclass, replace
+from email.message import Message
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +38,9 @@ MAX_AT_ONCE: Final = 8
 WAITING_EVERY_S: Final = 5.0
 DELAY_HEADER: Final = "X-Playground-Delay-Ns"
 """By it the playground's own mock extender says how long its answer took in virtual time."""
+FAILURE_HEADER: Final = "X-Playground-Failure"
+"""By it the mock extender says how the connection would have failed."""
+TIMED_OUT: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,17 @@ class HttpTransport:
         exchanged = [future.result() for future in futures]
         self._record(exchanged)
         return [item.answer for item in exchanged]
+
+    def recording(self, into: list[Exchanged]) -> "HttpTransport":
+        """The same transport, which also gives its calls to a list."""
+        other = copy(self)
+
+        def record(exchanged: Sequence[Exchanged]) -> None:
+            self._record(exchanged)
+            into.extend(exchanged)
+
+        other._record = record
+        return other
 
     def _wait(self, futures: list[Future[Exchanged]]) -> None:
         left = set(futures)
@@ -229,12 +245,22 @@ class _Call:
             raise ValueError(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
         if response.length:
             raise http.client.IncompleteRead(data, response.length)
-        delay = response.headers.get(DELAY_HEADER, "") if self._place.is_own else ""
-        return ExtenderAnswer(
-            status=response.status,
-            text=data.decode("utf-8", errors="replace"),
-            duration_ns=int(delay) if delay.isdecimal() else 0,
-        )
+        text = data.decode("utf-8", errors="replace")
+        if not self._place.is_own:
+            return ExtenderAnswer(response.status, text)
+        return self._own_answer(response.status, text, response.headers)
+
+    def _own_answer(self, status: int, text: str, headers: Message) -> ExtenderAnswer:
+        """The playground's mock extender does not sleep or hang up: it says that it would have."""
+        said = headers.get(DELAY_HEADER, "")
+        delay_ns = int(said) if said.isdecimal() else 0
+        url = self._request.url
+        if delay_ns >= self._request.timeout_ns:
+            return ExtenderAnswer(error=f'Post "{url}": {TIMED_OUT}', duration_ns=self._request.timeout_ns)
+        failure = headers.get(FAILURE_HEADER, "")
+        if failure:
+            return ExtenderAnswer(error=f'Post "{url}": {failure}', duration_ns=delay_ns)
+        return ExtenderAnswer(status, text, None, delay_ns)
 
     def _left_s(self) -> float:
         left_s = self._deadline_s - time.monotonic()
@@ -259,7 +285,7 @@ def _read(path: str) -> bytes:
 def _words(error: Exception, place: Destination, is_over: bool) -> str:
     """What Go's client would say, as far as the cases correspond."""
     if is_over or isinstance(error, TimeoutError):
-        return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+        return TIMED_OUT
     address = f"[{place.address}]" if ":" in place.address else place.address
     if isinstance(error, ConnectionRefusedError):
         return f"dial tcp {address}:{place.port}: connect: connection refused"

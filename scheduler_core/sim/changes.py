@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler_core.extender.transport import ExtenderAnswer
+
 Manifest = Mapping[str, Any]
 
 
@@ -56,7 +58,21 @@ class SetConfiguration:
     document: Manifest | None
 
 
-Change = WriteObject | DeleteObject | PermitDecision | SetConfiguration
+@dataclass(frozen=True, slots=True)
+class BindCallAnswered:
+    """An extender answered a call of `Simulation.bind_calls`.
+
+    Attributes
+    ----------
+    uid : str
+        Of the pod.
+    """
+
+    uid: str
+    answer: ExtenderAnswer
+
+
+Change = WriteObject | DeleteObject | PermitDecision | SetConfiguration | BindCallAnswered
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +124,8 @@ class RunReport:
 
     Attributes
     ----------
-    stop : {"idle", "cycle", "budget", "time"}
+    stop : {"idle", "cycle", "budget", "time", "call"}
+        `call`: an extender is to bind a pod first (`SimulationOptions.extenders_post_bindings`).
     message : str
         Where it stopped and what comes next, for a person.
     """

@@ -7,8 +7,8 @@ next scheduling cycle, or move the clock to the next timer. Same inputs, configu
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from scheduler_core.actions import (
@@ -21,7 +21,9 @@ from scheduler_core.actions import (
     WriteBeforeBind,
 )
 from scheduler_core.clock import SECOND_NS, Clock
-from scheduler_core.config.load import LoadedConfiguration, default_configuration, load_configuration
+from scheduler_core.config.default_plugins import IN_TREE_PLUGINS
+from scheduler_core.config.load import LoadedConfiguration, load_configuration
+from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.events import (
     BindAnswered,
     ExtenderBindAnswered,
@@ -30,16 +32,18 @@ from scheduler_core.events import (
     PreBindAnswered,
     TimeReached,
 )
-from scheduler_core.extender.transport import ExtenderRequest, Transport, no_transport
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
 from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins import OPT_IN_POINTS
 from scheduler_core.queue import QueueMove
 from scheduler_core.queue.queued_pod_info import info_document, info_from_document
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Binding, Scheduler, SchedulerOptions
 from scheduler_core.sim.changes import (
+    BindCallAnswered,
     Change,
     Deadline,
     DeleteObject,
@@ -50,12 +54,13 @@ from scheduler_core.sim.changes import (
     WriteObject,
 )
 from scheduler_core.sim.control_plane import ControlPlane
+from scheduler_core.sim.faults import RELIST, SLOW_BIND, FaultOptions, Faults
 from scheduler_core.sim.kubelet import TIMER_NAMES, Kubelet, delete_pod
 from scheduler_core.sim.queue_view import queue_view
 from scheduler_core.sim.timers import Timer, Timers
-from scheduler_core.sim.world import Noticed, World, with_condition
+from scheduler_core.sim.world import Noticed, Stored, World, with_condition
 
-CHECKPOINT_VERSION = 1
+CHECKPOINT_VERSION = 2
 MAX_MOVES = 100_000
 
 
@@ -70,13 +75,41 @@ class SimulationOptions:
     first_of_ties : bool
         Take the first name of equals.
     extenders_post_bindings : bool
-        An extender that answers a bind call posts the Binding itself, as real ones do: the pod stays assumed until
-        somebody binds it. Otherwise the simulated cluster binds it on the extender's success.
+        Extenders are real: a bind call is made by the simulation's caller (`bind_calls`, answered by the change
+        `BindCallAnswered`), and the pod stays assumed until somebody posts the Binding. Runs stop at such a call,
+        and the clock stands still while it is outstanding. Otherwise the call goes over the transport at once, and
+        the simulated cluster binds the pod on the extender's success.
+    adaptive_sampling : bool
+        Let an unset percentageOfNodesToScore mean upstream's adaptive share of the nodes.
+    assumed_pod_ttl_ns : int
+        How long a bound pod is assumed without the watch confirming it; 0 for ever, as v1.34.
+    default_tolerations : bool
+        Give pods that controllers make the default not-ready and unreachable tolerations of 300 s (admission gives
+        them to all others).
+    controllers : bool
+        Whether anything but scheduler, API server and kubelets runs.
+    faults : FaultOptions
     """
 
     full_traces: bool = True
     first_of_ties: bool = False
     extenders_post_bindings: bool = False
+    adaptive_sampling: bool = False
+    assumed_pod_ttl_ns: int = 0
+    default_tolerations: bool = False
+    controllers: bool = True
+    faults: FaultOptions = field(default_factory=FaultOptions)
+
+
+def load(config: Mapping[str, Any] | None) -> LoadedConfiguration:
+    """A configuration as a simulation takes it: the opt-in plugins may be named too.
+
+    Raises
+    ------
+    ConfigurationError
+    """
+    document = {"apiVersion": API_VERSION, "kind": KIND} if config is None else config
+    return load_configuration(document, registry={**IN_TREE_PLUGINS, **OPT_IN_POINTS})
 
 
 class Simulation:
@@ -108,30 +141,40 @@ class Simulation:
         self.clock = Clock(start_ns)
         self.randomness = Randomness(seed)
         self.timers = Timers()
-        self.world = World(self.clock)
-        self.control_plane = ControlPlane(self.world, self.timers, self.randomness)
+        self.world = World(self.clock, default_tolerations=self.options.default_tolerations)
+        self.faults = Faults(self.options.faults, self.randomness)
+        self.control_plane = ControlPlane(
+            self.world, self.timers, self.randomness, controllers=self.options.controllers
+        )
         self.kubelet = Kubelet(self.world, self.timers, self.control_plane.site.pods)
         self.moves: list[QueueMove] = []
+        self.after_cycle: Callable[[Simulation], None] | None = None
+        """Looks at the cluster after each scheduling cycle; changes nothing."""
         self._traces: list[CycleTrace] = []
         self._set_up(config)
 
     def _set_up(self, config: Mapping[str, Any] | None) -> None:
         self.config = config
-        loaded: LoadedConfiguration = (
-            default_configuration() if config is None else load_configuration(config)
-        )
+        loaded = load(config)
         self.scheduler = Scheduler(
             loaded,
             self.clock,
             self.randomness,
             options=SchedulerOptions(
-                full_traces=self.options.full_traces, first_of_ties=self.options.first_of_ties
+                full_traces=self.options.full_traces,
+                adaptive_sampling=self.options.adaptive_sampling,
+                assumed_pod_ttl_ns=self.options.assumed_pod_ttl_ns,
+                first_of_ties=self.options.first_of_ties,
             ),
             observer=self._moved,
             transport=self._transport,
         )
         self._last_failures: dict[str, tuple[str, int]] = {}
         self._settled_failures: dict[str, int] = {}
+        self._bind_calls: dict[str, BindByExtender] = {}
+        self._strangers: dict[str, tuple[Pod, str]] = {}
+        self._untold: dict[tuple[str, str], Stored | None] = {}
+        """Pods of which the scheduler's watch lost an event, as the scheduler last saw them."""
 
     @property
     def now_ns(self) -> int:
@@ -157,6 +200,9 @@ class Simulation:
                     self._perform(self.scheduler.handle(PermitDecided(pod.uid, allow, plugin, reason)))
             case SetConfiguration(document):
                 self._reconfigure(document)
+            case BindCallAnswered(uid, answer):
+                self._settle()
+                self._bind_call_answered(uid, answer)
         self._settle_all()
 
     def _reconfigure(self, document: Mapping[str, Any] | None) -> None:
@@ -164,11 +210,15 @@ class Simulation:
         self._settle()
         cycle = self.scheduler.cycle
         self._traces.extend(self.scheduler.traces)
+        for namespace, name in self._untold:
+            self.timers.cancel(RELIST, namespace, name)
         self._set_up(document)
         self.scheduler.cycle = cycle
         for stored in self.world.everything():
             if stored.typed is not None:
                 kind = str(stored.manifest["kind"])
+                if kind == "Pod":
+                    self._know_stranger(None, stored)
                 self._perform(self.scheduler.handle(ObjectChanged(kind, None, stored.typed)))
 
     # ---- running
@@ -194,7 +244,10 @@ class Simulation:
     def _run(self, goal: str, max_cycles: int, until_ns: int | None) -> RunReport:
         cycles = 0
         while True:
-            if self._nothing_to_schedule():
+            nothing_to_schedule = self._nothing_to_schedule()
+            if self._bind_calls:
+                return self._report(cycles, "call")
+            if nothing_to_schedule:
                 deadline = self.next_deadline()
                 if deadline is None or not self._has_significant_timer():
                     return self._report(cycles, "idle")
@@ -207,7 +260,8 @@ class Simulation:
             self._schedule_one()
             cycles += 1
             if goal == "cycle":
-                return self._report(cycles, "cycle")
+                self._settle_all()
+                return self._report(cycles, "call" if self._bind_calls else "cycle")
 
     def advance(self, duration_ns: int, *, max_cycles: int = 100_000) -> RunReport:
         """Let time pass: all timers fire in order, and cycles run as pods become ready.
@@ -222,7 +276,10 @@ class Simulation:
         target_ns = self.now_ns + duration_ns
         cycles = 0
         while True:
-            if self._nothing_to_schedule():
+            nothing_to_schedule = self._nothing_to_schedule()
+            if self._bind_calls:
+                return self._report(cycles, "call")
+            if nothing_to_schedule:
                 deadline = self.next_deadline()
                 if deadline is not None and deadline.at_ns <= target_ns:
                     self._move_clock(deadline.at_ns)
@@ -275,7 +332,7 @@ class Simulation:
 
     def queue_view(self) -> dict[str, list[dict[str, Any]]]:
         """Every pending pod by lane (`sim.queue_view`)."""
-        return queue_view(self.scheduler)
+        return queue_view(self.scheduler, self._strangers)
 
     # ---- inside
 
@@ -289,6 +346,8 @@ class Simulation:
         actions = scheduler.schedule_one()
         self._perform(actions)
         self._settle()
+        if self.after_cycle is not None:
+            self.after_cycle(self)
 
     def _settle(self) -> None:
         """Tell everybody what changed, fire due timers and let controllers act, until nothing is left to do now."""
@@ -312,14 +371,59 @@ class Simulation:
         """Tell everybody of one change."""
         self.control_plane.noticed(change)
         self.kubelet.noticed(change)
+        if change.kind == "Pod":
+            self._know_stranger(change.old, change.new)
+            if self.options.faults.any and self._is_lost(change):
+                return
         old = None if change.old is None else change.old.typed
         new = None if change.new is None else change.new.typed
         if old is not None or new is not None:
             self._perform(self.scheduler.handle(ObjectChanged(change.kind, old, new)))
 
+    def _know_stranger(self, old: Stored | None, new: Stored | None) -> None:
+        """Keep the list of pending pods that nobody here will ever try."""
+        pod: Pod | None = None if new is None else new.typed
+        reason = None
+        if pod is not None and not pod.node_name and not pod.is_terminal:
+            reason = self.scheduler.why_not_scheduled(pod)
+        if pod is not None and reason is not None:
+            self._strangers[pod.key] = (pod, reason)
+        elif self._strangers:
+            gone: Pod | None = pod if pod is not None or old is None else old.typed
+            if gone is not None:
+                self._strangers.pop(gone.key, None)
+
+    def _is_lost(self, change: Noticed) -> bool:
+        """Whether the scheduler's watch loses this change of a pod; it then loses all until it lists again."""
+        stored = change.new or change.old
+        assert stored is not None
+        pod: Pod = stored.typed
+        key = (pod.namespace, pod.name)
+        if key in self._untold:
+            return True
+        if not pod.node_name or not self.faults.loses_event():
+            return False
+        self._untold[key] = change.old
+        self.timers.add(self.now_ns + self.options.faults.relist_ms * 1_000_000, RELIST, *key)
+        return True
+
+    def _list_again(self, namespace: str, name: str) -> None:
+        if (namespace, name) not in self._untold:
+            return
+        known = self._untold.pop((namespace, name))
+        stored = self.world.get("Pod", namespace, name)
+        old, new = (None if item is None else item.typed for item in (known, stored))
+        if old is not None or new is not None:
+            self._perform(self.scheduler.handle(ObjectChanged("Pod", old, new)))
+
     def _fire(self, timer: Timer) -> None:
         if timer.what in TIMER_NAMES:
             self.kubelet.timer(timer.what, *timer.subject)
+        elif timer.what == SLOW_BIND:
+            namespace, name, uid, node_name, error = timer.subject
+            self._bind(namespace, name, uid, node_name, error or None)
+        elif timer.what == RELIST:
+            self._list_again(*timer.subject)
         else:
             self.control_plane.timer(timer)
 
@@ -328,9 +432,12 @@ class Simulation:
         for action in actions:
             match action:
                 case BindPod(pod, node_name):
-                    error = self.world.bind(pod, node_name)
-                    self._deliver()
-                    self._perform(self.scheduler.handle(BindAnswered(pod.uid, error)))
+                    delay_ns, error = self.faults.bind() if self.options.faults.any else (0, None)
+                    if delay_ns:
+                        subject = (pod.namespace, pod.name, pod.uid, node_name, error or "")
+                        self.timers.add(self.now_ns + delay_ns, SLOW_BIND, *subject)
+                    else:
+                        self._bind(pod.namespace, pod.name, pod.uid, node_name, error)
                 case BindByExtender(pod, node_name, request):
                     self._bind_by_extender(pod, node_name, request)
                 case PatchPodStatus():
@@ -345,16 +452,34 @@ class Simulation:
                     self._deliver()
                     self._perform(self.scheduler.handle(PreBindAnswered(pod.uid, None)))
 
+    def _bind(self, namespace: str, name: str, uid: str, node_name: str, error: str | None) -> None:
+        """The API server takes a binding, or does not; either way it answers."""
+        if error is None:
+            error = self.world.bind(namespace, name, uid, node_name)
+        self._deliver()
+        self._perform(self.scheduler.handle(BindAnswered(uid, error)))
+
     def _deliver(self) -> None:
         """Let the scheduler's watch catch up, as it does before the answer to its own request comes."""
         for _ in range(len(self.world.noticed)):
             self._tell(self.world.noticed.popleft())
 
+    def bind_calls(self) -> list[BindByExtender]:
+        """Bind calls of extenders that are to be made by the caller, in order."""
+        return list(self._bind_calls.values())
+
+    def _bind_call_answered(self, uid: str, answer: ExtenderAnswer) -> None:
+        if self._bind_calls.pop(uid, None) is not None:
+            self._perform(self.scheduler.handle(ExtenderBindAnswered(uid, answer)))
+
     def _bind_by_extender(self, pod: Pod, node_name: str, request: ExtenderRequest) -> None:
+        if self.options.extenders_post_bindings:
+            self._bind_calls[pod.uid] = BindByExtender(pod, node_name, request)
+            return
         answer = self._transport([request])[0]
-        done = answer.error is None and answer.status == 200 and not self.options.extenders_post_bindings
+        done = answer.error is None and answer.status == 200
         if done and self.scheduler.extender_has_bound(pod.uid, answer):
-            self.world.bind(pod, node_name)
+            self.world.bind(pod.namespace, pod.name, pod.uid, node_name)
             self._deliver()
         self._perform(self.scheduler.handle(ExtenderBindAnswered(pod.uid, answer)))
 
@@ -435,6 +560,7 @@ class Simulation:
             "cycle": "one cycle done",
             "budget": "bound of cycles reached",
             "time": "time reached",
+            "call": "an extender is to bind a pod",
         }
         return RunReport(cycles, stop, self.now_ns, deadline, f"{words[stop]} after {cycles} {noun}; {rest}")
 
@@ -444,7 +570,9 @@ class Simulation:
         """Everything needed to go on elsewhere, as JSON-able data."""
         self._settle_all()
         scheduler = self.scheduler
-        names = {id(pod): f"{pod.namespace}/{pod.name}" for pod in self._live_pods()}
+        live_pods = self._live_pods()
+        names = {id(pod): f"{pod.namespace}/{pod.name}" for pod in live_pods}
+        live = {pod.uid for pod in live_pods}
 
         def name_of(item: Any) -> str | None:
             return names.get(id(item))
@@ -453,11 +581,7 @@ class Simulation:
             "version": CHECKPOINT_VERSION,
             "nowNs": self.now_ns,
             "config": self.config,
-            "options": {
-                "fullTraces": self.options.full_traces,
-                "firstOfTies": self.options.first_of_ties,
-                "extendersPostBindings": self.options.extenders_post_bindings,
-            },
+            "options": asdict(self.options),
             "randomness": self.randomness.state(),
             "timers": self.timers.state(),
             "world": self.world.state(),
@@ -478,10 +602,17 @@ class Simulation:
                     "pod": f"{binding.pod.namespace}/{binding.pod.name}",
                     "node": binding.node_name,
                     "step": binding.step,
+                    "nExtendersFailed": binding.n_extenders_failed,
+                    # A pod that was deleted on its way is in nobody's list any more.
+                    "manifest": None if uid in live else dict(binding.pod.manifest),
                     "info": info_document(binding.info, f"{binding.pod.namespace}/{binding.pod.name}"),
                     "trace": base64.b64encode(binding.trace.to_bytes()).decode(),
                 }
                 for uid, binding in scheduler.bindings.items()
+            ],
+            "untold": [
+                [namespace, name, None if stored is None else dict(stored.manifest)]
+                for (namespace, name), stored in self._untold.items()
             ],
             "failures": {
                 uid: list(said) for uid, said in self._last_failures.items() if uid in scheduler.pods
@@ -505,13 +636,12 @@ class Simulation:
         """
         if document.get("version") != CHECKPOINT_VERSION:
             raise ValueError(f"simulation checkpoint of version {document.get('version')!r} cannot be read")
-        options = document["options"]
+        options = dict(document["options"])
+        options["faults"] = FaultOptions(**options["faults"])
         result = cls(
             document["config"],
             start_ns=document["nowNs"],
-            options=SimulationOptions(
-                options["fullTraces"], options["firstOfTies"], options["extendersPostBindings"]
-            ),
+            options=SimulationOptions(**options),
             transport=transport,
         )
         result.randomness.restore(document["randomness"])
@@ -522,6 +652,16 @@ class Simulation:
         scheduler.cycle = document["cycle"]
         scheduler.algorithm.next_start_node_index = document["startIndex"]
         pods = {pod.uid: pod for pod in result._live_pods()}
+        for pod in pods.values():
+            result._know_stranger(None, Stored(pod.manifest, pod))
+        for namespace, name, manifest in document["untold"]:
+            present = result.world.pod(namespace, name)
+            if present is not None:
+                pods.pop(present.uid, None)
+            known = None if manifest is None else Stored(manifest, parse(manifest).typed)
+            result._untold[(namespace, name)] = known
+            if known is not None:
+                pods[known.typed.uid] = known.typed
         scheduler.pods.update(pods)
         named = {f"{pod.namespace}/{pod.name}": pod for pod in pods.values()}
         for name in document["nodeOrder"]:
@@ -550,14 +690,19 @@ class Simulation:
 
         scheduler.queue.restore(document["queue"], parse=parse_manifest, named=named.get)
         for entry in document["bindings"]:
-            pod = named[entry["pod"]]
-            scheduler.bindings[entry["uid"]] = Binding(
+            pod = pods.get(entry["uid"]) or parse_manifest(entry["manifest"])
+            binding = scheduler.bindings[entry["uid"]] = Binding(
                 info_from_document(entry["info"], pod),
                 pod,
                 entry["node"],
                 CycleTrace.from_bytes(base64.b64decode(entry["trace"])),
                 entry["step"],
+                entry["nExtendersFailed"],
             )
+            # Of all that follows PreBind only an extender's bind call outlasts an event.
+            call = scheduler.bind_call(binding) if binding.step == "Bind" else None
+            if call is not None:
+                result._bind_calls[pod.uid] = call
         scheduler.waiting_pods.restore(document["waiting"], pods)
         result._last_failures = {uid: (said[0], said[1]) for uid, said in document["failures"].items()}
         result._settled_failures = dict(document["settledFailures"])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from playground.engine.entries import CycleRecord, Draft, Entry
+from playground.engine.entries import CycleRecord, Draft, Entry, OutsideCall
 
 SECOND_NS = 1_000_000_000
 
@@ -233,10 +233,12 @@ class FakeSimulator:
         self.during: Any = None
         self.n_restored = 0
 
-    def new(self, *, config: dict[str, Any] | None, seed: int, start_ns: int) -> FakeSimulation:
+    def new(
+        self, *, config: dict[str, Any] | None, seed: int, start_ns: int, transport: Any = None
+    ) -> FakeSimulation:
         return self._wired(FakeSimulation(start_ns=start_ns, seed=seed))
 
-    def restore(self, document: dict[str, Any]) -> FakeSimulation:
+    def restore(self, document: dict[str, Any], *, transport: Any = None) -> FakeSimulation:
         self.n_restored += 1
         simulation = FakeSimulation(start_ns=0)
         for name, value in document.items():
@@ -259,6 +261,12 @@ class FakeSimulator:
 
     def change(self, entry: Entry) -> Entry:
         return entry
+
+    def cycle(self, simulation: FakeSimulation) -> int:
+        return simulation.n_cycles + 1
+
+    def calls(self, simulation: FakeSimulation) -> Sequence[OutsideCall]:
+        return ()
 
     def outcomes(self, simulation: FakeSimulation) -> Sequence[Draft]:
         drained, simulation.new_outcomes = simulation.new_outcomes, []

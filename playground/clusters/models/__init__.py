@@ -4,6 +4,7 @@ from playground.clusters.models.checkpoint import Checkpoint, QueueSnapshot
 from playground.clusters.models.cluster import Cluster
 from playground.clusters.models.cycle import Cycle
 from playground.clusters.models.event import Event
+from playground.clusters.models.extender import ExtenderCall, MockExtender
 from playground.clusters.models.log import LogEntry
 from playground.clusters.models.objects import Manifest, Node, Pod, PodDisruptionBudget, PriorityClass
 from playground.clusters.models.run import Run
@@ -13,8 +14,10 @@ __all__ = [
     "Cluster",
     "Cycle",
     "Event",
+    "ExtenderCall",
     "LogEntry",
     "Manifest",
+    "MockExtender",
     "Node",
     "Pod",
     "PodDisruptionBudget",

@@ -19,7 +19,8 @@ class LogEntry(models.Model):
     api     permit   ``{namespace, name, plugin, decision, reason}``
     api     config   ``{document, before}``
     api     clock    ``{mode, rate}`` the clock was paused or let run; the engine first catches up with at_ns
-    api     extender ``{call, answer}``
+    api     extender ``{call, answer}``; with a cycle: an answer within that cycle, just before the `ran` entry of
+                     its batch and never read on its own; without: the answer of a bind call
     engine  write    ``{manifest, reason}``
     engine  delete   ``{apiVersion, kind, namespace, name, reason, manifest}``
     engine  event    ``{manifest}`` a v1 Event

@@ -19,6 +19,13 @@ from playground.clusters.services.lifecycle import (
     rename_cluster,
     reset_cluster,
 )
+from playground.clusters.services.mock_extenders import (
+    answer_as_mock_extender,
+    create_mock_extender,
+    delete_mock_extender,
+    mock_extender_url,
+    update_mock_extender,
+)
 from playground.clusters.services.objects import (
     bind_pod,
     create_object,
@@ -44,18 +51,22 @@ __all__ = [
     "IgnoredObject",
     "Visit",
     "advance",
+    "answer_as_mock_extender",
     "apply_documents",
     "bind_pod",
     "cancel_run",
     "clone_cluster",
     "create_cluster",
+    "create_mock_extender",
     "create_object",
     "decide_permit",
     "delete_cluster",
+    "delete_mock_extender",
     "delete_object",
     "evict_pod",
     "expand_pool",
     "export_manifests",
+    "mock_extender_url",
     "parse_duration_ns",
     "parse_taint",
     "recompute_trace",
@@ -69,4 +80,5 @@ __all__ = [
     "set_cordon",
     "sweep",
     "unpark_cluster",
+    "update_mock_extender",
 ]

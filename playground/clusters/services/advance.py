@@ -17,14 +17,16 @@ from django.utils import timezone
 
 from playground.clusters import wake
 from playground.clusters.clock import REANCHOR_GAP_S, virtual_now_ns
-from playground.clusters.models import Checkpoint, Cluster, LogEntry, Run
+from playground.clusters.models import Checkpoint, Cluster, ExtenderCall, LogEntry, Run
+from playground.clusters.services import extenders
 from playground.clusters.services import lease as leases
-from playground.clusters.services.commit import Fenced, Raced, commit_batch
-from playground.clusters.services.lease import Lease
+from playground.clusters.services.commit import Raced, commit_batch
+from playground.clusters.services.lease import Fenced, Lease
 from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
 from playground.engine import Budget, Engine, Entry, Goal
 from playground.engine.ports import Simulator
 from playground.engine.simulator import default_simulator
+from playground.engine.transport import HttpTransport
 
 logger = logging.getLogger(__name__)
 
@@ -162,12 +164,18 @@ class _Visitor:
         races = 0
         budget = self.visit.batch
         while True:
+            # First of all, as the clock stands still for it; its answer is then among the unread entries.
+            calls = driven.engine.calls()
+            if calls:
+                extenders.make_bind_calls(self.lease, calls, self._transport(cluster, driven))
+                cluster = Cluster.objects.get(pk=self.lease.cluster_id)
             run = self._next_run(cluster)
             goal = self._goal(cluster, run)
             entries = unread(cluster, driven.engine.read_seq)
             if run is None and goal.until == "read" and not entries:
                 break
-            result = driven.engine.drive(entries, goal, budget=budget)
+            transport = self._transport(cluster, driven)
+            result = driven.engine.drive(entries, goal, budget=budget, transport=transport)
             if not (entries or result.ran["calls"] or run):
                 break
             try:
@@ -186,11 +194,17 @@ class _Visitor:
             self.batches += 1
             if time.monotonic() - began >= self.visit.wall_s:
                 break
-            if not result.finished:
+            if result.calls or not result.finished:
                 continue
             if self._next_run(cluster) is None and not unread(cluster, driven.engine.read_seq):
                 break
         self.memory.put(cluster.pk, driven)
+
+    def _transport(self, cluster: Cluster, driven: Driven) -> HttpTransport:
+        engine = driven.engine
+        return extenders.transport_for(
+            cluster, self.lease, cycle=lambda: engine.simulator.cycle(engine.simulation), now=self.now
+        )
 
     def _next_run(self, cluster: Cluster) -> Run | None:
         """The oldest open run, begun if it was queued; a cancelled one is closed on the way."""
@@ -221,8 +235,13 @@ class _Visitor:
 
 
 def unread(cluster: Cluster, read_seq: int) -> list[Entry]:
-    """All inputs after `read_seq`, oldest first; a batch that knew only some would race with the rest."""
-    rows = LogEntry.objects.filter(cluster=cluster, source=LogEntry.Source.API, seq__gt=read_seq)
+    """All inputs after `read_seq`, oldest first; a batch that knew only some would race with the rest.
+
+    Answers of extenders within a cycle are inputs too, but of the batch they were given in.
+    """
+    rows = LogEntry.objects.filter(
+        cluster=cluster, source=LogEntry.Source.API, seq__gt=read_seq, cycle__isnull=True
+    )
     return [as_entry(row) for row in rows.order_by("seq").iterator(2000)]
 
 
@@ -254,7 +273,9 @@ def nearest(cluster: Cluster, engine_seq: int, simulator: Simulator) -> tuple[En
 def stretch(cluster: Cluster, engine: Engine, after_seq: int, to_seq: int) -> Iterator[Entry]:
     """What an engine that stands after the `ran` entry `after_seq` must replay to stand after `to_seq`."""
     rows = LogEntry.objects.filter(cluster=cluster, seq__lte=to_seq).filter(
-        Q(source=LogEntry.Source.API, seq__gt=engine.read_seq) | Q(kind=LogEntry.Kind.RAN, seq__gt=after_seq)
+        Q(source=LogEntry.Source.API, seq__gt=engine.read_seq, cycle__isnull=True)
+        | Q(kind=LogEntry.Kind.RAN, seq__gt=after_seq)
+        | Q(kind=LogEntry.Kind.EXTENDER, seq__gt=after_seq, cycle__isnull=False)
     )
     return (as_entry(row) for row in rows.order_by("seq").iterator(2000))
 
@@ -297,6 +318,7 @@ def sweep(*, now: Callable[[], datetime] = timezone.now, limit: int = 1000) -> i
         Q(last_input_seq__gt=F("cursor_seq"))
         | Q(clock_mode=Cluster.ClockMode.REALTIME, next_deadline_ns__isnull=False)
         | Q(pk__in=Run.objects.filter(state__in=Run.OPEN).values("cluster_id"))
+        | Q(pk__in=ExtenderCall.objects.filter(state=ExtenderCall.State.INTENDED).values("cluster_id"))
     )
     n_sent = 0
     for cluster in waiting.order_by("pk")[:limit]:

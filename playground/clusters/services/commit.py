@@ -14,8 +14,9 @@ from playground.clusters.clock import REANCHOR_GAP_S, virtual_now_ns
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry, Pod, QueueSnapshot, Run
 from playground.clusters.rows import rows_of
+from playground.clusters.services import extenders
 from playground.clusters.services.identity import object_uid
-from playground.clusters.services.lease import LEASE_S, Lease
+from playground.clusters.services.lease import LEASE_S, Fenced, Lease
 from playground.clusters.services.memory import Driven
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, locked
 from playground.engine import CycleRecord, DriveResult, engine_version
@@ -40,10 +41,6 @@ CYCLE_NEWS: Final = [
 """What a cycle that went on changes in its row."""
 HEAD_ITEMS: Final = 200
 """Pods of each lane in the quick view of the queue."""
-
-
-class Fenced(Exception):
-    """The lease was taken over, or the cluster reset or deleted: nothing of the batch may be kept."""
 
 
 class Raced(Exception):
@@ -72,6 +69,14 @@ def commit_batch(
         began_ns = cluster.now_ns
         writer = LogWriter(cluster)
         _fold(writer, result.outcomes)
+        for answered in result.answered:
+            writer.append(
+                LogEntry.Source.API,
+                LogEntry.Kind.EXTENDER,
+                answered.payload,
+                at_ns=result.clock_ns,
+                cycle=answered.cycle,
+            )
         engine_seq = writer.append(
             LogEntry.Source.ENGINE, LogEntry.Kind.RAN, result.ran, at_ns=result.clock_ns
         )
@@ -114,6 +119,7 @@ def commit_batch(
             "virtual_anchor_ns",
         }
         writer.flush()
+        extenders.intend(cluster, result.calls)
         lanes = _keep_queue(cluster, driven, result)
         if run is not None:
             _move_run(run, result, n_new, began_ns, now)

@@ -15,10 +15,14 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.models import Cluster, Run
+from playground.clusters.models import Cluster, ExtenderCall, Run
 
 LEASE_S: Final = 30.0
 MAX_FAILURES: Final = 3
+
+
+class Fenced(Exception):
+    """The lease was taken over, or the cluster reset or deleted: nothing of the batch may be kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +124,17 @@ def park_if_failing(lease: Lease, *, now: datetime | None = None) -> bool:
 
 
 def has_work(cluster: Cluster, *, now: datetime | None = None) -> bool:
-    """Whether a worker would find something to do: inputs unread, a run open, or a deadline due at 1x."""
+    """Whether a worker would find something to do.
+
+    That is: inputs unread, a deadline due at 1x, a run open, or an extender's bind call not answered yet.
+    """
     if cluster.last_input_seq > cluster.cursor_seq:
         return True
     if due(cluster, now=now):
         return True
-    return Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists()
+    if Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists():
+        return True
+    return ExtenderCall.objects.filter(cluster=cluster, state=ExtenderCall.State.INTENDED).exists()
 
 
 def due(cluster: Cluster, *, now: datetime | None = None) -> bool:

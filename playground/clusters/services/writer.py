@@ -46,11 +46,11 @@ class LogWriter:
         key: ObjectKey = ("", "", ""),
         created: bool = False,
     ) -> int:
-        """Add one entry and return its sequence number."""
+        """Add one entry and return its sequence number; one of a cycle is no input to be read later."""
         seq = self.cluster.next_seq
         self.cluster.next_seq += 1
         self.cluster.entries_since_checkpoint += 1
-        if source == LogEntry.Source.API:
+        if source == LogEntry.Source.API and cycle is None:
             self.cluster.last_input_seq = seq
             self.changed.add("last_input_seq")
         self._entries.append(

@@ -72,6 +72,7 @@ class Command(BaseCommand):
         if settings.EMBEDDED and options["host"] not in ("127.0.0.1", "localhost", "::1"):
             raise CommandError(f'--host: "{options["host"]}" is not loopback, and embedded mode has no login')
         listener = _listen(options["host"], options["port"])
+        os.environ.setdefault("PLAYGROUND_OWN_URL", _own_url(listener))  # inherited by the worker
         call_command("migrate", interactive=False, verbosity=0)
         demo_path = _demo_path()
         supervisor = WorkerSupervisor(
@@ -142,6 +143,13 @@ def _listen(host: str, port: int) -> socket.socket:
             ) from error
         raise CommandError(f"Cannot listen on {host}, port {port}: {error}") from error
     return listener
+
+
+def _own_url(listener: socket.socket) -> str:
+    """How the worker reaches us: on loopback, unless we listen on one other address only."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _demo_path() -> str:

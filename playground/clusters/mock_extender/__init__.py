@@ -1,0 +1,1 @@
+"""The playground's own mock extenders, as schedulers reach them: over HTTP."""

@@ -1,0 +1,44 @@
+"""The playground's own rule-based extender: checking its rules, and what it answers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from playground.engine.configuration import ConfigurationItem, ConfigurationProblem
+from scheduler_core.config.wire import Problems
+from scheduler_core.scenario.form import part_of
+from scheduler_core.scenario.mock_extender import VERBS, LabelsOf, MockExtender, MockReply
+
+__all__ = ["VERBS", "MockReply", "answer", "check_rules"]
+
+PodOfUid = Callable[[str], Mapping[str, Any] | None]
+
+
+def check_rules(rules: Any) -> None:
+    """See whether rules are usable.
+
+    Raises
+    ------
+    ConfigurationProblem
+        With every field at fault, e.g. ``rules[0].deny.node``.
+    """
+    problems = Problems()
+    part_of(MockExtender).check({"rules": rules}, "", problems)
+    found = (*problems.types, *problems.unknown)
+    if found:
+        items = tuple(ConfigurationItem(item.field, item.value, item.detail) for item in found)
+        raise ConfigurationProblem(f"{items[0].field}: {items[0].message}", items)
+
+
+def answer(
+    rules: Sequence[Mapping[str, Any]],
+    verb: str,
+    body: Mapping[str, Any],
+    call: int,
+    *,
+    node_labels: LabelsOf,
+    pod_of_uid: PodOfUid,
+) -> MockReply:
+    """What the rules answer to the `call`th request (from 0) of a verb (`scenario.mock_extender`)."""
+    kind = part_of(MockExtender)
+    extender: MockExtender = kind.build(kind.check({"rules": list(rules)}, "", Problems()))
+    return extender.reply(verb, body, call, node_labels=node_labels, pod_of_uid=pod_of_uid)
