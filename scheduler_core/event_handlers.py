@@ -142,6 +142,9 @@ class EventHandlers:
                 self._queue.delete(old)
         elif self._is_responsible(new):
             self._pending_pod_updated(old, new)
+        elif self._is_responsible(old):
+            # It came to ask for what nobody here gives.
+            self._pod_deleted(old)
 
     def _pending_pod_updated(self, old: Pod, new: Pod) -> None:
         if self._cache.is_assumed(new.uid):
@@ -166,6 +169,11 @@ class EventHandlers:
         self._nominator.remove(pod.uid)
         waiting = self._waiting_pods.get(pod.uid)
         rejected = waiting is not None and waiting.reject("", "removed")
+        assumed = self._cache.assumed.get(pod.uid)
+        if assumed is not None and assumed.binding_finished:
+            # It was bound, and the watch lost that: nobody else would ever take it off its node.
+            self._cache.remove_pod(pod.uid)
+            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
         if rejected or pod.nominated_node_name:
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, pre_check=_at_most(pod.priority))
 

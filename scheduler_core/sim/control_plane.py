@@ -11,9 +11,11 @@ from scheduler_core.sim.world import Noticed, World
 class ControlPlane:
     """The controllers of one cluster."""
 
-    def __init__(self, world: World, timers: Timers, randomness: Randomness) -> None:
+    def __init__(
+        self, world: World, timers: Timers, randomness: Randomness, *, controllers: bool = True
+    ) -> None:
         self.site = Site(world, timers, randomness)
-        self.controllers: list[Controller] = [kind(self.site) for kind in CONTROLLERS]
+        self.controllers: list[Controller] = [kind(self.site) for kind in CONTROLLERS if controllers]
         self._told: dict[str, list[Controller]] = {}
         self._told_of_pods_of: dict[str, list[Controller]] = {}
         for controller in self.controllers:

@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from scheduler_core.objects.pod import Pod
 from scheduler_core.queue import QueuedPodInfo
 from scheduler_core.scheduler import Scheduler
 
+CLAIMS_NOT_SIMULATED = "spec.resourceClaims: dynamic resource allocation is not simulated"
 
-def queue_view(scheduler: Scheduler) -> dict[str, list[dict[str, Any]]]:
+
+def queue_view(
+    scheduler: Scheduler, strangers: Mapping[str, tuple[Pod, str]]
+) -> dict[str, list[dict[str, Any]]]:
     """Lanes of the queue.
+
+    Parameters
+    ----------
+    scheduler : Scheduler
+    strangers : mapping of str to (Pod, str)
+        Pending pods the scheduler is not responsible for, by `namespace/name`, and why.
 
     Returns
     -------
     dict of str to list of dict
-        `activeQ` in heap order, `backoffQ` (errors included) by expiry, `unschedulable`, `gated`, `permit`.
+        `activeQ` in heap order, `backoffQ` (errors included) by expiry, `unschedulable`, `gated`, `permit`, and
+        `notSimulated`: pods that ask for what nobody here gives, each with the reason.
     """
     queue = scheduler.queue
-    unschedulable = queue.unschedulable_pods()
+    unschedulable = []
+    not_simulated = [
+        {"pod": key, "uid": pod.uid, "priority": pod.priority, "attempts": 0, "reason": reason}
+        for key, (pod, reason) in sorted(strangers.items())
+    ]
+    for info in queue.unschedulable_pods():
+        if info.pod.resource_claims:
+            entry = _entries(scheduler, [info])[0]
+            not_simulated.append(
+                {**entry, "reason": f"{CLAIMS_NOT_SIMULATED}; {entry['reason']}".rstrip("; ")}
+            )
+        else:
+            unschedulable.append(info)
     return {
         "activeQ": _entries(scheduler, queue.active_pods()),
         "backoffQ": _entries(scheduler, [*queue.backoff_pods(), *queue.error_backoff_pods()]),
@@ -36,6 +60,7 @@ def queue_view(scheduler: Scheduler) -> dict[str, list[dict[str, Any]]]:
             }
             for waiting in scheduler.waiting_pods.all()
         ],
+        "notSimulated": not_simulated,
     }
 
 

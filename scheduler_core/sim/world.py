@@ -12,6 +12,7 @@ from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, with_node, with_status
+from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.changes import EventRecorded, Manifest, ObjectDeleted, ObjectWritten, Outcome
 
 Key = tuple[str, str, str]
@@ -51,8 +52,9 @@ class World:
         Counts changes of any kind: "no cluster event since" is this number standing still.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, default_tolerations: bool = False) -> None:
         self.clock = clock
+        self._default_tolerations = default_tolerations
         self.cycle = 0
         self.changes = 0
         self.noticed: deque[Noticed] = deque()
@@ -127,7 +129,10 @@ class World:
     def create(self, manifest: Manifest, reason: str) -> Stored:
         """Create an object as the API server would: defaults, priority, creation time."""
         meta = {**manifest["metadata"], "creationTimestamp": format_time_ns(self.clock.now_ns)}
-        return self.put(prepare({**manifest, "metadata": meta}, self.priority_classes), reason)
+        prepared = prepare({**manifest, "metadata": meta}, self.priority_classes)
+        if self._default_tolerations and prepared["kind"] == "Pod":
+            prepared["spec"] = with_default_tolerations(prepared["spec"])
+        return self.put(prepared, reason)
 
     def patch_status(self, pod: Pod, status: Mapping[str, Any], reason: str, *, counts: bool = True) -> Pod:
         """Replace a pod's status; `counts` says whether that is a change others may take as news."""
@@ -141,17 +146,17 @@ class World:
         self.put(manifest, reason, typed)
         return typed
 
-    def bind(self, pod: Pod, node_name: str) -> str | None:
+    def bind(self, namespace: str, name: str, uid: str, node_name: str) -> str | None:
         """Post a Binding; returns the API server's refusal, None when it is done."""
-        live = self.live(pod)
-        if live is None:
-            return f'pods "{pod.name}" not found'
+        live = self.pod(namespace, name)
+        if live is None or live.uid != uid:
+            return f'pods "{name}" not found'
         if live.is_terminating:
-            return f"pod {pod.name} is being deleted, cannot be assigned to a host"
+            return f"pod {name} is being deleted, cannot be assigned to a host"
         if live.node_name:
             return (
-                f'Operation cannot be fulfilled on pods/binding "{pod.name}": '
-                f'pod {pod.name} is already assigned to node "{live.node_name}"'
+                f'Operation cannot be fulfilled on pods/binding "{name}": '
+                f'pod {name} is already assigned to node "{live.node_name}"'
             )
         now = format_time_ns(self.clock.now_ns)
         status = dict(live.manifest.get("status") or {})

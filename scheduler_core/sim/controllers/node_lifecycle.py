@@ -110,7 +110,9 @@ class NodeLifecycleController(Controller):
         missing = [item for item in wanted if item not in present]
         said = {type_ for type_, _ in node.conditions}
         surplus = [
-            item for item in present if item in MANAGED and item not in wanted and SAID_BY[item[0]] in {"", *said}
+            item
+            for item in present
+            if item in MANAGED and item not in wanted and SAID_BY[item[0]] in {"", *said}
         ]
         if not missing and not surplus:
             return

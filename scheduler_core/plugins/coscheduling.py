@@ -1,0 +1,108 @@
+"""Coscheduling: a group of pods is bound together, once enough of them hold a node. Not in any default profile.
+
+Source: the Permit part of sigs.k8s.io/scheduler-plugins pkg/coscheduling, v0.31
+Differs: the group is described on its pods (no PodGroup objects); no PreFilter, PostFilter or queue order of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from scheduler_core.config.duration import parse_duration_ns
+from scheduler_core.framework.interface import Handle, PermitPlugin, ReservePlugin
+from scheduler_core.framework.status import SUCCESS, Code, Status
+from scheduler_core.objects.pod import Pod
+
+GROUP = "scheduling.x-k8s.io/pod-group"
+"""Label: the pod's group, within its namespace."""
+MIN_AVAILABLE = "scheduling.x-k8s.io/min-available"
+"""Label or annotation: how many members must hold a node before any is bound."""
+TIMEOUT = "scheduling.x-k8s.io/permit-timeout"
+"""Annotation: how long members wait for each other, as Go writes durations."""
+DEFAULT_TIMEOUT_S = 60
+
+
+class Coscheduling(PermitPlugin, ReservePlugin):
+    """Members wait for each other; when one has waited too long, all of them give their nodes back.
+
+    Parameters
+    ----------
+    args : mapping or None
+        `permitWaitingTimeSeconds`: how long members wait; 60 by default.
+    """
+
+    name: ClassVar[str] = "Coscheduling"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        seconds = args.get("permitWaitingTimeSeconds") if isinstance(args, dict) else None
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
+            seconds = DEFAULT_TIMEOUT_S
+        self.timeout_ns = int(seconds * 1_000_000_000)
+
+    def permit(self, pod: Pod, node_name: str) -> tuple[Status, int]:
+        group = group_of(pod)
+        if not group:
+            return SUCCESS, 0
+        written = _said(pod, MIN_AVAILABLE)
+        if written is None:
+            return SUCCESS, 0
+        if not written.isdecimal():
+            reason = f'{MIN_AVAILABLE}: "{written}" is not a number'
+            return Status(Code.UnschedulableAndUnresolvable, (reason,)), 0
+        # The pod itself is assumed already, and so is every other member that waits.
+        reserved = sum(1 for other in self._holders(pod.namespace) if group_of(other) == group)
+        if reserved >= int(written):
+            for waiting in self.handle.waiting_pods.all():
+                if waiting.pod.namespace == pod.namespace and group_of(waiting.pod) == group:
+                    waiting.allow(self.name)
+            return SUCCESS, 0
+        wait_ns = self.timeout_ns
+        timeout = _said(pod, TIMEOUT)
+        if timeout is not None:
+            try:
+                wait_ns = max(parse_duration_ns(timeout), 0)
+            except ValueError as error:
+                return Status(Code.UnschedulableAndUnresolvable, (f"{TIMEOUT}: {error}",)), 0
+        return Status(
+            Code.Wait, (f"{reserved} of {written} members of pod group {group} hold a node",)
+        ), wait_ns
+
+    def wakes(self, pod: Pod, other: Pod) -> bool:
+        """A member that waits wants the others tried again."""
+        return other.namespace == pod.namespace and bool(group_of(pod)) and group_of(other) == group_of(pod)
+
+    def unreserve(self, pod: Pod, node_name: str) -> None:
+        """One member that gives up takes all that still wait with it."""
+        group = group_of(pod)
+        if not group:
+            return
+        for waiting in self.handle.waiting_pods.all():
+            if (
+                waiting.pod.uid != pod.uid
+                and waiting.pod.namespace == pod.namespace
+                and group_of(waiting.pod) == group
+            ):
+                waiting.reject(self.name, f"pod {pod.name} of pod group {group} did not get through")
+
+    def _holders(self, namespace: str) -> list[Pod]:
+        """Pods of the namespace that hold a node."""
+        pods = self.handle.snapshot.pods
+        return [
+            pod
+            for pod_id in pods.id_of.values()
+            if (pod := pods[pod_id]).namespace == namespace and pod.labels and not pod.is_terminating
+        ]
+
+
+def group_of(pod: Pod) -> str:
+    """The pod's group, empty for none."""
+    return pod.labels.get(GROUP, "")
+
+
+def _said(pod: Pod, key: str) -> str | None:
+    """A label or, failing that, an annotation."""
+    if key in pod.labels:
+        return pod.labels[key]
+    value = (pod.manifest["metadata"].get("annotations") or {}).get(key)
+    return None if value is None else str(value)

@@ -1,0 +1,166 @@
+"""What an API server does to a written object beside defaulting (`objects.defaults.prepare`) and validation.
+
+Older API versions are read as the present one, PriorityClasses keep their rules, pods get the default tolerations.
+Whoever plays the API server (the scenario loader, an HTTP surface) calls these before a write reaches the simulation.
+
+Source: plugin/pkg/admission/priority/admission.go, plugin/pkg/admission/defaulttolerationseconds/admission.go,
+pkg/apis/scheduling/validation/validation.go, v1.34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES
+from scheduler_core.objects.fields import Document, boolean, mapping, optional_integer, sequence, string
+
+HIGHEST_USER_PRIORITY = 1_000_000_000
+SYSTEM_PREFIX = "system-"
+DEFAULT_TOLERATION_S = 300
+TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+CURRENT_VERSIONS: dict[tuple[str, str], str] = {
+    ("scheduling.k8s.io/v1beta1", "PriorityClass"): "scheduling.k8s.io/v1",
+    ("scheduling.k8s.io/v1alpha1", "PriorityClass"): "scheduling.k8s.io/v1",
+    ("policy/v1beta1", "PodDisruptionBudget"): "policy/v1",
+    ("extensions/v1beta1", "Deployment"): "apps/v1",
+    ("extensions/v1beta1", "DaemonSet"): "apps/v1",
+    ("extensions/v1beta1", "ReplicaSet"): "apps/v1",
+    ("apps/v1beta1", "Deployment"): "apps/v1",
+    ("apps/v1beta1", "StatefulSet"): "apps/v1",
+    ("apps/v1beta2", "Deployment"): "apps/v1",
+    ("apps/v1beta2", "StatefulSet"): "apps/v1",
+    ("apps/v1beta2", "DaemonSet"): "apps/v1",
+    ("apps/v1beta2", "ReplicaSet"): "apps/v1",
+    ("batch/v1beta1", "CronJob"): "batch/v1",
+    ("storage.k8s.io/v1beta1", "StorageClass"): "storage.k8s.io/v1",
+    ("storage.k8s.io/v1beta1", "CSINode"): "storage.k8s.io/v1",
+    ("storage.k8s.io/v1beta1", "CSIDriver"): "storage.k8s.io/v1",
+    ("storage.k8s.io/v1beta1", "CSIStorageCapacity"): "storage.k8s.io/v1",
+    ("storage.k8s.io/v1beta1", "VolumeAttachment"): "storage.k8s.io/v1",
+}
+"""Versions that are no longer served, and what they became."""
+
+_SELECTING = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
+
+
+def to_current_version(manifest: Document) -> Document:
+    """The object in the version that is served now; one of a present or unknown version stays as it is.
+
+    Before apps/v1 a workload without a selector had its template's labels for one; extensions/v1beta1 Deployments
+    rolled with maxSurge and maxUnavailable 1.
+    """
+    old = str(manifest.get("apiVersion", ""))
+    kind = str(manifest.get("kind", ""))
+    version = CURRENT_VERSIONS.get((old, kind))
+    if version is None:
+        return manifest
+    result = {**manifest, "apiVersion": version}
+    if kind not in _SELECTING:
+        return result
+    spec = dict(mapping(manifest, "spec", ""))
+    if not spec.get("selector"):
+        template = mapping(mapping(spec, "template", "spec"), "metadata", "spec.template")
+        labels = mapping(template, "labels", "spec.template.metadata")
+        if labels:
+            spec["selector"] = {"matchLabels": dict(labels)}
+    if kind == "Deployment" and old == "extensions/v1beta1":
+        strategy = dict(mapping(spec, "strategy", "spec"))
+        if string(strategy, "type", "spec.strategy") in ("", "RollingUpdate"):
+            rolling = mapping(strategy, "rollingUpdate", "spec.strategy")
+            strategy["rollingUpdate"] = {"maxSurge": 1, "maxUnavailable": 1, **rolling}
+            spec["strategy"] = strategy
+    return {**result, "spec": spec}
+
+
+def check_priority_class(manifest: Document, others: Iterable[Document], old: Document | None = None) -> None:
+    """Refuse a PriorityClass an API server would refuse.
+
+    Parameters
+    ----------
+    manifest : mapping
+        The new object.
+    others : iterable of mapping
+        The cluster's PriorityClasses; one of the same name is passed over.
+    old : mapping, optional
+        What it replaces.
+
+    Raises
+    ------
+    InvalidObject
+        Names the field and value at fault.
+    """
+    name = string(mapping(manifest, "metadata", ""), "name", "metadata")
+    value = optional_integer(manifest, "value", "")
+    if value is None:
+        raise InvalidObject("value", None, "is required")
+    if name.startswith(SYSTEM_PREFIX):
+        if SYSTEM_PRIORITY_CLASSES.get(name) != value:
+            raise InvalidObject(
+                "metadata.name",
+                name,
+                "priority class names with 'system-' prefix are reserved for system use only",
+            )
+    elif value > HIGHEST_USER_PRIORITY:
+        raise InvalidObject(
+            "value", value, f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+        )
+    if not -(2**31) <= value < 2**31:
+        raise InvalidObject("value", value, "does not fit 32 bits")
+    policy = string(manifest, "preemptionPolicy", "") or PREEMPT_LOWER_PRIORITY
+    if policy not in (PREEMPT_LOWER_PRIORITY, "Never"):
+        raise InvalidObject("preemptionPolicy", policy, "must be PreemptLowerPriority or Never")
+    if old is not None:
+        if value != optional_integer(old, "value", ""):
+            raise InvalidObject("value", value, "may not be changed in an update")
+        if policy != (string(old, "preemptionPolicy", "") or PREEMPT_LOWER_PRIORITY):
+            raise InvalidObject("preemptionPolicy", policy, "may not be changed in an update")
+    if boolean(manifest, "globalDefault", ""):
+        for other in others:
+            other_name = string(mapping(other, "metadata", ""), "name", "metadata")
+            if other_name != name and boolean(other, "globalDefault", ""):
+                raise InvalidObject(
+                    "globalDefault",
+                    True,
+                    f"PriorityClass {other_name} is already marked as default. Only one default can exist",
+                )
+
+
+def system_priority_classes() -> list[dict[str, Any]]:
+    """The two built-in classes as objects, as every cluster lists them."""
+    descriptions = {
+        "system-cluster-critical": "Used for system critical pods that must run in the cluster, "
+        "but can be moved to another node if necessary.",
+        "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
+    }
+    return [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": SYSTEM_PRIORITY_CLASSES[name],
+            "globalDefault": False,
+            "description": description,
+            "preemptionPolicy": PREEMPT_LOWER_PRIORITY,
+        }
+        for name, description in descriptions.items()
+    ]
+
+
+def with_default_tolerations(spec: Document) -> dict[str, Any]:
+    """A pod spec that stays 300 s on a node that is not ready or unreachable, unless it says otherwise."""
+    tolerations = [dict(item) for item in sequence(spec, "tolerations", "spec") if isinstance(item, Mapping)]
+    missing = [key for key in TOLERATED_TAINTS if not any(_speaks_of(item, key) for item in tolerations)]
+    if not missing:
+        return dict(spec)
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": DEFAULT_TOLERATION_S}
+        for key in missing
+    ]
+    return {**spec, "tolerations": [*tolerations, *added]}
+
+
+def _speaks_of(toleration: Document, key: str) -> bool:
+    return toleration.get("key") in (key, "", None) and toleration.get("effect") in ("NoExecute", "", None)
