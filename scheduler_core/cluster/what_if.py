@@ -83,6 +83,14 @@ class WhatIf(NodeColumns):
         self._account(rows, pod_ids, -1)
         self._changes.append((rows, pod_ids, False))
 
+    def ports_in_use(self) -> dict[int, Bool]:
+        """A copy of the port columns, for `restore_ports`."""
+        return {port_id: column.copy() for port_id, column in self._ports.items()}
+
+    def restore_ports(self, columns: dict[int, Bool]) -> None:
+        """Undo what pods that came and left again did to ports: a set forgets who else has them."""
+        self._ports = columns
+
     def _account(self, rows: Rows, pod_ids: NDArray[np.int64], sign: int) -> None:
         pods = self.pods
         missing = len(self.vocabulary.resources) - self.requested.shape[0]

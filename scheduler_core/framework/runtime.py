@@ -867,12 +867,14 @@ class World:
             return stop, code, detail
         turns = self._promised_turns[asked]
         moves = [(promised[turns == turn], pod_ids[turns == turn]) for turn in np.unique(turns).tolist()]
+        ports = self.nodes.ports_in_use()
         for move in moves:
             self.add_pods(*move)
         places = np.unique(place_of[promised])
         with_stop, with_code, with_detail = self.run_filters(rows[places])
         for move in reversed(moves):
             self.remove_pods(*move)
+        self.nodes.restore_ports(ports)
         fails = with_stop != PASSES
         stop[places[fails]] = with_stop[fails]
         code[places[fails]] = with_code[fails]

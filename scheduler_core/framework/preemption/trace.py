@@ -95,9 +95,11 @@ class PreemptionTrace:
         dict
             `summary()` and
             `sampling` {potential, offset, wanted, tried} or null;
-            `candidates`, sorted by node: {node, victims, numPDBViolations, steps, eliminatedAt, criterionValues,
-            cutByExtender}, where steps are the pods in the order they were tried to be given back: {pod, priority,
-            startTime, violatesBudget, kept}; kept = it can stay, else it is a victim;
+            `candidates`, sorted by node: {node, victims, numPDBViolations, steps, room, eliminatedAt,
+            criterionValues, cutByExtender}, where steps are the pods in the order they were tried to be given back:
+            {pod, priority, startTime, violatesBudget, kept}; kept = it can stay, else it is a victim;
+            room is {resource: {allocatable, before, after}} for what the pod requests, and `pods`: in use now, and
+            with the pod instead of the victims, in whole units (millicores, bytes);
             `victimsBeforeExtenders` where an extender changed the list;
             `criteria` [{name, wins, best, left}], the ones asked;
             `tied` [node], sorted; `notCandidates` [{code, plugin, reasons, count, nodes}].
@@ -146,6 +148,10 @@ class PreemptionTrace:
                     found.n_violations[index] if place < 0 else candidates.n_violations[place]
                 ),
                 "steps": self._steps(run, run_place),
+                "room": self._room(
+                    int(run.rows[run_place]),
+                    found.victims.of(index) if place < 0 else candidates.victims.of(place),
+                ),
                 "eliminatedAt": None,
                 "criterionValues": {} if place < 0 else self._values(place),
                 "cutByExtender": place < 0,
@@ -174,6 +180,29 @@ class PreemptionTrace:
                 }
             )
         return steps
+
+    def _room(self, row: int, victims: list[int]) -> Document:
+        nodes, pods = self.snapshot.nodes, self.snapshot.pods
+        resources = self.snapshot.vocabulary.resources
+        room = {}
+        for name, amount in self.pod.requests.items():
+            resource_id = resources.find(name)
+            if not amount or not 0 <= resource_id < len(nodes.requested):
+                continue
+            before = int(nodes.requested[resource_id, row])
+            freed = int(pods.requests[resource_id, victims].sum())
+            room[name] = {
+                "allocatable": int(nodes.allocatable[resource_id, row]),
+                "before": before,
+                "after": before - freed + amount,
+            }
+        n_pods = int(nodes.n_pods[row])
+        room["pods"] = {
+            "allocatable": int(nodes.allowed_pods[row]),
+            "before": n_pods,
+            "after": n_pods - len(victims) + 1,
+        }
+        return room
 
     def _values(self, place: int) -> Document:
         """Values of the criteria this candidate was asked."""

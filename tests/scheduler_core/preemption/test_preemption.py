@@ -95,6 +95,22 @@ def test_a_preemption_takes_only_lower_pods_of_one_node_and_no_part_of_them_woul
 
 @given(SEEDS)
 @FEW_EXAMPLES
+def test_counting_nominated_pods_in_leaves_no_mark_on_a_world(seed: int) -> None:
+    full = FullCluster(seed)
+    attempt = full.schedule().attempt
+    if not attempt.pre_filter_status.is_success:
+        return
+    rows = attempt.snapshot.rows
+    everywhere = np.arange(len(rows))
+    world = attempt.what_if(rows)
+    untouched = [column.tolist() for column in world.run_filters(everywhere)]
+    first = [column.tolist() for column in world.run_filters_with_nominated(everywhere)]
+    assert [column.tolist() for column in world.run_filters(everywhere)] == untouched
+    assert [column.tolist() for column in world.run_filters_with_nominated(everywhere)] == first
+
+
+@given(SEEDS)
+@FEW_EXAMPLES
 def test_preemption_leaves_the_cluster_as_it_was(seed: int) -> None:
     full = FullCluster(seed)
     cache = full.cluster.cache
@@ -170,3 +186,6 @@ def test_the_trace_tells_of_every_node_and_why_each_candidate_was_dropped(seed: 
             assert list(item["criterionValues"]) == list(CRITERIA[: len(item["criterionValues"])])
     if names:
         assert left == max(1, len(found["tied"]))
+    for item in found["candidates"]:
+        # After the preemption the pod has room on every candidate.
+        assert all(room["after"] <= room["allocatable"] for room in item["room"].values())
