@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.framework.interface import PreFilterPlugin
+from scheduler_core.framework.points import points
 from scheduler_core.framework.runtime import EXTENDER, NOT_EVALUATED, PASSES, Attempt, PluginFailure
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.fields import format_time_ns
@@ -173,7 +174,7 @@ class CycleTrace:
             "failedPlugin": header.get("failedPlugin"),
             "victims": header.get("victims") or [],
             "nominatedNode": header.get("nominatedNode"),
-            "points": header.get("points") or [],
+            "points": points(header),
             "extenders": header.get("extenders") or [],
             "permit": header.get("permit") or [],
             "emulates": EMULATES,
@@ -406,6 +407,8 @@ def sentence(header: Mapping[str, Any]) -> str:
     n_nodes, n_feasible = header["nNodes"], header["nFeasible"]
     if outcome == ERROR:
         return f"{pod} could not be scheduled: {header.get('error') or header.get('message')}."
+    if outcome == UNSCHEDULABLE and header.get("rejectedAt"):
+        return f"{pod} was rejected at {header['rejectedAt']} on {node}: {header['message']}"
     if outcome == UNSCHEDULABLE:
         return f"{pod} fits no node: {header['message']}"
     if outcome == PREEMPTING:

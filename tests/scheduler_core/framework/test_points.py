@@ -1,0 +1,140 @@
+"""The strip of extension points agrees with what the engine did, for every way a cycle can end."""
+
+from __future__ import annotations
+
+import doctest
+from typing import Any
+
+import pytest
+
+from scheduler_core.framework import points as module
+from scheduler_core.framework.points import PIPELINE, points
+from scheduler_core.sim.changes import WriteObject
+from scheduler_core.sim.simulation import Simulation
+
+HEADER: dict[str, Any] = {
+    "outcome": "bound",
+    "node": "n1",
+    "nNodes": 4,
+    "nodesEvaluated": 4,
+    "nFeasible": 2,
+    "bestTotal": 600,
+}
+
+
+def node(name: str, cpu: str = "2") -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110"}},
+    }
+
+
+def pod(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "uid": name},
+        "spec": {"containers": [container], "schedulerName": "default-scheduler", **spec},
+    }
+
+
+def decided(*manifests: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """The points of the last cycle after running these until idle."""
+    simulation = Simulation(seed=1)
+    for manifest in manifests:
+        simulation.submit(WriteObject(manifest))
+    simulation.run_until_idle(max_cycles=20)
+    first = simulation.drain_cycles()[0]
+    return told(first.explain()["points"])
+
+
+def told(given: list[dict[str, str]]) -> dict[str, tuple[str, str]]:
+    assert [point["point"] for point in given] == list(PIPELINE)
+    return {point["point"]: (point["state"], point["detail"]) for point in given}
+
+
+def test_a_bound_pod_went_through_every_point() -> None:
+    strip = decided(node("n1"), node("n2"), pod("p"))
+    assert strip["Filter"] == ("done", "2 → 2 nodes")
+    assert strip["PostFilter"] == ("skipped", "not needed")
+    assert strip["Score"] == ("done", "2 nodes") and strip["NormalizeScore"][1].startswith("best ")
+    assert strip["Permit"] == ("done", "no wait") and strip["PostBind"][0] == "done"
+
+
+def test_one_feasible_node_is_not_scored() -> None:
+    strip = decided(node("n1"), node("n2", cpu="500m"), pod("p"))
+    assert {strip[name] for name in ("PreScore", "Score", "NormalizeScore")} == {
+        ("skipped", "one feasible node")
+    }
+    assert strip["Reserve"] == ("done", "on n1")
+
+
+def test_a_pod_that_fits_nowhere_stops_at_filter() -> None:
+    strip = decided(node("n1"), pod("p", cpu="64"))
+    assert strip["Filter"] == ("failed", "1 → 0 node")
+    assert strip["PostFilter"] == ("failed", "no help")
+    assert strip["PreScore"][0] == strip["PostBind"][0] == "not reached"
+
+
+def test_preemption_acts_at_post_filter() -> None:
+    running = pod("low", cpu="2", nodeName="n1", priority=0)
+    strip = decided(node("n1"), running, pod("high", cpu="2", priority=10))
+    assert strip["Filter"][0] == "failed"
+    assert strip["PostFilter"] == ("acted", "→ n1")
+
+
+def test_a_rejection_in_pre_filter_reaches_no_filter() -> None:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "missing"}}]
+    strip = decided(node("n1"), pod("p", volumes=volumes))
+    assert strip["PreFilter"][0] == "failed" and strip["PreFilter"][1]
+    assert strip["Filter"] == ("not reached", "")
+
+
+def test_without_nodes_the_cycle_ends_before_any_filter() -> None:
+    strip = decided(pod("p"))
+    assert strip["PreFilter"] == ("failed", "no node in the cluster")
+    assert strip["PostFilter"][0] == "not reached"
+
+
+@pytest.mark.parametrize(
+    ("changes", "point", "state"),
+    [
+        ({"error": 'running PreFilter plugin "A": boom', "failedPlugin": "A", "nFeasible": 0}, "PreFilter", "failed"),
+        ({"error": 'running "A" filter plugin: boom', "failedPlugin": "A", "nFeasible": 0}, "Filter", "failed"),
+        ({"error": 'running Score plugin "A": boom', "failedPlugin": "A"}, "Score", "failed"),
+        ({"error": 'plugin "A" returns an invalid score 101', "failedPlugin": "A"}, "NormalizeScore", "failed"),
+        ({"error": "timeout", "extenders": [{"verb": "filter", "error": "timeout"}]}, "Filter", "failed"),
+        ({"error": "no bind", "rejectedAt": "Bind"}, "Bind", "failed"),
+    ],
+)  # fmt: skip
+def test_an_error_marks_the_point_it_happened_at(changes: dict[str, Any], point: str, state: str) -> None:
+    strip = told(points({**HEADER, "outcome": "error", **changes}))
+    assert strip[point][0] == state
+    assert sum(one == "failed" for one, _ in strip.values()) == 1
+    after = PIPELINE[PIPELINE.index(point) + 1 :]
+    assert {strip[name][0] for name in after} <= {"not reached", "skipped"}
+
+
+def test_a_waiting_pod_has_not_reached_binding() -> None:
+    history = [{"plugin": "Gang", "decision": "wait", "timeoutS": 30}]
+    strip = told(points({**HEADER, "outcome": "waiting", "permit": history}))
+    assert strip["Permit"] == ("waiting", "Gang, up to 30 s")
+    assert strip["Reserve"][0] == "done" and strip["PreBind"][0] == "not reached"
+    history.append({"plugin": "Gang", "decision": "allow", "afterS": 1.5})
+    strip = told(points({**HEADER, "permit": history}))
+    assert strip["Permit"] == ("done", "allow after 1.5 s") and strip["Bind"][0] == "done"
+
+
+def test_a_rejection_at_permit_is_not_one_of_filter() -> None:
+    strip = told(
+        points({**HEADER, "outcome": "unschedulable", "rejectedAt": "Permit", "failedPlugin": "Gang"})
+    )
+    assert strip["Filter"][0] == "done" and strip["Permit"] == ("failed", "Gang")
+    assert strip["PostFilter"] == ("skipped", "not needed")
+
+
+def test_the_example_is_true() -> None:
+    assert doctest.testmod(module).failed == 0
