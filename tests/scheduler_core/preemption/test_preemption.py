@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.framework.interface import ChoiceOptions
@@ -94,6 +94,8 @@ def test_a_preemption_takes_only_lower_pods_of_one_node_and_no_part_of_them_woul
 
 
 @given(SEEDS)
+@example(418)
+@example(888)
 @FEW_EXAMPLES
 def test_counting_nominated_pods_in_leaves_no_mark_on_a_world(seed: int) -> None:
     full = FullCluster(seed)
