@@ -6,7 +6,13 @@ from typing import Any, Final
 from playground.clusters.kinds import Kind
 from playground.engine.admission import ManifestProblem, Posted
 
-SERVER_METADATA: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+SERVER_METADATA: Final = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+)
 NOT_KEPT: Final = ("managedFields", "selfLink", "generation", "resourceVersion")
 _POD_MUTABLE: Final = (
     "activeDeadlineSeconds",

@@ -29,7 +29,11 @@ DEFAULT_GRACE_S = 30
 
 
 def create_object(
-    *, cluster: Cluster, manifest: Mapping[str, Any], namespace: str | None = None
+    *,
+    cluster: Cluster,
+    manifest: Mapping[str, Any],
+    namespace: str | None = None,
+    managed_fields: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Create one object and return it as stored.
 
@@ -41,6 +45,8 @@ def create_object(
         With apiVersion and kind; `generateName` works.
     namespace
         Of the request path: the object's own must be absent or the same.
+    managed_fields
+        Who applied which field; what the manifest itself says of that is not kept.
 
     Raises
     ------
@@ -59,7 +65,8 @@ def create_object(
             raise AlreadyExists(
                 f'{kind.resource} "{name}" already exists', kind=kind.kind, namespace=in_namespace, name=name
             )
-        stored = writer.write(LogEntry.Source.API, kind, new_object(writer, kind, admitted), created=True)
+        new = _managed(new_object(writer, kind, admitted), managed_fields)
+        stored = writer.write(LogEntry.Source.API, kind, new, created=True)
         wake.cluster_on_commit(cluster.pk)
     return stored
 
@@ -70,6 +77,7 @@ def replace_object(
     manifest: Mapping[str, Any],
     namespace: str | None = None,
     subresource: str = "",
+    managed_fields: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Replace one object and return it as stored (unchanged if nothing differs).
 
@@ -83,6 +91,8 @@ def replace_object(
         Of the request path.
     subresource
         ``""`` = everything but the status; ``"status"`` = the status alone.
+    managed_fields
+        Who applied which field; None = as before.
 
     Raises
     ------
@@ -111,8 +121,10 @@ def replace_object(
                 new = updated(kind, posted, row.manifest, _admit(writer.cluster, kind, posted))
             except ManifestProblem as problem:
                 raise as_error(problem) from None
-        if same(row.manifest, new):
+        before = row.manifest["metadata"].get("managedFields")
+        if same(row.manifest, new) and managed_fields in (None, before):
             return dict(row.manifest)
+        new = _managed(new, managed_fields)
         stored = writer.write(LogEntry.Source.API, kind, new, created=False)
         wake.cluster_on_commit(cluster.pk)
     return stored
@@ -286,6 +298,12 @@ def set_cordon(*, cluster: Cluster, node: str, unschedulable: bool) -> dict[str,
     if unschedulable:
         spec["unschedulable"] = True
     return replace_object(cluster=cluster, manifest=dict(row.manifest) | {"spec": spec})
+
+
+def _managed(manifest: dict[str, Any], managed_fields: list[dict[str, Any]] | None) -> dict[str, Any]:
+    if managed_fields is None:
+        return manifest
+    return manifest | {"metadata": manifest["metadata"] | {"managedFields": managed_fields}}
 
 
 def known_kind(manifest: Mapping[str, Any]) -> Kind:

@@ -1,0 +1,179 @@
+"""Discovery: which groups, versions and resources there are, in the old form and the aggregated one.
+
+Source: staging/src/k8s.io/apiserver/pkg/endpoints/discovery, v1.34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from playground.clusters import kinds
+from playground.clusters.kinds import ALL_VERBS, Kind
+from playground.engine import EMULATES
+
+READ_VERBS: Final = ("get", "list", "watch")  # only the scheduler writes Events
+_SUBRESOURCES: Final[dict[str, tuple[str, str, str, tuple[str, ...]]]] = {
+    # subresource: group, version, kind, verbs
+    "binding": ("", "v1", "Binding", ("create",)),
+    "eviction": ("policy", "v1", "Eviction", ("create",)),
+    "scale": ("autoscaling", "v1", "Scale", ("get", "patch", "update")),
+}
+
+
+def version() -> dict[str, str]:
+    """`GET /version`; every field is there because clients insist."""
+    major, minor = EMULATES.removeprefix("v").split(".")[:2]
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": EMULATES,
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "2025-09-09T00:00:00Z",
+        "goVersion": "go1.24.6",
+        "compiler": "gc",
+        "platform": "linux/amd64",
+    }
+
+
+def verbs_of(kind: Kind) -> tuple[str, ...]:
+    """What can be done with objects of a kind."""
+    return READ_VERBS if kind.kind == "Event" else ALL_VERBS
+
+
+def api_versions() -> dict[str, Any]:
+    """`GET /api`."""
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
+
+
+def group(name: str) -> dict[str, Any] | None:
+    """`GET /apis/{group}`, or None."""
+    versions = [
+        {"groupVersion": api_version, "version": api_version.rpartition("/")[2]}
+        for api_version in kinds.api_versions()
+        if api_version.rpartition("/")[0] == name and name
+    ]
+    if not versions:
+        return None
+    return {
+        "kind": "APIGroup",
+        "apiVersion": "v1",
+        "name": name,
+        "versions": versions,
+        "preferredVersion": versions[0],
+    }
+
+
+def group_names() -> list[str]:
+    """Every named group, in table order."""
+    return list(dict.fromkeys(kind.group for kind in kinds.KINDS if kind.group))
+
+
+def groups() -> dict[str, Any]:
+    """`GET /apis`."""
+    return {
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": [
+            {key: value for key, value in found.items() if key not in ("kind", "apiVersion")}
+            for name in group_names()
+            if (found := group(name))
+        ],
+    }
+
+
+def resources(api_version: str) -> dict[str, Any] | None:
+    """`GET /api/v1` and `/apis/{group}/{version}`, or None."""
+    found = [resource for kind in kinds.in_version(api_version) for resource in _resources(kind)]
+    if not found:
+        return None
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": api_version,
+        "resources": found,
+    }
+
+
+def _resources(kind: Kind) -> Iterator[dict[str, Any]]:
+    yield {
+        "name": kind.plural,
+        "singularName": kind.singular,
+        "namespaced": kind.namespaced,
+        "kind": kind.kind,
+        "verbs": list(verbs_of(kind)),
+        **({"shortNames": list(kind.short_names)} if kind.short_names else {}),
+        **({"categories": list(kind.categories)} if kind.categories else {}),
+    }
+    for name in kind.subresources:
+        own = ("", "", kind.kind, ("get", "patch", "update"))
+        in_group, in_version, kind_name, verbs = _SUBRESOURCES.get(name, own)
+        yield {
+            "name": f"{kind.plural}/{name}",
+            "singularName": "",
+            "namespaced": kind.namespaced,
+            **({"group": in_group} if in_group else {}),
+            **({"version": in_version} if in_version else {}),
+            "kind": kind_name,
+            "verbs": list(verbs),
+        }
+
+
+def aggregated(core: bool, version: str) -> dict[str, Any]:
+    """The aggregated form of `/api` (`core`) or `/apis`: everything in one answer.
+
+    Parameters
+    ----------
+    version
+        ``v2`` or ``v2beta1``, as the client asked.
+    """
+    names = [""] if core else group_names()
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": f"apidiscovery.k8s.io/{version}",
+        "metadata": {},
+        "items": [
+            {
+                "metadata": {"name": name} if name else {},
+                "versions": [
+                    {
+                        "version": api_version.rpartition("/")[2],
+                        "resources": [_discovered(kind) for kind in kinds.in_version(api_version)],
+                        "freshness": "Current",
+                    }
+                    for api_version in kinds.api_versions()
+                    if api_version.rpartition("/")[0] == name
+                ],
+            }
+            for name in names
+        ],
+    }
+
+
+def _discovered(kind: Kind) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "resource": kind.plural,
+        "responseKind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "singularResource": kind.singular,
+        "verbs": list(verbs_of(kind)),
+    }
+    if kind.short_names:
+        found["shortNames"] = list(kind.short_names)
+    if kind.categories:
+        found["categories"] = list(kind.categories)
+    subresources = []
+    for name in kind.subresources:
+        own = (kind.group, kind.version, kind.kind, ("get", "patch", "update"))
+        in_group, in_version, kind_name, verbs = _SUBRESOURCES.get(name, own)
+        subresources.append(
+            {
+                "subresource": name,
+                "responseKind": {"group": in_group, "version": in_version, "kind": kind_name},
+                "verbs": list(verbs),
+            }
+        )
+    if subresources:
+        found["subresources"] = subresources
+    return found

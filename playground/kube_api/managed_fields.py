@@ -1,0 +1,331 @@
+"""Server-side apply: whose field is whose, and what an apply makes of an object.
+
+A field is a path of steps: ``f:name`` into an object, ``k:{keys}`` to an item of a keyed list, ``v:value`` to a
+member of a set, and ``.`` for an item itself. Who set what is kept in metadata.managedFields from an object's first
+apply on.
+
+Differs: fields nobody applied yet are nobody's (upstream gives them to "before-first-apply"), and schema-less maps
+are objects like others.
+
+Source: sigs.k8s.io/structured-merge-diff/v6; staging/src/k8s.io/apimachinery/pkg/util/managedfields, v1.34
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from playground.kube_api.list_keys import DEFAULTS, is_set, keys_of
+from playground.kube_api.status import Refusal
+
+Path = tuple[str, ...]
+Document = Mapping[str, Any]
+
+_NOBODYS: Final = {"apiVersion", "kind"}
+_SERVERS: Final = (
+    "name",
+    "namespace",
+    "generateName",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+    "selfLink",
+)
+
+
+def owned_paths(document: Document) -> set[Path]:
+    """Every field somebody who writes this document says something about."""
+    found: set[Path] = set()
+    for key, value in document.items():
+        if key in _NOBODYS:
+            continue
+        if key == "metadata" and isinstance(value, Mapping):
+            value = {name: item for name, item in value.items() if name not in _SERVERS}
+            if not value:
+                continue
+        found.update(_paths(value, (f"f:{key}",), (key,)))
+    return found
+
+
+def _paths(value: Any, path: Path, fields: Path) -> Iterator[Path]:
+    if isinstance(value, Mapping) and value:
+        for key, item in value.items():
+            yield from _paths(item, (*path, f"f:{key}"), (*fields, key))
+    elif isinstance(value, list) and value and is_set(fields):
+        for item in value:
+            yield (*path, "v:" + _json(item))
+    elif isinstance(value, list) and value and _is_keyed(value, fields):
+        for item in value:
+            here = (*path, _item_step(item, keys_of(fields)))
+            yield (*here, ".")
+            for key, part in item.items():
+                yield from _paths(part, (*here, f"f:{key}"), (*fields, key))
+    else:
+        yield path
+
+
+def _is_keyed(value: list[Any], fields: Path) -> bool:
+    keys = keys_of(fields)
+    return bool(keys) and all(
+        isinstance(item, Mapping) and all(key in item or key in DEFAULTS for key in keys) for item in value
+    )
+
+
+def _item_step(item: Document, keys: tuple[str, ...]) -> str:
+    return "k:" + _json({key: item.get(key, DEFAULTS.get(key)) for key in sorted(keys)})
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def to_fields(paths: Iterable[Path]) -> dict[str, Any]:
+    """Paths as FieldsV1 writes them."""
+    tree: dict[str, Any] = {}
+    for path in sorted(paths):
+        level = tree
+        for step in path:
+            level = level.setdefault(step, {})
+    return tree
+
+
+def from_fields(tree: Any, path: Path = ()) -> set[Path]:
+    """Paths of a FieldsV1 tree; what is no tree has none."""
+    if not isinstance(tree, Mapping):
+        return set()
+    if not tree:
+        return {path} if path else set()
+    return {found for step, below in tree.items() for found in from_fields(below, (*path, str(step)))}
+
+
+def applied(
+    live: Document | None, wanted: Document, *, manager: str, force: bool, time: str
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The object after somebody applied a document, and its managedFields.
+
+    Parameters
+    ----------
+    live
+        As stored, or None if the apply creates it.
+    wanted
+        What was applied.
+    manager
+        Who applies.
+    force
+        Take over fields of others that have other values.
+    time
+        RFC 3339, for the entry.
+
+    Raises
+    ------
+    Refusal
+        Conflict: others own fields with other values, and `force` is not set.
+    """
+    owns = owned_paths(wanted)
+    entries = _entries(live)
+    mine = next((e for e in entries if e["manager"] == manager and e["operation"] == "Apply"), None)
+    others = [entry for entry in entries if entry is not mine]
+    if live is not None:
+        others = _settled(others, live, wanted, owns, force=force)
+    result: dict[str, Any] = copy.deepcopy(dict(live)) if live is not None else {}
+    if mine is not None:
+        held = {path for entry in others for path in from_fields(entry.get("fieldsV1"))}
+        given_up = from_fields(mine.get("fieldsV1")) - owns - held
+        for path in sorted(given_up, key=lambda path: (path[-1] == ".", -len(path), path)):
+            _remove(result, path, ())
+    result = _merged(result, wanted, ())
+    entry = {
+        "manager": manager,
+        "operation": "Apply",
+        "apiVersion": wanted.get("apiVersion"),
+        "time": time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": to_fields(owns),
+    }
+    if mine is not None and mine.get("fieldsV1") == entry["fieldsV1"]:
+        entry["time"] = mine.get("time", time)
+    return result, [*others, entry]
+
+
+def updated(live: Document, new: Document, *, manager: str, time: str) -> list[dict[str, Any]] | None:
+    """managedFields after an ordinary write; None for an object nobody applied (nothing is recorded then)."""
+    entries = _entries(live)
+    if not entries:
+        return None
+    before, after = owned_paths(live), owned_paths(new)
+    changed = {path for path in after if path not in before or _at(live, path) != _at(new, path)}
+    gone = before - after
+    if not changed and not gone:
+        return entries
+    kept = []
+    own: set[Path] = set(changed)
+    for entry in entries:
+        paths = from_fields(entry.get("fieldsV1")) - gone
+        if entry["manager"] == manager and entry["operation"] == "Update":
+            own |= paths
+            continue
+        # An item's "." stays with whoever put it there.
+        paths -= {path for path in changed if path[-1] != "."}
+        if paths:
+            kept.append(entry | {"fieldsV1": to_fields(paths)})
+    entry = {
+        "manager": manager,
+        "operation": "Update",
+        "apiVersion": new.get("apiVersion"),
+        "time": time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": to_fields(own),
+    }
+    return [*kept, entry] if own else kept
+
+
+def _entries(document: Document | None) -> list[dict[str, Any]]:
+    listed = ((document or {}).get("metadata") or {}).get("managedFields") or ()
+    return [
+        dict(entry)
+        for entry in listed
+        if isinstance(entry, Mapping) and entry.get("manager") and entry.get("operation")
+    ]
+
+
+def _settled(
+    others: list[dict[str, Any]], live: Document, wanted: Document, owns: set[Path], *, force: bool
+) -> list[dict[str, Any]]:
+    """The other managers' entries without what is taken from them."""
+    differing = {path for path in owns if path[-1] != "." and _at(live, path) != _at(wanted, path)}
+    conflicts: list[tuple[str, Path]] = []
+    kept = []
+    for entry in others:
+        paths = from_fields(entry.get("fieldsV1"))
+        lost = paths & differing
+        conflicts += [(entry["manager"], path) for path in sorted(lost)]
+        if paths - lost:
+            kept.append(entry | {"fieldsV1": to_fields(paths - lost)})
+    if conflicts and not force:
+        causes = [
+            {
+                "reason": "FieldManagerConflict",
+                "message": f'conflict with "{manager}"',
+                "field": "." + _shown(path),
+            }
+            for manager, path in conflicts
+        ]
+        words = ", ".join(f'conflict with "{manager}": .{_shown(path)}' for manager, path in conflicts)
+        plural = "s" if len(conflicts) > 1 else ""
+        raise Refusal(
+            "Conflict", f"Apply failed with {len(conflicts)} conflict{plural}: {words}", causes=causes
+        )
+    return kept if force else others
+
+
+def _shown(path: Path) -> str:
+    words = ""
+    for step in path:
+        mark, _, rest = step.partition(":")
+        if mark == "f":
+            words += f".{rest}" if words else rest
+        elif mark == "k":
+            words += "[" + ",".join(f"{k}={json.dumps(v)}" for k, v in json.loads(rest).items()) + "]"
+        elif mark == "v":
+            words += f"[={rest}]"
+    return words
+
+
+_ABSENT: Final = object()
+
+
+def _at(value: Any, path: Path, fields: Path = ()) -> Any:
+    """The value at a path, or something that equals nothing else."""
+    for position, step in enumerate(path):
+        mark, _, rest = step.partition(":")
+        if mark == ".":
+            return True
+        if mark == "f":
+            if not isinstance(value, Mapping) or rest not in value:
+                return _ABSENT
+            value, fields = value[rest], (*fields, rest)
+        elif mark == "k":
+            if not isinstance(value, list):
+                return _ABSENT
+            keys = keys_of(fields)
+            found = [item for item in value if isinstance(item, Mapping) and _item_step(item, keys) == step]
+            if not found:
+                return _ABSENT
+            return _at(found[0], path[position + 1 :], fields)
+        else:
+            return isinstance(value, list) and json.loads(rest) in value
+    return value
+
+
+def _remove(value: Any, path: Path, fields: Path) -> None:
+    """Take the field at a path out of a document, and what is empty then; absent ones are none."""
+    mark, _, rest = path[0].partition(":")
+    if mark == "f":
+        if not isinstance(value, dict) or rest not in value:
+            return
+        here = (*fields, rest)
+        if len(path) == 1:
+            del value[rest]
+            return
+        child = value[rest]
+        if path[1][:2] in ("k:", "v:") and isinstance(child, list):
+            _remove_item(child, path[1:], here)
+        else:
+            _remove(child, path[1:], here)
+        if child in ({}, []):
+            del value[rest]
+
+
+def _remove_item(items: list[Any], path: Path, fields: Path) -> None:
+    mark, _, rest = path[0].partition(":")
+    if mark == "v":
+        value = json.loads(rest)
+        items[:] = [item for item in items if item != value]
+        return
+    for item in list(items):
+        if not isinstance(item, dict) or _item_step(item, keys_of(fields)) != path[0]:
+            continue
+        if path[1:] == (".",):
+            # Given up as a whole unless somebody else still says something of it.
+            if set(item) <= set(keys_of(fields)):
+                items.remove(item)
+        elif path[1].partition(":")[2] not in keys_of(fields):
+            _remove(item, path[1:], fields)
+
+
+def _merged(live: Any, wanted: Any, fields: Path) -> Any:
+    if isinstance(wanted, Mapping):
+        result = dict(live) if isinstance(live, Mapping) else {}
+        for key, value in wanted.items():
+            if fields == ("metadata",) and key in (
+                "managedFields",
+                "creationTimestamp",
+                "uid",
+                "resourceVersion",
+            ):
+                continue
+            result[key] = _merged(result.get(key), value, (*fields, key))
+        return result
+    if isinstance(wanted, list) and isinstance(live, list):
+        if is_set(fields):
+            return [*live, *(item for item in wanted if item not in live)]
+        if _is_keyed(wanted, fields) and _is_keyed(live, fields):
+            keys = keys_of(fields)
+            items = list(live)
+            steps = [_item_step(item, keys) for item in items]
+            for item in wanted:
+                step = _item_step(item, keys)
+                if step in steps:
+                    place = steps.index(step)
+                    items[place] = _merged(items[place], item, fields)
+                else:
+                    items.append(copy.deepcopy(item))
+                    steps.append(step)
+            return items
+    return copy.deepcopy(wanted)

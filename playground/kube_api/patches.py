@@ -1,0 +1,225 @@
+"""The three patches of the Kubernetes API. Each takes an object and gives a new one; neither is changed.
+
+Source: RFC 7386 (merge), RFC 6902 (JSON patch),
+staging/src/k8s.io/apimachinery/pkg/util/strategicpatch/patch.go, v1.34
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from playground.kube_api.list_keys import DEFAULTS, is_set, keys_of, merge_key_of
+from playground.kube_api.status import Refusal
+
+MAX_OPERATIONS = 10_000
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """RFC 7386: null removes, objects merge, everything else replaces."""
+    if not isinstance(patch, Mapping):
+        return copy.deepcopy(patch)
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge_patch(result.get(key), value)
+    return result
+
+
+def strategic_merge_patch(target: Any, patch: Any, path: tuple[str, ...] = ()) -> Any:
+    """As `merge_patch`, but lists with a merge key merge item by item; `$patch` and its kin are obeyed.
+
+    Raises
+    ------
+    Refusal
+        BadRequest: a directive is not one.
+    """
+    if not isinstance(patch, Mapping):
+        return copy.deepcopy(patch)
+    result = dict(target) if isinstance(target, Mapping) else {}
+    directive = patch.get("$patch")
+    if directive == "replace":
+        return _without_directives(patch)
+    if directive == "delete":
+        return {}
+    if directive not in (None, "merge"):
+        raise Refusal("BadRequest", f'unknown $patch directive "{directive}"')
+    if "$retainKeys" in patch:
+        kept = patch["$retainKeys"]
+        result = {key: value for key, value in result.items() if isinstance(kept, list) and key in kept}
+    orders: dict[str, list[Any]] = {}
+    for key, value in patch.items():
+        if key in ("$patch", "$retainKeys"):
+            continue
+        name, _, field = key.partition("/")
+        if name == "$setElementOrder" and isinstance(value, list):
+            orders[field] = value
+        elif name == "$deleteFromPrimitiveList" and isinstance(value, list):
+            result[field] = [item for item in result.get(field) or () if item not in value]
+        elif key.startswith("$"):
+            raise Refusal("BadRequest", f'unknown directive "{key}"')
+        elif value is None:
+            result.pop(key, None)
+        elif isinstance(value, list):
+            result[key] = _merged_list(result.get(key), value, (*path, key))
+        else:
+            result[key] = strategic_merge_patch(result.get(key), value, (*path, key))
+    for field, order in orders.items():
+        if isinstance(result.get(field), list):
+            result[field] = _ordered(result[field], order, (*path, field))
+    return result
+
+
+def _without_directives(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_directives(item) for key, item in value.items() if not key.startswith("$")}
+    if isinstance(value, list):
+        return [_without_directives(item) for item in value]
+    return copy.deepcopy(value)
+
+
+def _merged_list(target: Any, patch: list[Any], path: tuple[str, ...]) -> list[Any]:
+    present = list(target) if isinstance(target, list) else []
+    if is_set(path):
+        return [*present, *(item for item in patch if item not in present)]
+    key = merge_key_of(path)
+    if not key or not all(isinstance(item, Mapping) for item in patch):
+        return [_without_directives(item) for item in patch if not _is_directive(item)]
+    if any(item.get("$patch") == "replace" and key not in item for item in patch):
+        return [_without_directives(item) for item in patch if not _is_directive(item)]
+    for item in patch:
+        value = item.get(key)
+        if value is None:
+            raise Refusal("BadRequest", f"{'.'.join(path)}: an item of the patch has no merge key {key}")
+        places = [i for i, old in enumerate(present) if _same_item(old, item, key, path)]
+        if item.get("$patch") == "delete":
+            present = [old for i, old in enumerate(present) if i not in places]
+        elif places:
+            present[places[0]] = strategic_merge_patch(present[places[0]], item, path)
+        else:
+            present.append(_without_directives(item))
+    return present
+
+
+def _is_directive(item: Any) -> bool:
+    return isinstance(item, Mapping) and "$patch" in item and len(item) == 1
+
+
+def _same_item(old: Any, new: Mapping[str, Any], key: str, path: tuple[str, ...]) -> bool:
+    """Equal in the merge key; where the list has further keys, also in those the patch names."""
+    if not isinstance(old, Mapping) or old.get(key) != new.get(key):
+        return False
+    others = [other for other in keys_of(path) if other != key and other in new]
+    return all(old.get(other, DEFAULTS.get(other)) == new[other] for other in others)
+
+
+def _ordered(items: list[Any], order: list[Any], path: tuple[str, ...]) -> list[Any]:
+    """Items in the order the patch wishes; those it does not know stay after the one they followed."""
+    key = merge_key_of(path)
+    wanted = [entry.get(key) if isinstance(entry, Mapping) else entry for entry in order]
+
+    def identity(item: Any) -> Any:
+        return item.get(key) if key and isinstance(item, Mapping) else item
+
+    known = [item for item in items if identity(item) in wanted]
+    known.sort(key=lambda item: wanted.index(identity(item)))
+    others = [item for item in items if identity(item) not in wanted]
+    return known + others
+
+
+def json_patch(target: Any, operations: Any) -> Any:
+    """RFC 6902: add, remove, replace, move, copy, test.
+
+    Raises
+    ------
+    Refusal
+        BadRequest (not a JSON patch) or Invalid (it does not fit the object, or a test fails).
+    """
+    if not isinstance(operations, list) or len(operations) > MAX_OPERATIONS:
+        raise Refusal("BadRequest", f"a JSON patch is a list of at most {MAX_OPERATIONS} operations")
+    result = copy.deepcopy(target)
+    for number, operation in enumerate(operations):
+        if not isinstance(operation, Mapping) or not isinstance(operation.get("path"), str):
+            raise Refusal("BadRequest", f"operation {number} of the JSON patch has no path")
+        result = _operated(result, operation, number)
+    return result
+
+
+def _operated(document: Any, operation: Mapping[str, Any], number: int) -> Any:
+    name, path = operation.get("op"), operation["path"]
+    steps = _steps(path, number)
+    if name in ("add", "replace", "test") and "value" not in operation:
+        raise Refusal("BadRequest", f"operation {number} of the JSON patch has no value")
+    if name == "test":
+        if _found(document, steps, path) != operation["value"]:
+            raise Refusal("Invalid", f"the test of {path} in the JSON patch failed")
+        return document
+    if name in ("move", "copy"):
+        source = operation.get("from")
+        if not isinstance(source, str):
+            raise Refusal("BadRequest", f'operation {number} of the JSON patch has no "from"')
+        value = copy.deepcopy(_found(document, _steps(source, number), source))
+        if name == "move":
+            document = _removed(document, _steps(source, number), source)
+        return _added(document, steps, value, path)
+    if name == "add":
+        return _added(document, steps, copy.deepcopy(operation["value"]), path)
+    if name == "replace":
+        _found(document, steps, path)
+        if not steps:
+            return copy.deepcopy(operation["value"])
+        parent = _found(document, steps[:-1], path)
+        parent[_index(parent, steps[-1], path)] = copy.deepcopy(operation["value"])
+        return document
+    if name == "remove":
+        return _removed(document, steps, path)
+    raise Refusal("BadRequest", f'operation {number} of the JSON patch: "{name}" is no operation')
+
+
+def _steps(path: str, number: int) -> list[str]:
+    if path and not path.startswith("/"):
+        raise Refusal("BadRequest", f'operation {number} of the JSON patch: "{path}" is not a path')
+    return [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
+
+
+def _index(parent: Any, step: str, path: str) -> Any:
+    if isinstance(parent, dict):
+        return step
+    if isinstance(parent, list) and step.isascii() and step.isdecimal() and int(step) < len(parent):
+        return int(step)
+    raise Refusal("Invalid", f"the JSON patch names {path}, which is not there")
+
+
+def _found(document: Any, steps: list[str], path: str) -> Any:
+    for step in steps:
+        index = _index(document, step, path)
+        if isinstance(document, dict) and index not in document:
+            raise Refusal("Invalid", f"the JSON patch names {path}, which is not there")
+        document = document[index]
+    return document
+
+
+def _added(document: Any, steps: list[str], value: Any, path: str) -> Any:
+    if not steps:
+        return value
+    parent, last = _found(document, steps[:-1], path), steps[-1]
+    if isinstance(parent, list):
+        if last == "-" or last == str(len(parent)):
+            parent.append(value)
+        else:
+            parent.insert(_index(parent, last, path), value)
+    else:
+        parent[_index(parent, last, path)] = value
+    return document
+
+
+def _removed(document: Any, steps: list[str], path: str) -> Any:
+    if not steps:
+        raise Refusal("Invalid", "the JSON patch removes the whole object")
+    _found(document, steps, path)
+    parent = _found(document, steps[:-1], path)
+    del parent[_index(parent, steps[-1], path)]
+    return document

@@ -1,0 +1,232 @@
+"""Objects and lists in the form a client asked for."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import Q
+from django.http import HttpRequest
+
+from playground.clusters import selectors
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.kinds import Kind
+from playground.clusters.models import Cluster
+from playground.kube_api.paths import Target
+from playground.kube_api.selection import Selection, selection_of
+from playground.kube_api.status import Refusal
+from playground.kube_api.tables import partial, table
+
+_AS: Final = re.compile(r"as=(Table|PartialObjectMetadataList|PartialObjectMetadata)")
+_META: Final = re.compile(r"v=(v1beta1|v1)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How objects are wanted: themselves, as a Table, or only their metadata.
+
+    Attributes
+    ----------
+    shape
+        Empty, ``Table`` or ``PartialObjectMetadata``.
+    api_version
+        Of the wrapping object.
+    include
+        What of each object a Table row carries.
+    """
+
+    shape: str = ""
+    api_version: str = "meta.k8s.io/v1"
+    include: str = "Metadata"
+
+    def one(self, cluster: Cluster, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
+        """One object."""
+        if self.shape == "Table":
+            return table(
+                kind,
+                [manifest],
+                virtual_now_ns(cluster),
+                api_version=self.api_version,
+                include=self.include,
+                metadata={"resourceVersion": manifest["metadata"].get("resourceVersion", "")},
+            )
+        return partial(manifest) if self.shape else manifest
+
+    def many(
+        self, cluster: Cluster, kind: Kind, manifests: list[dict[str, Any]], metadata: dict[str, Any]
+    ) -> dict[str, Any]:
+        """A list."""
+        if self.shape == "Table":
+            now_ns = virtual_now_ns(cluster)
+            return table(
+                kind,
+                manifests,
+                now_ns,
+                api_version=self.api_version,
+                include=self.include,
+                metadata=metadata,
+            )
+        if self.shape:
+            return {
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": self.api_version,
+                "metadata": metadata,
+                "items": [partial(manifest) for manifest in manifests],
+            }
+        return {
+            "kind": f"{kind.kind}List",
+            "apiVersion": kind.api_version,
+            "metadata": metadata,
+            "items": manifests,
+        }
+
+
+def form_of(request: HttpRequest) -> Form:
+    """The first form in `Accept` that we have; JSON objects if there is none.
+
+    Raises
+    ------
+    Refusal
+        BadRequest: includeObject is none of its three words.
+    """
+    include = request.GET.get("includeObject") or "Metadata"
+    if include not in ("None", "Metadata", "Object"):
+        raise Refusal("BadRequest", f'includeObject: "{include}" is none of None, Metadata, Object')
+    for part in request.headers.get("Accept", "").split(","):
+        if "json" not in part:
+            continue
+        wanted = _AS.search(part)
+        if wanted is None:
+            return Form()
+        version = _META.search(part)
+        shape = wanted[1].removesuffix("List")
+        return Form(shape, f"meta.k8s.io/{version[1] if version else 'v1'}", include)
+    return Form()
+
+
+def selection_for(request: HttpRequest, target: Target) -> Selection:
+    """The selectors of a query."""
+    return selection_of(
+        target.kind, request.GET.get("labelSelector", ""), request.GET.get("fieldSelector", "")
+    )
+
+
+def list_of(request: HttpRequest, cluster: Cluster, target: Target) -> dict[str, Any]:
+    """A collection, or one page of it, in the form that is wanted.
+
+    Raises
+    ------
+    Refusal
+    """
+    found, metadata = page_of(request, cluster, target)
+    return form_of(request).many(cluster, target.kind, found, metadata)
+
+
+def page_of(
+    request: HttpRequest, cluster: Cluster, target: Target
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The objects of a page, and the list's metadata.
+
+    Raises
+    ------
+    Refusal
+    """
+    selection = selection_for(request, target)
+    limit = whole(request, "limit")
+    after = _continued(request.GET.get("continue", ""), cluster)
+    version = str(after[0] if after else cluster.last_seq)
+    _check_version(request, cluster)
+    found: list[dict[str, Any]] = []
+    more = False
+    for manifest in _manifests(cluster, target, selection, after):
+        if limit and len(found) == limit:
+            more = True
+            break
+        found.append(manifest)
+    metadata: dict[str, Any] = {"resourceVersion": version}
+    if more:
+        last = found[-1]["metadata"]
+        token = {
+            "v": int(version),
+            "g": cluster.generation,
+            "after": [last.get("namespace", ""), last["name"]],
+        }
+        metadata["continue"] = base64.urlsafe_b64encode(json.dumps(token).encode()).decode()
+    return found, metadata
+
+
+def _manifests(
+    cluster: Cluster, target: Target, selection: Selection, after: tuple[int, str, str] | None
+) -> Iterator[dict[str, Any]]:
+    rows = selectors.list_objects(cluster, target.kind, namespace=target.namespace or None)
+    rows = selection.narrowed(target.kind, rows)
+    if target.name:
+        rows = rows.filter(name=target.name)
+    if after is not None:
+        _, namespace, name = after
+        later = Q(name__gt=name)
+        if target.kind.namespaced:
+            later = Q(namespace__gt=namespace) | (Q(namespace=namespace) & later)
+        rows = rows.filter(later)
+    for manifest in rows.values_list("manifest", flat=True).iterator(chunk_size=500):
+        if not selection or selection.matches(manifest):
+            yield manifest
+
+
+def _continued(token: str, cluster: Cluster) -> tuple[int, str, str] | None:
+    if not token:
+        return None
+    try:
+        document = json.loads(base64.urlsafe_b64decode(token.encode()))
+        version, generation = int(document["v"]), int(document["g"])
+        namespace, name = document["after"]
+        known = isinstance(namespace, str) and isinstance(name, str) and "\0" not in namespace + name
+    except (ValueError, TypeError, KeyError, binascii.Error, UnicodeError, RecursionError):
+        known = False
+    if not known:
+        raise Refusal("BadRequest", "continue key is not valid: it did not come from a list of this cluster")
+    if generation != cluster.generation:
+        raise Refusal("Expired", "The provided continue parameter is too old: the cluster was reset.")
+    return version, namespace, name
+
+
+def _check_version(request: HttpRequest, cluster: Cluster) -> None:
+    wanted = whole(request, "resourceVersion")
+    if wanted > cluster.last_seq:
+        raise Refusal("Timeout", f"Too large resource version: {wanted}, current: {cluster.last_seq}")
+    match = request.GET.get("resourceVersionMatch", "")
+    if match == "Exact" and wanted and wanted != cluster.last_seq:
+        raise Refusal("Expired", "The provided resource version is too old: only the newest state is kept.")
+
+
+def whole(request: HttpRequest, name: str) -> int:
+    """A whole number of the query; 0 if it is absent.
+
+    Raises
+    ------
+    Refusal
+        BadRequest.
+    """
+    text = request.GET.get(name, "")
+    if text and not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise Refusal("BadRequest", f'{name}: "{text}" is not a whole number')
+    return int(text or 0)
+
+
+def switched(request: HttpRequest, name: str) -> bool:
+    """A boolean of the query; absent = False.
+
+    Raises
+    ------
+    Refusal
+        BadRequest.
+    """
+    text = request.GET.get(name, "").lower()
+    if text not in ("", "0", "1", "true", "false", "t", "f"):
+        raise Refusal("BadRequest", f'{name}: "{text}" is neither true nor false')
+    return text in ("1", "true", "t")

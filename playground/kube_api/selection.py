@@ -1,0 +1,191 @@
+"""Label and field selectors of a query.
+
+Source: staging/src/k8s.io/apimachinery/pkg/labels/selector.go, pkg/fields/selector.go, v1.34; the fields of
+each kind: pkg/apis/core/v1/conversion.go and the kinds' registries
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import Q, QuerySet
+
+from playground.clusters.kinds import Kind
+from playground.kube_api.status import Refusal
+
+Manifest = Mapping[str, Any]
+
+_KEY: Final = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
+_VALUE: Final = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
+_EXISTS: Final = re.compile(rf"\s*(!?)\s*({_KEY})\s*")
+_EQUALS: Final = re.compile(rf"\s*({_KEY})\s*(==?|!=)\s*({_VALUE})\s*")
+_ORDER: Final = re.compile(rf"\s*({_KEY})\s*([<>])\s*(-?\d+)\s*")
+_IN: Final = re.compile(rf"\s*({_KEY})\s+(in|notin)\s+\(([^()]*)\)\s*")
+
+_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Pod": (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    ),
+    "Node": ("spec.unschedulable",),
+    "Namespace": ("status.phase",),
+    "Secret": ("type",),
+    "ReplicationController": ("status.replicas",),
+    "ReplicaSet": ("status.replicas",),
+    "Job": ("status.successful",),
+    "Event": (
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    ),
+}
+_EVERY: Final = ("metadata.name", "metadata.namespace")
+_FALSE: Final = ("spec.unschedulable", "spec.hostNetwork")
+_COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Pod": {"spec.nodeName": "node_name", "status.phase": "phase"},
+    "Event": {
+        "involvedObject.kind": "involved_kind",
+        "involvedObject.namespace": "involved_namespace",
+        "involvedObject.name": "involved_name",
+        "involvedObject.uid": "involved_uid",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One part of a field selector."""
+
+    field: str
+    equal: bool
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a kind a query is about."""
+
+    labels: tuple[Callable[[Mapping[str, str]], bool], ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.labels or self.fields)
+
+    @property
+    def may_change(self) -> bool:
+        """Whether one object can come to match, or cease to."""
+        return bool(self.labels) or any(part.field not in _EVERY for part in self.fields)
+
+    def matches(self, manifest: Manifest) -> bool:
+        """Whether an object is among them."""
+        labels = (manifest.get("metadata") or {}).get("labels") or {}
+        return all(test(labels) for test in self.labels) and all(
+            (_field(manifest, part.field) == part.value) == part.equal for part in self.fields
+        )
+
+    def narrowed(self, kind: Kind, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """The rows as far as columns can tell; `matches` still decides."""
+        columns = dict(_COLUMNS.get(kind.kind, {})) | {"metadata.name": "name"}
+        if kind.namespaced:
+            columns["metadata.namespace"] = "namespace"
+        for part in self.fields:
+            column = columns.get(part.field)
+            if column is not None:
+                found = Q(**{column: part.value})
+                rows = rows.filter(found if part.equal else ~found)
+        return rows
+
+
+def selection_of(kind: Kind, label_selector: str, field_selector: str) -> Selection:
+    """Read both selectors of a query.
+
+    Raises
+    ------
+    Refusal
+        BadRequest: one cannot be read, or names a field that cannot be selected by.
+    """
+    labels = tuple(_label_test(part) for part in _split(label_selector) if part.strip())
+    fields = tuple(_requirement(kind, part) for part in _split(field_selector) if part.strip())
+    return Selection(labels, tuple(part for part in fields if part is not None))
+
+
+def _split(text: str) -> list[str]:
+    """At commas outside of parentheses and not escaped."""
+    parts, depth, start, position = [], 0, 0, 0
+    while position < len(text):
+        letter = text[position]
+        if letter == "\\":
+            position += 1
+        elif letter in "()":
+            depth += 1 if letter == "(" else -1
+        elif letter == "," and depth == 0:
+            parts.append(text[start:position])
+            start = position + 1
+        position += 1
+    return [*parts, text[start:]]
+
+
+def _label_test(text: str) -> Callable[[Mapping[str, str]], bool]:
+    if match := _EXISTS.fullmatch(text):
+        absent, key = match.groups()
+        return lambda labels: (key in labels) != bool(absent)
+    if match := _EQUALS.fullmatch(text):
+        key, operator, value = match.groups()
+        return lambda labels: (labels.get(key) == value) == (operator != "!=")
+    if match := _IN.fullmatch(text):
+        key, operator, listed = match.groups()
+        values = {value.strip() for value in listed.split(",")}
+        return lambda labels: (labels.get(key) in values) == (operator == "in")
+    if match := _ORDER.fullmatch(text):
+        key, operator, number = match.groups()
+        return lambda labels: _in_order(labels.get(key), operator, int(number))
+    raise Refusal("BadRequest", f"unable to parse requirement: {text.strip()!r} is not a label requirement")
+
+
+def _in_order(value: str | None, operator: str, number: int) -> bool:
+    if value is None or not re.fullmatch(r"-?\d{1,19}", value):
+        return False
+    return int(value) > number if operator == ">" else int(value) < number
+
+
+def _requirement(kind: Kind, text: str) -> Requirement | None:
+    match = re.fullmatch(r"\s*([^!=\\]+)(!=|==?)((?:[^\\=,]|\\.)*)", text, re.DOTALL)
+    if match is None:
+        raise Refusal("BadRequest", f"invalid selector: {text.strip()!r}; can't understand it")
+    field, operator, value = match.group(1).strip(), match.group(2), re.sub(r"\\(.)", r"\1", match.group(3))
+    if field not in _EVERY and field not in _FIELDS.get(kind.kind, ()):
+        raise Refusal("BadRequest", f"field label not supported: {field}")
+    return Requirement(field, operator != "!=", value)
+
+
+def _field(manifest: Manifest, field: str) -> str:
+    if field == "source":
+        source = (manifest.get("source") or {}).get("component")
+        return str(source or manifest.get("reportingComponent") or "")
+    if field == "status.successful":
+        field = "status.succeeded"
+    value: Any = manifest
+    for part in field.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    if value is None:
+        if field in _FALSE:
+            return "false"
+        return "0" if field in ("status.replicas", "status.succeeded") else ""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,161 @@
+"""Refusals and deletions as `Status` objects, the way an API server writes them.
+
+Source: staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go, v1.34
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.db import OperationalError
+from django.http import Http404
+from rest_framework import exceptions
+
+from playground.bodies import BodyTooLarge
+from playground.clusters import kinds
+from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
+
+logger = logging.getLogger(__name__)
+
+_CODES: Final = {
+    "BadRequest": 400,
+    "Unauthorized": 401,
+    "Forbidden": 403,
+    "NotFound": 404,
+    "MethodNotAllowed": 405,
+    "NotAcceptable": 406,
+    "AlreadyExists": 409,
+    "Conflict": 409,
+    "Expired": 410,
+    "RequestEntityTooLarge": 413,
+    "UnsupportedMediaType": 415,
+    "Invalid": 422,
+    "TooManyRequests": 429,
+    "InternalError": 500,
+    "ServiceUnavailable": 503,
+    "Timeout": 504,
+}
+_OF_CODE: Final = {code: reason for reason, code in _CODES.items() if reason != "AlreadyExists"}
+
+
+class Refusal(Exception):
+    """An answer of this surface alone: no service was asked.
+
+    Parameters
+    ----------
+    reason
+        One of Kubernetes' own.
+    message
+        A sentence.
+    """
+
+    def __init__(self, reason: str, message: str, *, causes: Sequence[Mapping[str, str]] = ()) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+        self.causes = causes
+
+
+def failure(
+    reason: str, message: str, *, code: int | None = None, details: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A `Status` that says no."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        **({"details": dict(details)} if details else {}),
+        "code": code or _CODES[reason],
+    }
+
+
+def success(details: Mapping[str, Any]) -> dict[str, Any]:
+    """A `Status` that says it is done."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": dict(details),
+    }
+
+
+def status_of(error: Exception) -> tuple[dict[str, Any], dict[str, str]] | None:
+    """What to answer, and headers; None for a bug that should be seen while debugging."""
+    if isinstance(error, Refusal):
+        details = {"causes": [dict(cause) for cause in error.causes]} if error.causes else None
+        return failure(error.reason, error.message, details=details), {}
+    if isinstance(error, InvalidManifest):
+        return _invalid(error), {}
+    if isinstance(error, InvalidInput):
+        return failure("BadRequest", error.message), {}
+    if isinstance(error, ClusterError):
+        reason = "BadRequest" if error.reason == "UnsupportedMediaType" else error.reason
+        return failure(reason, error.message, details=_about(error)), {}
+    if isinstance(error, BodyTooLarge | RequestDataTooBig):
+        return failure("RequestEntityTooLarge", str(error)), {}
+    if isinstance(error, Http404):
+        return failure("NotFound", "the server could not find the requested resource"), {}
+    if isinstance(error, exceptions.APIException):
+        return _api(error)
+    if isinstance(error, OperationalError):
+        logger.exception("database did not answer")
+        return failure("ServiceUnavailable", "the database is busy"), {"Retry-After": "1"}
+    if settings.DEBUG:
+        return None
+    logger.error("unexpected error", exc_info=error)
+    return failure("InternalError", "Internal error occurred; it is logged"), {}
+
+
+def _api(error: exceptions.APIException) -> tuple[dict[str, Any], dict[str, str]]:
+    headers = {}
+    if getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = error.auth_header
+    if getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(error.wait) + 1)
+    reason = _OF_CODE.get(error.status_code, "BadRequest")
+    return failure(reason, str(error.detail), code=error.status_code), headers
+
+
+def _about(error: ClusterError) -> dict[str, Any]:
+    kind = kinds.by_kind(getattr(error, "kind", ""))
+    facts = {
+        "name": getattr(error, "name", ""),
+        "group": kind.group if kind else "",
+        "kind": kind.plural if kind else getattr(error, "kind", ""),
+    }
+    details: dict[str, Any] = {key: value for key, value in facts.items() if value}
+    if error.reason == "TooManyRequests":
+        details["causes"] = [{"reason": "DisruptionBudget", "message": error.message}]
+    return details
+
+
+def _invalid(error: InvalidManifest) -> dict[str, Any]:
+    kind = kinds.by_kind(error.kind)
+    # Unreadable text is a bad request; an object that was read and is wrong is Invalid.
+    if not error.path and not error.kind:
+        return failure("BadRequest", error.message)
+    details: dict[str, Any] = {
+        "name": error.name,
+        "group": kind.group if kind else "",
+        "kind": error.kind,
+        "causes": [_cause(item) for item in (error, *error.causes)],
+    }
+    subject = f'{error.kind} "{error.name}"' if error.name else error.kind or "the object"
+    return failure(
+        "Invalid",
+        f"{subject} is invalid: {error.message}",
+        details={key: value for key, value in details.items() if value},
+    )
+
+
+def _cause(error: InvalidManifest) -> dict[str, str]:
+    reason = "FieldValueRequired" if error.value is None else "FieldValueInvalid"
+    return {"reason": reason, "message": error.message, "field": error.path}

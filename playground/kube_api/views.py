@@ -1,0 +1,217 @@
+"""The one view of the Kubernetes API: from a path and a method to reading, writing or watching."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes
+from playground.clusters import selectors
+from playground.clusters.models import Cluster
+from playground.kube_api import discovery, writing
+from playground.kube_api.paths import Target, target_of
+from playground.kube_api.reading import form_of, list_of, switched
+from playground.kube_api.status import Refusal, status_of
+from playground.kube_api.watch import bounded, stream, watch_of
+
+# What kubectl 1.20 and newer need of OpenAPI before they apply: a document that says `swagger: "2.0"`, in protobuf.
+OPENAPI_V2: Final = b"\x0a\x032.0"
+PLAIN: Final = {"healthz": "ok", "livez": "ok", "readyz": "ok"}
+_POSTS: Final[dict[str, Callable[[HttpRequest, Cluster, Target], writing.Answer]]] = {
+    "": writing.create,
+    "binding": writing.bind,
+    "eviction": writing.evict,
+}
+
+
+class _JSON(DefaultContentNegotiation):
+    """Answers are JSON: every client lists it, and `Accept` says more than DRF's negotiation can read."""
+
+    def select_parser(self, request: Any, parsers: Any) -> Any:
+        return None
+
+    def select_renderer(self, request: Any, renderers: Any, format_suffix: Any = None) -> tuple[Any, str]:
+        return renderers[0], renderers[0].media_type
+
+
+@extend_schema(exclude=True)
+class KubernetesAPI(APIView):
+    """Everything under `/k8s/{id}`."""
+
+    authentication_classes = [BearerToken, Session]
+    permission_classes = [MayEnter]
+    throttle_classes = [Requests, Writes]
+    renderer_classes = [JSONRenderer]
+    content_negotiation_class = _JSON
+
+    def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
+        return _refused
+
+    def finalize_response(
+        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        final = super().finalize_response(request, response, *args, **kwargs)
+        final.headers["Cache-Control"] = "no-cache, private"
+        return final
+
+    def _answer(self, request: Request, cluster_id: str, path: str = "") -> HttpResponseBase:
+        inner: HttpRequest = request._request
+        if "\0" in inner.get_full_path() or "%00" in inner.get_full_path():
+            raise Refusal("BadRequest", "the request holds the character U+0000")
+        user = request.user
+        person = user if not settings.EMBEDDED and user and user.is_authenticated else None
+        cluster = selectors.get_cluster(cluster_id, person)
+        path = path.strip("/")
+        if inner.method in ("GET", "HEAD") and (told := _told(inner, path)) is not None:
+            return told
+        target = target_of(path)
+        if target is None:
+            raise Refusal("NotFound", "the server could not find the requested resource")
+        if inner.method in ("GET", "HEAD"):
+            return _read(inner, cluster, target)
+        return _written(inner, cluster, target)
+
+    get = head = post = put = patch = delete = _answer
+
+
+def _read(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResponseBase:
+    if target.subresource in ("binding", "eviction"):
+        raise _no_method()
+    if switched(request, "watch"):
+        return _watched(request, cluster, target)
+    if not target.name:
+        return _json(list_of(request, cluster, target))
+    manifest = selectors.get_object(cluster, target.kind, target.namespace, target.name)
+    if target.subresource == "scale":
+        return _json(writing.scale_of(manifest))
+    return _json(form_of(request).one(cluster, target.kind, manifest))
+
+
+def _watched(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResponseBase:
+    watch = watch_of(request, cluster, target)
+    if isinstance(request, ASGIRequest):
+        response: HttpResponseBase = StreamingHttpResponse(stream(watch), content_type="application/json")
+    else:
+        response = HttpResponse(b"".join(bounded(watch)), content_type="application/json")
+    _warn_if_paused(response, cluster)
+    return response
+
+
+def _written(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResponse:
+    verb = _verb(str(request.method), target)
+    if target.subresource == "" and verb not in discovery.verbs_of(target.kind):
+        raise _no_method()
+    match verb:
+        case "create":
+            answer = _POSTS[target.subresource](request, cluster, target)
+        case "update":
+            answer = writing.replace(request, cluster, target)
+        case "patch":
+            answer = writing.patch(request, cluster, target)
+        case "delete":
+            answer = writing.delete(request, cluster, target)
+        case _:
+            answer = writing.delete_collection(request, cluster, target)
+    body = answer.body
+    if answer.is_object:
+        body = form_of(request).one(cluster, target.kind, body)
+    response = _json(body, answer.code)
+    _warn_if_paused(response, cluster)
+    return response
+
+
+def _verb(method: str, target: Target) -> str:
+    """The API verb of a method on a target.
+
+    Raises
+    ------
+    Refusal
+        MethodNotAllowed.
+    """
+    part = target.subresource
+    if method == "POST" and (not target.name if not part else part in ("binding", "eviction")):
+        return "create"
+    if method in ("PUT", "PATCH") and target.name and part in ("", "status", "scale"):
+        return "update" if method == "PUT" else "patch"
+    if method == "DELETE" and not part:
+        return "delete" if target.name else "deletecollection"
+    raise _no_method()
+
+
+def _no_method() -> Refusal:
+    return Refusal("MethodNotAllowed", "the server does not allow this method on the requested resource")
+
+
+def _told(request: HttpRequest, path: str) -> HttpResponse | None:
+    """Discovery, version, health; None if the path is none of these."""
+    if path in PLAIN:
+        return HttpResponse(PLAIN[path], content_type="text/plain; charset=utf-8")
+    if path == "openapi/v2":
+        return HttpResponse(OPENAPI_V2, content_type="application/octet-stream")
+    if path in ("api", "apis") and (version := _aggregated(request)):
+        body = json.dumps(discovery.aggregated(path == "api", version))
+        media = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+        return HttpResponse(body, content_type=media)
+    parts = path.split("/")
+    found: dict[str, Any] | None = None
+    if path == "":
+        found = {
+            "paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/readyz", "/version"]
+        }
+    elif path == "version":
+        found = discovery.version()
+    elif path == "api":
+        found = discovery.api_versions()
+    elif path == "apis":
+        found = discovery.groups()
+    elif parts[0] == "api" and len(parts) == 2:
+        found = discovery.resources(parts[1])
+    elif parts[0] == "apis" and len(parts) == 2:
+        found = discovery.group(parts[1])
+    elif parts[0] == "apis" and len(parts) == 3:
+        found = discovery.resources(f"{parts[1]}/{parts[2]}")
+    return None if found is None else _json(found)
+
+
+def _aggregated(request: HttpRequest) -> str:
+    for part in request.headers.get("Accept", "").split(","):
+        if "as=APIGroupDiscoveryList" in part and "g=apidiscovery.k8s.io" in part and "json" in part:
+            return "v2beta1" if "v=v2beta1" in part else "v2"
+    return ""
+
+
+def _warn_if_paused(response: HttpResponseBase, cluster: Cluster) -> None:
+    """kubectl prints warnings, so a delete, drain or -w that waits is explained."""
+    if cluster.clock_mode == Cluster.ClockMode.PAUSED:
+        response.headers["Warning"] = (
+            '299 - "cluster is paused: nothing is scheduled or terminated; run it or start its clock at'
+            f" /c/{cluster.public_id}/, or PUT mode 1x to /api/v1/clusters/{cluster.public_id}/clock"
+            '"'
+        )
+
+
+def _json(body: dict[str, Any], code: int = 200) -> HttpResponse:
+    text = json.dumps(body, separators=(",", ":"))
+    return HttpResponse(text, status=code, content_type="application/json")
+
+
+def _refused(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
+    found = status_of(error)
+    if found is None:
+        return None
+    status, headers = found
+    response = _json(status, status["code"])
+    for name, value in headers.items():
+        response.headers[name] = value
+    return response

@@ -1,0 +1,253 @@
+"""Watches: the log as a stream of ADDED, MODIFIED and DELETED.
+
+Source: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/watch.go, v1.34
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from asgiref.sync import sync_to_async
+from django.db import connections
+from django.http import HttpRequest
+
+from playground.clusters import selectors
+from playground.clusters.models import Cluster, LogEntry
+from playground.kube_api import pulse
+from playground.kube_api.paths import Target
+from playground.kube_api.reading import Form, form_of, selection_for, switched, whole
+from playground.kube_api.selection import Selection
+from playground.kube_api.status import Refusal, failure
+
+DEFAULT_S: Final = 1800
+BOOKMARK_S: Final = 15.0
+BATCH: Final = 500
+_OBJECT_ENTRIES: Final = (LogEntry.Kind.WRITE, LogEntry.Kind.DELETE, LogEntry.Kind.EVENT)
+
+Change = tuple[str, dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Watch:
+    """One open watch; `read` gives the lines that are due.
+
+    Attributes
+    ----------
+    since
+        Newest sequence number that was looked at.
+    initial
+        The present objects are still to be sent.
+    sent
+        Of objects sent as initial ones: their resourceVersion, so that the log does not repeat them.
+    over
+        Nothing more will come.
+    """
+
+    cluster_id: int
+    generation: int
+    target: Target
+    selection: Selection
+    form: Form
+    since: int
+    initial: bool
+    bookmarks: bool
+    mark_initial_end: bool
+    timeout_s: float
+    sent: dict[tuple[str, str], int] = field(default_factory=dict)
+    columns_sent: bool = False
+    over: bool = False
+
+    def read(self) -> list[bytes]:
+        """Lines for everything that happened since the last call, or a closing error."""
+        cluster = Cluster.objects.filter(pk=self.cluster_id).first()
+        if cluster is None:
+            self.over = True
+            return []
+        if cluster.generation != self.generation:
+            self.over = True
+            status = failure(
+                "Expired", "The resourceVersion for the provided watch is too old: the cluster was reset"
+            )
+            return [_line("ERROR", status)]
+        lines = []
+        if self.initial:
+            self.initial = False
+            self.since = cluster.last_seq
+            lines = [self._shown(cluster, "ADDED", manifest) for manifest in self._present(cluster)]
+            if self.mark_initial_end:
+                lines.append(self._bookmark(cluster, initial_end=True))
+        lines += [self._shown(cluster, what, manifest) for what, manifest in self._changes(cluster)]
+        return lines
+
+    def bookmark(self) -> list[bytes]:
+        """Up to where this watch has seen everything."""
+        cluster = Cluster.objects.filter(pk=self.cluster_id).first()
+        return [] if cluster is None else [self._bookmark(cluster)]
+
+    def _present(self, cluster: Cluster) -> list[dict[str, Any]]:
+        rows = selectors.list_objects(cluster, self.target.kind, namespace=self.target.namespace or None)
+        rows = self.selection.narrowed(self.target.kind, rows)
+        if self.target.name:
+            rows = rows.filter(name=self.target.name)
+        found = []
+        for manifest in rows.values_list("manifest", flat=True).iterator(chunk_size=500):
+            if self.selection.matches(manifest):
+                meta = manifest["metadata"]
+                self.sent[(meta.get("namespace", ""), meta["name"])] = int(meta["resourceVersion"])
+                found.append(manifest)
+        return found
+
+    def _changes(self, cluster: Cluster) -> list[Change]:
+        found: list[Change] = []
+        last = cluster.last_seq
+        while True:
+            entries = selectors.log_after(
+                cluster,
+                self.since,
+                kind=self.target.kind,
+                namespace=self.target.namespace or None,
+                limit=BATCH,
+            )
+            for entry in entries:
+                change = self._change(cluster, entry)
+                if change is not None:
+                    found.append(change)
+                self.since = entry.seq
+            if len(entries) < BATCH:
+                break
+        self.since = max(self.since, last)
+        return found
+
+    def _change(self, cluster: Cluster, entry: LogEntry) -> Change | None:
+        manifest = entry.payload.get("manifest")
+        if entry.kind not in _OBJECT_ENTRIES or not isinstance(manifest, dict):
+            return None
+        key = (entry.object_namespace, entry.object_name)
+        if self.target.name and entry.object_name != self.target.name:
+            return None
+        if self.sent and entry.seq <= self.sent.get(key, -1):
+            return None
+        gone = entry.kind == LogEntry.Kind.DELETE and bool(entry.payload.get("gone", True))
+        matches = self.selection.matches(manifest)
+        if not self.selection.may_change:
+            if not matches:
+                return None
+            return ("DELETED" if gone else "ADDED" if entry.created else "MODIFIED"), manifest
+        matched = not entry.created and self._matched_before(cluster, entry)
+        if gone or not matches:
+            return ("DELETED", manifest) if matched else None
+        return ("MODIFIED" if matched else "ADDED"), manifest
+
+    def _matched_before(self, cluster: Cluster, entry: LogEntry) -> bool:
+        before = (
+            LogEntry.objects.filter(
+                cluster=cluster,
+                object_kind=entry.object_kind,
+                object_namespace=entry.object_namespace,
+                object_name=entry.object_name,
+                seq__lt=entry.seq,
+            )
+            .order_by("-seq")
+            .first()
+        )
+        if before is None or (before.kind == LogEntry.Kind.DELETE and before.payload.get("gone", True)):
+            return False
+        return self.selection.matches(before.payload.get("manifest") or {})
+
+    def _shown(self, cluster: Cluster, what: str, manifest: dict[str, Any]) -> bytes:
+        shown = self.form.one(cluster, self.target.kind, manifest)
+        if self.form.shape == "Table":
+            if self.columns_sent:
+                shown["columnDefinitions"] = None
+            self.columns_sent = True
+        return _line(what, shown)
+
+    def _bookmark(self, cluster: Cluster, *, initial_end: bool = False) -> bytes:
+        kind = self.target.kind
+        metadata: dict[str, Any] = {"resourceVersion": str(self.since), "creationTimestamp": None}
+        if initial_end:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        if self.form.shape == "Table":
+            shown = self.form.many(cluster, kind, [], metadata)
+            shown["columnDefinitions"] = None
+            return _line("BOOKMARK", shown)
+        wrapped = ("meta.k8s.io/v1", "PartialObjectMetadata") if self.form.shape else kind.key
+        return _line("BOOKMARK", {"kind": wrapped[1], "apiVersion": wrapped[0], "metadata": metadata})
+
+
+def _line(what: str, shown: dict[str, Any]) -> bytes:
+    return json.dumps({"type": what, "object": shown}, separators=(",", ":")).encode() + b"\n"
+
+
+def watch_of(request: HttpRequest, cluster: Cluster, target: Target) -> Watch:
+    """The watch a request asks for.
+
+    Raises
+    ------
+    Refusal
+        BadRequest, or Expired: the log no longer reaches back that far.
+    """
+    text = request.GET.get("resourceVersion", "")
+    since = whole(request, "resourceVersion")
+    if since:
+        first = LogEntry.objects.filter(cluster=cluster).order_by("seq").values_list("seq", flat=True).first()
+        if first is not None and since < first - 1:
+            raise Refusal("Expired", f"too old resource version: {since} ({first})")
+    wants_initial = request.GET.get("sendInitialEvents", "")
+    initial = switched(request, "sendInitialEvents") if wants_initial else text in ("", "0")
+    bookmarks = switched(request, "allowWatchBookmarks")
+    timeout_s = whole(request, "timeoutSeconds") or DEFAULT_S
+    return Watch(
+        cluster_id=cluster.pk,
+        generation=cluster.generation,
+        target=target,
+        selection=selection_for(request, target),
+        form=form_of(request),
+        since=since or cluster.last_seq,
+        initial=initial,
+        bookmarks=bookmarks,
+        mark_initial_end=bool(wants_initial) and initial and bookmarks,
+        timeout_s=min(float(timeout_s), 24 * 3600.0),
+    )
+
+
+def _call(watch: Watch, what: str) -> list[bytes]:
+    try:
+        lines: list[bytes] = getattr(watch, what)()
+        return lines
+    finally:
+        connections.close_all()
+
+
+async def stream(watch: Watch) -> AsyncIterator[bytes]:
+    """The watch's lines as they come, until its time is over."""
+    call = sync_to_async(_call, thread_sensitive=False)
+    end = time.monotonic() + watch.timeout_s
+    marked = time.monotonic()
+    with pulse.changes(watch.cluster_id) as changed:
+        while not watch.over:
+            changed.clear()
+            for line in await call(watch, "read"):
+                yield line
+            now = time.monotonic()
+            if watch.bookmarks and not watch.over and (now >= end or now - marked >= BOOKMARK_S):
+                marked = now
+                for line in await call(watch, "bookmark"):
+                    yield line
+            if now >= end:
+                return
+            try:
+                await asyncio.wait_for(changed.wait(), max(0.01, min(end - now, BOOKMARK_S)))
+            except TimeoutError:
+                continue
+
+
+def bounded(watch: Watch) -> list[bytes]:
+    """What a server that cannot stream answers: everything up to now, then the end; clients watch again."""
+    lines = watch.read()
+    return lines + watch.bookmark() if watch.bookmarks and not watch.over else lines

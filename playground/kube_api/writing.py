@@ -1,0 +1,366 @@
+"""Writes: every one ends in a service, with the same objects the pages and /api give it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import transaction
+from django.http import HttpRequest
+
+from playground.clusters import selectors, services
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.errors import Conflict, NotFound
+from playground.clusters.kinds import Kind
+from playground.clusters.models import Cluster
+from playground.engine.times import format_seconds
+from playground.kube_api import managed_fields, patches
+from playground.kube_api.paths import Target
+from playground.kube_api.reading import page_of, switched
+from playground.kube_api.requests import APPLY, JSON_PATCH, MERGE, document_of, manifest_of, patch_of
+from playground.kube_api.status import Refusal, success
+
+MAX_TRIES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a write gives back.
+
+    Attributes
+    ----------
+    code
+        HTTP status.
+    body
+        An object or a Status.
+    is_object
+        Whether it is an object of the target's kind, which may be wanted as a Table.
+    """
+
+    code: int
+    body: dict[str, Any]
+    is_object: bool = True
+
+
+def create(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+    """POST to a collection."""
+    document = manifest_of(document_of(request), target.kind, namespace=target.namespace)
+    with _dry_run(request):
+        return Answer(
+            201,
+            services.create_object(cluster=cluster, manifest=document, namespace=target.namespace or None),
+        )
+
+
+def replace(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+    """PUT of an object, its status or its scale."""
+    document = document_of(request)
+    if target.subresource == "scale":
+        return _scaled(request, cluster, target, lambda _: document)
+    manifest = manifest_of(document, target.kind, target.name, target.namespace)
+    live = _live(cluster, target)
+    with _dry_run(request):
+        return Answer(
+            200,
+            services.replace_object(
+                cluster=cluster,
+                manifest=manifest,
+                namespace=target.namespace or None,
+                subresource=target.subresource,
+                managed_fields=_after_update(request, cluster, live, manifest),
+            ),
+        )
+
+
+def patch(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+    """PATCH of an object, its status or its scale; server-side apply is one of its media types."""
+    kind, document = patch_of(request)
+    if kind in APPLY:
+        return _apply(request, cluster, target, document)
+    change = _change(kind, document)
+    if target.subresource == "scale":
+        return _scaled(request, cluster, target, change)
+    for attempt in range(MAX_TRIES):
+        live = _live(cluster, target)
+        changed = change(live)
+        if not isinstance(changed, dict) or not isinstance(changed.get("metadata"), dict):
+            raise Refusal("BadRequest", "the patch leaves no object")
+        manifest = manifest_of(changed, target.kind, target.name, target.namespace)
+        given = manifest["metadata"].get("resourceVersion")
+        try:
+            with _dry_run(request):
+                return Answer(
+                    200,
+                    services.replace_object(
+                        cluster=cluster,
+                        manifest=manifest,
+                        namespace=target.namespace or None,
+                        subresource=target.subresource,
+                        managed_fields=_after_update(request, cluster, live, manifest),
+                    ),
+                )
+        except Conflict:
+            # Somebody was faster. Unless the patch names a version itself, it is about the newest one.
+            if given != live["metadata"].get("resourceVersion") or attempt == MAX_TRIES - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _change(kind: str, document: Any) -> Callable[[dict[str, Any]], Any]:
+    if kind == JSON_PATCH:
+        return lambda live: patches.json_patch(live, document)
+    if kind == MERGE:
+        return lambda live: patches.merge_patch(live, document)
+    return lambda live: patches.strategic_merge_patch(live, document)
+
+
+def _apply(request: HttpRequest, cluster: Cluster, target: Target, document: Any) -> Answer:
+    manager = request.GET.get("fieldManager", "")
+    if not manager:
+        raise Refusal("BadRequest", "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value")
+    if target.subresource == "scale":
+        raise Refusal("UnsupportedMediaType", "a scale is patched by merge, not applied")
+    wanted = manifest_of(document, target.kind, target.name, target.namespace)
+    if wanted["metadata"].get("managedFields"):
+        raise Refusal("BadRequest", "metadata.managedFields must be nil")
+    force = switched(request, "force")
+    for attempt in range(MAX_TRIES):
+        live = _found(cluster, target)
+        manifest, managers = managed_fields.applied(
+            live, wanted, manager=manager, force=force, time=_stamp(cluster)
+        )
+        try:
+            with _dry_run(request):
+                if live is None:
+                    stored = services.create_object(
+                        cluster=cluster,
+                        manifest=manifest,
+                        namespace=target.namespace or None,
+                        managed_fields=managers,
+                    )
+                    return Answer(201, stored)
+                stored = services.replace_object(
+                    cluster=cluster,
+                    manifest=manifest,
+                    namespace=target.namespace or None,
+                    subresource=target.subresource,
+                    managed_fields=managers,
+                )
+                return Answer(200, stored)
+        except Conflict:
+            if wanted["metadata"].get("resourceVersion") or attempt == MAX_TRIES - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def delete(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+    """DELETE of one object; a pod on a node is there until its grace period is over."""
+    options = _delete_options(request)
+    with _dry_run(request, options):
+        last = services.delete_object(
+            cluster=cluster, kind=target.kind, namespace=target.namespace, name=target.name, **options[0]
+        )
+    return _deleted(target.kind, last)
+
+
+def delete_collection(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+    """DELETE of everything a selector finds."""
+    options = _delete_options(request)
+    options[0].pop("uid", None)
+    options[0].pop("resource_version", None)
+    found = page_of(request, cluster, target)[0]
+    gone = []
+    with _dry_run(request, options):
+        for manifest in found:
+            meta = manifest["metadata"]
+            try:
+                last = services.delete_object(
+                    cluster=cluster,
+                    kind=target.kind,
+                    namespace=meta.get("namespace", ""),
+                    name=meta["name"],
+                    **options[0],
+                )
+            except NotFound:
+                continue
+            gone.append(last)
+    body = {
+        "kind": f"{target.kind.kind}List",
+        "apiVersion": target.kind.api_version,
+        "metadata": {"resourceVersion": str(cluster.last_seq)},
+        "items": gone,
+    }
+    return Answer(200, body, is_object=False)
+
+
+def bind(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+    """POST of a Binding: put a pod on a node, whatever the scheduler thinks of it."""
+    document = document_of(request)
+    _expect(document, "Binding", ("v1",))
+    meta, aim = document.get("metadata") or {}, document.get("target") or {}
+    if not isinstance(meta, Mapping) or not isinstance(aim, Mapping):
+        raise Refusal("BadRequest", "a Binding has metadata and a target")
+    name = target.name or meta.get("name")
+    if not isinstance(name, str) or not name or meta.get("name") not in (None, "", name):
+        raise Refusal("BadRequest", "the name in the Binding is not that of the pod")
+    node = aim.get("name")
+    if aim.get("kind") not in (None, "", "Node"):
+        raise Refusal("BadRequest", f"a pod is bound to a Node, not to a {aim.get('kind')}")
+    with _dry_run(request):
+        services.bind_pod(
+            cluster=cluster,
+            namespace=target.namespace,
+            name=name,
+            node=node if isinstance(node, str) else "",
+        )
+    return Answer(201, success({"name": name, "kind": "pods"}), is_object=False)
+
+
+def evict(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+    """POST of an Eviction: delete a pod unless a PodDisruptionBudget forbids it."""
+    document = document_of(request)
+    _expect(document, "Eviction", ("policy/v1", "policy/v1beta1"))
+    options = document.get("deleteOptions") or {}
+    grace = _grace(options.get("gracePeriodSeconds") if isinstance(options, Mapping) else None)
+    with _dry_run(request, ({}, _wants_dry_run(options))):
+        services.evict_pod(cluster=cluster, namespace=target.namespace, name=target.name, grace_s=grace)
+    return Answer(201, success({"name": target.name, "kind": "pods"}), is_object=False)
+
+
+def scale_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The Scale of a workload."""
+    meta = manifest["metadata"]
+    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
+    selector = spec.get("selector") or {}
+    labels = selector.get("matchLabels", {}) if "matchLabels" in selector else selector
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    replicas = spec.get("replicas")
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: meta[key] for key in kept if key in meta},
+        "spec": {"replicas": 1 if replicas is None else replicas},
+        "status": {
+            "replicas": status.get("replicas") or 0,
+            "selector": ",".join(
+                f"{key}={value}" for key, value in sorted(labels.items()) if isinstance(value, str)
+            ),
+        },
+    }
+
+
+def _scaled(
+    request: HttpRequest, cluster: Cluster, target: Target, change: Callable[[dict[str, Any]], Any]
+) -> Answer:
+    live = _live(cluster, target)
+    wanted = change(scale_of(live))
+    spec = wanted.get("spec") if isinstance(wanted, dict) else None
+    replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
+    if isinstance(replicas, bool) or not isinstance(replicas, int) or not 0 <= replicas < 2**31:
+        raise Refusal(
+            "Invalid",
+            f"Scale {target.name!r} is invalid: spec.replicas: must be a whole number of 0 or more",
+            causes=[{"reason": "FieldValueInvalid", "message": "not a count", "field": "spec.replicas"}],
+        )
+    meta = wanted.get("metadata") if isinstance(wanted.get("metadata"), dict) else {}
+    manifest = {**live, "spec": {**live["spec"], "replicas": replicas}}
+    given = meta.get("resourceVersion")
+    manifest["metadata"] = {
+        **live["metadata"],
+        "resourceVersion": given or live["metadata"]["resourceVersion"],
+    }
+    with _dry_run(request):
+        stored = services.replace_object(
+            cluster=cluster,
+            manifest=manifest,
+            namespace=target.namespace or None,
+            managed_fields=_after_update(request, cluster, live, manifest),
+        )
+    return Answer(200, scale_of(stored), is_object=False)
+
+
+def _deleted(kind: Kind, last: dict[str, Any]) -> Answer:
+    if kind.kind == "Pod":
+        return Answer(200, last)
+    meta = last["metadata"]
+    details = {"name": meta["name"], "group": kind.group, "kind": kind.plural, "uid": meta.get("uid", "")}
+    body = success({key: value for key, value in details.items() if value})
+    return Answer(200, body, is_object=False)
+
+
+def _live(cluster: Cluster, target: Target) -> dict[str, Any]:
+    return selectors.get_object(cluster, target.kind, target.namespace, target.name)
+
+
+def _found(cluster: Cluster, target: Target) -> dict[str, Any] | None:
+    try:
+        return _live(cluster, target)
+    except NotFound:
+        return None
+
+
+def _stamp(cluster: Cluster) -> str:
+    return format_seconds(virtual_now_ns(cluster))
+
+
+def _after_update(
+    request: HttpRequest, cluster: Cluster, live: dict[str, Any], manifest: dict[str, Any]
+) -> list[dict[str, Any]] | None:
+    agent = request.headers.get("User-Agent", "").partition("/")[0]
+    manager = (request.GET.get("fieldManager") or agent or "unknown")[:128]
+    return managed_fields.updated(live, manifest, manager=manager, time=_stamp(cluster))
+
+
+def _delete_options(request: HttpRequest) -> tuple[dict[str, Any], bool]:
+    """Arguments of the service, and whether it is all a dry run."""
+    document = document_of(request)
+    if document:
+        _expect(document, "DeleteOptions", ())
+    grace = document.get("gracePeriodSeconds", request.GET.get("gracePeriodSeconds") or None)
+    if isinstance(grace, str):
+        grace = int(grace) if grace.isascii() and grace.isdecimal() and len(grace) < 10 else -1
+    conditions = document.get("preconditions") or {}
+    if not isinstance(conditions, Mapping):
+        raise Refusal("BadRequest", "preconditions: must be an object")
+    return (
+        {
+            "grace_s": _grace(grace),
+            "uid": conditions.get("uid"),
+            "resource_version": conditions.get("resourceVersion"),
+        },
+        _wants_dry_run(document),
+    )
+
+
+def _grace(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise Refusal("Invalid", f"gracePeriodSeconds: {value!r} is not a whole number of 0 or more")
+    return value
+
+
+def _wants_dry_run(document: Any) -> bool:
+    return isinstance(document, Mapping) and document.get("dryRun") == ["All"]
+
+
+def _expect(document: Mapping[str, Any], kind: str, api_versions: tuple[str, ...]) -> None:
+    written = (document.get("apiVersion") or "", document.get("kind") or kind)
+    if written[1] != kind or (api_versions and written[0] not in ("", *api_versions)):
+        raise Refusal("BadRequest", f"a {kind} is expected in the body, not a {written[1]} of {written[0]}")
+
+
+@contextmanager
+def _dry_run(request: HttpRequest, options: tuple[Any, bool] = (None, False)) -> Any:
+    """Everything as if, and nothing kept, when the query (or the options in the body) ask for it."""
+    wanted = request.GET.getlist("dryRun")
+    if wanted not in ([], [""], ["All"]):
+        raise Refusal("Invalid", f'dryRun: Unsupported value: {wanted[0]!r}: supported values: "All"')
+    if not options[1] and wanted != ["All"]:
+        yield
+        return
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
