@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.config.load import load_configuration
 from scheduler_core.errors import ConfigurationError
+from scheduler_core.sim.simulation import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def check_configuration(document: Mapping[str, Any]) -> None:
             item = ConfigurationItem(key, document.get(key), f"must be {wanted}")
             raise ConfigurationProblem(f"{key}: {item.message}", (item,))
     try:
-        load_configuration(document)
+        load(document)
     except ConfigurationError as error:
         items = tuple(ConfigurationItem(item.field, item.value, item.detail) for item in error.errors)
         raise ConfigurationProblem(str(error), items) from None

@@ -1,0 +1,278 @@
+"""Whatever happens: a pod is in one place, sums are sums, no timer is lost, and a checkpoint changes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from scheduler_core.objects.pod import Pod
+from scheduler_core.sim.changes import DeleteObject, PermitDecision, SetConfiguration, WriteObject
+from scheduler_core.sim.faults import FaultOptions
+from scheduler_core.sim.kubelet import DURATION, FINISHES, STARTS, TERMINATED, is_heard_of
+from scheduler_core.sim.simulation import Simulation, SimulationOptions
+from tests.scheduler_core.sim.builders import (
+    PERMIT_CONFIG,
+    SECOND_NS,
+    START_NS,
+    make_budget,
+    make_node,
+    make_pod,
+    make_priority_class,
+    make_workload,
+    state,
+)
+
+NODES = st.sampled_from([f"node-{index}" for index in range(4)])
+PODS = st.sampled_from([f"pod-{index}" for index in range(8)])
+CPUS = st.sampled_from(["0", "500m", "1500m", "3"])
+KINDS = st.sampled_from(["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicationController"])
+FAULTS = st.sampled_from(
+    [
+        FaultOptions(),
+        FaultOptions(slow_binds_percent=50, failed_binds_percent=20),
+        FaultOptions(slow_binds_percent=30, lost_events_percent=40, relist_ms=7_000),
+    ]
+)
+
+
+class SimulationMachine(RuleBasedStateMachine):
+    """Drives one simulation, now and then through a checkpoint; its twin goes through the same at the end."""
+
+    @initialize(seed=st.integers(0, 3), faults=FAULTS)
+    def begin(self, seed: int, faults: FaultOptions) -> None:
+        options = SimulationOptions(faults=faults, default_tolerations=True)
+        self.new: Callable[[], Simulation] = lambda: Simulation(
+            PERMIT_CONFIG, seed=seed, start_ns=START_NS, options=options
+        )
+        self.simulation = self.new()
+        self.calls: list[Callable[[Simulation], Any]] = []
+        self.outcomes: list[Any] = []
+        self.n_written = 0
+        for index in range(2):
+            self.do(lambda it, index=index: it.submit(WriteObject(make_node(f"node-{index}"))))
+        self.do(lambda it: it.submit(WriteObject(make_priority_class("high", 1000))))
+
+    def do(self, call: Callable[[Simulation], Any]) -> None:
+        self.calls.append(call)
+        call(self.simulation)
+        self.outcomes.extend(self.simulation.drain_outcomes())
+
+    # ---- inputs
+
+    @rule(name=NODES, ready=st.sampled_from(["True", "False", "Unknown"]), cordoned=st.booleans())
+    def write_node(self, name: str, ready: str, cordoned: bool) -> None:
+        node = make_node(name, ready=ready, unschedulable=cordoned)
+        self.do(lambda it: it.submit(WriteObject(node)))
+
+    @rule(name=NODES)
+    def delete_node(self, name: str) -> None:
+        self.do(lambda it: it.submit(DeleteObject("Node", "", name)))
+
+    @rule(
+        name=PODS,
+        cpu=CPUS,
+        high=st.booleans(),
+        extra=st.sampled_from(["", "approval", "gang", "duration", "gate", "stranger", "delay"]),
+    )
+    def write_pod(self, name: str, cpu: str, high: bool, extra: str) -> None:
+        labels: dict[str, str] = {"app": "bare"}
+        annotations: dict[str, str] = {}
+        spec: dict[str, Any] = {"priority": 1000} if high else {}
+        match extra:
+            case "approval":
+                annotations |= {"playground.dev/approval": "required", "playground.dev/approval-timeout": "20s"}
+            case "gang":
+                labels |= {"scheduling.x-k8s.io/pod-group": "gang", "scheduling.x-k8s.io/min-available": "2"}
+            case "duration":
+                annotations[DURATION] = "12s"
+            case "delay":
+                annotations["playground.dev/start-delay"] = "3s"
+            case "gate":
+                spec["schedulingGates"] = [{"name": "later"}]
+            case "stranger":
+                spec["schedulerName"] = "another"
+        self.n_written += 1
+        uid = f"uid-{self.n_written}"
+        pod = make_pod(name, cpu=cpu, uid=uid, labels=labels, annotations=annotations, **spec)
+
+        def submit(it: Simulation) -> None:
+            # An API server refuses a second pod of the same name; a pod that is there is touched instead.
+            stored = it.world.get("Pod", "default", name)
+            if stored is None:
+                it.submit(WriteObject(pod))
+            else:
+                meta = {**stored.manifest["metadata"], "labels": {**stored.typed.labels, "touched": uid}}
+                gone = {key: value for key, value in stored.manifest["spec"].items() if key != "schedulingGates"}
+                it.submit(WriteObject({**stored.manifest, "metadata": meta, "spec": gone}))
+
+        self.do(submit)
+
+    @rule(name=PODS, grace_s=st.sampled_from([None, 0, 5]))
+    def delete_pod(self, name: str, grace_s: int | None) -> None:
+        self.do(lambda it: it.submit(DeleteObject("Pod", "default", name, grace_s)))
+
+    @rule(kind=KINDS, replicas=st.integers(0, 3), image=st.sampled_from(["a", "b"]), cpu=CPUS)
+    def write_workload(self, kind: str, replicas: int, image: str, cpu: str) -> None:
+        counts: dict[str, Any] = {"replicas": replicas}
+        if kind == "Job":
+            counts = {"completions": replicas, "parallelism": 2}
+        elif kind == "DaemonSet":
+            counts = {}
+        annotations = {DURATION: "9s"} if kind == "Job" else {}
+        name = kind.lower()
+
+        def submit(it: Simulation) -> None:
+            workload = make_workload(kind, name, image=image, cpu=cpu, annotations=annotations, **counts)
+            stored = it.world.get(kind, "default", name)
+            if stored is not None:
+                workload["status"] = stored.manifest.get("status") or {}
+            it.submit(WriteObject(workload))
+
+        self.do(submit)
+
+    @rule(kind=KINDS)
+    def delete_workload(self, kind: str) -> None:
+        self.do(lambda it: it.submit(DeleteObject(kind, "default", kind.lower())))
+
+    @rule(kind=KINDS, least=st.sampled_from([1, "50%"]))
+    def write_budget(self, kind: str, least: int | str) -> None:
+        self.do(lambda it: it.submit(WriteObject(make_budget("budget", kind.lower(), minAvailable=least))))
+
+    @rule(name=PODS, allow=st.booleans(), plugin=st.sampled_from([None, "ManualApproval", "Coscheduling", "Nobody"]))
+    def decide(self, name: str, allow: bool, plugin: str | None) -> None:
+        self.do(lambda it: it.submit(PermitDecision("default", name, allow, plugin, "because")))
+
+    @rule()
+    def reconfigure(self) -> None:
+        self.do(lambda it: it.submit(SetConfiguration(PERMIT_CONFIG)))
+
+    # ---- running
+
+    @rule()
+    def step(self) -> None:
+        self.do(lambda it: it.step())
+
+    @rule(max_cycles=st.sampled_from([1, 3, 40]))
+    def run(self, max_cycles: int) -> None:
+        self.do(lambda it: it.run_until_idle(max_cycles=max_cycles))
+
+    @rule(seconds=st.sampled_from([0, 1, 6, 31, 400]))
+    def advance(self, seconds: int) -> None:
+        self.do(lambda it: it.advance(seconds * SECOND_NS, max_cycles=40))
+
+    @precondition(lambda self: self.calls)
+    @rule()
+    def crash_and_come_back(self) -> None:
+        before = json.loads(json.dumps(self.simulation.checkpoint()))
+        self.outcomes.extend(self.simulation.drain_outcomes())
+        self.simulation = Simulation.restore(before)
+        assert json.dumps(self.simulation.checkpoint(), sort_keys=True) == json.dumps(before, sort_keys=True)
+
+    # ---- what always holds
+
+    @invariant()
+    def every_pod_is_in_exactly_one_place(self) -> None:
+        if not hasattr(self, "simulation"):
+            return
+        simulation = self.simulation
+        scheduler = simulation.scheduler
+        seen = set()
+        for stored in simulation.world.all("Pod"):
+            pod: Pod = stored.typed
+            if (pod.namespace, pod.name) in simulation._untold or pod.is_terminal:
+                continue
+            seen.add(pod.key)
+            places = [
+                scheduler.queue.get(pod.key) is not None,
+                pod.uid in scheduler.bindings,
+                bool(pod.node_name) and pod.uid not in scheduler.bindings,
+                pod.key in simulation._strangers,
+            ]
+            assert sum(places) == 1, (pod.key, places)
+            waits = scheduler.waiting_pods.get(pod.uid) is not None
+            assert waits == (pod.uid in scheduler.bindings and scheduler.bindings[pod.uid].step == "Permit")
+        untold = {f"{namespace}/{name}" for namespace, name in simulation._untold}
+        for info in (*scheduler.queue.active_pods(), *scheduler.queue.unschedulable_pods()):
+            assert info.key in seen | untold
+
+    @invariant()
+    def assumed_resources_are_the_sum_of_their_pods(self) -> None:
+        if not hasattr(self, "simulation"):
+            return
+        cache = self.simulation.scheduler.cache
+        expected: dict[str, str] = {}
+        for uid, pod in self.simulation.scheduler.pods.items():
+            if pod.node_name and not pod.is_terminal:
+                expected[uid] = pod.node_name
+        for uid, assumed in cache.assumed.items():
+            expected[uid] = assumed.node_name
+        held = {uid: cache.node_name_of(uid) for uid in cache.pods.id_of}
+        assert held == expected
+        for name, row in cache.nodes.row_of.items():
+            pods = [cache.pods[pod_id] for pod_id in cache.nodes.pods_on(row)]
+            assert cache.nodes.n_pods[row] == len(pods), name
+            totals = np.zeros(len(cache.nodes.requested), np.int64)
+            for pod in pods:
+                for resource, amount in pod.requests.items():
+                    if resource != "pods":
+                        totals[cache.vocabulary.resources.id(resource)] += amount
+            assert (cache.nodes.requested[:, row] == totals).all(), name
+
+    @invariant()
+    def no_node_holds_more_than_it_has(self) -> None:
+        if not hasattr(self, "simulation"):
+            return
+        world = self.simulation.world
+        used: dict[str, int] = {}
+        for stored in world.all("Pod"):
+            pod: Pod = stored.typed
+            if pod.node_name and not pod.is_terminal:
+                used[pod.node_name] = used.get(pod.node_name, 0) + pod.requests.get("cpu", 0)
+        for name, cpu in used.items():
+            node = world.node(name)
+            assert node is None or cpu <= node.allocatable["cpu"], name
+
+    @invariant()
+    def no_timer_is_lost(self) -> None:
+        if not hasattr(self, "simulation"):
+            return
+        simulation = self.simulation
+        for timer in simulation.timers.all():
+            assert timer.at_ns > simulation.now_ns or simulation.world.noticed
+        for stored in simulation.world.all("Pod"):
+            pod: Pod = stored.typed
+            subject = (pod.namespace, pod.name, pod.uid)
+            if not pod.node_name or not is_heard_of(simulation.world.node(pod.node_name)):
+                continue
+            if pod.is_terminating:
+                assert simulation.timers.is_set(TERMINATED, *subject), pod.key
+            elif pod.phase in ("", "Pending"):
+                assert simulation.timers.is_set(STARTS, *subject), pod.key
+            elif not pod.is_terminal and DURATION in (pod.manifest["metadata"].get("annotations") or {}):
+                assert simulation.timers.is_set(FINISHES, *subject), pod.key
+
+    def teardown(self) -> None:
+        if not hasattr(self, "simulation"):
+            return
+        twin = self.new()
+        outcomes: list[Any] = []
+        for call in self.calls:
+            call(twin)
+            outcomes.extend(twin.drain_outcomes())
+        assert state(twin) == state(self.simulation)
+        assert outcomes == self.outcomes
+
+
+SimulationMachine.TestCase.settings = settings(
+    max_examples=700,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+TestWhateverHappens = SimulationMachine.TestCase
