@@ -98,8 +98,8 @@ class PreemptionTrace:
             `candidates`, sorted by node: {node, victims, numPDBViolations, steps, room, eliminatedAt,
             criterionValues, cutByExtender}, where steps are the pods in the order they were tried to be given back:
             {pod, priority, startTime, violatesBudget, kept}; kept = it can stay, else it is a victim;
-            room is {resource: {allocatable, before, after}} for what the pod requests, and `pods`: in use now, and
-            with the pod instead of the victims, in whole units (millicores, bytes);
+            room is {resource: {allocatable, before, after, needed}} for what the pod requests, and `pods` (without
+            needed): in use now, and with the pod instead of the victims, in whole units (millicores, bytes);
             `victimsBeforeExtenders` where an extender changed the list;
             `criteria` [{name, wins, best, left}], the ones asked;
             `tied` [node], sorted; `notCandidates` [{code, plugin, reasons, count, nodes}].
@@ -195,6 +195,7 @@ class PreemptionTrace:
                 "allocatable": int(nodes.allocatable[resource_id, row]),
                 "before": before,
                 "after": before - freed + amount,
+                "needed": amount,
             }
         n_pods = int(nodes.n_pods[row])
         room["pods"] = {
