@@ -12,17 +12,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from django.db import transaction
 from django.db.models import F, Q
-from django.utils import timezone
 
 from playground.clusters import wake
-from playground.clusters.clock import REANCHOR_GAP_S, virtual_now_ns
+from playground.clusters.clock import REANCHOR_GAP_S, new_anchor, virtual_now_ns, wall_now, wall_seconds
 from playground.clusters.models import Checkpoint, Cluster, ExtenderCall, LogEntry, Run
 from playground.clusters.services import extenders
 from playground.clusters.services import lease as leases
 from playground.clusters.services.commit import Raced, commit_batch
 from playground.clusters.services.lease import Fenced, Lease
 from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
+from playground.clusters.services.writer import locked
 from playground.engine import Budget, Engine, Entry, Goal
 from playground.engine.ports import Simulator
 from playground.engine.simulator import default_simulator
@@ -79,7 +80,7 @@ def advance(
     visit: Visit | None = None,
     simulator: Simulator | None = None,
     memory: EngineMemory | None = None,
-    now: Callable[[], datetime] = timezone.now,
+    now: Callable[[], datetime] = wall_now,
 ) -> AdvanceReport:
     """Do what there is to do on one cluster: read inputs, run what was asked for, fire what is due.
 
@@ -159,7 +160,7 @@ class _Visitor:
     def drive(self) -> None:
         """Batches until there is nothing to do or the visit is over."""
         began = time.monotonic()
-        cluster = Cluster.objects.get(pk=self.lease.cluster_id)
+        cluster = self._anchored(Cluster.objects.get(pk=self.lease.cluster_id))
         driven = self.memory.take(cluster) or load(cluster, self.simulator)
         races = 0
         budget = self.visit.batch
@@ -199,6 +200,22 @@ class _Visitor:
             if self._next_run(cluster) is None and not unread(cluster, driven.engine.read_seq):
                 break
         self.memory.put(cluster.pk, driven)
+
+    def _anchored(self, cluster: Cluster) -> Cluster:
+        """The cluster with anchors that are right, anchored anew and saying so where they were not."""
+        if new_anchor(cluster, self.now()) is None:
+            return cluster
+        with transaction.atomic():
+            row = locked(cluster.pk)
+            if row.lease_token != self.lease.token:
+                raise Fenced
+            anchor = new_anchor(row, self.now())
+            if anchor is not None:
+                row.virtual_anchor_ns, row.clock_note = anchor
+                row.wall_anchor = self.now()
+                row.version += 1
+                row.save(update_fields=["virtual_anchor_ns", "wall_anchor", "clock_note", "version"])
+        return row
 
     def _transport(self, cluster: Cluster, driven: Driven) -> HttpTransport:
         engine = driven.engine
@@ -298,7 +315,7 @@ def _wake_at_deadline(cluster: Cluster, wall: datetime) -> None:
     deadline_ns = cluster.next_deadline_ns
     if cluster.clock_mode != Cluster.ClockMode.REALTIME or deadline_ns is None:
         return
-    wait_s = (deadline_ns - virtual_now_ns(cluster, wall)) / 1e9 / cluster.rate
+    wait_s = wall_seconds(cluster, deadline_ns - virtual_now_ns(cluster, wall))
     if wait_s > REANCHOR_GAP_S:
         return
     unsent = Cluster.objects.filter(pk=cluster.pk, next_deadline_ns=deadline_ns).exclude(
@@ -308,7 +325,7 @@ def _wake_at_deadline(cluster: Cluster, wall: datetime) -> None:
         wake.send(wake.ADVANCE, countdown_s=max(0.05, wait_s), cluster_id=cluster.pk)
 
 
-def sweep(*, now: Callable[[], datetime] = timezone.now, limit: int = 1000) -> int:
+def sweep(*, now: Callable[[], datetime] = wall_now, limit: int = 1000) -> int:
     """Send a wake-up for every cluster that has work and no live lease; the number sent.
 
     Makes lost messages and killed workers a matter of delay. Safe to run at any time, anywhere, twice.
@@ -316,7 +333,7 @@ def sweep(*, now: Callable[[], datetime] = timezone.now, limit: int = 1000) -> i
     wall = now()
     waiting = Cluster.objects.filter(leases.free_at(wall), parked_reason="").filter(
         Q(last_input_seq__gt=F("cursor_seq"))
-        | Q(clock_mode=Cluster.ClockMode.REALTIME, next_deadline_ns__isnull=False)
+        | Q(clock_mode=Cluster.ClockMode.REALTIME)
         | Q(pk__in=Run.objects.filter(state__in=Run.OPEN).values("cluster_id"))
         | Q(pk__in=ExtenderCall.objects.filter(state=ExtenderCall.State.INTENDED).values("cluster_id"))
     )

@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db import transaction
 
 from playground.clusters import kinds
-from playground.clusters.clock import REANCHOR_GAP_S, virtual_now_ns
+from playground.clusters.clock import REANCHOR_GAP_S, paced_ns, wall_seconds
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry, Pod, QueueSnapshot, Run
 from playground.clusters.rows import rows_of
@@ -254,18 +254,17 @@ def _cycle(cluster: Cluster, record: CycleRecord, engine_seq: int, *, in_bulk: b
 
 
 def _move_clock(cluster: Cluster, result: DriveResult, now: datetime) -> None:
-    behind_s = (virtual_now_ns(cluster, now) - result.clock_ns) / 1e9
     cluster.now_ns = result.clock_ns
     cluster.next_deadline_ns, cluster.next_deadline_what = (
         (result.next_deadline[0], result.next_deadline[1][:200]) if result.next_deadline else (None, "")
     )
     if cluster.clock_mode != Cluster.ClockMode.REALTIME:
         return
-    ahead = result.clock_ns > virtual_now_ns(cluster, now)
-    if behind_s > REANCHOR_GAP_S or ahead:
+    behind_s = wall_seconds(cluster, paced_ns(cluster, now) - result.clock_ns)
+    if behind_s > REANCHOR_GAP_S:
+        cluster.clock_note = f"The clock was set back by {behind_s:.0f} s: the engine was busy for so long."
+    if behind_s > REANCHOR_GAP_S or behind_s < 0:  # a run may have jumped ahead of the wall clock
         cluster.wall_anchor, cluster.virtual_anchor_ns = now, result.clock_ns
-        if behind_s > REANCHOR_GAP_S:
-            cluster.clock_note = f"The clock stood still for {behind_s:.0f} s while no worker was there."
 
 
 def _keep_checkpoint(cluster: Cluster, result: DriveResult, data: bytes, took_ms: int) -> None:

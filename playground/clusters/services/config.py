@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils import timezone
-
-from playground.clusters import wake
-from playground.clusters.clock import virtual_now_ns
+from playground.clusters import clock, wake
 from playground.clusters.errors import InvalidInput, InvalidManifest
 from playground.clusters.models import Cluster, LogEntry, Pod
 from playground.clusters.services.writer import writing
@@ -94,8 +91,8 @@ def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
         raise InvalidInput("the rate must be between 0.1 and 100", field="rate", value=rate)
     with writing(cluster) as writer:
         row = writer.cluster
-        wall = timezone.now()
-        now_ns = virtual_now_ns(row, wall)
+        wall = clock.wall_now()
+        now_ns = clock.virtual_now_ns(row, wall)
         row.clock_mode = mode
         row.rate = rate
         row.clock_note = ""

@@ -12,9 +12,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db.models import F, Q
-from django.utils import timezone
 
-from playground.clusters.clock import virtual_now_ns
+from playground.clusters.clock import new_anchor, virtual_now_ns, wall_now
 from playground.clusters.models import Cluster, ExtenderCall, Run
 
 LEASE_S: Final = 30.0
@@ -72,7 +71,7 @@ def claim(cluster_id: int, *, holder: str | None = None, now: datetime | None = 
     Each claim counts as a failure until its first commit takes that back: a worker that is killed in between
     cannot say so itself.
     """
-    wall = now or timezone.now()
+    wall = now or wall_now()
     taken = Cluster.objects.filter(free_at(wall), pk=cluster_id, parked_reason="").update(
         lease_token=F("lease_token") + 1,
         lease_holder=(holder or holder_name())[:120],
@@ -88,7 +87,7 @@ def claim(cluster_id: int, *, holder: str | None = None, now: datetime | None = 
 
 def renew(lease: Lease, *, now: datetime | None = None) -> bool:
     """Hold it for another 30 s; False if it was taken by somebody else."""
-    until = (now or timezone.now()) + timedelta(seconds=LEASE_S)
+    until = (now or wall_now()) + timedelta(seconds=LEASE_S)
     held = Cluster.objects.filter(pk=lease.cluster_id, lease_token=lease.token)
     return held.update(lease_expires=until) == 1
 
@@ -118,7 +117,7 @@ def park_if_failing(lease: Lease, *, now: datetime | None = None) -> bool:
     )
     if parked:
         Run.objects.filter(cluster=cluster, state__in=Run.OPEN).update(
-            state=Run.State.FAILED, finished=now or timezone.now(), message=reason[:4000]
+            state=Run.State.FAILED, finished=now or wall_now(), message=reason[:4000]
         )
     return parked == 1
 
@@ -138,9 +137,10 @@ def has_work(cluster: Cluster, *, now: datetime | None = None) -> bool:
 
 
 def due(cluster: Cluster, *, now: datetime | None = None) -> bool:
-    """Whether a clock at 1x has reached the engine's next deadline."""
-    return (
-        cluster.clock_mode == Cluster.ClockMode.REALTIME
-        and cluster.next_deadline_ns is not None
-        and cluster.next_deadline_ns <= virtual_now_ns(cluster, now)
-    )
+    """Whether a clock at 1x has reached the engine's next deadline, or must be anchored anew."""
+    if cluster.clock_mode != Cluster.ClockMode.REALTIME:
+        return False
+    wall = now or wall_now()
+    if new_anchor(cluster, wall) is not None:
+        return True
+    return cluster.next_deadline_ns is not None and cluster.next_deadline_ns <= virtual_now_ns(cluster, wall)

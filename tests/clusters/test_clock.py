@@ -1,0 +1,166 @@
+"""The clock at 1x, paced by an injected wall clock."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from playground.clusters import services
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.kinds import by_kind
+from playground.clusters.models import Cluster, Pod
+from playground.clusters.services.memory import EngineMemory
+from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
+
+pytestmark = pytest.mark.django_db
+
+
+class Wall:
+    """A wall clock that goes where it is told, and the worker that lives by it."""
+
+    def __init__(self) -> None:
+        self.at = datetime(2027, 1, 1, tzinfo=UTC)
+        self.memory = EngineMemory()
+        self.wakes: list[float | None] = []
+
+    def now(self) -> datetime:
+        return self.at
+
+    def passes(self, seconds: float) -> None:
+        self.at += timedelta(seconds=seconds)
+
+    def send(self, task: str, *, countdown_s: float | None = None, **_: Any) -> bool:
+        self.wakes.append(countdown_s)
+        return True
+
+    def work(self, cluster: Cluster) -> str:
+        report = services.advance(cluster_id=cluster.pk, memory=self.memory, now=self.now)
+        cluster.refresh_from_db()
+        assert report.state in ("driven", "idle"), cluster.last_error
+        return report.state
+
+
+@pytest.fixture
+def wall(monkeypatch: pytest.MonkeyPatch) -> Wall:
+    wall = Wall()
+    monkeypatch.setattr("playground.clusters.clock.wall_now", wall.now)
+    monkeypatch.setattr("playground.clusters.wake.send", wall.send)
+    return wall
+
+
+def elapsed_s(cluster: Cluster, wall: Wall) -> float:
+    return (virtual_now_ns(cluster, wall.at) - START_NS) / 1e9
+
+
+def delete(cluster: Cluster, name: str, grace_s: int) -> None:
+    kind = by_kind("Pod")
+    assert kind is not None
+    services.delete_object(cluster=cluster, kind=kind, namespace="default", name=name, grace_s=grace_s)
+
+
+def paced(wall: Wall, *pods: dict[str, Any], rate: float = 1) -> Cluster:
+    cluster = make_cluster(make_node(), *pods)
+    services.set_clock(cluster=cluster, mode="realtime", rate=rate)
+    wall.work(cluster)
+    return cluster
+
+
+def test_virtual_time_follows_the_wall_clock_at_its_rate(wall: Wall) -> None:
+    cluster = paced(wall, rate=10)
+    wall.passes(3)
+    assert elapsed_s(cluster, wall) == 30
+    services.set_clock(cluster=cluster, mode="realtime", rate=1)
+    wall.passes(3)
+    assert elapsed_s(cluster, wall) == 33
+    services.set_clock(cluster=cluster, mode="paused")
+    wall.work(cluster)
+    wall.passes(1000)
+    assert elapsed_s(cluster, wall) == 33
+
+
+def test_due_timers_fire_in_order_and_then_one_wake_up_is_sent_for_the_next(wall: Wall) -> None:
+    cluster = paced(wall, *(make_pod(name, "1", nodeName="n1") for name in "abc"))
+    for name, grace_s in (("a", 20), ("b", 10), ("c", 50)):
+        delete(cluster, name, grace_s)
+    wall.work(cluster)
+    assert wall.wakes[-1] == pytest.approx(10)
+    wall.wakes.clear()
+    wall.passes(25)
+    assert wall.work(cluster) == "driven"
+    assert list(Pod.objects.values_list("name", flat=True)) == ["c"]
+    assert wall.wakes == [pytest.approx(25)]
+    assert wall.work(cluster) == "idle"
+    assert len(wall.wakes) == 1
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_after_a_gap_of_over_a_minute_the_clock_is_anchored_anew_and_says_so(wall: Wall) -> None:
+    cluster = paced(wall, make_pod("a", "1", nodeName="n1"))
+    delete(cluster, "a", 10)
+    wall.work(cluster)
+    wall.passes(8 * 3600)
+    assert wall.work(cluster) == "driven"
+    assert not Pod.objects.exists()
+    assert elapsed_s(cluster, wall) == 10
+    assert cluster.clock_note == "The clock stood still for 28790 s while no worker was there."
+    wall.passes(5)
+    assert elapsed_s(cluster, wall) == 15
+
+
+def test_a_short_gap_is_caught_up_with(wall: Wall) -> None:
+    cluster = paced(wall, make_pod("a", "1", nodeName="n1"))
+    delete(cluster, "a", 10)
+    wall.work(cluster)
+    wall.passes(65)
+    wall.work(cluster)
+    assert (elapsed_s(cluster, wall), cluster.clock_note) == (65, "")
+
+
+def test_a_quiet_cluster_has_no_gap(wall: Wall) -> None:
+    cluster = paced(wall)
+    wall.passes(3600)
+    services.apply_documents(cluster=cluster, objects=[make_pod("late")])
+    wall.work(cluster)
+    assert (elapsed_s(cluster, wall), cluster.clock_note) == (3600, "")
+    assert Pod.objects.get().manifest["metadata"]["creationTimestamp"] == "2027-01-15T09:00:00Z"
+
+
+def test_a_wall_clock_that_goes_back_never_moves_virtual_time_and_does_not_stop_it(wall: Wall) -> None:
+    cluster = paced(wall, make_pod("a", "1", nodeName="n1"))
+    wall.passes(100)
+    delete(cluster, "a", 30)
+    wall.work(cluster)
+    seen = [elapsed_s(cluster, wall)]
+    wall.passes(-7200)
+    seen.append(elapsed_s(cluster, wall))
+    assert services.sweep(now=wall.now) == 1
+    wall.work(cluster)
+    assert cluster.clock_note.startswith("The wall clock went back by 7200 s")
+    for seconds in (10, 19, 2):
+        wall.passes(seconds)
+        wall.work(cluster)
+        seen.append(elapsed_s(cluster, wall))
+    assert seen == [100, 100, 110, 129, 131]
+    assert not Pod.objects.exists()
+
+
+def test_clocks_of_two_machines_may_differ_a_little(wall: Wall) -> None:
+    cluster = paced(wall)
+    wall.passes(100)
+    services.apply_documents(cluster=cluster, objects=[make_pod()])
+    wall.work(cluster)
+    wall.passes(-3)
+    assert wall.work(cluster) == "idle"
+    assert (elapsed_s(cluster, wall), cluster.clock_note) == (100, "")
+
+
+def test_a_run_until_idle_may_jump_ahead_of_the_wall_clock_and_the_clock_goes_on_from_there(wall: Wall) -> None:
+    cluster = paced(wall, make_pod("a", "1", nodeName="n1"))
+    delete(cluster, "a", 600)
+    services.request_run(cluster=cluster, until="30m")
+    wall.work(cluster)
+    assert elapsed_s(cluster, wall) == 1800
+    wall.passes(7)
+    assert elapsed_s(cluster, wall) == 1807
