@@ -1,0 +1,275 @@
+"""Edits of the cluster: nodes put back to use or added, and pods that go.
+
+Which pods may go is asked of all nodes in lock-step, each in a world of its own (`framework.runtime.World`): the
+k-th pod of every node leaves in one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.advice import edits
+from scheduler_core.advice.edits import COST_NODE, COST_QUEUE, Edit, amount_words, cost_of_losing
+from scheduler_core.advice.sandbox import Sandbox
+from scheduler_core.framework.preemption.potential import PodsOfPlaces, potential_victims
+from scheduler_core.framework.runtime import Attempt
+from scheduler_core.objects.node import LABEL_HOSTNAME, TAINT_UNSCHEDULABLE, Node, node_from
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.resources import CPU, MEMORY
+
+_LIFECYCLE = "node.kubernetes.io/"
+_ABOVE_ALL = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class PodsToGo:
+    """Pods of one node whose leaving is an edit."""
+
+    edit: Edit
+    pods: tuple[Pod, ...]
+
+
+# ---- nodes
+
+
+def uncordoned(node: Node) -> tuple[Edit, Node]:
+    """The node in use again."""
+    spec = dict(node.manifest.get("spec") or {})
+    spec.pop("unschedulable", None)
+    kept = [taint for taint in spec.get("taints") or () if taint.get("key") != TAINT_UNSCHEDULABLE]
+    spec.pop("taints", None)
+    if kept:
+        spec["taints"] = kept
+    manifest = {**node.manifest, "spec": spec}
+    edit = Edit(
+        edits.UNCORDON,
+        edits.NODES,
+        f"Uncordon {node.name}",
+        "Other pods may come there too",
+        ("unschedulable: true",),
+        (),
+        COST_QUEUE,
+        "1 node back in use",
+        0.1,
+        {"write": manifest},
+    )
+    return edit, node_from(manifest)
+
+
+def shape_of(node: Node) -> tuple[Any, ...]:
+    """What tells a node's kind: capacity, taints of its own, labels but its name."""
+    labels = {
+        key: value for key, value in node.meta.labels.items() if key != LABEL_HOSTNAME and value != node.name
+    }
+    taints = tuple(taint for taint in node.taints if not taint.key.startswith(_LIFECYCLE))
+    return tuple(sorted(node.allocatable.items())), taints, tuple(sorted(labels.items()))
+
+
+def node_like(node: Node, name: str) -> tuple[Edit, Node]:
+    """A new, empty node of the same kind."""
+    meta = node.manifest.get("metadata") or {}
+    labels = {
+        key: name if key == LABEL_HOSTNAME or value == node.name else value
+        for key, value in (meta.get("labels") or {}).items()
+    }
+    spec = {key: value for key, value in (node.manifest.get("spec") or {}).items() if key != "unschedulable"}
+    taints = [item for item in spec.pop("taints", None) or () if not item["key"].startswith(_LIFECYCLE)]
+    if taints:
+        spec["taints"] = taints
+    status = {key: value for key, value in (node.manifest.get("status") or {}).items() if key != "images"}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "uid": f"uid-of-{name}", "labels": labels},
+        "spec": spec,
+        "status": status,
+    }
+    made = node_from(manifest)
+    capacity = ", ".join(
+        amount_words(resource, amount)
+        for resource, amount in made.allocatable.items()
+        if amount and (resource in (CPU, MEMORY) or "/" in resource)
+    )
+    edit = Edit(
+        edits.ADD_NODE,
+        edits.NODES,
+        f"Add a node like {node.name}",
+        capacity + "".join(f", taint {taint}" for taint in made.taints),
+        (),
+        (f"kind: Node, name: {name}",),
+        COST_NODE,
+        "1 node more",
+        made.allocatable.get(CPU, 0) / 1e6,
+        {"write": manifest},
+    )
+    return edit, made
+
+
+# ---- pods
+
+
+def pods_to_go(
+    sandbox: Sandbox, kind: str, node_name: str, pods: Sequence[Pod], wanted: Mapping[str, int]
+) -> PodsToGo:
+    """The edit that takes `pods` off a node.
+
+    Parameters
+    ----------
+    wanted : mapping of str to int
+        What the pending pod requests: what the going of the pods frees is told in these resources.
+    """
+    waiting = {item.pod.uid: item for item in sandbox.scheduler.waiting_pods.all()}
+    cost, price = cost_of_losing(pods, waiting)
+    freed = [
+        amount_words(resource, amount)
+        for resource in wanted
+        if resource != "pods" and (amount := sum(pod.requests.get(resource, 0) for pod in pods))
+    ]
+    note = f"Frees {', '.join(freed)}" if freed else ""
+    size = len(pods) + sum(pod.requests.get(CPU, 0) for pod in pods) / 1e9
+    size += max((pod.priority for pod in pods), default=0) / 1e12
+    names = [pod.key for pod in pods]
+    pod = pods[0]
+    controller = pod.meta.controller
+    if kind == edits.FREE_ROOM:
+        title = f"Delete {len(pods)} pods on {node_name}"
+    elif pod.is_terminating:
+        title, note = f"Wait until {pod.name} on {node_name} is gone", "It is ending already"
+    elif pod.uid in waiting:
+        title, note = f"Reject {pod.name} at Permit", f"It holds its place on {node_name} until then"
+    else:
+        title = f"Delete {pod.name} on {node_name}"
+        if controller is not None:
+            note = f"{note}; {controller.kind} {controller.name} makes a new one".removeprefix("; ")
+    removed = tuple(f"kind: Pod, name: {pod.name}, namespace: {pod.namespace}" for pod in pods)
+    rejected = all(pod.uid in waiting for pod in pods)
+    edit = Edit(
+        kind, edits.OTHERS, title, note, removed[:6], (), cost, price, size,
+        {"reject" if rejected else "delete": names},
+    )  # fmt: skip
+    return PodsToGo(edit, tuple(pods))
+
+
+@dataclass(slots=True)
+class Departures:
+    """All pods on the rows where some going might help, and what their going does to their own node.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n,), int64
+    potential : PodsOfPlaces
+        Every pod on each row, the most important first.
+    alone : ndarray of shape (m,), bool
+        Aligned with `potential.pod_ids`: this pod's going lets the pending pod onto its node.
+    needed : ndarray of shape (m,), bool
+        Of a set of pods no one of which can stay if the pending pod is to fit; the least important go. Only on
+        rows where no single pod's going is enough.
+    """
+
+    rows: NDArray[np.int64]
+    potential: PodsOfPlaces
+    alone: NDArray[np.bool_]
+    needed: NDArray[np.bool_]
+
+    def single(self) -> Iterator[tuple[int, int]]:
+        """(row, pod id) of each pod whose going is enough."""
+        places = self.potential.places
+        for index in np.flatnonzero(self.alone).tolist():
+            yield int(self.rows[places[index]]), int(self.potential.pod_ids[index])
+
+    def sets(self) -> Iterator[tuple[int, list[int]]]:
+        """(row, pod ids) of each set of at least two."""
+        places = self.potential.places
+        for place in np.unique(places[self.needed]).tolist():
+            found = self.potential.pod_ids[(places == place) & self.needed].tolist()
+            yield int(self.rows[place]), found
+
+
+def departures(attempt: Attempt) -> Departures:
+    """Try the going of each pod of each node, and of sets of them."""
+    snapshot = attempt.snapshot
+    pods, rows = snapshot.pods, snapshot.rows
+    potential = potential_victims(pods, rows, snapshot.nodes.capacity, _ABOVE_ALL)
+    occupied = np.flatnonzero(potential.counts)
+    rows, potential = rows[occupied], potential.taken(occupied)
+    result = Departures(
+        rows,
+        potential,
+        np.zeros(len(potential.pod_ids), np.bool_),
+        np.zeros(len(potential.pod_ids), np.bool_),
+    )
+    if not len(rows):
+        return result
+    # Who does not fit on an empty node fits beside nobody.
+    world = attempt.what_if(rows)
+    counts, begins = potential.counts, potential.starts[:-1]
+    for turn in range(int(counts.max())):
+        places = np.flatnonzero(counts > turn)
+        world.remove_pods(places, potential.pod_ids[begins[places] + turn])
+    hopeful = np.flatnonzero(world.feasible(np.arange(len(rows))))
+    if not len(hopeful):
+        return result
+    _try_each(attempt, result, hopeful)
+    solved = np.unique(potential.places[result.alone])
+    left = np.setdiff1d(hopeful, solved)
+    for turn in range(int(counts[left].max()) if len(left) else 0):
+        places = left[counts[left] > turn]
+        indices = begins[places] + turn
+        pod_ids = potential.pod_ids[indices]
+        world.add_pods(places, pod_ids)
+        fits = world.feasible(places)
+        result.needed[indices] = ~fits
+        world.remove_pods(places[~fits], pod_ids[~fits])
+    return result
+
+
+def _try_each(attempt: Attempt, result: Departures, hopeful: NDArray[np.int64]) -> None:
+    potential = result.potential
+    counts, begins = potential.counts[hopeful], potential.starts[:-1][hopeful]
+    world = attempt.what_if(result.rows[hopeful])
+    for turn in range(int(counts.max())):
+        places = np.flatnonzero(counts > turn)
+        indices = begins[places] + turn
+        pod_ids = potential.pod_ids[indices]
+        world.remove_pods(places, pod_ids)
+        result.alone[indices] = world.feasible(places)
+        world.add_pods(places, pod_ids)
+
+
+def matters_elsewhere(attempt: Attempt) -> list[int]:
+    """Ids of pods whose going may help on other nodes than their own, the least important first.
+
+    Those are pods that required terms or hard spread constraints of the pending pod are about, and pods that
+    carry required anti-affinity themselves.
+    """
+    pod, snapshot = attempt.pod, attempt.snapshot
+    pods, listers = snapshot.pods, snapshot.listers
+    found: dict[int, None] = {}
+    for pod_id in np.flatnonzero(pods.row >= 0).tolist():
+        other = pods[pod_id]
+        if other.has_required_anti_affinity or _is_meant(pod, other, listers):
+            found[pod_id] = None
+    return sorted(found, key=lambda pod_id: (int(pods.priority[pod_id]), -int(pods.start_ns[pod_id]), pod_id))
+
+
+def _is_meant(pod: Pod, other: Pod, listers: Any) -> bool:
+    if any(
+        item.when_unsatisfiable == "DoNotSchedule"
+        and other.namespace == pod.namespace
+        and item.selector.matches(other.labels)
+        for item in pod.topology_spread
+    ):
+        return True
+    for term in pod.required_anti_affinity:
+        in_namespace = other.namespace in term.namespaces or (
+            not term.namespace_selector.is_nothing
+            and term.namespace_selector.matches(listers.namespace_labels(other.namespace) or {})
+        )
+        if in_namespace and term.selector.matches(other.labels):
+            return True
+    return False

@@ -1,0 +1,208 @@
+"""What an edit is, and what it costs: the values `what_would_it_take` ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+
+TOLERATE = "tolerate"
+DROP_SELECTOR = "drop-selector"
+DROP_REQUIREMENT = "drop-requirement"
+DROP_NODE_AFFINITY = "drop-node-affinity"
+DROP_AFFINITY_TERM = "drop-affinity-term"
+DROP_ANTI_AFFINITY_TERM = "drop-anti-affinity-term"
+RELAX_SPREAD = "relax-spread"
+DROP_SPREAD = "drop-spread"
+LOWER_REQUEST = "lower-request"
+DROP_HOST_PORT = "drop-host-port"
+RAISE_PRIORITY = "raise-priority"
+UNCORDON = "uncordon"
+DELETE_POD = "delete-pod"
+MOVE_POD = "move-pod"
+FREE_ROOM = "free-room"
+ADD_NODE = "add-node"
+
+KINDS = (
+    LOWER_REQUEST,
+    TOLERATE,
+    RELAX_SPREAD,
+    DROP_SPREAD,
+    DROP_SELECTOR,
+    DROP_REQUIREMENT,
+    DROP_ANTI_AFFINITY_TERM,
+    DROP_AFFINITY_TERM,
+    DROP_NODE_AFFINITY,
+    DROP_HOST_PORT,
+    RAISE_PRIORITY,
+    UNCORDON,
+    MOVE_POD,
+    DELETE_POD,
+    FREE_ROOM,
+    ADD_NODE,
+)
+"""In the order in which edits of equal cost and size are told."""
+
+POD, NODES, OTHERS = "pod", "nodes", "others"
+"""Whom an edit is about: the pod itself, nodes, or other pods."""
+
+COST_POD, COST_QUEUE, COST_RESTART, COST_LOSS, COST_NODE = 1, 2, 3, 4, 5
+"""Less of the pod itself; a pod back to the queue, or a node back in use; a restart; a pod lost; a new node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change to the pod or to the cluster.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    about : str
+        `pod`, `nodes` or `others`.
+    title, note : str
+        For a person.
+    removed, added : tuple of str
+        Lines of a manifest that go and that come.
+    cost : int
+        From 1 (less of the pod itself) to 5 (a new node).
+    price : str
+        What the cost is, in words.
+    size : float
+        Of two edits of equal cost the smaller one is told first.
+    change : mapping
+        What to do, JSON-able: `{"write": manifest}`, `{"delete": ["ns/name", ...]}`, `{"reject": [...]}` (at
+        Permit), or `{"move": ["ns/name", node]}`.
+    """
+
+    kind: str
+    about: str
+    title: str
+    note: str
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+    cost: int
+    price: str
+    size: float
+    change: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> tuple[int, float, int, str]:
+        """Sorts edits: the cheapest, then the smallest."""
+        return self.cost, self.size, KINDS.index(self.kind), self.title
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenEdit:
+    """An edit after which a cycle, run again, placed the pod.
+
+    Attributes
+    ----------
+    node : str
+        Where the pod goes.
+    outcome : str
+        `bound`, or `preempting`: it is nominated there and waits for its victims to go.
+    n_feasible : int
+        Nodes that pass; 0 when preempting.
+    feasible : tuple of str
+        The first of them in evaluation order.
+    victims : tuple of str
+        `namespace/name`, when preempting.
+    """
+
+    edit: Edit
+    node: str
+    outcome: str
+    n_feasible: int
+    feasible: tuple[str, ...]
+    victims: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """JSON-able."""
+        edit = self.edit
+        return {
+            "kind": edit.kind,
+            "about": edit.about,
+            "title": edit.title,
+            "note": edit.note,
+            "removed": list(edit.removed),
+            "added": list(edit.added),
+            "cost": edit.cost,
+            "price": edit.price,
+            "size": edit.size,
+            "change": dict(edit.change),
+            "node": self.node,
+            "outcome": self.outcome,
+            "nFeasible": self.n_feasible,
+            "feasible": list(self.feasible),
+            "victims": list(self.victims),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FailedEdit:
+    """An edit that was tried and does not place the pod; `message` is what the cycle says then."""
+
+    kind: str
+    title: str
+    message: str
+
+    def document(self) -> dict[str, str]:
+        return {"kind": self.kind, "title": self.title, "message": self.message}
+
+
+def cost_of_losing(pods: Sequence[Pod], waiting: Mapping[str, object]) -> tuple[int, str]:
+    """What it costs to take these pods off their nodes, and that in words.
+
+    Parameters
+    ----------
+    waiting : mapping
+        By uid: pods that only wait at Permit.
+    """
+    going = [pod for pod in pods if pod.is_terminating]
+    back = [pod for pod in pods if pod.uid in waiting and pod not in going]
+    restarting = [pod for pod in pods if pod.meta.controller is not None and pod not in going + back]
+    n_lost = len(pods) - len(going) - len(back) - len(restarting)
+    words = [
+        _count(n_lost, "pod lost", "pods lost"),
+        _count(len(restarting), "pod restarts", "pods restart"),
+        _count(len(back), "pod back to the queue", "pods back to the queue"),
+    ]
+    cost = COST_LOSS if n_lost else COST_RESTART if restarting else COST_QUEUE if back else COST_POD
+    return cost, ", ".join(word for word in words if word) or "only time"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return "" if not number else f"1 {one}" if number == 1 else f"{number} {many}"
+
+
+def written(resource: str, amount: int) -> str:
+    """An amount in whole units as a manifest writes it: `2400m`, `512Mi`, `2`."""
+    if resource == CPU:
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith("hugepages-"):
+        for suffix, unit in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+            if amount and amount % unit == 0:
+                return f"{amount // unit}{suffix}"
+    return str(amount)
+
+
+def amount_words(resource: str, amount: int) -> str:
+    """An amount for a person: `2.4 cpu`, `7.5 Gi memory`, `1 nvidia.com/gpu`."""
+    if resource == CPU:
+        return f"{_decimal(amount / 1000)} cpu"
+    if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith("hugepages-"):
+        for suffix, unit in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+            if abs(amount) >= unit:
+                return f"{_decimal(amount / unit)} {suffix} {resource}"
+        return f"{amount} B {resource}"
+    if resource == "pods":
+        return f"{amount} pod" if amount == 1 else f"{amount} pods"
+    return f"{amount} {resource}"
+
+
+def _decimal(number: float) -> str:
+    return f"{number:.3f}".rstrip("0").rstrip(".")

@@ -1,0 +1,493 @@
+"""'What would it take?': the single edits after which a pod that fits nowhere would fit.
+
+Candidates come from what the cluster is made of (its taints, its priority classes, its nodes and pods) and from the
+pod's own manifest; amounts are searched for by halving, which is exact because less of a request, or more skew, never
+makes a pod fit worse. Every edit that is told has been proven: the change is made in a `Sandbox` and the whole
+scheduling cycle is run there again. Nothing of the real cluster changes.
+
+An edit of the pod, a node put back to use, a pod's going or a new node counts when the cycle then binds the pod; a
+higher priority also when it then preempts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from scheduler_core.advice import cluster_edits, edits, pod_edits
+from scheduler_core.advice.cluster_edits import PodsToGo, pods_to_go
+from scheduler_core.advice.edits import Edit, FailedEdit, ProvenEdit, cost_of_losing
+from scheduler_core.advice.pod_edits import Variant
+from scheduler_core.advice.sandbox import Sandbox, names_of
+from scheduler_core.framework.runtime import PluginFailure
+from scheduler_core.framework.trace import BOUND, ERROR, PREEMPTING, UNSCHEDULABLE
+from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES, PriorityClass
+from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node, Taint
+from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.resources import CPU
+from scheduler_core.schedule_one import Decision
+
+Report = Callable[[int, int, str], None]
+"""(steps done, steps in all, what is tried now)."""
+
+N_STEPS = 8
+MAX_SHAPES = 20
+"""Kinds of nodes a new one is tried of, the commonest first."""
+_KEEPS_OFF = ("NoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far the search goes.
+
+    Attributes
+    ----------
+    per_kind : int or None
+        So many edits of each kind that are about one node or one pod (uncordon, delete, move, free room, add) are
+        proven, the cheapest first; None proves all.
+    exhaustive_pods : int
+        Up to so many pods every single one's going is tried by a whole cycle. Above, all are tried in lock-step for
+        their own node, and those that matter elsewhere by whole cycles.
+    elsewhere : int
+        How many of the latter.
+    failed_per_kind : int
+        How many edits of a kind that do not help are told.
+    """
+
+    per_kind: int | None = 6
+    exhaustive_pods: int = 150
+    elsewhere: int = 60
+    failed_per_kind: int = 3
+
+
+@dataclass(slots=True)
+class Advice:
+    """The answer.
+
+    Attributes
+    ----------
+    pod : str
+        `namespace/name`.
+    outcome : str
+        What the cycle decides as things are: `bound` (the pod fits, there is nothing to edit), `preempting`,
+        `unschedulable` or `error`.
+    node : str or None
+        Where it would go as things are.
+    message : str or None
+        What the cycle says as things are.
+    edits : list of ProvenEdit
+        The cheapest first.
+    failed : list of FailedEdit
+        Some that do not help.
+    n_tried : int
+        Edits judged in all.
+    n_more : dict of str to int
+        Kind -> how many further edits of that kind are known to help, not proven for being more of the same.
+    """
+
+    pod: str
+    n_nodes: int
+    outcome: str
+    node: str | None
+    message: str | None
+    edits: list[ProvenEdit] = field(default_factory=list)
+    failed: list[FailedEdit] = field(default_factory=list)
+    n_tried: int = 0
+    n_more: dict[str, int] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {
+            "pod": self.pod,
+            "nNodes": self.n_nodes,
+            "outcome": self.outcome,
+            "node": self.node,
+            "message": self.message,
+            "edits": [item.document() for item in self.edits],
+            "failed": [item.document() for item in self.failed],
+            "nTried": self.n_tried,
+            "nMore": dict(self.n_more),
+        }
+
+
+def what_would_it_take(
+    sandbox: Sandbox,
+    pod: Pod,
+    *,
+    priority_classes: Sequence[PriorityClass] = (),
+    limits: Limits | None = None,
+    report: Report | None = None,
+) -> Advice:
+    """Find every single edit that places `pod`, smallest first.
+
+    Parameters
+    ----------
+    sandbox : Sandbox
+        Changed while this runs, and back as it was afterwards.
+    pod : Pod
+        Pending.
+    priority_classes : sequence of PriorityClass
+        The cluster's; those above the pod's priority are tried.
+    report : callable, optional
+        Told of each step.
+
+    Raises
+    ------
+    KeyError
+        No profile has the pod's schedulerName.
+    """
+    return _Search(sandbox, pod, priority_classes, limits or Limits(), report or _silent).run()
+
+
+def _silent(done: int, total: int, what: str) -> None:
+    """Nobody watches."""
+
+
+class _Search:
+    """One question on its way."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        pod: Pod,
+        priority_classes: Sequence[PriorityClass],
+        limits: Limits,
+        report: Report,
+    ) -> None:
+        self.sandbox = sandbox
+        self.pod = pod
+        self.priority_classes = priority_classes
+        self.limits = limits
+        self.report = report
+        self.failed: list[FailedEdit] = []
+        now = sandbox.decide(pod, preempt=True)
+        self.advice = Advice(pod.key, len(sandbox.snapshot.order), _outcome(now), _node(now), now.message)
+
+    def run(self) -> Advice:
+        advice = self.advice
+        if advice.outcome == BOUND:
+            return advice
+        steps: tuple[tuple[str, Callable[[], None]], ...] = (
+            ("selectors, affinity, tolerations and ports", self._pod_variants),
+            ("smaller requests", self._lower_requests),
+            ("wider spread", self._relax_spread),
+            ("higher priorities", self._raise_priority),
+            ("cordoned nodes", self._uncordon),
+            ("other pods leaving", self._departures),
+            ("new nodes", self._add_nodes),
+        )
+        for done, (what, step) in enumerate(steps):
+            self.report(done, N_STEPS, what)
+            step()
+        self.report(N_STEPS - 1, N_STEPS, "ranking")
+        advice.edits.sort(key=lambda item: item.edit.rank)
+        advice.failed = self.failed
+        return advice
+
+    # ---- the pod
+
+    def _pod_variants(self) -> None:
+        pod = self.pod
+        variants: list[Variant] = [
+            *pod_edits.tolerations(pod, self._taints()),
+            *pod_edits.without_selectors(pod),
+            *pod_edits.without_node_affinity(pod),
+            *pod_edits.without_affinity_terms(pod),
+            *pod_edits.without_host_ports(pod),
+        ]
+        for variant in variants:
+            self._prove_variant(variant)
+
+    def _taints(self) -> list[Taint]:
+        """Taints of the cluster's nodes that keep the pod off, cordons among them."""
+        snapshot = self.sandbox.snapshot
+        nodes = snapshot.nodes
+        found: dict[Taint, None] = {}
+        for list_id in np.unique(nodes.taint_list_id[snapshot.rows]).tolist():
+            for taint in nodes.vocabulary.taint_lists[list_id]:
+                found[taint] = None
+        if nodes.unschedulable[snapshot.rows].any():
+            found[Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")] = None
+        return sorted(
+            (taint for taint in found if taint.effect in _KEEPS_OFF and not self.pod.tolerates(taint)),
+            key=str,
+        )
+
+    def _lower_requests(self) -> None:
+        for resource, amount in self.pod.requests.items():
+            if amount <= 0 or resource == "pods":
+                continue
+            self.advice.n_tried += 1
+            none = pod_edits.with_request(self.pod, resource, 0)
+            if none is None or not self.sandbox.fits(none.pod):
+                if none is not None:
+                    self._fail(none.edit, self.sandbox.decide(none.pod))
+                continue
+
+            def asking(value: int, resource: str = resource) -> Variant | None:
+                return pod_edits.with_request(self.pod, resource, value)
+
+            best = self._largest(asking, 0, amount)
+            variant = asking(pod_edits.round_amount(resource, best))
+            if variant is not None:
+                self._prove_variant(variant, counted=True)
+
+    def _largest(self, variant_of: Callable[[int], Variant | None], fitting: int, failing: int) -> int:
+        """The largest amount that fits, between one that does and one that does not."""
+        while failing - fitting > 1:
+            middle = (fitting + failing) // 2
+            variant = variant_of(middle)
+            if variant is not None and self.sandbox.fits(variant.pod):
+                fitting = middle
+            else:
+                failing = middle
+        return fitting
+
+    def _relax_spread(self) -> None:
+        for index, before in pod_edits.hard_spread(self.pod):
+            self.advice.n_tried += 1
+            # With more skew than there are pods a constraint asks for the topology label alone.
+            top = before + len(self.sandbox.snapshot.pods) + 1
+            widest = pod_edits.with_max_skew(self.pod, index, top)
+            if not self.sandbox.fits(widest.pod):
+                self._prove_variant(pod_edits.without_spread(self.pod, index))
+                continue
+            failing, fitting = before, top
+            while fitting - failing > 1:
+                middle = (fitting + failing) // 2
+                if self.sandbox.fits(pod_edits.with_max_skew(self.pod, index, middle).pod):
+                    fitting = middle
+                else:
+                    failing = middle
+            self._prove_variant(pod_edits.with_max_skew(self.pod, index, fitting), counted=True)
+
+    def _raise_priority(self) -> None:
+        for item in sorted(self.priority_classes, key=lambda one: (one.value, one.name)):
+            if item.value <= self.pod.priority or item.name in SYSTEM_PRIORITY_CLASSES:
+                continue
+            self.advice.n_tried += 1
+            variant = pod_edits.with_priority(self.pod, item)
+            decision = self.sandbox.decide(variant.pod, preempt=True)
+            outcome = _outcome(decision)
+            if outcome not in (BOUND, PREEMPTING):
+                self._fail(variant.edit, decision)
+                continue
+            self.advice.edits.append(_proven(self._priced(variant.edit, decision), decision))
+
+    def _priced(self, edit: Edit, decision: Decision) -> Edit:
+        """What a higher priority costs is what its victims lose."""
+        result = decision.post_filter
+        if result is None or decision.node_name is not None:
+            return edit
+        waiting = {item.pod.uid: item for item in self.sandbox.scheduler.waiting_pods.all()}
+        cost, price = cost_of_losing(result.victims, waiting)
+        names = ", ".join(victim.name for victim in result.victims[:4])
+        more = f" and {len(result.victims) - 4} more" if len(result.victims) > 4 else ""
+        return replace(
+            edit,
+            cost=max(cost, edit.cost),
+            price=price,
+            size=float(len(result.victims)),
+            note=f"Preempts {names}{more}",
+        )
+
+    # ---- nodes
+
+    def _uncordon(self) -> None:
+        snapshot = self.sandbox.snapshot
+        rows = [row for row in snapshot.order.tolist() if snapshot.nodes.unschedulable[row]]
+        if len(rows) > self.limits.exhaustive_pods:
+            rows = self._would_do_uncordoned(rows)
+        found: list[tuple[Edit, Node]] = [cluster_edits.uncordoned(snapshot.nodes.node(row)) for row in rows]
+        self._prove_nodes(edits.UNCORDON, found)
+
+    def _would_do_uncordoned(self, rows: Sequence[int]) -> list[int]:
+        """Of many cordoned nodes those that would pass if the pod did not mind cordons."""
+        cordon = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
+        lenient = next(iter(pod_edits.tolerations(self.pod, [cordon])))
+        try:
+            feasible = set(self.sandbox.attempt(lenient.pod).feasible.tolist())
+        except PluginFailure:
+            return []
+        return [row for row in rows if row in feasible]
+
+    def _add_nodes(self) -> None:
+        snapshot = self.sandbox.snapshot
+        shapes: dict[Any, list[Node]] = {}
+        for row in snapshot.order.tolist():
+            node = snapshot.nodes.node(row)
+            shapes.setdefault(cluster_edits.shape_of(node), []).append(node)
+        kinds = sorted(shapes.values(), key=lambda alike: -len(alike))
+        if self.limits.per_kind is not None:
+            kinds = kinds[:MAX_SHAPES]
+        candidates = [cluster_edits.node_like(alike[0], self._new_name(alike[0].name)) for alike in kinds]
+        self._prove_nodes(edits.ADD_NODE, candidates)
+
+    def _new_name(self, like: str) -> str:
+        number = 2
+        while self.sandbox.scheduler.cache.node(f"{like}-{number}") is not None:
+            number += 1
+        return f"{like}-{number}"
+
+    def _prove_nodes(self, kind: str, candidates: Iterable[tuple[Edit, Node]]) -> None:
+        n_proven = 0
+        for edit, node in sorted(candidates, key=lambda item: item[0].rank):
+            self.advice.n_tried += 1
+            if self.limits.per_kind is not None and n_proven >= self.limits.per_kind:
+                self.advice.n_more[kind] = self.advice.n_more.get(kind, 0) + 1
+                continue
+            with self.sandbox.with_node(node):
+                decision = self.sandbox.decide(self.pod)
+                n_proven += self._told(edit, decision)
+
+    # ---- other pods
+
+    def _departures(self) -> None:
+        sandbox = self.sandbox
+        try:
+            attempt = sandbox.attempt(self.pod)
+        except PluginFailure:
+            return
+        pods = sandbox.snapshot.pods
+        self.advice.n_tried += len(pods)
+        exhaustive = len(pods) <= self.limits.exhaustive_pods
+        single: list[int] = []
+        sets: list[tuple[int, list[int]]] = []
+        if attempt.pre_filter_status.is_success:
+            found = cluster_edits.departures(attempt)
+            single = [pod_id for _, pod_id in found.single()]
+            sets = list(found.sets())
+        wider = np.flatnonzero(pods.row >= 0).tolist() if exhaustive else []
+        if not exhaustive:
+            wider = cluster_edits.matters_elsewhere(attempt)[: self.limits.elsewhere]
+        # A pod that left and came back may have another place in the table: from here on pods go by uid.
+        leaving = {pods[pod_id].uid for pod_id in single}
+        gone_sets = [(row, [pods[pod_id] for pod_id in pod_ids]) for row, pod_ids in sets]
+        for uid in [pods[pod_id].uid for pod_id in wider]:
+            if uid not in leaving:
+                with sandbox.without_pods([uid]):
+                    helps = sandbox.fits(self.pod)
+                if helps:
+                    leaving.add(uid)
+        self._prove_singles(sorted(leaving))
+        self._prove_sets(gone_sets)
+
+    def _prove_singles(self, uids: list[str]) -> None:
+        sandbox, cache = self.sandbox, self.sandbox.scheduler.cache
+        chosen = []
+        for uid in self._cheapest(uids):
+            pod, node_name = cache.pod(uid), cache.node_name_of(uid)
+            if pod is not None and node_name is not None:
+                chosen.append(pods_to_go(sandbox, edits.DELETE_POD, node_name, [pod], self.pod.requests))
+        if len(uids) > len(chosen):
+            self.advice.n_more[edits.DELETE_POD] = len(uids) - len(chosen)
+        for item in sorted(chosen, key=lambda item: item.edit.rank):
+            with sandbox.without_pods([item.pods[0].uid]):
+                decision = sandbox.decide(self.pod)
+                if self._told(item.edit, decision):
+                    self._move(item, decision)
+
+    def _cheapest(self, uids: list[str]) -> list[str]:
+        """The pods whose going costs least."""
+        limit, cache = self.limits.per_kind, self.sandbox.scheduler.cache
+        if limit is None or len(uids) <= limit:
+            return uids
+        waiting = {item.pod.uid: item for item in self.sandbox.scheduler.waiting_pods.all()}
+        costs: dict[str, tuple[int, int, int]] = {}
+        for uid in uids:
+            pod = cache.pod(uid)
+            if pod is not None:
+                costs[uid] = (cost_of_losing([pod], waiting)[0], pod.requests.get(CPU, 0), pod.priority)
+        return sorted(costs, key=lambda uid: (costs[uid], uid))[:limit]
+
+    def _move(self, item: PodsToGo, decision: Decision) -> None:
+        """Whether the pod that goes fits elsewhere, once the pending one has its place."""
+        pod = item.pods[0]
+        sandbox, waiting = self.sandbox, self.sandbox.scheduler.waiting_pods
+        at = decision.node_name
+        if at is None or pod.is_terminating or waiting.get(pod.uid) or pod.meta.controller is not None:
+            return
+        if pod.scheduler_name not in sandbox.scheduler.profiles:
+            return
+        self.advice.n_tried += 1
+        spec = {key: value for key, value in pod.manifest["spec"].items() if key != "nodeName"}
+        homeless = pod_from({**pod.manifest, "spec": spec, "status": {}})
+        with sandbox.with_pod_on(self.pod, at):
+            second = sandbox.decide(homeless)
+        if second.node_name is None or second.error is not None:
+            return
+        origin = item.edit.title.rsplit(" on ", 1)[1]
+        if second.node_name == origin:
+            return
+        edit = replace(
+            item.edit,
+            kind=edits.MOVE_POD,
+            title=f"Move {pod.name} from {origin} to {second.node_name}",
+            note=f"It fits there beside {self.pod.name} on {at}",
+            removed=(f"{pod.name} nodeName: {origin}",),
+            added=(f"{pod.name} nodeName: {second.node_name}",),
+            cost=edits.COST_RESTART,
+            price="1 pod restarts",
+            change={"move": [pod.key, second.node_name]},
+        )
+        self.advice.edits.append(_proven(edit, decision))
+
+    def _prove_sets(self, sets: list[tuple[int, list[Pod]]]) -> None:
+        nodes, limit = self.sandbox.snapshot.nodes, self.limits.per_kind
+        items = [
+            pods_to_go(self.sandbox, edits.FREE_ROOM, nodes.name(row), pods, self.pod.requests)
+            for row, pods in sets
+        ]
+        items.sort(key=lambda item: item.edit.rank)
+        if limit is not None and len(items) > limit:
+            self.advice.n_more[edits.FREE_ROOM] = len(items) - limit
+            items = items[:limit]
+        self.advice.n_tried += len(items)
+        for item in items:
+            with self.sandbox.without_pods([pod.uid for pod in item.pods]):
+                self._told(item.edit, self.sandbox.decide(self.pod))
+
+    # ---- proofs
+
+    def _prove_variant(self, variant: Variant, *, counted: bool = False) -> None:
+        self.advice.n_tried += not counted
+        self._told(variant.edit, self.sandbox.decide(variant.pod))
+
+    def _told(self, edit: Edit, decision: Decision) -> bool:
+        """Keep a proof, or the failure."""
+        if decision.node_name is None or decision.error is not None:
+            self._fail(edit, decision)
+            return False
+        self.advice.edits.append(_proven(edit, decision))
+        return True
+
+    def _fail(self, edit: Edit, decision: Decision) -> None:
+        if sum(item.kind == edit.kind for item in self.failed) < self.limits.failed_per_kind:
+            self.failed.append(FailedEdit(edit.kind, edit.title, decision.fit_error or decision.error or ""))
+
+
+def _outcome(decision: Decision) -> str:
+    if decision.error is not None:
+        return ERROR
+    if decision.node_name is not None:
+        return BOUND
+    result = decision.post_filter
+    nominated = result is not None and result.status.is_success and bool(result.nominated_node_name)
+    return PREEMPTING if nominated else UNSCHEDULABLE
+
+
+def _node(decision: Decision) -> str | None:
+    if decision.node_name is not None:
+        return decision.node_name
+    return decision.post_filter.nominated_node_name if decision.post_filter is not None else None
+
+
+def _proven(edit: Edit, decision: Decision) -> ProvenEdit:
+    result = decision.post_filter
+    victims = () if result is None else tuple(victim.key for victim in result.victims)
+    return ProvenEdit(
+        edit, _node(decision) or "", _outcome(decision), decision.n_feasible, names_of(decision, 6), victims
+    )
