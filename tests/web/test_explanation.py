@@ -13,7 +13,17 @@ from playground.web.explanation import (
 from playground.web.explanation.cycle import emphasise
 from tests.web.cases import expectation, explanation
 
-ALL = ("scored", "tied", "single", "preempting", "unschedulable", "prefilter", "narrowed", "error")
+ALL = (
+    "scored",
+    "tied",
+    "single",
+    "preempting",
+    "unschedulable",
+    "prefilter",
+    "narrowed",
+    "error",
+    "reprieved",
+)
 
 
 @pytest.mark.parametrize("label", ALL)
@@ -169,25 +179,57 @@ def test_the_preemption_table_names_every_candidate_and_puts_the_chosen_one_firs
     assert [f"{v.namespace}/{v.name}" for v in view.victims] == given["preemption"]["victims"]
 
 
-def test_given_criteria_show_where_each_candidate_fell_out():
-    preemption = {
-        "eligible": True,
-        "nominatedNode": "b",
-        "candidates": [{"node": n, "victims": ["default/v"], "numPDBViolations": 0} for n in "abc"],
-        "criteria": [
-            {"name": "pdb", "values": {"a": 1, "b": 0, "c": 0}, "survivors": ["b", "c"]},
-            {"name": "priority", "values": {"b": 10, "c": 100}, "survivors": ["b"]},
-        ],
-    }
-    view = view_preemption({"preemption": preemption, "filter": {}})
+def test_criteria_show_where_each_candidate_fell_out():
+    view = view_preemption(explanation("reprieved"))
     assert view is not None
     assert [(c.node, c.result) for c in view.candidates] == [
-        ("b", "chosen"),
-        ("c", "out at 2"),
-        ("a", "out at 1"),
+        ("n3", "chosen"),
+        ("n1", "out at 5"),
+        ("n2", "out at 1"),
     ]
-    assert [cell.state for cell in view.candidates[2].criteria][:3] == ["kill", "gone", "gone"]
-    assert [criterion.survivors for criterion in view.criteria][:3] == ["3 → 2", "2 → 1", ""]
+    assert [cell.state for cell in view.candidates[1].criteria] == ["keep"] * 4 + ["kill", "gone"]
+    assert [cell.state for cell in view.candidates[2].criteria] == ["kill"] + ["gone"] * 5
+    assert [criterion.survivors for criterion in view.criteria] == [
+        "3 → 2", "2 → 2", "2 → 2", "2 → 2", "2 → 1", "",
+    ]  # fmt: skip
+    # What was compared has 2^31 in it for each victim; people are shown the plain sum, 3 + 0.
+    total = view.candidates[0].criteria[2]
+    assert (total.value, total.exact) == ("3", str(3 + 2 * 2**31))
+
+
+def test_reprieve_steps_say_what_was_given_back_and_what_a_budget_covers():
+    view = view_preemption(explanation("reprieved"))
+    assert view is not None and view.chosen is not None
+    assert [(step.pod.name, step.kept) for step in view.chosen.steps] == [
+        ("low-3-1", True),
+        ("low-3-2", False),
+        ("low-3-0", False),
+    ]
+    covered = view.candidates[2]
+    assert covered.n_kept == 1 and all(step.pod.violates_pdb for step in covered.steps)
+    assert [victim.violates_pdb for victim in covered.victims] == [True, True]
+
+
+def test_room_before_and_after_adds_up():
+    view = view_preemption(explanation("reprieved"))
+    assert view is not None
+    cpu = view.room[0]
+    assert (cpu.before, cpu.freed, cpu.needed, cpu.after) == (3000, 2000, 3000, 4000)
+    assert cpu.stays + cpu.goes == 75 and cpu.comes == 75
+
+
+def test_why_other_nodes_are_no_candidates_is_grouped_by_reason():
+    groups = [
+        {"code": None, "plugin": None, "reasons": ["not helpful"], "count": 1, "nodes": ["a"]},
+        {"code": "Unschedulable", "plugin": "DefaultPreemption", "reasons": ["No victims"], "count": 30,
+         "nodes": [f"n{i}" for i in range(30)]},
+    ]  # fmt: skip
+    view = view_preemption({"preemption": {"eligible": True, "notCandidates": groups}})
+    assert view is not None
+    assert [(group.reason, group.count, len(group.nodes)) for group in view.helpless] == [
+        ("No victims", 30, 8),
+        ("not helpful", 1, 1),
+    ]
 
 
 def test_the_reason_matrix_marks_the_stop_and_what_would_also_fail():

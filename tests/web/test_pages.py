@@ -248,3 +248,13 @@ def test_above_two_hundred_nodes_the_board_is_a_heat_map(client, no_broker):
     html = get(client, "board", big.public_id).content.decode()
     assert 'class="heat"' in html and "Nodes by requested cpu" in html
     assert 'class="node"' not in html and len(html) < 120_000
+
+
+def test_a_preemption_page_shows_steps_room_and_what_comes_next(client, cluster):
+    cycle = factories.add_cycle(
+        cluster, "reprieved", pod_name="payments-b7d", node=None, outcome="preempting"
+    )
+    html = get(client, "cycle", cluster.public_id, cycle.number).content.decode()
+    for words in ("How the victims were found", "removed all 3, gave back 1", "n3 before and after",
+                  "out at 5", "to come", "low-3-2"):  # fmt: skip
+        assert words in html, words

@@ -1,6 +1,7 @@
-"""The preemption table: candidates, victims, and the criteria that eliminated each candidate.
+"""The preemption panel: candidates, how their victims were found, what eliminated each, and the room it makes.
 
-kube-scheduler compares candidates by six criteria in turn and stops as soon as one is left.
+kube-scheduler compares candidates by five criteria in turn, stops as soon as one is left, and takes any of those
+that are equal in all of them.
 Source: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemption, v1.34.
 """
 
@@ -10,14 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 CANDIDATE_LIMIT = 20
-CRITERIA = (
-    "Fewest PDB violations",
-    "Lowest highest-victim priority",
-    "Lowest sum of priorities",
-    "Fewest victims",
-    "Latest start time",
-    "First in order",
-)
+NODES_NAMED = 8
+PRIORITY_OFFSET = 2**31
+SUM = "lowestPrioritySum"
+
+# As the engine calls them, and as the page does.
+CRITERIA = {
+    "fewestBudgetViolations": "Fewest PDB violations",
+    "lowestHighestPriority": "Lowest highest-victim priority",
+    SUM: "Lowest sum of priorities",
+    "fewestVictims": "Fewest victims",
+    "latestEarliestStart": "Latest start time",
+}
+ANY = "Any of those left"
+_NUMBER = {name: number for number, name in enumerate(CRITERIA, start=1)}
 
 
 @dataclass(frozen=True)
@@ -31,11 +38,49 @@ class Victim:
 
 
 @dataclass(frozen=True)
+class ReprieveStep:
+    """One pod of lower priority that was taken away, and whether it could be given back."""
+
+    pod: Victim
+    kept: bool
+    start: str
+
+
+@dataclass(frozen=True)
 class CriterionCell:
-    """State: keep (compared and stayed), kill (compared and lost), gone (not compared any more)."""
+    """State: keep (compared and stayed), kill (compared and lost), gone (not compared any more).
+
+    ``exact`` is the value as it was compared, where another one is shown.
+    """
 
     value: str
     state: str
+    exact: str = ""
+
+
+@dataclass(frozen=True)
+class RoomBar:
+    """One resource of the chosen node; shares in percent of what it can give."""
+
+    resource: str
+    allocatable: int
+    before: int
+    after: int
+    needed: int
+    freed: int
+    stays: float
+    goes: float
+    comes: float
+
+    @property
+    def free_before(self) -> int:
+        """What was free before the eviction."""
+        return self.allocatable - self.before
+
+    @property
+    def free_after(self) -> int:
+        """What is free once the pod is there."""
+        return self.allocatable - self.after
 
 
 @dataclass(frozen=True)
@@ -48,6 +93,14 @@ class Candidate:
     chosen: bool
     criteria: tuple[CriterionCell, ...]
     result: str
+    steps: tuple[ReprieveStep, ...]
+    cut: bool
+    before_extenders: tuple[str, ...]
+
+    @property
+    def n_kept(self) -> int:
+        """How many pods were given back."""
+        return sum(step.kept for step in self.steps)
 
 
 @dataclass(frozen=True)
@@ -60,10 +113,21 @@ class Criterion:
 
 
 @dataclass(frozen=True)
+class Helpless:
+    """Nodes that are no candidates for the same reason; the first few by name."""
+
+    reason: str
+    plugin: str
+    count: int
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class PreemptionView:
     """Everything the PostFilter panel shows."""
 
     eligible: bool
+    ineligible_reason: str
     message: str
     candidates: tuple[Candidate, ...]
     n_candidates: int
@@ -71,125 +135,201 @@ class PreemptionView:
     nominated: str | None
     victims: tuple[Victim, ...]
     criteria: tuple[Criterion, ...]
+    decided_by: str
     tied: tuple[str, ...]
-    clears_nomination: bool
-    helpless: tuple[tuple[str, int], ...]
+    tie_stream: str
+    cleared: tuple[Victim, ...]
+    helpless: tuple[Helpless, ...]
+    room: tuple[RoomBar, ...]
+    n_tried: int | None
+    n_potential: int | None
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The candidate that was taken."""
+        return next((candidate for candidate in self.candidates if candidate.chosen), None)
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether the explanation says how the victims were found."""
+        return any(candidate.steps for candidate in self.candidates)
 
 
 def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LIMIT) -> PreemptionView | None:
-    """Build the preemption table, or None when PostFilter did not run.
+    """Build the preemption panel, or None when PostFilter did not run.
 
-    ``preemption.criteria``, when the explanation carries it, is a list in the order compared of
-    ``{name, values: {node: value}, survivors: [node]}``.
+    Parameters
+    ----------
+    explanation : mapping
+        Reads ``preemption`` (`scheduler_core.framework.preemption.trace`; the recorded cases have less of it) and
+        ``filter``.
+    limit : int
+        At most this many candidates, those that stayed longest first.
     """
     preemption: Mapping[str, Any] | None = explanation.get("preemption")
     if not preemption:
         return None
     given: Sequence[Mapping[str, Any]] = preemption.get("candidates") or ()
     nominated = preemption.get("nominatedNode") or None
-    order = [str(c["node"]) for c in given]
-    compared: Sequence[Mapping[str, Any]] = preemption.get("criteria") or ()
-    criteria = _criteria(compared, len(order))
-    lost_at = _lost_at(order, compared)
-    candidates = []
-    for c in given:
-        node = str(c["node"])
-        violated = set(c.get("pdbViolations") or ())
-        chosen = node == nominated
-        candidates.append(
-            Candidate(
-                node=node,
-                victims=tuple(_victim(v, violated) for v in c.get("victims") or ()),
-                n_pdb_violations=int(c.get("numPDBViolations") or 0),
-                chosen=chosen,
-                criteria=_cells(node, compared, lost_at.get(node)),
-                result=_result(chosen, lost_at.get(node), nominated),
-            )
-        )
+    priorities = _priorities(given)
+    asked: Sequence[Mapping[str, Any]] = preemption.get("criteria") or ()
+    tied = tuple(preemption.get("tied") or ())
+    compared = bool(asked) or (len(given) == 1 and "criterionValues" in given[0])
+    candidates = [_candidate(c, nominated, priorities, len(asked), compared, tied) for c in given]
     # Who stayed longest comes first; the order of the explanation decides the rest.
-    candidates.sort(key=lambda c: (not c.chosen, -(lost_at.get(c.node) or len(CRITERIA) + 1)))
-    shown = candidates[:limit]
+    candidates.sort(key=lambda c: (not c.chosen, -_stayed(c, given)))
     verdicts = explanation.get("filter") or {}
+    chosen = next((c for c in given if c["node"] == nominated), None)
     return PreemptionView(
         eligible=bool(preemption.get("eligible", True)),
+        ineligible_reason=str(preemption.get("ineligibleReason") or ""),
         message=str(preemption.get("message") or ""),
-        candidates=tuple(shown),
+        candidates=tuple(candidates[:limit]),
         n_candidates=len(candidates),
         n_nodes=len(verdicts),
         nominated=nominated,
-        victims=tuple(_victim(v, set()) for v in preemption.get("victims") or ()),
-        criteria=criteria,
-        tied=tuple(preemption.get("tied") or ()),
-        clears_nomination=bool(preemption.get("clearsNomination")),
-        helpless=_helpless(verdicts, set(order)),
+        victims=tuple(_victim(v, priorities, set()) for v in preemption.get("victims") or ()),
+        criteria=_criteria(asked, len(given), tied),
+        decided_by=_decided_by(preemption.get("decidedBy")),
+        tied=tied,
+        tie_stream=str(preemption.get("tieStream") or ""),
+        cleared=tuple(_victim(v, {}, set()) for v in preemption.get("clearedNominations") or ()),
+        helpless=_helpless(preemption.get("notCandidates"), verdicts, {c["node"] for c in given}),
+        room=_room(chosen.get("room") or {}) if chosen else (),
+        n_tried=preemption.get("nTried"),
+        n_potential=preemption.get("nPotential"),
     )
 
 
-def _victim(victim: Any, violated: set[str]) -> Victim:
+def _stayed(candidate: Candidate, given: Sequence[Mapping[str, Any]]) -> int:
+    at = next((c.get("eliminatedAt") for c in given if c["node"] == candidate.node), None)
+    return 0 if candidate.cut else _NUMBER.get(at or "", len(CRITERIA) + 1)
+
+
+def _priorities(given: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    return {step["pod"]: step["priority"] for c in given for step in c.get("steps") or ()}
+
+
+def _candidate(
+    c: Mapping[str, Any],
+    nominated: str | None,
+    priorities: Mapping[str, int],
+    n_asked: int,
+    compared: bool,
+    tied: tuple[str, ...],
+) -> Candidate:
+    node = str(c["node"])
+    steps = c.get("steps") or ()
+    violating = {s["pod"] for s in steps if s["violatesBudget"] and not s["kept"]} | set(
+        c.get("pdbViolations") or ()
+    )
+    chosen = node == nominated
+    cut = bool(c.get("cutByExtender"))
+    lost = _NUMBER.get(c.get("eliminatedAt") or "")
+    return Candidate(
+        node=node,
+        victims=tuple(_victim(v, priorities, violating) for v in c.get("victims") or ()),
+        n_pdb_violations=int(c.get("numPDBViolations") or 0),
+        chosen=chosen,
+        criteria=_cells(c, n_asked, lost, tied) if compared else (),
+        result=_result(chosen, lost, cut, nominated),
+        steps=tuple(
+            ReprieveStep(
+                _victim(s["pod"], priorities, {s["pod"]} if s["violatesBudget"] else set()),
+                bool(s["kept"]),
+                str(s.get("startTime") or ""),
+            )
+            for s in steps
+        ),
+        cut=cut,
+        before_extenders=tuple(v.rpartition("/")[2] for v in c.get("victimsBeforeExtenders") or ()),
+    )
+
+
+def _victim(victim: Any, priorities: Mapping[str, int], violated: set[str]) -> Victim:
     if isinstance(victim, Mapping):
         full = str(victim.get("pod") or f"{victim.get('namespace', 'default')}/{victim.get('name', '')}")
         priority = victim.get("priority")
         violates = bool(victim.get("violatesPDB")) or full in violated
     else:
-        full, priority, violates = str(victim), None, str(victim) in violated
+        full, priority, violates = str(victim), priorities.get(str(victim)), str(victim) in violated
     namespace, _, name = full.rpartition("/")
     return Victim(namespace or "default", name, priority, violates)
 
 
-def _criteria(compared: Sequence[Mapping[str, Any]], n_candidates: int) -> tuple[Criterion, ...]:
-    if not compared:
+def _criteria(
+    asked: Sequence[Mapping[str, Any]], n_candidates: int, tied: tuple[str, ...]
+) -> tuple[Criterion, ...]:
+    if not asked:
         return ()
+    left_after = {str(criterion["name"]): int(criterion["left"]) for criterion in asked}
     columns = []
     left = n_candidates
-    for i, name in enumerate(CRITERIA):
+    for number, (key, name) in enumerate(CRITERIA.items(), start=1):
         survivors = ""
-        if i < len(compared):
-            after = len(compared[i].get("survivors") or ())
-            survivors = f"{left} → {after}"
-            left = after
-        columns.append(Criterion(i + 1, name, survivors))
+        if key in left_after:
+            survivors = f"{left} → {left_after[key]}"
+            left = left_after[key]
+        columns.append(Criterion(number, name, survivors))
+    columns.append(Criterion(len(CRITERIA) + 1, ANY, f"{len(tied)} → 1" if tied else ""))
     return tuple(columns)
 
 
-def _lost_at(order: Sequence[str], compared: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the number (from 1) of the criterion that eliminated a candidate, for those eliminated."""
-    lost: dict[str, int] = {}
-    left = set(order)
-    for i, criterion in enumerate(compared, start=1):
-        survivors = set(criterion.get("survivors") or ())
-        for node in order:
-            if node in left and node not in survivors:
-                lost[node] = i
-        left &= survivors
-    return lost
-
-
 def _cells(
-    node: str, compared: Sequence[Mapping[str, Any]], lost_at: int | None
+    c: Mapping[str, Any], n_asked: int, lost: int | None, tied: tuple[str, ...]
 ) -> tuple[CriterionCell, ...]:
-    if not compared:
+    if not n_asked:
         return ()
+    values = c.get("criterionValues") or {}
     cells = []
-    for i in range(len(CRITERIA)):
-        if i >= len(compared) or (lost_at is not None and i >= lost_at):
+    for number, key in enumerate(CRITERIA, start=1):
+        if key not in values:
             cells.append(CriterionCell("", "gone"))
             continue
-        value = (compared[i].get("values") or {}).get(node)
-        state = "kill" if lost_at == i + 1 else "keep"
-        cells.append(CriterionCell("" if value is None else str(value), state))
-    return tuple(cells)
+        value, exact = values[key], ""
+        if key == SUM:
+            exact = str(value)
+            value -= PRIORITY_OFFSET * len(c.get("victims") or ())
+        cells.append(
+            CriterionCell(
+                "not started" if value is None else str(value), "kill" if number == lost else "keep", exact
+            )
+        )
+    last = CriterionCell("equal", "keep") if c["node"] in tied else CriterionCell("", "gone")
+    return (*cells, last)
 
 
-def _result(chosen: bool, lost_at: int | None, nominated: str | None) -> str:
+def _result(chosen: bool, lost: int | None, cut: bool, nominated: str | None) -> str:
     if chosen:
         return "chosen"
-    if lost_at is not None:
-        return f"out at {lost_at}"
+    if cut:
+        return "left out by an extender"
+    if lost is not None:
+        return f"out at {lost}"
     return "not chosen" if nominated else ""
 
 
-def _helpless(verdicts: Mapping[str, Any], candidates: set[str]) -> tuple[tuple[str, int], ...]:
-    """Say why the other nodes were no candidates, with counts."""
+def _decided_by(key: Any) -> str:
+    if key == "onlyCandidate":
+        return "it is the only candidate"
+    if key == "tie":
+        return "several are equal in everything"
+    return f"decided by: {CRITERIA[key].lower()}" if key in CRITERIA else ""
+
+
+def _helpless(given: Any, verdicts: Mapping[str, Any], candidates: set[str]) -> tuple[Helpless, ...]:
+    """Say why every other node is no candidate, in groups of the same reason, the largest first."""
+    if given is not None:
+        groups = [
+            Helpless(
+                ", ".join(one["reasons"]),
+                str(one.get("plugin") or ""),
+                int(one["count"]),
+                tuple(one["nodes"][:NODES_NAMED]),
+            )
+            for one in given
+        ]
+        return tuple(sorted(groups, key=lambda group: -group.count))
     counts: Counter[str] = Counter()
     for node, verdict in verdicts.items():
         if verdict is None or node in candidates:
@@ -198,4 +338,27 @@ def _helpless(verdicts: Mapping[str, Any], candidates: set[str]) -> tuple[tuple[
             counts["Preemption is not helpful for scheduling"] += 1
         else:
             counts["Evicting pods of lower priority frees too little"] += 1
-    return tuple(sorted(counts.items()))
+    return tuple(Helpless(reason, "", count, ()) for reason, count in sorted(counts.items()))
+
+
+def _room(room: Mapping[str, Mapping[str, int]]) -> tuple[RoomBar, ...]:
+    bars = []
+    for resource, amounts in room.items():
+        allocatable, before, after = amounts["allocatable"], amounts["before"], amounts["after"]
+        needed = amounts.get("needed", 1 if resource == "pods" else 0)
+        freed = before + needed - after
+        scale = 100 / allocatable if allocatable else 0
+        bars.append(
+            RoomBar(
+                resource=resource,
+                allocatable=allocatable,
+                before=before,
+                after=after,
+                needed=needed,
+                freed=freed,
+                stays=round(min(100, (before - freed) * scale), 2),
+                goes=round(min(100, freed * scale), 2),
+                comes=round(min(100, needed * scale), 2),
+            )
+        )
+    return tuple(bars)

@@ -124,6 +124,23 @@ def outcome(key: str) -> Any:
 
 
 @register.filter
+def amount(value: int, resource: str) -> str:
+    """An amount of a resource in its own unit.
+
+    >>> amount(1500, "cpu"), amount(2**31, "memory"), amount(3, "nvidia.com/gpu")
+    ('1.5', '2 Gi', '3')
+    """
+    if resource == "cpu":
+        return amounts.cores(value)
+    return (
+        amounts.memory(value) if resource in _IN_BYTES or resource.startswith("hugepages-") else f"{value:,}"
+    )
+
+
+_IN_BYTES = ("memory", "ephemeral-storage")
+
+
+@register.filter
 def of(part: float, whole: float) -> int:
     """Share in whole percent."""
     return amounts.percent(part, whole)

@@ -13,6 +13,7 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters import wake
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cycle
+from playground.clusters.selectors.aftermath import aftermath
 from playground.clusters.selectors.cycle_pages import cycle_page
 from playground.clusters.selectors.cycles import Explanation, cycle_explanation, neighbours
 from playground.clusters.selectors.pod_lists import pod_of_cycle
@@ -20,6 +21,7 @@ from playground.web.access import get_cluster
 from playground.web.amounts import rfc3339
 from playground.web.board import priority_scale
 from playground.web.explanation import view_cycle
+from playground.web.next_steps import next_steps
 from playground.web.numbers import positive_int
 
 RECOMPUTE = "playground.clusters.tasks.recompute_trace"
@@ -72,6 +74,10 @@ def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
         "pod": pod,
         "mark": priority_scale(cluster).mark(pod.priority, pod.priority_class) if pod else None,
     }
+    preemption = view.preemption
+    if preemption and preemption.nominated:
+        after = aftermath(row, [f"{v.namespace}/{v.name}" for v in preemption.victims])
+        context["next_steps"] = next_steps(row, preemption.nominated, after)
     if view.is_sampled:
         context["sampling"] = f"this cycle evaluated {view.n_evaluated:,} of {view.n_nodes:,} nodes"
     return render(request, "cycles/page.html", context)
