@@ -212,6 +212,24 @@ MESSAGES: Final[Mapping[str, Mapping[int, tuple[str, str]]]] = {
     "Empty": {},
 }
 _MEANT_WHEN_EMPTY: Final = ("LabelSelector",)
+# Go writes these when they are zero, too; in JSON they are left out then.
+_NOT_MEANT_WHEN_ZERO: Final = frozenset(
+    (
+        "generation",
+        "globalDefault",
+        "hostIPC",
+        "hostNetwork",
+        "hostPID",
+        "hostPort",
+        "minReadySeconds",
+        "nodePort",
+        "paused",
+        "publishNotReadyAddresses",
+        "stdin",
+        "stdinOnce",
+        "tty",
+    )
+)
 
 
 def is_protobuf(body: bytes) -> bool:
@@ -273,12 +291,15 @@ def _message(name: str, data: bytes, path: str, depth: int) -> dict[str, Any]:
             )
         else:
             result[key] = _value(kind, value, here, depth)
-    return {
-        key: value
-        for number, (key, kind) in known.items()
-        if key in result
-        and ((value := result[key]) not in ("", {}, None) or (value == {} and kind in _MEANT_WHEN_EMPTY))
-    }
+    kinds = dict(known.values())
+    return {key: value for key, value in result.items() if _is_meant(key, kinds[key], value)}
+
+
+def _is_meant(key: str, kind: str, value: Any) -> bool:
+    """Whether somebody said this, or Go wrote a field that nobody set."""
+    if value in ("", None) or (value == {} and kind not in _MEANT_WHEN_EMPTY):
+        return False
+    return bool(value) or isinstance(value, dict) or key not in _NOT_MEANT_WHEN_ZERO
 
 
 def _value(kind: str, value: int | bytes, path: str, depth: int) -> Any:

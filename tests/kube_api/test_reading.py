@@ -1,0 +1,233 @@
+"""Discovery, objects, lists, selectors and tables."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+
+from playground.clusters import kinds, services
+from playground.clusters.models import Cluster
+from playground.kube_api import tables
+from tests.clusters.builders import make_node, make_pod
+from tests.kube_api.conftest import PODS, TABLE, Kube, Work
+
+
+def names(answer) -> list[str]:
+    return [item["metadata"]["name"] for item in answer.json()["items"]]
+
+
+def test_discovery_names_every_kind_of_the_table(kube: Kube) -> None:
+    found = {("v1", r["kind"]) for r in kube.get("/api/v1").json()["resources"] if "/" not in r["name"]}
+    for group in kube.get("/apis").json()["groups"]:
+        version = group["preferredVersion"]["groupVersion"]
+        listed = kube.get(f"/apis/{version}").json()
+        assert kube.get(f"/apis/{group['name']}").json()["name"] == group["name"]
+        found |= {(version, r["kind"]) for r in listed["resources"] if "/" not in r["name"]}
+    assert found == {kind.key for kind in kinds.KINDS}
+
+
+@pytest.mark.parametrize("version", ["v2", "v2beta1"])
+def test_aggregated_discovery_says_the_same_in_one_answer(kube: Kube, version: str) -> None:
+    accept = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList,application/json"
+    found = set()
+    for path in ("/api", "/apis"):
+        answer = kube.get(path, accept=accept)
+        assert answer["Content-Type"].endswith("as=APIGroupDiscoveryList")
+        for group in answer.json()["items"]:
+            for listed in group["versions"]:
+                found |= {r["responseKind"]["kind"] for r in listed["resources"]}
+    assert found == {kind.kind for kind in kinds.KINDS}
+
+
+def test_pods_have_their_subresources(kube: Kube) -> None:
+    resources = {r["name"]: r for r in kube.get("/api/v1").json()["resources"]}
+    assert {"pods/binding", "pods/eviction", "pods/status"} <= set(resources)
+    assert resources["pods/eviction"]["group"] == "policy"
+
+
+@pytest.mark.parametrize("path", ["/version", "/version/", "/version?timeout=5s"])
+def test_version_is_the_emulated_one(kube: Kube, path: str) -> None:
+    version = kube.get(path).json()
+    assert version["gitVersion"] == "v1.34.1"
+    assert len(version) == 9
+
+
+@pytest.mark.parametrize("path", ["", "/", "/healthz", "/readyz", "/openapi/v2", "/api/", "/apis/"])
+def test_the_edges_answer(kube: Kube, path: str) -> None:
+    assert kube.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/foos",
+        "/api/v2/pods",
+        "/apis/example.com/v1/things",
+        "/apis/apps/v1beta1/deployments",
+        "/api/v1/namespaces/default/nodes",
+        "/api/v1/pods/p1",
+        f"{PODS}/p1/log",
+        "/openapi/v3",
+        "/nothing",
+    ],
+)
+def test_what_is_not_known_is_answered_as_by_a_server_that_does_not_know_it(kube: Kube, path: str) -> None:
+    answer = kube.get(path)
+    assert answer.status_code == 404
+    status = answer.json()
+    assert (status["kind"], status["status"], status["reason"], status["code"]) == (
+        "Status",
+        "Failure",
+        "NotFound",
+        404,
+    )
+
+
+def test_an_object_is_its_manifest_with_its_resource_version(kube: Kube, cluster: Cluster) -> None:
+    pod = kube.get(f"{PODS}/p1").json()
+    assert (pod["apiVersion"], pod["kind"]) == ("v1", "Pod")
+    assert 0 < int(pod["metadata"]["resourceVersion"]) <= cluster.last_seq
+    missing = kube.get(f"{PODS}/nope")
+    assert missing.json()["message"] == 'pods "nope" not found'
+    assert missing.json()["details"] == {"name": "nope", "kind": "pods"}
+
+
+def test_a_cluster_that_is_not_there_is_not_found(kube: Kube) -> None:
+    answer = kube.client.get("/k8s/nope/api/v1/pods")
+    assert (answer.status_code, answer.json()["reason"]) == (404, "NotFound")
+
+
+def test_a_list_has_its_kind_and_version(kube: Kube, cluster: Cluster) -> None:
+    listed = kube.get("/api/v1/nodes").json()
+    assert (listed["kind"], listed["apiVersion"]) == ("NodeList", "v1")
+    assert listed["metadata"]["resourceVersion"] == str(cluster.last_seq)
+    assert kube.get("/apis/apps/v1/deployments").json()["items"] == []
+
+
+def test_a_long_list_comes_in_pages(kube: Kube, cluster: Cluster) -> None:
+    services.apply_documents(
+        cluster=cluster,
+        objects=[make_pod(f"q{i}", namespace=ns) for i in range(3) for ns in ("default", "other")],
+    )
+    seen, token = [], ""
+    while True:
+        page = kube.get(f"/api/v1/pods?limit=2&continue={token}")
+        assert len(page.json()["items"]) <= 2
+        seen += [(i["metadata"]["namespace"], i["metadata"]["name"]) for i in page.json()["items"]]
+        token = page.json()["metadata"].get("continue", "")
+        if not token:
+            break
+    assert len(seen) == len(set(seen)) == 7
+    assert kube.get("/api/v1/pods?limit=2&continue=xxx").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        ("app=web", ["a", "b"]),
+        ("app==web,tier=front", ["a"]),
+        ("app!=web", ["c", "p1"]),
+        ("app in (web,db)", ["a", "b", "c"]),
+        ("app notin (web)", ["c", "p1"]),
+        ("tier", ["a"]),
+        ("!app", ["p1"]),
+        ("size > 3", ["b"]),
+        ("size<3", ["a"]),
+        ("app in (web), !tier", ["b"]),
+        ("", ["a", "b", "c", "p1"]),
+    ],
+)
+def test_label_selectors(kube: Kube, cluster: Cluster, selector: str, found: list[str]) -> None:
+    labelled = {
+        "a": {"app": "web", "tier": "front", "size": "2"},
+        "b": {"app": "web", "size": "10"},
+        "c": {"app": "db"},
+    }
+    for name, labels in labelled.items():
+        pod = make_pod(name)
+        pod["metadata"]["labels"] = labels
+        services.apply_documents(cluster=cluster, objects=[pod])
+    answer = kube.client.get(f"{kube.prefix}{PODS}", {"labelSelector": selector})
+    assert names(answer) == found
+
+
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        ("spec.nodeName=n1", ["here"]),
+        ("spec.nodeName!=n1", ["p1"]),
+        ("spec.nodeName=", ["p1"]),
+        ("metadata.name=p1", ["p1"]),
+        ("status.phase!=Succeeded,status.phase!=Failed,spec.nodeName=n1", ["here"]),
+        ("metadata.namespace=other", []),
+    ],
+)
+def test_field_selectors(kube: Kube, cluster: Cluster, selector: str, found: list[str]) -> None:
+    services.apply_documents(cluster=cluster, objects=[make_pod("here", nodeName="n1")])
+    answer = kube.client.get(f"{kube.prefix}/api/v1/pods", {"fieldSelector": selector})
+    assert names(answer) == found
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "fieldSelector=spec.color=red",
+        "fieldSelector=x",
+        "labelSelector=a in b",
+        "labelSelector=a=b=c",
+        "limit=x",
+        "includeObject=All",
+        "watch=maybe",
+        "resourceVersion=-1",
+        "continue=eyJ2IjogMX0=",
+        "labelSelector=%00",
+    ],
+)
+def test_a_query_that_cannot_be_read_is_a_bad_request(kube: Kube, query: str) -> None:
+    answer = kube.client.get(f"{kube.prefix}{PODS}?{query}")
+    assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+
+
+def test_tables_have_the_columns_kubectl_prints(kube: Kube, cluster: Cluster, work: Work) -> None:
+    services.request_run(cluster=cluster, until="idle")
+    work(cluster)
+    services.request_run(cluster=cluster, until="5m")
+    work(cluster)
+    table = kube.get(PODS, accept=TABLE).json()
+    assert table["kind"] == "Table"
+    shown = [column["name"] for column in table["columnDefinitions"] if not column["priority"]]
+    assert shown == ["Name", "Ready", "Status", "Restarts", "Age"]
+    assert table["rows"][0]["cells"][:5] == ["p1", "1/1", "Running", "0", "5m"]
+    assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+    one = kube.get("/api/v1/nodes/n1", accept=TABLE).json()
+    assert (
+        one["rows"][0]["cells"][:4] == ["n1", "Ready", "<none>", "5m"]
+        or one["rows"][0]["cells"][1] == "Unknown"
+    )
+
+
+def test_every_kind_has_a_table_even_of_nothing_but_a_name(cluster: Cluster) -> None:
+    for kind in kinds.KINDS:
+        bare = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": "x"}}
+        made = tables.table(kind, [bare], cluster.now_ns)
+        assert len(made["rows"][0]["cells"]) == len(made["columnDefinitions"])
+
+
+def test_metadata_alone_can_be_asked_for(kube: Kube) -> None:
+    accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+    listed = kube.get("/api/v1/nodes", accept=accept).json()
+    assert listed["kind"] == "PartialObjectMetadataList"
+    assert set(listed["items"][0]) == {"kind", "apiVersion", "metadata"}
+
+
+def test_ages_are_written_as_kubectl_writes_them() -> None:
+    assert doctest.testmod(tables).failed == 0
+
+
+def test_a_list_of_nodes_costs_a_fixed_number_of_queries(
+    kube: Kube, cluster: Cluster, django_assert_max_num_queries
+) -> None:
+    services.apply_documents(cluster=cluster, objects=[make_node(f"m{i}") for i in range(50)])
+    with django_assert_max_num_queries(2):
+        kube.get("/api/v1/nodes?limit=500", accept=TABLE)

@@ -1,0 +1,317 @@
+"""Create, replace, patch, apply, delete, bind, evict, scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playground.clusters import services
+from playground.clusters.models import Cluster, LogEntry, Pod
+from tests.clusters.builders import make_pod
+from tests.kube_api.conftest import PODS, TABLE, Kube, Work
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+def make_deployment(name: str = "web", replicas: int = 2, image: str = "web:1") -> dict[str, Any]:
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "main", "image": image}]},
+            },
+        },
+    }
+
+
+def test_a_pod_is_submitted(kube: Kube, cluster: Cluster) -> None:
+    answer = kube.post(PODS, make_pod("new"))
+    assert answer.status_code == 201
+    created = answer.json()
+    assert created["metadata"]["uid"]
+    assert created["status"]["phase"] == "Pending"
+    assert Pod.objects.get(cluster=cluster, name="new").lane == ""
+    again = kube.post(PODS, make_pod("new"))
+    assert (again.status_code, again.json()["reason"]) == (409, "AlreadyExists")
+    assert again.json()["message"] == 'pods "new" already exists'
+
+
+def test_a_body_may_leave_out_what_the_path_says(kube: Kube) -> None:
+    pod = make_pod("bare")
+    del pod["apiVersion"], pod["kind"], pod["metadata"]["namespace"]
+    answer = kube.send("POST", PODS, __import__("json").dumps(pod), media="application/json")
+    assert answer.status_code == 201
+
+
+def test_yaml_is_taken_too_and_a_name_is_made_from_a_prefix(kube: Kube) -> None:
+    text = "metadata: {generateName: job-}\nspec: {containers: [{name: c, image: x}]}\n"
+    created = kube.yaml(PODS, text).json()
+    assert created["metadata"]["name"].startswith("job-")
+    assert len(created["metadata"]["name"]) == 9
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code", "reason"),
+    [
+        (PODS, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}}, 400, "BadRequest"),
+        (PODS, {"metadata": {"name": "x", "namespace": "other"}, "spec": {}}, 400, "BadRequest"),
+        (PODS, {"metadata": "x"}, 400, "BadRequest"),
+        (PODS, None, 400, "BadRequest"),
+        (PODS, "{", 400, "BadRequest"),
+        (PODS, "[]", 400, "BadRequest"),
+        (PODS, "[" * 99_999, 400, "BadRequest"),
+        (PODS, {"metadata": {"name": "X_"}, "spec": {"containers": [{"name": "c"}]}}, 422, "Invalid"),
+        (PODS, {"metadata": {"name": "x"}, "spec": {}}, 422, "Invalid"),
+        ("/api/v1/namespaces/nope/pods", {"metadata": {"name": "x"}, "spec": {"containers": [{"name": "c"}]}}, 404, "NotFound"),
+        ("/api/v1/namespaces/default/events", {"metadata": {"name": "x"}}, 405, "MethodNotAllowed"),
+        (f"{PODS}/p1", make_pod("p1"), 405, "MethodNotAllowed"),
+        (f"{PODS}/p1/status", make_pod("p1"), 405, "MethodNotAllowed"),
+    ],
+)  # fmt: skip
+def test_bad_posts_are_refused_with_a_status_and_leave_nothing(
+    kube: Kube, path: str, body: Any, code: int, reason: str
+) -> None:
+    before = LogEntry.objects.count()
+    answer = kube.send("POST", path, body, media="application/json")
+    assert (answer.status_code, answer.json()["reason"]) == (code, reason), answer.json()
+    assert answer.json()["kind"] == "Status"
+    assert LogEntry.objects.count() == before
+
+
+def test_an_invalid_field_is_named_in_the_causes(kube: Kube) -> None:
+    status = kube.post(PODS, make_pod("x", cpu="1x")).json()
+    assert (status["code"], status["reason"]) == (422, "Invalid")
+    assert status["details"]["causes"][0]["field"] == "spec.containers[0].resources.requests.cpu"
+    assert '"1x"' in status["message"]
+
+
+@pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded", "image/png"])
+def test_other_media_types_are_refused(kube: Kube, media: str) -> None:
+    answer = kube.send("POST", PODS, "{}", media=media)
+    assert (answer.status_code, answer.json()["reason"]) == (415, "UnsupportedMediaType")
+
+
+def test_a_body_without_a_type_is_json_unless_a_web_page_sent_it(kube: Kube) -> None:
+    import json
+
+    def sent(**extra: str) -> Any:
+        return kube.client.generic(
+            "POST", kube.prefix + PODS, json.dumps(make_pod("typeless")), content_type="", **extra
+        )
+
+    assert sent(HTTP_ORIGIN="http://testserver", HTTP_HOST="testserver").status_code == 415
+    assert sent().status_code == 201
+
+
+def test_a_body_of_50_mb_is_too_large(kube: Kube) -> None:
+    answer = kube.send("POST", PODS, b" " * 50_000_000, media="application/json")
+    assert (answer.status_code, answer.json()["reason"]) == (413, "RequestEntityTooLarge")
+
+
+def test_a_replace_with_an_old_version_is_a_conflict(kube: Kube) -> None:
+    pod = kube.get(f"{PODS}/p1").json()
+    pod["metadata"]["labels"] = {"a": "1"}
+    first = kube.put(f"{PODS}/p1", pod)
+    assert first.status_code == 200
+    assert int(first.json()["metadata"]["resourceVersion"]) > int(pod["metadata"]["resourceVersion"])
+    late = kube.put(f"{PODS}/p1", pod)
+    assert (late.status_code, late.json()["reason"]) == (409, "Conflict")
+    assert kube.put(f"{PODS}/nope", make_pod("nope")).status_code == 404
+    assert kube.put(f"{PODS}/p1", make_pod("other")).status_code == 400
+
+
+def test_a_status_is_written_apart_from_the_rest(kube: Kube) -> None:
+    pod = kube.get(f"{PODS}/p1").json()
+    pod["status"] = {"phase": "Running"}
+    pod["metadata"]["labels"] = {"not": "taken"}
+    written = kube.put(f"{PODS}/p1/status", pod).json()
+    assert written["status"]["phase"] == "Running"
+    assert "labels" not in written["metadata"]
+    patched = kube.patch(f"{PODS}/p1/status", {"status": {"nominatedNodeName": "n2"}}, "merge-patch+json")
+    assert patched.json()["status"]["nominatedNodeName"] == "n2"
+
+
+def test_the_three_patches(kube: Kube) -> None:
+    kube.post(DEPLOYMENTS, make_deployment())
+    path = f"{DEPLOYMENTS}/web"
+    merged = kube.patch(path, {"metadata": {"labels": {"a": "1"}}, "spec": {"replicas": 5}}).json()
+    assert (merged["spec"]["replicas"], merged["metadata"]["labels"]) == (5, {"a": "1"})
+    containers = [{"name": "main", "env": [{"name": "A", "value": "1"}]}, {"name": "side", "image": "s:1"}]
+    strategic = kube.patch(
+        path,
+        {"spec": {"template": {"spec": {"containers": containers}}}},
+        "strategic-merge-patch+json",
+    ).json()
+    found = strategic["spec"]["template"]["spec"]["containers"]
+    assert [(c["name"], c["image"]) for c in found] == [("main", "web:1"), ("side", "s:1")]
+    operations = [
+        {"op": "test", "path": "/spec/replicas", "value": 5},
+        {"op": "replace", "path": "/spec/replicas", "value": 1},
+        {"op": "remove", "path": "/metadata/labels/a"},
+    ]
+    assert kube.patch(path, operations, "json-patch+json").json()["spec"]["replicas"] == 1
+    failed = kube.patch(path, operations, "json-patch+json")
+    assert (failed.status_code, failed.json()["reason"]) == (422, "Invalid")
+    assert kube.patch(path, {}, "json").status_code == 415
+    assert kube.patch(path, [], "merge-patch+json").status_code == 400
+    assert kube.patch(f"{DEPLOYMENTS}/nope", {}).status_code == 404
+    assert kube.patch(path, {"metadata": {"resourceVersion": "1"}}).status_code == 409
+    assert kube.patch(path, {"metadata": {"name": "other"}}).status_code == 400
+
+
+def test_apply_creates_merges_and_gives_up(kube: Kube) -> None:
+    path = f"{DEPLOYMENTS}/web"
+    wanted = make_deployment()
+    wanted["metadata"]["labels"] = {"kept": "1", "dropped": "1"}
+    assert kube.apply(path, wanted).status_code == 201
+    kube.patch(path, {"spec": {"replicas": 7}})
+    conflict = kube.apply(path, wanted)
+    assert (conflict.status_code, conflict.json()["reason"]) == (409, "Conflict")
+    assert conflict.json()["details"]["causes"][0]["field"] == ".spec.replicas"
+    del wanted["spec"]["replicas"], wanted["metadata"]["labels"]["dropped"]
+    again = kube.apply(path, wanted)
+    assert again.status_code == 200, again.json()
+    assert again.json()["spec"]["replicas"] == 7
+    assert again.json()["metadata"]["labels"] == {"kept": "1"}
+    managers = {(e["manager"], e["operation"]) for e in again.json()["metadata"]["managedFields"]}
+    assert ("tester", "Apply") in managers
+    forced = kube.apply(path, make_deployment(replicas=3), "other", "&force=true")
+    assert forced.json()["spec"]["replicas"] == 3
+    assert kube.apply(path, wanted, "").status_code == 400
+
+
+def test_a_dry_run_answers_and_keeps_nothing(kube: Kube) -> None:
+    before = LogEntry.objects.count()
+    assert kube.post(f"{PODS}?dryRun=All", make_pod("dry")).status_code == 201
+    assert kube.patch(f"{PODS}/p1?dryRun=All", {"metadata": {"labels": {"a": "b"}}}).status_code == 200
+    assert kube.delete(f"{PODS}/p1?dryRun=All").status_code == 200
+    assert kube.delete(f"{PODS}/p1", {"dryRun": ["All"]}).status_code == 200
+    assert kube.post(f"{PODS}?dryRun=Some", make_pod("dry")).status_code == 422
+    assert LogEntry.objects.count() == before
+
+
+def test_a_pod_on_a_node_terminates_for_its_grace_period(kube: Kube, cluster: Cluster, work: Work) -> None:
+    services.request_run(cluster=cluster, until="idle")
+    work(cluster)
+    going = kube.delete(f"{PODS}/p1", {"gracePeriodSeconds": 20}).json()
+    assert going["kind"] == "Pod"
+    assert going["metadata"]["deletionGracePeriodSeconds"] == 20
+    assert kube.get(PODS, accept=TABLE).json()["rows"][0]["cells"][2] == "Terminating"
+    services.request_run(cluster=cluster, until="30s")
+    work(cluster)
+    assert kube.get(f"{PODS}/p1").status_code == 404
+
+
+def test_everything_else_is_gone_at_once_and_preconditions_hold(kube: Kube) -> None:
+    wrong = kube.delete("/api/v1/nodes/n1", {"preconditions": {"uid": "x"}})
+    assert (wrong.status_code, wrong.json()["reason"]) == (409, "Conflict")
+    done = kube.delete("/api/v1/nodes/n1")
+    assert (done.status_code, done.json()["status"]) == (200, "Success")
+    assert done.json()["details"]["uid"]
+    assert kube.get("/api/v1/nodes/n1").status_code == 404
+    assert kube.delete(f"{PODS}/p1", {"gracePeriodSeconds": -1}).status_code == 422
+
+
+def test_a_collection_is_deleted_by_selector(kube: Kube, cluster: Cluster) -> None:
+    labelled = make_pod("x")
+    labelled["metadata"]["labels"] = {"app": "x"}
+    services.apply_documents(cluster=cluster, objects=[labelled])
+    gone = kube.delete(f"{PODS}?labelSelector=app%3Dx").json()
+    assert [item["metadata"]["name"] for item in gone["items"]] == ["x"]
+    assert list(Pod.objects.values_list("name", flat=True)) == ["p1"]
+
+
+@pytest.mark.parametrize("path", [f"{PODS}/p1/binding", "/api/v1/namespaces/default/bindings"])
+def test_a_binding_puts_a_pod_on_a_node(kube: Kube, path: str) -> None:
+    binding = {"metadata": {"name": "p1"}, "target": {"apiVersion": "v1", "kind": "Node", "name": "n2"}}
+    bound = kube.post(path, binding)
+    assert (bound.status_code, bound.json()["status"]) == (201, "Success")
+    assert kube.get(f"{PODS}/p1").json()["spec"]["nodeName"] == "n2"
+    assert kube.post(path, binding).status_code == 409
+    assert (
+        kube.post(path, {"metadata": {"name": "p1"}, "target": {"kind": "Shelf", "name": "n"}}).status_code
+        == 400
+    )
+
+
+def test_an_eviction_honours_the_budget(kube: Kube, cluster: Cluster, work: Work) -> None:
+    pods = []
+    for name in ("a", "b"):
+        pod = make_pod(name)
+        pod["metadata"]["labels"] = {"app": "db"}
+        pods.append(pod)
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "db"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "db"}}},
+    }
+    services.apply_documents(cluster=cluster, objects=[*pods, budget])
+    services.request_run(cluster=cluster, until="idle")
+    work(cluster)
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}}
+    assert kube.post(f"{PODS}/a/eviction", eviction).status_code == 201
+    refused = kube.post(f"{PODS}/b/eviction", eviction | {"metadata": {"name": "b"}})
+    assert (refused.status_code, refused.json()["reason"]) == (429, "TooManyRequests")
+    assert "disruption budget" in refused.json()["message"]
+    assert "Retry-After" not in refused
+
+
+def test_scale_reads_and_writes_replicas(kube: Kube) -> None:
+    kube.post(DEPLOYMENTS, make_deployment())
+    path = f"{DEPLOYMENTS}/web/scale"
+    scale = kube.get(path).json()
+    assert (scale["kind"], scale["spec"], scale["status"]["selector"]) == (
+        "Scale",
+        {"replicas": 2},
+        "app=web",
+    )
+    assert kube.patch(path, {"spec": {"replicas": 4}}).json()["spec"]["replicas"] == 4
+    late = kube.put(path, scale | {"spec": {"replicas": 9}})
+    assert late.status_code == 409
+    assert kube.put(path, {"spec": {"replicas": 3}}).json()["spec"]["replicas"] == 3
+    assert kube.put(path, {"spec": {"replicas": -3}}).status_code == 422
+    assert kube.get(f"{DEPLOYMENTS}/web").json()["spec"]["replicas"] == 3
+
+
+def test_writes_while_paused_carry_a_warning(kube: Kube, cluster: Cluster) -> None:
+    warned = kube.post(PODS, make_pod("w"))
+    assert warned["Warning"].startswith('299 - "cluster is paused: nothing is scheduled or terminated')
+    assert "Warning" not in kube.get(PODS)
+    services.set_clock(cluster=cluster, mode="realtime")
+    assert "Warning" not in kube.post(PODS, make_pod("w2"))
+
+
+def test_both_surfaces_refuse_a_bad_manifest_with_the_same_field_and_reason(
+    kube: Kube, cluster: Cluster
+) -> None:
+    bad: list[dict[str, Any]] = [
+        make_pod("bad", cpu="1x"),
+        make_pod("bad", tolerations=[{"operator": "Sometimes"}]),
+        make_pod("bad", containers=[]),
+        make_pod("bad", priorityClassName="nope"),
+        make_pod("Bad"),
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "n"},
+            "status": {"allocatable": {"cpu": "-1"}},
+        },
+        make_deployment(replicas=-1),
+    ]
+    paths = {"Pod": PODS, "Node": "/api/v1/nodes", "Deployment": DEPLOYMENTS}
+    for manifest in bad:
+        problem = kube.client.post(
+            f"/api/v1/clusters/{cluster.public_id}/apply", manifest, content_type="application/json"
+        ).json()
+        status = kube.post(paths[manifest["kind"]], manifest).json()
+        cause = status["details"]["causes"][0]
+        assert (problem["reason"], problem["field"]) == (status["reason"], cause["field"])
+        assert problem["detail"] == cause["message"]
