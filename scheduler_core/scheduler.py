@@ -9,6 +9,7 @@ Source: pkg/scheduler/scheduler.go, pkg/scheduler/schedule_one.go, v1.34
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -291,8 +292,8 @@ class Scheduler:
     def _time_reached(self) -> None:
         now_ns = self.clock.now_ns
         self.waiting_pods.expire(now_ns)
-        for pod in self.cache.expire(now_ns):
-            self.queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+        # As upstream, nobody is told: whoever could use the room waits for another event or the flush.
+        self.cache.expire(now_ns)
         self.queue.flush_due()
         self._ask_pre_bind_again()
 
@@ -621,8 +622,10 @@ class Scheduler:
         self.profiles[pod.scheduler_name].run_unreserve(pod, binding.node_name)
         self.cache.forget(pod.uid)
         in_cycle = binding.step == "Permit" and binding.trace.header["outcome"] != WAITING
+        # Hints look at the node: a pod that was on none frees nothing.
+        assumed = dataclasses.replace(pod, node_name=binding.node_name)
         if not in_cycle and not status.is_rejection:
-            self.queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+            self.queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
         message = status.message
         if status.is_rejection:
             binding.info.unschedulable_plugins = frozenset({status.plugin} - {""})
@@ -639,7 +642,9 @@ class Scheduler:
         self._fail(binding.info, Status(status.code, (message,), status.plugin), "")
         if not in_cycle and status.is_rejection:
             # The room it held may serve others; not the pod itself, which was refused for another reason.
-            self.queue.move_all(ASSIGNED_POD_DELETE, pod, None, pre_check=lambda other: other.uid != pod.uid)
+            self.queue.move_all(
+                ASSIGNED_POD_DELETE, assumed, None, pre_check=lambda other: other.uid != pod.uid
+            )
 
     # ---- Permit
 

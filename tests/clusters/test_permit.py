@@ -1,0 +1,186 @@
+"""Pods that wait at Permit: seen, allowed, rejected, timed out, evicted, deleted, and kept over crashes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playground.clusters import selectors, services
+from playground.clusters.errors import Conflict, InvalidInput
+from playground.clusters.kinds import by_kind
+from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, Pod
+from playground.clusters.services.memory import EngineMemory
+from playground.engine import Budget
+from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
+
+pytestmark = pytest.mark.django_db
+
+CONFIG = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"plugins": {"permit": {"enabled": [{"name": "ManualApproval"}]}}}],
+}
+
+
+@pytest.fixture(params=["engine in memory", "engine from a checkpoint", "engine from the log"])
+def memory(request: pytest.FixtureRequest) -> EngineMemory | None:
+    """Where the engine of the next visit comes from."""
+
+    class Forgetful(EngineMemory):
+        def put(self, cluster_id: int, driven: Any) -> None:
+            if request.param == "engine from the log":
+                Checkpoint.objects.all().delete()
+
+    return EngineMemory() if request.param == "engine in memory" else Forgetful()
+
+
+def work(cluster: Cluster, memory: EngineMemory) -> None:
+    visit = services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=50))
+    report = services.advance(cluster_id=cluster.pk, memory=memory, visit=visit)
+    cluster.refresh_from_db()
+    assert report.state in ("driven", "idle"), cluster.last_error
+
+
+def run(cluster: Cluster, memory: EngineMemory, until: str = "idle") -> None:
+    asked = services.request_run(cluster=cluster, until=until)
+    work(cluster, memory)
+    asked.refresh_from_db()
+    assert asked.state == "done"
+
+
+def approved(name: str, cpu: str = "1", timeout: str = "90s", **spec: Any) -> dict[str, Any]:
+    pod = make_pod(name, cpu, **spec)
+    pod["metadata"]["annotations"] = {
+        "playground.dev/approval": "required",
+        "playground.dev/approval-timeout": timeout,
+    }
+    return pod
+
+
+def waiting(memory: EngineMemory, *pods: dict[str, Any]) -> Cluster:
+    cluster = make_cluster(make_node("n1", "2"), *pods)
+    services.set_config(cluster=cluster, config=CONFIG)
+    run(cluster, memory)
+    return cluster
+
+
+def outcomes() -> list[tuple[str, str]]:
+    return list(Cycle.objects.order_by("number").values_list("pod_name", "outcome"))
+
+
+def test_a_waiting_pod_is_seen_with_plugin_node_and_deadline_and_costs_no_work(memory: EngineMemory) -> None:
+    cluster = waiting(memory, approved("a", "2"), make_pod("b", "2"))
+    assert outcomes() == [("a", "waiting"), ("b", "unschedulable")]
+    pod = Pod.objects.get(name="a")
+    assert (pod.lane, pod.node_name) == ("permit", "")
+    [item] = selectors.queue_view(cluster)["permit"]
+    assert (item.pod, item.plugin, item.node) == ("default/a", "ManualApproval", "n1")
+    assert item.left_s == 90
+    assert cluster.next_deadline_ns == START_NS + 90 * 10**9
+    assert services.advance(cluster_id=cluster.pk, memory=memory).state == "idle"
+
+
+def test_an_allowed_pod_is_bound_under_its_own_cycle(memory: EngineMemory) -> None:
+    cluster = waiting(memory, approved("a"))
+    services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    run(cluster, memory)
+    assert outcomes() == [("a", "bound")]
+    assert Pod.objects.get().phase == "Running"
+    document = selectors.cycle_explanation(cluster, 1, full=True).document
+    assert document is not None
+    assert [(item["plugin"], item["decision"]) for item in document["permit"]] == [
+        ("ManualApproval", "wait"),
+        ("ManualApproval", "allow"),
+    ]
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_a_rejected_pod_gives_its_node_back_to_others(memory: EngineMemory) -> None:
+    cluster = waiting(memory, approved("a", "2"), make_pod("b", "2"))
+    services.decide_permit(
+        cluster=cluster,
+        namespace="default",
+        name="a",
+        decision="reject",
+        plugin="ManualApproval",
+        reason="the budget is spent",
+    )
+    work(cluster, memory)
+    run(cluster, memory, "10s")
+    assert Pod.objects.get(name="b").node_name == "n1"
+    assert Cycle.objects.get(number=1).outcome == "unschedulable"
+    assert "the budget is spent" in Event.objects.filter(involved_name="a").first().message  # type: ignore[union-attr]
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_a_wait_ends_in_a_rejection_at_its_deadline_and_not_before(memory: EngineMemory) -> None:
+    cluster = waiting(memory, approved("a"))
+    run(cluster, memory, "89s")
+    assert Pod.objects.get().lane == "permit"
+    run(cluster, memory, "1s")
+    event = Event.objects.filter(reason="FailedScheduling").first()
+    assert event is not None and "timeout after waiting 1m30s at plugin ManualApproval" in event.message
+
+
+def test_a_waiting_victim_is_rejected(memory: EngineMemory) -> None:
+    urgent = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "urgent"},
+        "value": 1000,
+    }
+    cluster = waiting(memory, urgent, approved("a", "2"))
+    services.apply_documents(cluster=cluster, objects=[make_pod("now", "2", priorityClassName="urgent")])
+    run(cluster, memory)
+    assert Pod.objects.get(name="now").node_name == "n1"
+    assert Pod.objects.get(name="a").lane != "permit"
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_a_deleted_waiting_pod_gives_its_node_back(memory: EngineMemory) -> None:
+    cluster = waiting(memory, approved("a", "2"), make_pod("b", "2"))
+    kind = by_kind("Pod")
+    assert kind is not None
+    services.delete_object(cluster=cluster, kind=kind, namespace="default", name="a")
+    run(cluster, memory)
+    assert list(Pod.objects.values_list("name", "node_name")) == [("b", "n1")]
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_only_a_waiting_pod_can_be_decided(memory: EngineMemory) -> None:
+    cluster = waiting(memory, make_pod("a"))
+    with pytest.raises(Conflict):
+        services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    with pytest.raises(InvalidInput):
+        services.decide_permit(cluster=cluster, namespace="default", name="a", decision="perhaps")
+
+
+def test_a_gang_waits_until_enough_of_it_fits(memory: EngineMemory) -> None:
+    config = {
+        **CONFIG,
+        "profiles": [
+            {
+                "plugins": {
+                    "permit": {"enabled": [{"name": "Coscheduling"}]},
+                    "reserve": {"enabled": [{"name": "Coscheduling"}]},
+                }
+            }
+        ],
+    }
+
+    def member(name: str) -> dict[str, Any]:
+        pod = make_pod(name)
+        pod["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "gang"}
+        pod["metadata"]["annotations"] = {"scheduling.x-k8s.io/min-available": "3"}
+        return pod
+
+    cluster = make_cluster(make_node("n1", "4"))
+    services.set_config(cluster=cluster, config=config)
+    services.apply_documents(cluster=cluster, objects=[member("g1"), member("g2")])
+    run(cluster, memory)
+    assert set(Pod.objects.values_list("lane", flat=True)) == {"permit"}
+    services.apply_documents(cluster=cluster, objects=[member("g3")])
+    run(cluster, memory)
+    assert set(Pod.objects.values_list("phase", flat=True)) == {"Running"}
+    assert {outcome for _, outcome in outcomes()} == {"bound"}
