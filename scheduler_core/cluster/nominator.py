@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from scheduler_core.objects.pod import Pod
 
+_KEPT_CHANGES = 4096
+
 
 class Nominator:
     """Nominated pods by node name, in order of nomination.
@@ -21,6 +23,7 @@ class Nominator:
 
     def __init__(self) -> None:
         self.version = 0
+        self._changes: list[str] = []
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
 
@@ -30,7 +33,7 @@ class Nominator:
         name = node_name or pod.nominated_node_name
         if not name:
             return
-        self.version += 1
+        self._changed(pod.uid)
         self._node_of[pod.uid] = name
         self._by_node.setdefault(name, {})[pod.uid] = pod
 
@@ -38,7 +41,7 @@ class Nominator:
         """Forget a nomination; nothing happens without one."""
         name = self._node_of.pop(uid, None)
         if name is not None:
-            self.version += 1
+            self._changed(uid)
             pods = self._by_node[name]
             del pods[uid]
             if not pods:
@@ -57,6 +60,27 @@ class Nominator:
 
     def pods_for(self, node_name: str) -> Sequence[Pod]:
         return list(self._by_node.get(node_name, {}).values())
+
+    def pod(self, uid: str) -> Pod | None:
+        """A nominated pod, None for any other."""
+        name = self._node_of.get(uid)
+        return None if name is None else self._by_node[name][uid]
+
+    def uids(self) -> Sequence[str]:
+        return list(self._node_of)
+
+    def changed_since(self, version: int) -> Sequence[str] | None:
+        """Uids of pods nominated or no longer nominated since then; None when that is not known any more."""
+        n_changes = self.version - version
+        if not n_changes:
+            return ()
+        return self._changes[-n_changes:] if n_changes <= len(self._changes) else None
+
+    def _changed(self, uid: str) -> None:
+        self.version += 1
+        self._changes.append(uid)
+        if len(self._changes) > 2 * _KEPT_CHANGES:
+            del self._changes[:_KEPT_CHANGES]
 
     def nodes(self) -> Sequence[str]:
         """Names of nodes somebody is nominated to."""

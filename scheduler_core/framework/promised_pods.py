@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.cluster.journal import grown
 from scheduler_core.cluster.node_table import NodeTable, Rows
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.objects.pod import Pod
@@ -19,44 +20,34 @@ class PromisedPods:
     ----------
     pod_ids : ndarray of shape (n,), int64
     rows : ndarray of shape (n,), int64
-        Rows of the nodes they were promised; pods promised an unknown node are left out.
+        Rows of the nodes they were promised; -1 for an unknown node, and in places nobody has.
     turns : ndarray of shape (n,), int64
-        Place of each among the pods promised the same node.
+        Tells apart the pods promised the same node.
     """
 
     def __init__(self, nominator: Nominator, nodes: NodeTable) -> None:
         self._nominator = nominator
         self._nodes = nodes
-        self._known: dict[str, tuple[Pod, int]] = {}
-        self._seen = (-1, -1)
+        self._place_of: dict[str, int] = {}
+        self._free: list[int] = []
+        self._turns_of: dict[int, dict[int, None]] = {}
+        self._version = self._generation = -1
         self.pod_ids: Int64 = np.zeros(0, np.int64)
         self.rows: Rows = np.zeros(0, np.int64)
         self.turns: Int64 = np.zeros(0, np.int64)
 
     def refresh(self, generation: int) -> None:
-        """Look again if nominations changed, or nodes (`Snapshot.generation`)."""
-        seen = (self._nominator.version, generation)
-        if seen == self._seen:
-            return
-        self._seen = seen
-        pods, row_of, alive = self._nodes.pods, self._nodes.row_of, self._nodes.alive
-        promised = [
-            (row_of[name], turn, pod)
-            for name in self._nominator.nodes()
-            if name in row_of and alive[row_of[name]]
-            for turn, pod in enumerate(self._nominator.pods_for(name))
-        ]
-        current = {pod.uid: pod for _, _, pod in promised}
-        for uid, (pod, pod_id) in list(self._known.items()):
-            if current.get(uid) is not pod:
-                pods.remove(pod_id)
-                del self._known[uid]
-        for uid, pod in current.items():
-            if uid not in self._known:
-                self._known[uid] = (pod, pods.add(pod, findable=False))
-        self.pod_ids = np.array([self._known[pod.uid][1] for _, _, pod in promised], np.int64)
-        self.rows = np.array([row for row, _, _ in promised], np.int64)
-        self.turns = np.array([turn for _, turn, _ in promised], np.int64)
+        """Look again at nominations that changed; at all of them if nodes did (`Snapshot.generation`)."""
+        changed = self._nominator.changed_since(self._version) if generation == self._generation else None
+        self._version, self._generation = self._nominator.version, generation
+        if changed is None:
+            known = list(self._place_of)
+            changed = known + [uid for uid in self._nominator.uids() if uid not in self._place_of]
+        for uid in dict.fromkeys(changed):
+            self._drop(uid)
+            pod = self._nominator.pod(uid)
+            if pod is not None:
+                self._take(pod, self._nominator.node_of(uid) or "")
 
     def count_for(self, pod: Pod) -> NDArray[np.bool_]:
         """Which of them are counted as running when a node is tried for `pod`: the others of at least its priority.
@@ -64,7 +55,36 @@ class PromisedPods:
         Source: pkg/scheduler/framework/runtime/framework.go addGENominatedPods, v1.34
         """
         counts: NDArray[np.bool_] = self._nodes.pods.priority[self.pod_ids] >= pod.priority
-        own = self._known.get(pod.uid)
+        counts &= self.rows >= 0
+        own = self._place_of.get(pod.uid)
         if own is not None:
-            counts &= self.pod_ids != own[1]
+            counts[own] = False
         return counts
+
+    def _take(self, pod: Pod, node_name: str) -> None:
+        place = self._free.pop() if self._free else len(self._place_of)
+        if place >= len(self.rows):
+            capacity = max(64, 2 * place)
+            self.pod_ids = grown(self.pod_ids, capacity)  # type: ignore[assignment]
+            self.turns = grown(self.turns, capacity)  # type: ignore[assignment]
+            self.rows = grown(self.rows, capacity, -1)  # type: ignore[assignment]
+        self._place_of[pod.uid] = place
+        self.pod_ids[place] = self._nodes.pods.add(pod, findable=False)
+        row = self._nodes.row_of.get(node_name, -1)
+        if row < 0 or not self._nodes.alive[row]:
+            return
+        taken = self._turns_of.setdefault(row, {})
+        turn = next(turn for turn in range(len(taken) + 1) if turn not in taken)
+        taken[turn] = None
+        self.rows[place], self.turns[place] = row, turn
+
+    def _drop(self, uid: str) -> None:
+        place = self._place_of.pop(uid, None)
+        if place is None:
+            return
+        row = int(self.rows[place])
+        if row >= 0:
+            del self._turns_of[row][int(self.turns[place])]
+        self._nodes.pods.remove(int(self.pod_ids[place]))
+        self.pod_ids[place], self.rows[place] = 0, -1
+        self._free.append(place)

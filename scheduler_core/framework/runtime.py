@@ -8,6 +8,7 @@ Source: pkg/scheduler/framework/runtime/framework.go, pkg/scheduler/schedule_one
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
@@ -522,10 +523,9 @@ class Attempt:
         rows = np.arange(len(places), dtype=np.int64)
         stop, code, detail = verdicts = world.run_filters_with_nominated(rows)
         rejections, statuses = world.told(rows, verdicts)
-        for place, rejection in zip(places.tolist(), rejections.tolist(), strict=True):
-            if rejection >= 0:
-                status = statuses[rejection]
-                self.explicit[int(self.rows[place])] = (status.plugin, status.code, status.reasons)
+        words = [(status.plugin, status.code, status.reasons) for status in statuses]
+        pairs = zip(self.rows[places].tolist(), rejections.tolist(), strict=True)
+        self.explicit.update({row: words[rejection] for row, rejection in pairs if rejection >= 0})
         self.stop[places], self.code[places], self.detail[places] = stop, code, detail
         self._raise_filter_errors()
 
@@ -594,9 +594,11 @@ class Attempt:
         """How many nodes each reason was given for, nodes PreFilter left out included."""
         counts: dict[str, int] = {}
         silent = np.isin(self.rows, np.fromiter(self.explicit, np.int64))
-        for _, _, reasons in self.explicit.values():
-            for reason in reasons:
-                counts[reason] = counts.get(reason, 0) + 1
+        # Many rows share one value.
+        shared = {id(words): words for words in self.explicit.values()}
+        for key, amount in Counter(map(id, self.explicit.values())).items():
+            for reason in shared[key][2]:
+                counts[reason] = counts.get(reason, 0) + amount
         spoken = (self.stop < len(self.framework.filter)) & ~silent
         for position in np.unique(self.stop[spoken]).tolist():
             places = np.flatnonzero(spoken & (self.stop == position))
@@ -783,7 +785,8 @@ class World:
         """Nominated pods that count: their rows here, their ids, their turns among those of a row."""
         promised = attempt.promised_pods()
         if promised is not None:
-            row_of = np.full(attempt.snapshot.nodes.capacity, -1, np.int64)
+            # The last place stands for no row at all.
+            row_of = np.full(attempt.snapshot.nodes.capacity + 1, -1, np.int64)
             row_of[rows] = np.arange(len(rows))
             own = row_of[promised.rows]
             counted = (own >= 0) & promised.count_for(attempt.pod)
