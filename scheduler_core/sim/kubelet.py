@@ -52,19 +52,30 @@ class Kubelet:
         """A pod or node changed."""
         if change.kind == "Pod":
             self._pod_changed(change.old, change.new)
-        elif change.kind == "Node" and change.new is not None:
-            came = change.old is None or not is_heard_of(change.old.typed)
-            if came and is_heard_of(change.new.typed):
-                on_node = self._pods.on_node(change.new.typed.name).pods
-                for key in sorted(on_node):
-                    self._look_at(on_node[key])
+        elif change.kind == "Node":
+            self._node_changed(change.old, change.new)
+
+    def _node_changed(self, old: Stored | None, new: Stored | None) -> None:
+        was, is_now = (is_heard_of(None if stored is None else stored.typed) for stored in (old, new))
+        stored = new or old
+        if was == is_now or stored is None:
+            return
+        on_node = self._pods.on_node(stored.typed.name).pods
+        for key in sorted(on_node):
+            if is_now:
+                self._look_at(on_node[key])
+            else:
+                self._cancel(on_node[key])
+
+    def _cancel(self, pod: Pod) -> None:
+        for what in TIMER_NAMES:
+            self._timers.cancel(what, pod.namespace, pod.name, pod.uid)
 
     def _pod_changed(self, old: Stored | None, new: Stored | None) -> None:
         before: Pod | None = None if old is None else old.typed
         if before is not None and (new is None or new.typed.uid != before.uid):
             if before.node_name:
-                for what in TIMER_NAMES:
-                    self._timers.cancel(what, before.namespace, before.name, before.uid)
+                self._cancel(before)
             before = None
         if new is None:
             return
@@ -81,6 +92,8 @@ class Kubelet:
 
     def _look_at(self, pod: Pod) -> None:
         """Set the timer for what happens next to a pod on a node."""
+        if not is_heard_of(self._world.node(pod.node_name)):
+            return
         now_ns = self._world.clock.now_ns
         subject = (pod.namespace, pod.name, pod.uid)
         if pod.is_terminating:

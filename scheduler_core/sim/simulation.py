@@ -54,8 +54,11 @@ from scheduler_core.sim.changes import (
     WriteObject,
 )
 from scheduler_core.sim.control_plane import ControlPlane
+from scheduler_core.sim.controllers.job import TTL
+from scheduler_core.sim.controllers.pod_garbage_collector import COLLECT
+from scheduler_core.sim.controllers.taint_eviction import EVICT
 from scheduler_core.sim.faults import RELIST, SLOW_BIND, FaultOptions, Faults
-from scheduler_core.sim.kubelet import TIMER_NAMES, Kubelet, delete_pod
+from scheduler_core.sim.kubelet import FINISHES, STARTS, TERMINATED, TIMER_NAMES, Kubelet, delete_pod
 from scheduler_core.sim.queue_view import queue_view
 from scheduler_core.sim.timers import Timer, Timers
 from scheduler_core.sim.world import Noticed, Stored, World, with_condition
@@ -305,9 +308,7 @@ class Simulation:
         timer = self.timers.next()
         scheduler_ns = self.scheduler.next_deadline_ns()
         if timer is not None and (scheduler_ns is None or timer.at_ns <= scheduler_ns):
-            return Deadline(
-                max(timer.at_ns, self.now_ns), f"{timer.what} {'/'.join(timer.subject[:2])}".strip()
-            )
+            return Deadline(max(timer.at_ns, self.now_ns), _words(timer))
         if scheduler_ns is None:
             return None
         return Deadline(max(scheduler_ns, self.now_ns), self._scheduler_deadline_words(scheduler_ns))
@@ -541,11 +542,22 @@ class Simulation:
         self._last_failures[uid] = (said, changes)
 
     def _scheduler_deadline_words(self, at_ns: int) -> str:
-        if self.scheduler.waiting_pods.next_deadline_ns() == at_ns:
-            return "a Permit deadline"
-        if self.scheduler.queue.next_backoff_flush_ns() == at_ns:
+        scheduler = self.scheduler
+        for waiting in scheduler.waiting_pods.all():
+            for plugin, deadline_ns in waiting.deadlines_ns.items():
+                if deadline_ns == at_ns:
+                    return f"the Permit deadline of {waiting.pod.key} ({plugin})"
+        for uid, assumed in scheduler.cache.assumed.items():
+            if assumed.deadline_ns == at_ns:
+                pod = scheduler.cache.pod(uid)
+                return (
+                    f"pod {pod.key if pod is not None else uid} is no longer assumed on {assumed.node_name}"
+                )
+        if scheduler.queue.next_backoff_flush_ns() == at_ns:
             return "a pod leaves backoff"
-        return "the flush of unschedulable pods"
+        if scheduler.queue.next_unschedulable_flush_ns() == at_ns:
+            return "the flush of unschedulable pods"
+        return "the end of a wait in PreBind"
 
     def _report(self, cycles: int, stop: str) -> RunReport:
         self._settle_all()
@@ -663,6 +675,12 @@ class Simulation:
             if known is not None:
                 pods[known.typed.uid] = known.typed
         scheduler.pods.update(pods)
+        # A pod that was deleted on its way to a node is in nobody's list any more.
+        deleted = {
+            entry["uid"]: parse(entry["manifest"]).typed
+            for entry in document["bindings"]
+            if entry["manifest"] is not None
+        }
         named = {f"{pod.namespace}/{pod.name}": pod for pod in pods.values()}
         for name in document["nodeOrder"]:
             stored = result.world.get("Node", "", name)
@@ -676,7 +694,7 @@ class Simulation:
         for uid in document["podOrder"]:
             if uid in document["assumed"]:
                 node_name, finished, deadline_ns = document["assumed"][uid]
-                scheduler.cache.assume(pods[uid], node_name)
+                scheduler.cache.assume(pods.get(uid) or deleted[uid], node_name)
                 assumed = scheduler.cache.assumed[uid]
                 assumed.binding_finished, assumed.deadline_ns = finished, deadline_ns
             else:
@@ -690,7 +708,7 @@ class Simulation:
 
         scheduler.queue.restore(document["queue"], parse=parse_manifest, named=named.get)
         for entry in document["bindings"]:
-            pod = pods.get(entry["uid"]) or parse_manifest(entry["manifest"])
+            pod = pods.get(entry["uid"]) or deleted[entry["uid"]]
             binding = scheduler.bindings[entry["uid"]] = Binding(
                 info_from_document(entry["info"], pod),
                 pod,
@@ -707,3 +725,20 @@ class Simulation:
         result._last_failures = {uid: (said[0], said[1]) for uid, said in document["failures"].items()}
         result._settled_failures = dict(document["settledFailures"])
         return result
+
+
+_WORDS = {
+    STARTS: "pod {} starts",
+    FINISHES: "pod {} ends by itself",
+    TERMINATED: "pod {} has terminated",
+    EVICT: "pod {} is evicted for a taint it tolerates no longer",
+    COLLECT: "pods of the lost node {} are collected",
+    TTL: "the finished job {} is removed",
+    SLOW_BIND: "the slow binding of {} is answered",
+    RELIST: "the watch lists {} again",
+}
+
+
+def _words(timer: Timer) -> str:
+    """A timer for a person."""
+    return _WORDS[timer.what].format("/".join(timer.subject[:2]))

@@ -10,11 +10,12 @@ from scheduler_core.framework.cluster_event import (
     ClusterEvent,
     ClusterEventWithHint,
     QueueingHint,
+    annotations_of,
 )
 from scheduler_core.objects.pod import Pod
 
-_ITSELF = QUEUE.because("the pod itself was changed")
-_OTHER = SKIP.because("another pod was changed")
+_ITSELF = QUEUE.because("the pod's annotations were changed")
+_OTHER = SKIP.because("the pod's annotations are as before")
 _SIBLING = QUEUE.because("a pod of the same group came or changed")
 _STRANGER = SKIP.because("the pod is of another group")
 _GROUP = "scheduling.x-k8s.io/pod-group"
@@ -31,7 +32,9 @@ def coscheduling() -> list[ClusterEventWithHint]:
 
 
 def after_own_change(pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
-    return _ITSELF if new is not None and new.uid == pod.uid else _OTHER
+    if old is None or new is None or new.uid != pod.uid or annotations_of(old) == annotations_of(new):
+        return _OTHER
+    return _ITSELF
 
 
 def after_sibling(pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:

@@ -53,7 +53,11 @@ def make_pod(
     annotations: Mapping[str, str] | None = None,
     **spec: Any,
 ) -> dict[str, Any]:
-    meta: dict[str, Any] = {"name": name, "labels": dict(labels or {}), "annotations": dict(annotations or {})}
+    meta: dict[str, Any] = {
+        "name": name,
+        "labels": dict(labels or {}),
+        "annotations": dict(annotations or {}),
+    }
     if uid:
         meta["uid"] = uid
     return prepare({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod_spec(cpu, **spec)})
@@ -78,11 +82,20 @@ def make_workload(
     template = {"metadata": {"labels": own, "annotations": dict(annotations or {})}, "spec": template_spec}
     document: dict[str, Any] = {"template": template, **spec}
     if kind != "Job":
-        document["selector"] = {"app": name} if kind == "ReplicationController" else {"matchLabels": {"app": name}}
+        document["selector"] = (
+            {"app": name} if kind == "ReplicationController" else {"matchLabels": {"app": name}}
+        )
     if replicas is not None:
         document["replicas"] = replicas
     version = {"Job": "batch/v1", "ReplicationController": "v1"}.get(kind, "apps/v1")
-    return prepare({"apiVersion": version, "kind": kind, "metadata": {"name": name, "uid": f"{kind}-{name}"}, "spec": document})
+    return prepare(
+        {
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": {"name": name, "uid": f"{kind}-{name}"},
+            "spec": document,
+        }
+    )
 
 
 def make_budget(name: str, app: str, **spec: Any) -> dict[str, Any]:
@@ -98,7 +111,13 @@ def make_budget(name: str, app: str, **spec: Any) -> dict[str, Any]:
 
 def make_priority_class(name: str, value: int, **more: Any) -> dict[str, Any]:
     return prepare(
-        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value, **more}
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            **more,
+        }
     )
 
 
@@ -115,7 +134,11 @@ PERMIT_CONFIG = {
 
 
 def make_cluster(
-    n_nodes: int = 3, *objects: Mapping[str, Any], config: Mapping[str, Any] | None = None, seed: int = 1, **options: Any
+    n_nodes: int = 3,
+    *objects: Mapping[str, Any],
+    config: Mapping[str, Any] | None = None,
+    seed: int = 1,
+    **options: Any,
 ) -> Simulation:
     """A cluster of equal nodes `node-0`, ... and some objects."""
     simulation = Simulation(config, seed=seed, start_ns=START_NS, options=SimulationOptions(**options))

@@ -31,7 +31,9 @@ from tests.scheduler_core.sim.builders import (
 NODES = st.sampled_from([f"node-{index}" for index in range(4)])
 PODS = st.sampled_from([f"pod-{index}" for index in range(8)])
 CPUS = st.sampled_from(["0", "500m", "1500m", "3"])
-KINDS = st.sampled_from(["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicationController"])
+KINDS = st.sampled_from(
+    ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicationController"]
+)
 FAULTS = st.sampled_from(
     [
         FaultOptions(),
@@ -86,7 +88,10 @@ class SimulationMachine(RuleBasedStateMachine):
         spec: dict[str, Any] = {"priority": 1000} if high else {}
         match extra:
             case "approval":
-                annotations |= {"playground.dev/approval": "required", "playground.dev/approval-timeout": "20s"}
+                annotations |= {
+                    "playground.dev/approval": "required",
+                    "playground.dev/approval-timeout": "20s",
+                }
             case "gang":
                 labels |= {"scheduling.x-k8s.io/pod-group": "gang", "scheduling.x-k8s.io/min-available": "2"}
             case "duration":
@@ -108,7 +113,9 @@ class SimulationMachine(RuleBasedStateMachine):
                 it.submit(WriteObject(pod))
             else:
                 meta = {**stored.manifest["metadata"], "labels": {**stored.typed.labels, "touched": uid}}
-                gone = {key: value for key, value in stored.manifest["spec"].items() if key != "schedulingGates"}
+                gone = {
+                    key: value for key, value in stored.manifest["spec"].items() if key != "schedulingGates"
+                }
                 it.submit(WriteObject({**stored.manifest, "metadata": meta, "spec": gone}))
 
         self.do(submit)
@@ -144,7 +151,11 @@ class SimulationMachine(RuleBasedStateMachine):
     def write_budget(self, kind: str, least: int | str) -> None:
         self.do(lambda it: it.submit(WriteObject(make_budget("budget", kind.lower(), minAvailable=least))))
 
-    @rule(name=PODS, allow=st.booleans(), plugin=st.sampled_from([None, "ManualApproval", "Coscheduling", "Nobody"]))
+    @rule(
+        name=PODS,
+        allow=st.booleans(),
+        plugin=st.sampled_from([None, "ManualApproval", "Coscheduling", "Nobody"]),
+    )
     def decide(self, name: str, allow: bool, plugin: str | None) -> None:
         self.do(lambda it: it.submit(PermitDecision("default", name, allow, plugin, "because")))
 

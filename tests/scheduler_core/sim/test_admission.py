@@ -1,0 +1,111 @@
+"""PriorityClass rules, older versions and default tolerations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.defaults import PriorityClasses
+from scheduler_core.sim.admission import (
+    check_priority_class,
+    system_priority_classes,
+    to_current_version,
+    with_default_tolerations,
+)
+from tests.scheduler_core.sim.builders import make_cluster, make_priority_class, make_workload, pods_of
+
+
+@pytest.mark.parametrize(
+    ("manifest", "path"),
+    [
+        (make_priority_class("gold", 1_000_000_001), "value"),
+        (make_priority_class("gold", -(2**31) - 1), "value"),
+        (make_priority_class("system-mine", 5), "metadata.name"),
+        (make_priority_class("system-node-critical", 5), "metadata.name"),
+        (make_priority_class("gold", 5, preemptionPolicy="Sometimes"), "preemptionPolicy"),
+        (make_priority_class("gold", 5, globalDefault=True), "globalDefault"),
+    ],
+)
+def test_a_priority_class_that_breaks_a_rule_is_refused(manifest: dict[str, Any], path: str) -> None:
+    others = [make_priority_class("usual", 1, globalDefault=True)]
+    with pytest.raises(InvalidObject) as caught:
+        check_priority_class(manifest, others)
+    assert caught.value.path == path
+
+
+def test_the_highest_user_priority_and_the_default_itself_may_be_written() -> None:
+    check_priority_class(make_priority_class("gold", 1_000_000_000), [])
+    usual = make_priority_class("usual", 1, globalDefault=True)
+    check_priority_class(usual, [usual], usual)
+
+
+def test_value_and_policy_of_a_priority_class_never_change() -> None:
+    old = make_priority_class("gold", 5)
+    with pytest.raises(InvalidObject, match="may not be changed"):
+        check_priority_class(make_priority_class("gold", 6), [old], old)
+    with pytest.raises(InvalidObject, match="may not be changed"):
+        check_priority_class(make_priority_class("gold", 5, preemptionPolicy="Never"), [old], old)
+
+
+def test_the_two_built_in_classes_are_objects_that_pass_their_own_rules() -> None:
+    classes = system_priority_classes()
+    assert {item["metadata"]["name"]: item["value"] for item in classes} == {
+        "system-cluster-critical": 2_000_000_000,
+        "system-node-critical": 2_000_001_000,
+    }
+    for item in classes:
+        check_priority_class(item, classes)
+        assert PriorityClasses().resolve({"priorityClassName": item["metadata"]["name"]})[0] == item["value"]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "current"),
+    [
+        ("scheduling.k8s.io/v1beta1", "PriorityClass", "scheduling.k8s.io/v1"),
+        ("policy/v1beta1", "PodDisruptionBudget", "policy/v1"),
+        ("extensions/v1beta1", "Deployment", "apps/v1"),
+        ("apps/v1beta2", "StatefulSet", "apps/v1"),
+        ("apps/v1", "Deployment", "apps/v1"),
+        ("example.com/v1beta1", "Deployment", "example.com/v1beta1"),
+    ],
+)
+def test_older_versions_are_read_as_the_present_one(version: str, kind: str, current: str) -> None:
+    assert to_current_version({"apiVersion": version, "kind": kind})["apiVersion"] == current
+
+
+def test_an_old_workload_without_a_selector_selects_its_template() -> None:
+    labels = {"app": "web"}
+    old = {
+        "apiVersion": "extensions/v1beta1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"template": {"metadata": {"labels": labels}}},
+    }
+    spec = to_current_version(old)["spec"]
+    assert spec["selector"] == {"matchLabels": labels}
+    assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 1}
+    assert "selector" not in old["spec"]  # type: ignore[operator]
+
+
+def test_pods_stay_300_seconds_on_a_failing_node_unless_they_say_otherwise() -> None:
+    both = with_default_tolerations({})["tolerations"]
+    assert [(item["key"], item["tolerationSeconds"]) for item in both] == [
+        ("node.kubernetes.io/not-ready", 300),
+        ("node.kubernetes.io/unreachable", 300),
+    ]
+    own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "tolerationSeconds": 5}
+    assert len(with_default_tolerations({"tolerations": [own]})["tolerations"]) == 2
+    assert with_default_tolerations({"tolerations": [{"operator": "Exists"}]})["tolerations"] == [
+        {"operator": "Exists"}
+    ]
+    assert with_default_tolerations({"tolerations": both})["tolerations"] == both
+
+
+def test_pods_of_controllers_get_them_where_the_option_is_on() -> None:
+    for given in (False, True):
+        simulation = make_cluster(
+            1, make_workload("ReplicaSet", "web", replicas=1), default_tolerations=given
+        )
+        assert len(pods_of(simulation)[0].tolerations) == (2 if given else 0)
