@@ -102,7 +102,13 @@ def scenario_digest(scenario: Scenario) -> str:
 
 
 def canonical_manifest(manifest: Manifest, owner_uids: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """A manifest without what only a server sets, quantities written one way.
+    """A manifest without what only a server sets (`without_server_fields`), quantities written one way."""
+    cleaned: dict[str, Any] = _quantities(without_server_fields(manifest, owner_uids))
+    return cleaned
+
+
+def without_server_fields(manifest: Manifest, owner_uids: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """A manifest without what only a server sets.
 
     Parameters
     ----------
@@ -134,8 +140,7 @@ def canonical_manifest(manifest: Manifest, owner_uids: frozenset[str] = frozense
             result.pop("status", None)
     else:
         result.pop("status", None)
-    cleaned: dict[str, Any] = _quantities(result)
-    return cleaned
+    return result
 
 
 def _kept_status(kind: str, status: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,8 +206,13 @@ def _canonical_quantity(text: str) -> str:
 
 
 def _owner_uids(scenario: Scenario) -> frozenset[str]:
+    return owner_uids(_all_manifests(scenario))
+
+
+def owner_uids(manifests: Iterable[Manifest]) -> frozenset[str]:
+    """Uids that ownerReferences name."""
     uids: set[str] = set()
-    for manifest in _all_manifests(scenario):
+    for manifest in manifests:
         for owner in (manifest.get("metadata") or {}).get("ownerReferences") or ():
             uids.add(str(owner.get("uid", "")))
     return frozenset(uids)

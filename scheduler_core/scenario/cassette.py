@@ -19,11 +19,11 @@ from scheduler_core.scenario.mock_extender import HTTP_OK, VERBS
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One call of an extender and what came back. Calls are answered in order, per extender, verb and pod."""
+    """One call of an extender and what came back, in order; one that names its pod answers only for that."""
 
     extender: int = part("extender", Number(0, 1000), "Which extender of the configuration, from 0.")
     verb: str = part("verb", Choice(*VERBS), "What was asked.", required=True)
-    pod: str = part("pod", POD_NAME, "For which pod.", required=True)
+    pod: str = part("pod", POD_NAME, "For which pod; left out: for whichever is asked about next.")
     request: str = part(
         "request", STRING, "First 16 digits of the SHA-256 of the request; empty: not compared."
     )
@@ -118,7 +118,8 @@ class CassetteTransport:
 
     def answer(self, request: ExtenderRequest) -> ExtenderAnswer:
         pod = pod_of(request)
-        left = self._left.get((request.extender_index, request.verb, pod))
+        keys = ((request.extender_index, request.verb, name) for name in (pod, ""))
+        left = next((found for key in keys if (found := self._left.get(key))), None)
         what = f"{request.verb} of {pod} by extender {request.extender_index}"
         if not left:
             self.missing.append(what)

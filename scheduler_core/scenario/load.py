@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduler_core.config import load_configuration
 from scheduler_core.config.wire import Problems, encode
 from scheduler_core.errors import ConfigurationError, InvalidObject
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
@@ -25,6 +24,7 @@ from scheduler_core.scenario.types import (
     Manifest,
     Scenario,
 )
+from scheduler_core.sim.simulation import load as load_as_simulated
 from scheduler_core.version import EMULATES
 
 MAX_BYTES = 64_000_000
@@ -164,7 +164,7 @@ def _emulation_problems(emulates: str) -> Iterator[Problem]:
 def configuration_problems(document: Manifest, path: str) -> Iterator[Problem]:
     """What is wrong with a scheduler configuration or Policy."""
     try:
-        load_configuration(document)
+        load_as_simulated(document)
     except ConfigurationError as error:
         for field in error.errors:
             yield Problem(f"{path}.{field.field}", field.detail or str(field), field.value)

@@ -55,7 +55,7 @@ class ScenarioRun:
     placements : list of Placed
         In the order pods got their nodes.
     evictions : list of Evicted
-        In order.
+        Victims chosen, in order; one that ends already may be chosen again.
     notes : list of str
         What was odd but no error: an answer at Permit for a pod that did not wait, a recording left.
     findings : list of Finding
@@ -75,6 +75,7 @@ class ScenarioRun:
     _by_pod: dict[str, list[CycleTrace]] = field(default_factory=dict)
     _place_of: dict[int, int] = field(default_factory=dict)
     _seen_pods: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    _preempted: dict[str, None] = field(default_factory=dict)
 
     # ---- what was decided
 
@@ -149,7 +150,7 @@ class ScenarioRun:
             "gated": gated,
             "waiting": waiting,
             "preemptions": sum(trace.outcome == PREEMPTING for trace in self.cycles),
-            "victims": len(self.evictions),
+            "victims": len(self._preempted),
             "budgetViolations": sum(budget_violations(trace) for trace in self.cycles),
             "ties": sum(bool(trace.header.get("tie")) for trace in self.cycles),
             **node_figures(simulation.scheduler.cache.nodes, alive),
@@ -178,6 +179,9 @@ class ScenarioRun:
                 meta = outcome.manifest["metadata"]
                 key = f"{meta['namespace']}/{meta['name']}"
                 self._seen_pods.setdefault(key, meta.get("labels") or {})
+                if outcome.reason == "preempted":
+                    # A pod that ends already may be chosen again; it is evicted once.
+                    self._preempted[str(meta.get("uid"))] = None
                 if outcome.reason == "bound":
                     node = outcome.manifest["spec"]["nodeName"]
                     self.placements.append(Placed(key, node, outcome.cycle, outcome.at_ns))

@@ -1,0 +1,436 @@
+"""Making a scenario out of what happened: the beginning of a cluster's log, and its inputs.
+
+Only inputs are taken over, never outcomes: pods that were bound become pending again, and find their nodes anew when
+the scenario is run. A write that changed an object becomes a patch of what its writer changed, so that nothing the
+cluster itself had written by then slips in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from scheduler_core.config.types import API_VERSION as CONFIG_API_VERSION
+from scheduler_core.config.types import KIND as CONFIG_KIND
+from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES, prepare
+from scheduler_core.objects.fields import parse_time_ns
+from scheduler_core.scenario.canonical import owner_uids, without_server_fields
+from scheduler_core.scenario.cassette import RecordedCall
+from scheduler_core.scenario.load import object_key
+from scheduler_core.scenario.merge import patch_between
+from scheduler_core.scenario.record import cycle_line, decisions_digest
+from scheduler_core.scenario.types import (
+    Advance,
+    Decisions,
+    Deletion,
+    Extenders,
+    Manifest,
+    Patch,
+    PermitAnswer,
+    Run,
+    Scenario,
+    Step,
+)
+from scheduler_core.version import ENGINE_VERSION
+
+Key = tuple[str, str, str]
+
+
+class LogRecord(Protocol):
+    """An entry of a cluster's log."""
+
+    @property
+    def seq(self) -> int: ...
+
+    @property
+    def source(self) -> str:
+        """`api` for an input, `engine` for an outcome."""
+        ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def at_ns(self) -> int: ...
+
+    @property
+    def cycle(self) -> int | None: ...
+
+    @property
+    def payload(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A `LogRecord` as plain data, for callers that have no log."""
+
+    seq: int
+    source: str
+    kind: str
+    at_ns: int
+    payload: Mapping[str, Any]
+    cycle: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MadeScenario:
+    """A scenario made of a log.
+
+    Attributes
+    ----------
+    notes : tuple of str
+        What could not be taken over as it was.
+    """
+
+    scenario: Scenario
+    notes: tuple[str, ...]
+
+
+def make_scenario(
+    records: Iterable[LogRecord],
+    *,
+    config: Manifest | None = None,
+    seed: int = 0,
+    start_ns: int,
+    initial: Iterable[Manifest] = (),
+    traces: Sequence[CycleTrace] = (),
+    name: str = "",
+    title: str = "",
+    up_to_seq: int | None = None,
+) -> MadeScenario:
+    """Make a scenario of a log.
+
+    Parameters
+    ----------
+    records : iterable of LogRecord
+        In order of seq, from the beginning; outcomes too, as far as they are there.
+    config : mapping or None
+        The scheduler configuration at the start.
+    initial : iterable of mapping
+        Objects that were there before the first record, bound pods among them.
+    traces : sequence of CycleTrace
+        What was decided, in order: the scenario carries it, and replaying it is the proof.
+    up_to_seq : int, optional
+        Leave later records out.
+    """
+    maker = _Maker(start_ns)
+    for manifest in initial:
+        maker.begin_with(manifest)
+    for record in records:
+        if up_to_seq is not None and record.seq > up_to_seq:
+            break
+        maker.take(record)
+    maker.read_rest()
+    scenario = maker.finish(Scenario(name=name, title=title, seed=seed, start_ns=start_ns, scheduler=config))
+    if traces:
+        newest = {trace.number: trace for trace in traces}
+        ordered = [newest[number] for number in sorted(newest)]
+        decisions = Decisions(
+            digest=decisions_digest(trace.digest for trace in ordered),
+            count=len(ordered),
+            engine=str(ordered[0].header.get("engine", ENGINE_VERSION)),
+            cycles=tuple(cycle_line(trace) for trace in ordered),
+        )
+        scenario = dataclasses.replace(scenario, decisions=decisions)
+    return MadeScenario(scenario, tuple(maker.notes))
+
+
+@dataclass(slots=True)
+class _Input:
+    """An input that was written but not yet read by the engine."""
+
+    seq: int
+    at_ns: int
+    step: Step | None
+
+
+@dataclass(slots=True)
+class _Maker:
+    start_ns: int
+    now_ns: int = 0
+    notes: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    objects: list[Manifest] = field(default_factory=list)
+    waiting: list[_Input] = field(default_factory=list)
+    cassette: list[RecordedCall] = field(default_factory=list)
+    current: dict[Key, Manifest] = field(default_factory=dict)
+    """Every object as the API server has it after the records so far."""
+    uids: dict[str, str] = field(default_factory=dict)
+    """Uid in the log -> the uid a run gives the object."""
+    generations: dict[Key, int] = field(default_factory=dict)
+    bound_by_extender: set[Key] = field(default_factory=set)
+    target_ns: int | None = None
+    """Where the last bounded `advance` was going; None where the last step was none."""
+
+    def __post_init__(self) -> None:
+        self.now_ns = self.start_ns
+
+    def begin_with(self, manifest: Manifest) -> None:
+        self.current[object_key(manifest)] = manifest
+        self._named_anew(manifest)
+        self.objects.append(manifest)
+
+    # ---- records
+
+    def take(self, record: LogRecord) -> None:
+        payload = record.payload
+        if record.kind == "ran":
+            self._ran(payload)
+        elif record.source == "engine":
+            self._outcome(record.kind, payload)
+        elif record.kind == "extender":
+            self._extender(payload)
+        else:
+            self.waiting.append(_Input(record.seq, record.at_ns, self._step(record)))
+
+    def _outcome(self, kind: str, payload: Mapping[str, Any]) -> None:
+        if kind == "write":
+            self.current[object_key(payload["manifest"])] = payload["manifest"]
+        elif kind == "delete":
+            self.current.pop((payload["kind"], payload.get("namespace") or "", payload["name"]), None)
+
+    def _extender(self, payload: Mapping[str, Any]) -> None:
+        call, answer = payload["call"], payload["answer"]
+        pod = call.get("pod") or {}
+        key = f"{pod['namespace']}/{pod['name']}" if pod else ""
+        if pod:
+            self.bound_by_extender.add(("Pod", pod["namespace"], pod["name"]))
+        text = answer.get("text") or ""
+        body: Any = None
+        with contextlib.suppress(ValueError):
+            body = json.loads(text) if text else None
+        self.cassette.append(
+            RecordedCall(
+                extender=call.get("extender", 0),
+                verb=call["verb"],
+                pod=key,
+                status=answer.get("status") or 0,
+                answer=body,
+                text="" if body is not None else text,
+                error=answer.get("error") or "",
+                duration_ns=answer.get("durationNs") or 0,
+            )
+        )
+
+    def _step(self, record: LogRecord) -> Step | None:
+        payload = record.payload
+        match record.kind:
+            case "write":
+                return self._write(payload["manifest"])
+            case "delete":
+                return self._delete(record)
+            case "permit":
+                answer = PermitAnswer(
+                    f"{payload['namespace']}/{payload['name']}",
+                    payload.get("plugin") or "",
+                    payload.get("reason") or "",
+                )
+                return Step(allow=answer) if payload["decision"] == "allow" else Step(reject=answer)
+            case "config":
+                default = {"apiVersion": CONFIG_API_VERSION, "kind": CONFIG_KIND}
+                return Step(configure=payload["document"] or default)
+            case "clock":
+                return None
+        self.notes.append(f"record {record.seq} of kind {record.kind} is no input and was left out")
+        return None
+
+    def _write(self, manifest: Manifest) -> Step | None:
+        key = object_key(manifest)
+        before = self.current.get(key)
+        self.current[key] = manifest
+        if before is None:
+            self._named_anew(manifest)
+            return Step(apply=(manifest,))
+        patch = patch_between(without_server_fields(before), without_server_fields(manifest))
+        if not patch:
+            return None
+        only_binds = set(patch) <= {"spec", "status"} and set(patch.get("spec", {})) <= {"nodeName"}
+        if key in self.bound_by_extender and only_binds:
+            # The extender's own binding: a run binds the pod when the recorded answer says so.
+            return None
+        return Step(patch=Patch(kind=key[0], namespace=key[1], name=key[2], patch=patch))
+
+    def _delete(self, record: LogRecord) -> Step | None:
+        payload = record.payload
+        key = (str(payload["kind"]), str(payload.get("namespace") or ""), str(payload["name"]))
+        gone = payload.get("gone", True)
+        if gone:
+            known = self.current.pop(key, None)
+        else:
+            known = self.current.get(key)
+            self.current[key] = payload.get("manifest") or known or {}
+        if known is None:
+            self.notes.append(f"record {record.seq} deletes {key[0]} {key[1]}/{key[2]}, which is not there")
+            return None
+        if key[0] != "Pod":
+            return Step(delete=Deletion(key[0], key[2], key[1]))
+        grace_s = payload.get("gracePeriodSeconds")
+        if gone:
+            grace_s = 0
+        elif grace_s is None:
+            ends = ((payload.get("manifest") or {}).get("metadata") or {}).get("deletionTimestamp")
+            grace_s = None if ends is None else max(0, (parse_time_ns(ends) - record.at_ns) // 10**9)
+        return Step(delete=Deletion("Pod", key[2], key[1], grace_s))
+
+    def _named_anew(self, manifest: Manifest) -> None:
+        key = object_key(manifest)
+        generation = self.generations[key] = self.generations.get(key, 0) + 1
+        uid = (manifest.get("metadata") or {}).get("uid")
+        if uid:
+            named = f"{key[1]}/{key[2]}" if key[1] else key[2]
+            self.uids[uid] = named if generation == 1 else f"{named}#{generation}"
+
+    # ---- what the engine did with them
+
+    def _ran(self, payload: Mapping[str, Any]) -> None:
+        self._read(int(payload["read"]))
+        self._called(payload)
+        self.now_ns = int(payload["clock_ns"])
+
+    def read_rest(self) -> None:
+        """Inputs no run has read: they are the last steps."""
+        self._read(2**63)
+
+    def _read(self, seq: int) -> None:
+        read = [item for item in self.waiting if item.seq <= seq]
+        self.waiting = [item for item in self.waiting if item.seq > seq]
+        for item in read:
+            if item.at_ns > self.now_ns:
+                self._add_advance(item.at_ns - self.now_ns, None)
+                self.now_ns = item.at_ns
+            if item.step is None:
+                continue
+            self.target_ns = None
+            if item.step.apply is not None and not self.steps and self.now_ns == self.start_ns:
+                self.objects += item.step.apply
+            elif item.step.apply is not None and self.steps and self.steps[-1].apply is not None:
+                self.steps[-1] = Step(apply=(*self.steps[-1].apply, *item.step.apply))
+            else:
+                self.steps.append(item.step)
+
+    def _called(self, payload: Mapping[str, Any]) -> None:
+        calls = payload["calls"]
+        if not calls:
+            return
+        name = calls[0][0]
+        if name == "step":
+            self.target_ns = None
+            self.steps += [Step(run=Run("cycle"))] * len(calls)
+            return
+        stop = payload.get("stop", "")
+        bound: int | None = None
+        if stop in ("batch", "budget"):
+            bound = sum(call[2] for call in calls)
+        elif stop == "call":
+            bound = int(payload.get("cycles") or 0)
+        if name == "advance":
+            self._add_advance(int(calls[0][1]), bound)
+            return
+        self.target_ns = None
+        last = self.steps[-1].run if self.steps else None
+        if last is not None and last.until == "idle" and last.cycles is not None:
+            self.steps.pop()
+            bound = None if bound is None else bound + last.cycles
+        self.steps.append(Step(run=Run("idle", bound)))
+
+    def _add_advance(self, by_ns: int, bound: int | None) -> None:
+        """Let time pass; one that goes on where the last one was stopped by its bound is the same one."""
+        target_ns = self.now_ns + by_ns
+        last = self.steps[-1].advance if self.steps else None
+        if last is not None and last.cycles is not None and self.target_ns == target_ns:
+            self.steps[-1] = Step(advance=Advance(last.by_ns, None if bound is None else last.cycles + bound))
+        elif last is not None and last.cycles is None and bound is None and self.target_ns == self.now_ns:
+            self.steps[-1] = Step(advance=Advance(last.by_ns + by_ns))
+        else:
+            self.steps.append(Step(advance=Advance(by_ns, bound)))
+        self.target_ns = target_ns
+
+    # ---- the scenario
+
+    def finish(self, scenario: Scenario) -> Scenario:
+        written = [*self.objects, *(manifest for step in self.steps for manifest in step.apply or ())]
+        owners = owner_uids(written)
+        classes = [manifest for manifest in written if manifest.get("kind") == "PriorityClass"]
+        known = (
+            frozenset(str(manifest["metadata"]["name"]) for manifest in classes)
+            | SYSTEM_PRIORITY_CLASSES.keys()
+        )
+        zero_is_default = not any(manifest.get("globalDefault") for manifest in classes)
+
+        def cleaned(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
+            return tuple(
+                without_defaults(without_server_fields(manifest, owners), known, zero_is_default)
+                for manifest in manifests
+            )
+
+        steps = tuple(
+            step if step.apply is None else dataclasses.replace(step, apply=cleaned(step.apply))
+            for step in self.steps
+        )
+        extenders = None
+        if self.cassette:
+            calls = tuple(
+                dataclasses.replace(call, answer=_renamed_uids(call.answer, self.uids, owners))
+                for call in self.cassette
+            )
+            extenders = Extenders(cassette=calls)
+        if not steps:
+            # Nothing was run: a scenario without steps would run until idle.
+            steps = (Step(advance=Advance(0, 0)),)
+        return dataclasses.replace(scenario, objects=cleaned(self.objects), steps=steps, extenders=extenders)
+
+
+def _renamed_uids(value: Any, uids: Mapping[str, str], kept: frozenset[str]) -> Any:
+    if isinstance(value, str):
+        return value if value in kept else uids.get(value, value)
+    if isinstance(value, Mapping):
+        return {key: _renamed_uids(item, uids, kept) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_renamed_uids(item, uids, kept) for item in value]
+    return value
+
+
+_CONTAINER_DEFAULTS = ("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy", "resources")
+
+
+def without_defaults(manifest: Manifest, classes: Collection[str], zero_is_default: bool) -> Manifest:
+    """A pod without what defaulting writes into it anyway; other kinds as they are.
+
+    Parameters
+    ----------
+    classes : collection of str
+        PriorityClasses there are: a pod of another one keeps its priority and loses the name.
+    zero_is_default : bool
+        No class is the global default.
+    """
+    if manifest.get("kind") != "Pod" or not isinstance(manifest.get("spec"), Mapping):
+        return manifest
+    spec = dict(manifest["spec"])
+    for key, value in prepare({"kind": "Pod", "metadata": {"name": "x"}})["spec"].items():
+        if key != "priority" and spec.get(key) == value:
+            del spec[key]
+    class_name = spec.get("priorityClassName")
+    if class_name and class_name not in classes and "priority" in spec:
+        del spec["priorityClassName"]
+    elif class_name or (spec.get("priority") == 0 and zero_is_default):
+        spec.pop("priority", None)
+    for key in ("containers", "initContainers"):
+        if spec.get(key):
+            spec[key] = [_container_without_defaults(item) for item in spec[key]]
+    return {**manifest, "spec": spec}
+
+
+def _container_without_defaults(container: Mapping[str, Any]) -> dict[str, Any]:
+    bare = {key: value for key, value in container.items() if key not in _CONTAINER_DEFAULTS}
+    defaulted = prepare({"kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [bare]}})
+    defaults = defaulted["spec"]["containers"][0]
+    return {
+        key: value
+        for key, value in container.items()
+        if key not in _CONTAINER_DEFAULTS or defaults.get(key) != value
+    }

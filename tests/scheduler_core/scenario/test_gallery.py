@@ -1,0 +1,85 @@
+"""The gallery: every scenario does what its lesson says."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import scheduler_core.scenario.gallery as gallery_package
+from scheduler_core.framework.preemption.choice import CRITERIA
+from scheduler_core.scenario import Scenario, end_states, run_scenario, with_seed
+from scheduler_core.scenario.gallery import ORDER, gallery, gallery_scenario
+
+SEEDS = range(8)
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_every_expectation_of_a_gallery_scenario_holds(name: str) -> None:
+    run = run_scenario(gallery_scenario(name))
+    assert run.findings, "a gallery scenario expects something"
+    assert [finding.sentence for finding in run.findings if not finding.holds] == []
+    assert run.notes == []
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_every_gallery_scenario_has_a_lesson_and_a_path_through_cycles_that_exist(name: str) -> None:
+    scenario = gallery_scenario(name)
+    assert scenario.name == name and scenario.title and len(scenario.lesson) > 100
+    numbers = {trace.number for trace in run_scenario(scenario).cycles}
+    assert scenario.path and {stop.cycle for stop in scenario.path} <= numbers
+
+
+def test_every_file_of_the_gallery_is_shown() -> None:
+    folder = Path(gallery_package.__file__).parent
+    assert {path.stem for path in folder.glob("*.yaml")} == set(ORDER)
+    assert [scenario.name for scenario in gallery()] == list(ORDER)
+
+
+@pytest.mark.parametrize(
+    ("name", "decided_by"),
+    [
+        (name, CRITERIA[index])
+        for index, name in enumerate(name for name in ORDER if name[:10] == "tie-break-" and name[10] < "6")
+    ],
+)
+def test_each_tie_break_scene_is_decided_by_its_own_criterion_whatever_the_seed(
+    name: str, decided_by: str
+) -> None:
+    for seed in SEEDS:
+        run = run_scenario(with_seed(gallery_scenario(name), seed))
+        assert run.cycles[0].header["preemption"]["decidedBy"] == decided_by
+        assert all(finding.holds for finding in run.findings)
+
+
+def test_the_last_tie_break_is_a_draw_and_either_pod_may_be_evicted() -> None:
+    run = run_scenario(gallery_scenario("tie-break-6-draw"))
+    assert run.cycles[0].header["preemption"]["decidedBy"] == "tie"
+    states = end_states(gallery_scenario("tie-break-6-draw"), range(30))
+    assert len(states) == 2
+    assert sum(len(state.seeds) for state in states) == 30
+
+
+def test_the_optimum_of_the_greedy_scene_is_what_trying_all_placements_finds() -> None:
+    scenario = gallery_scenario("greedy-against-optimum")
+    free = {manifest["metadata"]["name"]: 4 for manifest in scenario.objects if manifest["kind"] == "Node"}
+    asked = _cpus(scenario)
+    best = max(
+        sum(node is not None for node in placement)
+        for placement in product([*free, None], repeat=len(asked))
+        if all(
+            sum(cpu for cpu, on in zip(asked.values(), placement, strict=True) if on == node) <= room
+            for node, room in free.items()
+        )
+    )
+    assert best == len(asked) == 3
+    assert run_scenario(scenario).metrics()["bound"] == 2
+
+
+def _cpus(scenario: Scenario) -> dict[str, int]:
+    return {
+        manifest["metadata"]["name"]: int(manifest["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+        for manifest in scenario.objects
+        if manifest["kind"] == "Pod"
+    }
