@@ -7,12 +7,15 @@ import importlib.util
 from django.urls import URLPattern, URLResolver, include, path
 
 from playground.play import health
+from playground.play.metrics import metrics
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("healthz/", health.healthz),
     path("readyz", health.readyz, name="readyz"),
     path("readyz/", health.readyz),
+    path("metrics", metrics, name="metrics"),
+    path("metrics/", metrics),
 ]
 
 for prefix, app in (

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from playground.engine.entries import CycleRecord, Draft, Entry, OutsideCall
 from playground.engine.relay import answer_of
+from playground.engine.timing import ExtensionPointTimes
 from playground.engine.version import engine_version
 from scheduler_core.extender import Transport, no_transport
 from scheduler_core.framework.trace import CycleTrace, sentence
@@ -52,6 +53,10 @@ class CoreSimulator:
     def restore(self, document: dict[str, Any], *, transport: Transport = no_transport) -> Simulation:
         """An engine from what its `checkpoint` gave."""
         return Simulation.restore(document, transport=transport)
+
+    def watch(self, simulation: Simulation, times: ExtensionPointTimes) -> None:
+        """Have the simulation's extension points timed."""
+        times.watch(simulation.scheduler)
 
     def cycle(self, simulation: Simulation) -> int:
         """Number of the cycle that runs, or of the next one."""
@@ -146,6 +151,12 @@ def record_of(trace: CycleTrace) -> CycleRecord:
         attempt=trace.attempt,
         n_nodes=trace.n_nodes,
         n_feasible=trace.n_feasible,
+        n_victims=len(trace.header.get("victims") or ()),
+        permit_waits=tuple(
+            ("allowed" if item["decision"] == "allow" else "rejected", float(item["afterS"]))
+            for item in trace.header.get("permit") or ()
+            if "afterS" in item
+        ),
         trace=trace.to_bytes(),
     )
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, Self
 from playground.engine.entries import CycleRecord, Draft, Entry, ExtenderEntry, OutsideCall
 from playground.engine.ports import Deadline, RunReport, Simulation, Simulator
 from playground.engine.relay import Relay
+from playground.engine.timing import ExtensionPointTimes, Observe
 from scheduler_core.extender import Transport
 
 CHECKPOINT_FORMAT: Final = 1
@@ -121,6 +122,7 @@ class Engine:
         self.simulation = simulation
         self.read_seq = read_seq
         self._relay = relay
+        self._times = ExtensionPointTimes()
         relay.cycle = lambda: simulator.cycle(simulation)
 
     @classmethod
@@ -163,6 +165,7 @@ class Engine:
         *,
         budget: Budget | None = None,
         transport: Transport | None = None,
+        observe: Observe | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> DriveResult:
         """Read inputs and run one batch towards the goal.
@@ -177,11 +180,14 @@ class Engine:
             Where to stop although the goal is further on.
         transport
             Carries extender calls; None reaches nobody.
+        observe
+            Told how long extension points took.
         clock
             Wall seconds; only bounds the batch.
         """
         budget = budget or Budget()
         self._relay.connect(transport)
+        self._times.observe = observe
         began = clock()
         n_read = self._read(entries)
         calls: list[Call] = []
@@ -193,6 +199,8 @@ class Engine:
             if left <= 0:
                 stop = "budget" if goal.max_cycles <= n_cycles else "batch"
                 break
+            if observe is not None:
+                self.simulator.watch(self.simulation, self._times)
             report = self._call(_next_call(goal, self.simulation.now_ns, min(chunk, left)), calls)
             n_cycles += report.cycles
             stop, message, deadline = report.stop, report.message, report.next_deadline

@@ -53,7 +53,13 @@ class OutsideCall:
 
 @dataclass(frozen=True, slots=True)
 class CycleRecord:
-    """The readable summary of one scheduling cycle, and its trace as bytes."""
+    """The readable summary of one scheduling cycle, and its trace as bytes.
+
+    Attributes
+    ----------
+    permit_waits
+        ``(allowed | rejected, virtual seconds)`` of each wait at Permit that has ended.
+    """
 
     number: int
     at_ns: int
@@ -69,4 +75,11 @@ class CycleRecord:
     attempt: int = 1
     n_nodes: int = 0
     n_feasible: int = 0
+    n_victims: int = 0
+    permit_waits: tuple[tuple[str, float], ...] = ()
     trace: bytes | None = field(default=None, repr=False)
+
+    @property
+    def pod(self) -> str:
+        """``namespace/name``."""
+        return f"{self.pod_namespace}/{self.pod_name}"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from playground.engine.entries import CycleRecord, Draft, Entry, OutsideCall
+from playground.engine.timing import ExtensionPointTimes
 
 
 class Deadline(Protocol):
@@ -69,6 +70,10 @@ class Simulator(Protocol):
 
     def restore(self, document: dict[str, Any], *, transport: Any = None) -> Simulation:
         """An engine from what its `checkpoint` gave."""
+        ...
+
+    def watch(self, simulation: Any, times: ExtensionPointTimes) -> None:
+        """Have the simulation's extension points timed."""
         ...
 
     def cycle(self, simulation: Any) -> int:

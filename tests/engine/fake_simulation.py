@@ -262,6 +262,9 @@ class FakeSimulator:
     def change(self, entry: Entry) -> Entry:
         return entry
 
+    def watch(self, simulation: FakeSimulation, times: Any) -> None:
+        pass
+
     def cycle(self, simulation: FakeSimulation) -> int:
         return simulation.n_cycles + 1
 

@@ -6,6 +6,7 @@ from playground.clusters.models.cycle import Cycle
 from playground.clusters.models.event import Event
 from playground.clusters.models.extender import ExtenderCall, MockExtender
 from playground.clusters.models.log import LogEntry
+from playground.clusters.models.metric import Metric
 from playground.clusters.models.objects import Manifest, Node, Pod, PodDisruptionBudget, PriorityClass
 from playground.clusters.models.run import Run
 
@@ -17,6 +18,7 @@ __all__ = [
     "ExtenderCall",
     "LogEntry",
     "Manifest",
+    "Metric",
     "MockExtender",
     "Node",
     "Pod",

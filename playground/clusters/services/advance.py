@@ -23,8 +23,9 @@ from playground.clusters.services import lease as leases
 from playground.clusters.services.commit import Raced, commit_batch
 from playground.clusters.services.lease import Fenced, Lease
 from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
+from playground.clusters.services.metrics import Counts
 from playground.clusters.services.writer import locked
-from playground.engine import Budget, Engine, Entry, Goal
+from playground.engine import Budget, DriveResult, Engine, Entry, Goal
 from playground.engine.ports import Simulator
 from playground.engine.simulator import default_simulator
 from playground.engine.transport import HttpTransport
@@ -119,6 +120,7 @@ def advance(
     worker = _Visitor(lease, visit, simulator or default_simulator(), memory, now)
     try:
         worker.drive()
+        worker.counts.flush()
     except Fenced:
         logger.warning("lease was taken over", extra={"cluster": cluster.public_id})
         return AdvanceReport("fenced", worker.cycles, worker.batches)
@@ -156,6 +158,7 @@ class _Visitor:
         self.now = now
         self.cycles = 0
         self.batches = 0
+        self.counts = Counts()
 
     def drive(self) -> None:
         """Batches until there is nothing to do or the visit is over."""
@@ -176,7 +179,15 @@ class _Visitor:
             if run is None and goal.until == "read" and not entries:
                 break
             transport = self._transport(cluster, driven)
-            result = driven.engine.drive(entries, goal, budget=budget, transport=transport)
+            batch_began_s = time.monotonic()
+            result = driven.engine.drive(
+                entries,
+                goal,
+                budget=budget,
+                transport=transport,
+                observe=self.counts.extension_point,
+            )
+            took_s = time.monotonic() - batch_began_s
             if not (entries or result.ran["calls"] or run):
                 break
             try:
@@ -193,6 +204,8 @@ class _Visitor:
                 continue
             self.cycles += len(result.cycles)
             self.batches += 1
+            self.counts.batch(result.cycles, took_s)
+            _say(cluster, result, took_s)
             if time.monotonic() - began >= self.visit.wall_s:
                 break
             if result.calls or not result.finished:
@@ -249,6 +262,26 @@ class _Visitor:
             start = cluster.now_ns if run.start_ns is None else run.start_ns
             return Goal("time", until_ns=start + (run.duration_ns or 0), max_cycles=left)
         return Goal("cycle" if run.until == Run.Until.CYCLE else "idle", max_cycles=left)
+
+
+def _say(cluster: Cluster, result: DriveResult, took_s: float) -> None:
+    """Log every cycle (at debug) and the batch, each with cluster and cycle."""
+    if logger.isEnabledFor(logging.DEBUG):
+        for cycle in result.cycles:
+            facts = {"cluster": cluster.public_id, "cycle": cycle.number, "pod": cycle.pod}
+            logger.debug("%s", cycle.sentence, extra={**facts, "outcome": cycle.outcome, "node": cycle.node})
+    if result.cycles:
+        logger.info(
+            "%d cycles in %.0f ms, stopped: %s",
+            len(result.cycles),
+            took_s * 1000,
+            result.stop,
+            extra={
+                "cluster": cluster.public_id,
+                "cycle": result.cycles[-1].number,
+                "seq": cluster.engine_seq,
+            },
+        )
 
 
 def unread(cluster: Cluster, read_seq: int) -> list[Entry]:

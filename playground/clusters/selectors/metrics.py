@@ -1,0 +1,85 @@
+"""The text of /metrics, in the Prometheus exposition format under upstream's names."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from django.db.models import Count, Q
+
+from playground.clusters.models import Cluster, Metric, Node, Pod, Run
+from playground.clusters.services.metrics import HISTOGRAMS
+
+HELP: Final = {
+    "scheduler_schedule_attempts_total": "Number of attempts to schedule pods, by the result.",
+    "scheduler_scheduling_attempt_duration_seconds": (
+        "Scheduling attempt latency in seconds; the attempts of a batch share its time alike."
+    ),
+    "scheduler_framework_extension_point_duration_seconds": (
+        "Latency for running all plugins of a specific extension point."
+    ),
+    "scheduler_pod_scheduling_attempts": "Number of attempts to successfully schedule a pod.",
+    "scheduler_preemption_attempts_total": "Total preemption attempts in the clusters till now.",
+    "scheduler_preemption_victims": "Number of selected preemption victims.",
+    "scheduler_permit_wait_duration_seconds": "Duration of waiting on permit, in virtual seconds.",
+    "scheduler_pending_pods": "Number of pending pods, by the queue type.",
+    "scheduler_cache_size": "Number of nodes and pods, over all clusters.",
+    "playground_clusters": "Number of clusters, by what their engine is at.",
+    "playground_open_runs": "Number of runs that are queued or running.",
+}
+_QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
+
+
+def metrics_text() -> str:
+    """Everything, over all clusters. Five queries."""
+    lines: list[str] = []
+    stored: dict[str, list[tuple[str, str, float]]] = {}
+    for name, labels, value in Metric.objects.order_by("name", "labels").values_list(
+        "name", "labels", "value"
+    ):
+        family = next((known for known in HISTOGRAMS if name.startswith(f"{known}_")), name)
+        stored.setdefault(family, []).append((name, labels, value))
+    for family in sorted({*HISTOGRAMS, *stored}):
+        lines += _head(family, "histogram" if family in HISTOGRAMS else "counter")
+        lines += [_sample(*sample) for sample in sorted(stored.get(family, ()), key=_order)]
+    lanes = dict(
+        Pod.objects.exclude(lane="").values_list("lane").annotate(n=Count("pk")).values_list("lane", "n")
+    )
+    lines += _gauge("scheduler_pending_pods", ((f'queue="{lane}"', lanes.get(lane, 0)) for lane in _QUEUES))
+    n_pods = Pod.objects.exclude(node_name="").count()
+    lines += _gauge("scheduler_cache_size", (('type="nodes"', Node.objects.count()), ('type="pods"', n_pods)))
+    clusters = Cluster.objects.aggregate(
+        parked=Count("pk", filter=~Q(parked_reason="")),
+        driven=Count("pk", filter=~Q(lease_holder="")),
+        all=Count("pk"),
+    )
+    lines += _gauge(
+        "playground_clusters",
+        (
+            ('state="driven"', clusters["driven"]),
+            ('state="idle"', clusters["all"] - clusters["driven"] - clusters["parked"]),
+            ('state="parked"', clusters["parked"]),
+        ),
+    )
+    lines += _gauge("playground_open_runs", (("", Run.objects.filter(state__in=Run.OPEN).count()),))
+    return "\n".join(lines) + "\n"
+
+
+def _head(name: str, kind: str) -> list[str]:
+    return [f"# HELP {name} {HELP.get(name, name)}", f"# TYPE {name} {kind}"]
+
+
+def _gauge(name: str, samples: Iterable[tuple[str, float]]) -> list[str]:
+    return [*_head(name, "gauge"), *(_sample(name, labels, value) for labels, value in samples)]
+
+
+def _sample(name: str, labels: str, value: float) -> str:
+    number = str(int(value)) if float(value).is_integer() else repr(value)
+    return f"{name}{{{labels}}} {number}" if labels else f"{name} {number}"
+
+
+def _order(sample: tuple[str, str, float]) -> tuple[str, str, float]:
+    """Buckets of one series together, in the order of their bounds."""
+    name, labels, _ = sample
+    parts = labels.split(",")
+    bound = next((part for part in parts if part.startswith('le="')), "")
+    rest = ",".join(part for part in parts if part != bound)
+    return name, rest, float(bound[4:-1]) if bound else 0.0

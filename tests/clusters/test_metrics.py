@@ -1,0 +1,98 @@
+"""/metrics and the log lines of the worker."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from typing import Any
+
+import pytest
+
+from playground.clusters import services
+from playground.clusters.models import Metric
+from playground.clusters.services.memory import EngineMemory
+from playground.logs import JsonFormatter
+from tests.clusters.builders import make_cluster, make_node, make_pod
+
+pytestmark = pytest.mark.django_db
+LINE = re.compile(r'[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]+|# (HELP|TYPE) .+')
+
+
+def lived_through(client: Any) -> dict[str, str]:
+    cluster = make_cluster(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "high"},
+            "value": 9,
+        },
+        make_node("n1", "2"),
+        *(make_pod(name, "1") for name in "abc"),
+    )
+    services.request_run(cluster=cluster)
+    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    services.apply_documents(cluster=cluster, objects=[make_pod("d", "1", priorityClassName="high")])
+    services.request_run(cluster=cluster)
+    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    answer = client.get("/metrics")
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    lines = answer.content.decode().splitlines()
+    assert all(LINE.fullmatch(line) for line in lines)
+    return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+
+
+def test_what_the_scheduler_did_is_counted_under_upstreams_names(client: Any) -> None:
+    found = lived_through(client)
+    attempts = "scheduler_schedule_attempts_total"
+    assert found[f'{attempts}{{profile="default-scheduler",result="scheduled"}}'] == "3"
+    assert int(found[f'{attempts}{{profile="default-scheduler",result="unschedulable"}}']) >= 2
+    assert found["scheduler_preemption_attempts_total"] == "1"
+    assert found["scheduler_preemption_victims_count"] == "1"
+    assert found['scheduler_preemption_victims_bucket{le="1"}'] == "1"
+    point = 'extension_point="Filter",profile="default-scheduler",status="Success"'
+    assert int(found[f"scheduler_framework_extension_point_duration_seconds_count{{{point}}}"]) >= 3
+    assert 'scheduler_pending_pods{queue="active"}' in found
+    assert found['scheduler_cache_size{type="nodes"}'] == "1"
+    assert found['playground_clusters{state="idle"}'] == "1"
+
+
+def test_buckets_rise_and_end_at_the_count(client: Any) -> None:
+    found = lived_through(client)
+    name = "scheduler_scheduling_attempt_duration_seconds"
+    labels = 'profile="default-scheduler",result="scheduled"'
+    buckets = [
+        int(value)
+        for key, value in found.items()
+        if key.startswith(f"{name}_bucket") and 'result="scheduled"' in key
+    ]
+    assert buckets == sorted(buckets)
+    assert str(buckets[-1]) == found[f"{name}_count{{{labels}}}"] == "3"
+
+
+def test_counts_of_two_workers_add_up() -> None:
+    for _ in range(2):
+        counts = services.metrics.Counts()
+        counts.add("scheduler_schedule_attempts_total", 3, result="scheduled", profile='odd"name')
+        counts.flush()
+    row = Metric.objects.get()
+    assert (row.value, row.labels) == (6, 'profile="odd\\"name",result="scheduled"')
+
+
+def test_the_page_costs_a_fixed_number_of_queries(client: Any, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(6):
+        client.get("/metrics")
+
+
+def test_log_lines_carry_cluster_and_cycle(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = make_cluster(make_node(), make_pod("a"), make_pod("b"))
+    services.request_run(cluster=cluster)
+    with caplog.at_level(logging.DEBUG, "playground.clusters.services.advance"):
+        services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    lines = [json.loads(JsonFormatter().format(record)) for record in caplog.records]
+    cycles = [line for line in lines if "pod" in line]
+    assert [(line["cluster"], line["cycle"], line["pod"]) for line in cycles] == [
+        (cluster.public_id, 1, "default/a"),
+        (cluster.public_id, 2, "default/b"),
+    ]
+    assert cycles[0]["message"].startswith("default/a bound to n1")
