@@ -156,7 +156,7 @@ def _group_labels(uses: Sequence[NodeUse]) -> tuple[str, ...]:
         for key, value in use.labels.items():
             values.setdefault(key, set()).add(value)
     few = max(1, len(sample) // 2)
-    return tuple(sorted(key for key, found in values.items() if len(found) <= few))
+    return tuple(sorted(key for key, found in values.items() if len(found) <= few or key == ZONE_LABEL))
 
 
 def _card(use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, selected: str) -> NodeCard:

@@ -20,8 +20,12 @@ class HeatMap:
     ----------
     levels : tuple of (class, path)
         ``h0`` to ``h5``: the higher the share, the higher and the darker the fill.
+    names : str
+        Node names in the order of the cells, separated by blanks: a place in the grid becomes a node.
     """
 
+    columns: int
+    names: str
     width: int
     height: int
     cells: str
@@ -50,6 +54,8 @@ def heat_map(nodes: Sequence[NodeUse]) -> HeatMap:
             cordoned.append(f"M{x + 0.5:g} {y + 4}h7")
     rows = -(-len(nodes) // columns)
     return HeatMap(
+        columns=columns,
+        names=" ".join(node.name for node in nodes),
         width=columns * CELL,
         height=max(rows, 1) * CELL,
         cells="".join(cells),

@@ -17,6 +17,7 @@ urlpatterns = [
     path("c/<slug:cluster_id>/ticks/", board.ticks, name="ticks"),
     path("c/<slug:cluster_id>/inspector/", board.inspector, name="inspector"),
     path("c/<slug:cluster_id>/run/", board.run, name="run"),
+    path("c/<slug:cluster_id>/clock/", board.clock, name="clock"),
     path("c/<slug:cluster_id>/run/<slug:run_id>/cancel/", board.run_cancel, name="run-cancel"),
     path("c/<slug:cluster_id>/nodes/<str:name>/cordon/", board.cordon, name="cordon"),
     path("c/<slug:cluster_id>/pods/<str:namespace>/<str:name>/permit/", board.permit, name="permit"),

@@ -146,3 +146,27 @@ def test_a_step_works_without_script(browser, asgi_server, cluster):
     page.get_by_role("button", name="Step one cycle").click()
     expect(page.locator("#runbar")).to_contain_text("waiting for a worker")
     context.close()
+
+
+def test_the_heat_map_is_pointed_at_and_walked_in(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/?view=heat&group=none")
+    box = page.locator("svg.heat").bounding_box()
+    page.mouse.click(box["x"] + 30, box["y"] + 20)
+    expect(page.locator("#inspector h2")).to_have_text("node-1")
+    page.locator("[data-heat]").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#status")).to_have_text("node-3")
+    page.keyboard.press("Enter")
+    expect(page.locator("#inspector h2")).to_have_text("node-3")
+
+
+def test_the_clock_runs_by_itself_at_1x(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    page.get_by_role("button", name="Auto").click()
+    clock = page.locator("#clock b")
+    expect(clock).to_have_attribute("data-rate", "1.0")
+    before = clock.inner_text()
+    expect(clock).not_to_have_text(before)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#run-auto")).to_be_enabled()

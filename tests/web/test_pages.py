@@ -258,3 +258,39 @@ def test_a_preemption_page_shows_steps_room_and_what_comes_next(client, cluster)
     for words in ("How the victims were found", "removed all 3, gave back 1", "n3 before and after",
                   "out at 5", "to come", "low-3-2"):  # fmt: skip
         assert words in html, words
+
+
+def test_auto_lets_the_clock_run_and_pause_stops_it(client, cluster):
+    url = reverse("web:clock", args=[cluster.public_id])
+    html = client.post(url, {"mode": "realtime"}, **HTMX).content.decode()
+    cluster.refresh_from_db()
+    assert cluster.clock_mode == "realtime" and "data-clock=" in html and "at 1x" in html
+    html = client.post(url, {"mode": "paused"}, **HTMX).content.decode()
+    cluster.refresh_from_db()
+    assert cluster.clock_mode == "paused" and "data-clock=" not in html
+    client.post(url, {"mode": "toggle"})
+    cluster.refresh_from_db()
+    assert cluster.clock_mode == "realtime"
+    assert client.post(url, {"mode": "backwards"}, follow=True).status_code == 200
+
+
+def test_zones_group_even_when_each_has_one_node(client, no_broker):
+    small = factories.make_cluster("small", n_nodes=3)
+    html = get(client, "board", small.public_id).content.decode()
+    assert 'aria-label="zone-a"' in html and 'aria-label="zone-c"' in html
+
+
+def test_a_set_aside_engine_says_why_and_can_be_tried_again(client, cluster):
+    Cluster.objects.filter(pk=cluster.pk).update(parked_reason="the engine failed: boom")
+    html = get(client, "board", cluster.public_id).content.decode()
+    assert "the engine failed: boom" in html and "Try again" in html
+    client.post(reverse("web:deed", args=[cluster.public_id, "retry"]))
+    cluster.refresh_from_db()
+    assert not cluster.parked_reason
+
+
+def test_an_inspected_node_is_asked_about_by_the_next_tick(client, cluster):
+    html = client.get(
+        reverse("web:inspector", args=[cluster.public_id]), {"node": "node-2"}, **HTMX
+    ).content.decode()
+    assert 'id="pulse-selected" value="node-2" hx-swap-oob' in html

@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModif
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.html import format_html
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
@@ -23,6 +24,7 @@ from playground.clusters.selectors.board import current_run
 from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
 from playground.clusters.selectors.cycle_pages import placed_by, recent_cycles
 from playground.clusters.selectors.queue import lanes_of
+from playground.clusters.services.config import set_clock
 from playground.clusters.services.objects import set_cordon
 from playground.clusters.services.runs import cancel_run, decide_permit, request_run
 from playground.web import live as live_ticks
@@ -128,7 +130,12 @@ def inspector(request: HttpRequest, cluster_id: str) -> HttpResponse:
     queued, _ = lanes_of(cluster, full=False)
     reserved = {item.pod: item.node for item in queued["permit"] if item.node}
     inspected = _inspect(cluster, priority_scale(cluster), name, reserved)
-    return render(request, "board/inspector.html", {"cluster": cluster, "inspected": inspected})
+    html = render_to_string("board/inspector.html", {"cluster": cluster, "inspected": inspected}, request)
+    # The next tick shall ask about this node.
+    state = format_html(
+        '<input type="hidden" name="selected" id="pulse-selected" value="{}" hx-swap-oob="outerHTML">', name
+    )
+    return HttpResponse(html + state)
 
 
 @require_POST
@@ -154,6 +161,21 @@ def run_cancel(request: HttpRequest, cluster_id: str, run_id: str) -> HttpRespon
     if found is None:
         raise Http404("There is no such run.")
     cancel_run(run=found)
+    return _after_deed(request, cluster)
+
+
+@require_POST
+def clock(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Let the cluster's clock run with the wall clock (Auto), pause it, or do the other one (``toggle``)."""
+    cluster = get_cluster(request, cluster_id)
+    mode = request.POST.get("mode", "")
+    if mode == "toggle":
+        is_auto = cluster.clock_mode == Cluster.ClockMode.REALTIME
+        mode = Cluster.ClockMode.PAUSED if is_auto else Cluster.ClockMode.REALTIME
+    try:
+        set_clock(cluster=cluster, mode=mode)
+    except ClusterError as error:
+        messages.error(request, error.message)
     return _after_deed(request, cluster)
 
 
@@ -232,14 +254,20 @@ def _run_context(cluster: Cluster) -> Mapping[str, Any]:
     newest = current_run(cluster)
     is_open = newest is not None and newest.is_open
     deadline = cluster.next_deadline_ns
+    is_auto = cluster.clock_mode == Cluster.ClockMode.REALTIME
+    now_ns = virtual_now_ns(cluster)
     return {
+        "is_auto": is_auto,
+        "now_ns": now_ns,
+        "elapsed_ms": max(0, now_ns - cluster.start_ns) // 1_000_000,
         "run": newest,
         "run_open": is_open,
         "run_percent": round(100 * (newest.progress or 0)) if newest else 0,
         "run_words": ""
         if newest is None or is_open
-        else newest.message or f"{newest.cycles_done} cycles done",
-        "to_deadline_ns": max(0, deadline - virtual_now_ns(cluster)) if deadline else None,
+        # The next timer stands beside the clock already.
+        else (newest.message or f"{newest.cycles_done} cycles done").partition("; next:")[0],
+        "to_deadline_ns": max(0, deadline - now_ns) if deadline else None,
         "nothing_to_do": False,
     }
 
