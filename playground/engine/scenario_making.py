@@ -1,0 +1,113 @@
+"""From a cluster's log to a scenario, and from a scenario to one without anybody's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from playground.engine.entries import Entry
+from playground.engine.scenarios import problem_of
+from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.scenario.errors import ScenarioError
+from scheduler_core.scenario.load import dump_scenario
+from scheduler_core.scenario.make import make_scenario
+
+
+@dataclass(frozen=True, slots=True)
+class MadeText:
+    """A scenario as YAML, and what a person should know about how it was made."""
+
+    text: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a log is left off in the middle of a batch.
+
+    Attributes
+    ----------
+    ran_seq
+        The batch's `ran` entry.
+    n_cycles
+        Cycles of the batch that still belong to it.
+    clock_ns
+        Virtual time of the last of them.
+    """
+
+    ran_seq: int
+    n_cycles: int
+    clock_ns: int
+
+
+def make_text(
+    *,
+    name: str,
+    title: str,
+    seed: int,
+    start_ns: int,
+    config: Mapping[str, Any] | None,
+    entries: Iterable[Entry],
+    traces: Iterable[bytes] = (),
+    cut: Cut | None = None,
+) -> MadeText:
+    """The scenario of a log: how the cluster began and what people did, not what the scheduler did.
+
+    Parameters
+    ----------
+    name
+        Short name, for files.
+    entries
+        The whole log, in order.
+    traces
+        Of its cycles, in order; without them the scenario does not say what was decided.
+
+    Raises
+    ------
+    ScenarioProblem
+    """
+    try:
+        made = make_scenario(
+            _until(entries, cut),
+            config=config,
+            seed=seed,
+            start_ns=start_ns,
+            name=name,
+            title=title,
+            traces=[CycleTrace.from_bytes(trace) for trace in traces],
+        )
+    except ScenarioError as error:
+        raise problem_of(error) from None
+    return MadeText(dump_scenario(made.scenario), made.notes)
+
+
+def _until(entries: Iterable[Entry], cut: Cut | None) -> Iterator[Entry]:
+    """The log up to the cut; the batch it goes through is told as a shorter one."""
+    if cut is None:
+        yield from entries
+        return
+    held: list[Entry] = []
+    for entry in entries:
+        if entry.seq > cut.ran_seq:
+            return
+        if entry.seq < cut.ran_seq:
+            held.append(entry)
+            if entry.kind == "ran":
+                yield from held
+                held = []
+            continue
+        read = entry.payload["read"]
+        yield from (
+            item for item in held if item.source == "api" and (item.kind == "extender" or item.seq <= read)
+        )
+        yield replace(entry, payload=_shortened(entry.payload, cut))
+
+
+def _shortened(payload: Mapping[str, Any], cut: Cut) -> dict[str, Any]:
+    calls = payload["calls"]
+    if calls and calls[0][0] == "step":
+        calls = calls[: cut.n_cycles]
+    elif calls:
+        calls = [[calls[0][0], calls[0][1], cut.n_cycles]]
+    return {**payload, "calls": calls, "stop": "budget", "cycles": cut.n_cycles, "clock_ns": cut.clock_ns}

@@ -1,0 +1,79 @@
+"""`python -m playground.engine.scenario_process`: one run of one scenario, asked on stdin, answered on stdout."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import sys
+from typing import Any
+
+from playground.engine.core_simulator import record_of
+from playground.engine.moments import StateReader
+from playground.engine.scenarios import ScenarioProblem, load, problem_of
+from playground.engine.version import EMULATES, engine_version
+from scheduler_core.framework.trace import BOUND
+from scheduler_core.scenario.canonical import scenario_digest
+from scheduler_core.scenario.errors import ScenarioError
+from scheduler_core.scenario.run import run
+from scheduler_core.sim.simulation import Simulation
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Run what was asked for."""
+    scenario = load(request["document"])
+    reader = StateReader()
+    moments: dict[int, dict[str, Any]] = {}
+    wanted = request.get("moments")
+    objects: dict[str, Any] = {}
+
+    def look(simulation: Simulation) -> None:
+        number = simulation.scheduler.cycle
+        if number == request.get("objectsAt"):
+            objects.update(
+                config=simulation.config,
+                clock_ns=simulation.now_ns,
+                manifests=[dict(stored.manifest) for stored in simulation.world.everything()],
+            )
+        if wanted and wanted[0] <= number <= wanted[1]:
+            moments[number] = reader.read(simulation, with_figures=wanted[0] == wanted[1])
+
+    try:
+        result = run(scenario, after_cycle=look)
+    except ScenarioError as error:
+        raise problem_of(error) from None
+    cycles = []
+    for trace in result.cycles:
+        record = dataclasses.asdict(record_of(trace))
+        kept = trace.number <= request["tracesUpTo"] or trace.outcome != BOUND
+        record["trace"] = base64.b64encode(record["trace"]).decode() if kept else None
+        cycles.append(record)
+    return {
+        "engine": engine_version(),
+        "emulates": EMULATES,
+        "digest": scenario_digest(scenario),
+        "decisionsDigest": result.digest,
+        "cycles": cycles,
+        "findings": [dataclasses.asdict(finding) for finding in result.findings],
+        "figures": result.metrics(),
+        "notes": list(result.notes),
+        "stop": result.stop,
+        "final": reader.read(result.simulation, with_figures=False) | {"figures": result.metrics()},
+        "moments": moments,
+        "objects": objects or None,
+    }
+
+
+def main() -> int:
+    """Answer one request."""
+    request = json.load(sys.stdin)
+    try:
+        found = answer(request)
+    except ScenarioProblem as problem:
+        found = {"problems": [dataclasses.asdict(item) for item in problem.items]}
+    json.dump(found, sys.stdout, separators=(",", ":"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

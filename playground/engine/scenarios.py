@@ -1,0 +1,372 @@
+"""Scenarios at the door: read, named by their digest, and (in a fresh process) run.
+
+Whatever runs a scenario goes through `run_fresh`: a process of its own that has never seen an earlier run, with a
+bound on time. What it found comes back as plain data.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from playground.engine.entries import CycleRecord
+from scheduler_core.scenario.canonical import effective_steps, scenario_digest
+from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document
+from scheduler_core.scenario.types import VERB_FIELDS, Scenario
+
+RUN_TIMEOUT_S: Final = 240.0
+OLDEST_FORMAT: Final = "scheduling.playground/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioItem:
+    """One thing wrong with a scenario; `line` and `column` from 1 where they are known."""
+
+    path: str
+    reason: str
+    value: Any = None
+    line: int | None = None
+    column: int | None = None
+
+    @property
+    def message(self) -> str:
+        """In words, with the place."""
+        return str(Problem(self.path, self.reason, self.value))
+
+
+class ScenarioProblem(ValueError):
+    """A scenario that cannot be read or run.
+
+    Attributes
+    ----------
+    items : tuple of ScenarioItem
+        Never empty.
+    """
+
+    def __init__(self, items: tuple[ScenarioItem, ...]) -> None:
+        super().__init__(items[0].message)
+        self.items = items
+
+
+class RunStopped(RuntimeError):
+    """The process that ran a scenario was stopped: too long, or it broke."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One stop of a guided path."""
+
+    cycle: int
+    focus: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioFacts:
+    """What is said about a scenario without running it.
+
+    Attributes
+    ----------
+    digest
+        Hex SHA-256 of the canonical form.
+    recorded_digest, recorded_lines
+        What the document itself claims was decided; empty if it claims nothing.
+    """
+
+    name: str
+    title: str
+    lesson: str
+    digest: str
+    emulates: str
+    seed: int
+    start_ns: int
+    n_nodes: int
+    n_pods: int
+    n_objects: int
+    n_steps: int
+    n_expectations: int
+    n_extenders: int
+    has_cassette: bool
+    path: tuple[Stop, ...]
+    recorded_digest: str = ""
+    recorded_engine: str = ""
+    recorded_lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step as data, for a cluster that is led through a scenario."""
+
+    verb: str
+    words: str
+    argument: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a scenario's cluster begins."""
+
+    name: str
+    seed: int
+    start_ns: int
+    config: Mapping[str, Any] | None
+    objects: tuple[Mapping[str, Any], ...]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FreshRun:
+    """What a run in a fresh process found.
+
+    Attributes
+    ----------
+    decisions_digest
+        SHA-256 over the cycles' digests.
+    findings
+        Of every expectation: ``{path, holds, sentence, cycle}``.
+    figures
+        Name -> number.
+    moments
+        Cycle -> state after it (`moments.StateReader.read`), of the cycles asked for.
+    objects
+        ``config``, ``clock_ns`` and ``manifests`` after the cycle asked for.
+    final
+        State at the end.
+    """
+
+    engine: str
+    emulates: str
+    digest: str
+    decisions_digest: str
+    cycles: tuple[CycleRecord, ...]
+    findings: tuple[Mapping[str, Any], ...]
+    figures: Mapping[str, float]
+    notes: tuple[str, ...]
+    stop: str
+    final: Mapping[str, Any]
+    moments: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    objects: Mapping[str, Any] | None = None
+
+
+def read_scenario(text: str | bytes) -> ScenarioFacts:
+    """Check a document and say what it is.
+
+    Raises
+    ------
+    ScenarioProblem
+    """
+    return facts_of(load(text))
+
+
+def load(text: str | bytes) -> Scenario:
+    """The scenario of a document.
+
+    Raises
+    ------
+    ScenarioProblem
+    """
+    try:
+        return load_scenario(text)
+    except ScenarioError as error:
+        raise problem_of(error) from None
+
+
+def problem_of(error: ScenarioError) -> ScenarioProblem:
+    """The same problem in this package's words."""
+    return ScenarioProblem(
+        tuple(
+            ScenarioItem(item.path, item.reason, _short(item.value), item.line, item.column)
+            for item in error.problems
+        )
+    )
+
+
+def _short(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool) else None
+
+
+def facts_of(scenario: Scenario) -> ScenarioFacts:
+    """What is said about it without running it."""
+    kinds = [manifest.get("kind") for manifest in scenario.objects]
+    for step in scenario.steps:
+        kinds += [manifest.get("kind") for manifest in step.apply or ()]
+    n_expectations = len(scenario.expect) + sum(len(step.expect or ()) for step in scenario.steps)
+    decisions = scenario.decisions
+    return ScenarioFacts(
+        name=scenario.name,
+        title=scenario.title,
+        lesson=scenario.lesson,
+        digest=scenario_digest(scenario),
+        emulates=scenario.emulates,
+        seed=scenario.seed,
+        start_ns=scenario.start_ns,
+        n_nodes=kinds.count("Node"),
+        n_pods=kinds.count("Pod"),
+        n_objects=len(kinds),
+        n_steps=len(scenario.steps),
+        n_expectations=n_expectations,
+        n_extenders=len((scenario.scheduler or {}).get("extenders") or ()),
+        has_cassette=bool(scenario.extenders and scenario.extenders.cassette),
+        path=tuple(Stop(stop.cycle, stop.focus, stop.text) for stop in scenario.path),
+        recorded_digest=decisions.digest if decisions else "",
+        recorded_engine=decisions.engine if decisions else "",
+        recorded_lines=decisions.cycles if decisions else (),
+    )
+
+
+def opening_of(text: str | bytes) -> Opening:
+    """How the scenario's cluster begins, and what then happens.
+
+    Raises
+    ------
+    ScenarioProblem
+    """
+    scenario = load(text)
+    documents = scenario_document(scenario).get("steps") or [{"run": "idle"}]
+    steps = []
+    for step, document in zip(effective_steps(scenario), documents, strict=True):
+        if step.expect is None:
+            steps.append(Step(step.verb, _words(step.verb, document[step.verb]), document[step.verb]))
+    return Opening(
+        name=scenario.title or scenario.name or "Scenario",
+        seed=scenario.seed,
+        start_ns=scenario.start_ns,
+        config=scenario.scheduler,
+        objects=scenario.objects,
+        steps=tuple(steps),
+    )
+
+
+def _words(verb: str, argument: Any) -> str:
+    """A step in a few words."""
+    if verb == "apply":
+        names = [f"{item['kind']} {item['metadata']['name']}" for item in argument]
+        return f"apply {', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}"
+    if verb in ("patch", "delete"):
+        return f"{verb} {argument['kind']} {argument['name']}"
+    if verb in ("allow", "reject"):
+        return f"{verb} {argument if isinstance(argument, str) else argument['pod']} at Permit"
+    if verb == "advance":
+        return f"advance by {argument if isinstance(argument, str) else argument['by']}"
+    if verb == "run":
+        until = argument if isinstance(argument, str) else argument.get("until", "idle")
+        return "run one cycle" if until == "cycle" else "run until idle"
+    return "use another configuration" if verb == "configure" else f"{verb} {argument}"
+
+
+def with_decisions(text: str | bytes, digest: str, engine: str, lines: tuple[str, ...]) -> str:
+    """The document with what was decided written into it."""
+    from dataclasses import replace
+
+    from scheduler_core.scenario.types import Decisions
+
+    scenario = load(text)
+    return dump_scenario(replace(scenario, decisions=Decisions(digest, len(lines), engine, lines)))
+
+
+def run_fresh(
+    text: str | bytes,
+    *,
+    moments: tuple[int, int] | None = None,
+    objects_at: int | None = None,
+    traces_up_to: int = 2000,
+    timeout_s: float = RUN_TIMEOUT_S,
+) -> FreshRun:
+    """Run a scenario in a process that has never seen it.
+
+    Parameters
+    ----------
+    text
+        The document.
+    moments
+        First and last cycle whose states are wanted.
+    objects_at
+        Cycle after which the objects themselves are wanted.
+    traces_up_to
+        Cycles beyond this number keep their trace only if they did not simply bind their pod.
+    timeout_s
+        Wall seconds after which the process is ended.
+
+    Raises
+    ------
+    ScenarioProblem
+        It cannot be read, or a step cannot be done.
+    RunStopped
+    """
+    request = {
+        "document": text if isinstance(text, str) else text.decode("utf-8-sig"),
+        "moments": moments,
+        "objectsAt": objects_at,
+        "tracesUpTo": traces_up_to,
+    }
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "playground.engine.scenario_process"],
+            input=json.dumps(request).encode(),
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise RunStopped(f"the run was ended after {timeout_s:.0f} s") from None
+    if done.returncode != 0:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {done.returncode}"]
+        raise RunStopped(f"the run broke off: {last[0][:300]}")
+    answer = json.loads(done.stdout)
+    if "problems" in answer:
+        raise ScenarioProblem(tuple(ScenarioItem(**item) for item in answer["problems"]))
+    return FreshRun(
+        engine=answer["engine"],
+        emulates=answer["emulates"],
+        digest=answer["digest"],
+        decisions_digest=answer["decisionsDigest"],
+        cycles=tuple(_record(item) for item in answer["cycles"]),
+        findings=tuple(answer["findings"]),
+        figures=answer["figures"],
+        notes=tuple(answer["notes"]),
+        stop=answer["stop"],
+        final=answer["final"],
+        moments={int(number): state for number, state in answer["moments"].items()},
+        objects=answer["objects"],
+    )
+
+
+def _record(item: dict[str, Any]) -> CycleRecord:
+    trace = item.pop("trace")
+    return CycleRecord(**item, trace=None if trace is None else base64.b64decode(trace))
+
+
+__all__ = [
+    "OLDEST_FORMAT",
+    "VERB_FIELDS",
+    "FreshRun",
+    "Opening",
+    "RunStopped",
+    "ScenarioFacts",
+    "ScenarioItem",
+    "ScenarioProblem",
+    "Step",
+    "Stop",
+    "gallery_documents",
+    "opening_of",
+    "read_scenario",
+    "run_fresh",
+    "with_decisions",
+]
+
+
+def gallery_documents() -> dict[str, bytes]:
+    """Our own teaching scenarios: name -> document, by name."""
+    from importlib.resources import files
+
+    found = {}
+    for item in files("scheduler_core.scenario").joinpath("gallery").iterdir():
+        if item.name.endswith((".yaml", ".yml")):
+            found[item.name.rpartition(".")[0]] = item.read_bytes()
+    return dict(sorted(found.items()))

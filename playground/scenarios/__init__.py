@@ -1,0 +1,1 @@
+"""Scenarios: shared, replayed, proved, compared."""

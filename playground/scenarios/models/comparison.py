@@ -1,0 +1,85 @@
+"""Two runs side by side, and the best placement there would have been."""
+
+from django.conf import settings
+from django.db import models
+
+from playground.clusters.models import Cluster
+from playground.scenarios.models.scenario import Scenario, new_share_id
+
+
+class Comparison(models.Model):
+    """Two sides, compared once; its link shows the same for ever.
+
+    A side is ``{"kind": "scenario" | "cluster", "id": public id, "cycle": number or null}``; null is the end.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        DONE = "done"
+        FAILED = "failed"
+
+    public_id = models.CharField(max_length=24, unique=True, default=new_share_id, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="comparisons"
+    )
+    created = models.DateTimeField(auto_now_add=True)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
+    a = models.JSONField()
+    b = models.JSONField()
+    title = models.CharField(max_length=300, blank=True, default="")
+    problem = models.TextField(blank=True, default="")
+    figures = models.JSONField(default=dict)  # name -> [a, b]
+    result = models.BinaryField(blank=True, default=b"")  # zlib of JSON (`comparing.compare_sides`)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=["queued", "done", "failed"]), name="comparison_state_known"
+            ),
+        ]
+        indexes = [models.Index(fields=["owner", "-created"], name="comparison_owner_created")]
+
+    def __str__(self) -> str:
+        return self.title or self.public_id
+
+
+class Optimum(models.Model):
+    """How far a small cluster's one-by-one placement is from the best joint one."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    cluster = models.ForeignKey(
+        Cluster, null=True, blank=True, on_delete=models.CASCADE, related_name="optima"
+    )
+    scenario = models.ForeignKey(
+        Scenario, null=True, blank=True, on_delete=models.CASCADE, related_name="optima"
+    )
+    generation = models.IntegerField(default=0)
+    cycle = models.BigIntegerField()
+    created = models.DateTimeField(auto_now_add=True)
+    time_limit_s = models.IntegerField(default=30)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
+    step = models.CharField(max_length=200, blank=True, default="")  # what is being solved, for people
+    progress = models.FloatField(default=0.0)
+    problem = models.TextField(blank=True, default="")
+    result = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(cluster__isnull=False, scenario__isnull=True)
+                | models.Q(cluster__isnull=True, scenario__isnull=False),
+                name="optimum_of_one",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["queued", "running", "done", "failed"]),
+                name="optimum_state_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"optimum after cycle {self.cycle}: {self.state}"

@@ -1,0 +1,188 @@
+"""A shared scenario, what it decided when it was shared, and every proof since."""
+
+import secrets
+
+from django.conf import settings
+from django.db import models
+
+from playground.accounts.models import Team
+from playground.clusters.models.cluster import ALPHABET
+
+
+def new_share_id() -> str:
+    """Twelve letters and digits (60 bits): not to be guessed, and never ending in what a chat cuts off a link."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(12))
+
+
+class Scenario(models.Model):
+    """One share of one document.
+
+    The id says nothing of the content, so that one share's deletion, expiry or team never touches or reveals
+    another of the same content.
+    """
+
+    class Visibility(models.TextChoices):
+        PUBLIC = "public"
+        UNLISTED = "unlisted"
+        TEAM = "team"
+
+    class State(models.TextChoices):
+        QUEUED = "queued"  # not run yet
+        RECORDED = "recorded"
+        FAILED = "failed"
+
+    public_id = models.CharField(max_length=24, unique=True, default=new_share_id, editable=False)
+    share_key = models.CharField(max_length=64, unique=True)  # SHA-256 of owner, digest, visibility and team
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="scenarios"
+    )
+    visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.UNLISTED)
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.CASCADE, related_name="scenarios")
+    created = models.DateTimeField(auto_now_add=True)
+    expires = models.DateTimeField(null=True, blank=True)
+    delete_digest = models.CharField(max_length=64)  # SHA-256 of the delete code
+    gallery_name = models.CharField(max_length=100, blank=True, default="")  # of our own teaching scenarios
+
+    document = models.BinaryField()  # as it was given, UTF-8
+    digest = models.CharField(max_length=64)  # of the canonical form
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="children"
+    )
+    forked_from = models.CharField(
+        max_length=24, blank=True, default=""
+    )  # the parent's id, kept if it is deleted
+
+    # Read from the document once.
+    name = models.CharField(max_length=253, blank=True, default="")
+    title = models.CharField(max_length=300, blank=True, default="")
+    emulates = models.CharField(max_length=40)
+    seed = models.BigIntegerField(default=0)
+    start_ns = models.BigIntegerField()
+    n_nodes = models.IntegerField(default=0)
+    n_pods = models.IntegerField(default=0)
+    n_steps = models.IntegerField(default=0)
+    n_expectations = models.IntegerField(default=0)
+    n_extenders = models.IntegerField(default=0)
+    claimed_digest = models.CharField(max_length=64, blank=True, default="")  # the document's own `decisions`
+
+    # What the first run here decided.
+    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
+    problem = models.TextField(blank=True, default="")
+    engine_version = models.CharField(max_length=40, blank=True, default="")
+    decisions_digest = models.CharField(max_length=64, blank=True, default="")
+    n_cycles = models.IntegerField(default=0)
+    figures = models.JSONField(default=dict)
+    findings = models.JSONField(default=list)  # of every expectation
+    notes = models.JSONField(default=list)
+    stop = models.TextField(blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(visibility__in=["public", "unlisted", "team"]),
+                name="scenario_visibility_known",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(visibility="team", team__isnull=False)
+                | (~models.Q(visibility="team") & models.Q(team__isnull=True)),
+                name="scenario_team_if_team_only",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=["queued", "recorded", "failed"]), name="scenario_state_known"
+            ),
+            models.UniqueConstraint(
+                fields=["gallery_name"], condition=~models.Q(gallery_name=""), name="scenario_gallery_once"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["owner", "-created"], name="scenario_owner_created"),
+            models.Index(fields=["expires"], name="scenario_expires"),
+            models.Index(fields=["digest"], name="scenario_digest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.words} ({self.public_id})"
+
+    @property
+    def words(self) -> str:
+        """What people call it."""
+        return self.title or self.name or f"Scenario {self.digest[:8]}"
+
+    @property
+    def size_bytes(self) -> int:
+        """Of the document."""
+        return len(self.document)
+
+
+class RecordedCycle(models.Model):
+    """One cycle of the run that was recorded with the share; viewable however the engine moves on."""
+
+    scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="cycles")
+    number = models.IntegerField()
+    at_ns = models.BigIntegerField()
+    pod_namespace = models.CharField(max_length=253)
+    pod_name = models.CharField(max_length=253)
+    pod_uid = models.CharField(max_length=300)
+    profile = models.CharField(max_length=253, blank=True, default="")
+    attempt = models.IntegerField(default=1)
+    outcome = models.CharField(max_length=16)
+    node = models.CharField(max_length=253, blank=True, default="")
+    message = models.TextField(blank=True, default="")
+    sentence = models.TextField(blank=True, default="")
+    n_nodes = models.IntegerField(default=0)
+    n_feasible = models.IntegerField(default=0)
+    digest = models.CharField(max_length=64)
+    trace = models.BinaryField(null=True, blank=True)  # versioned, compressed
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["scenario", "number"], name="recorded_cycle_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.number} {self.pod} {self.outcome}"
+
+    @property
+    def pod(self) -> str:
+        """The pod as ``namespace/name``."""
+        return f"{self.pod_namespace}/{self.pod_name}"
+
+
+class Verification(models.Model):
+    """One fresh run of a share, compared with what was recorded."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        DONE = "done"
+        FAILED = "failed"
+
+    scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="verifications")
+    created = models.DateTimeField(auto_now_add=True)
+    finished = models.DateTimeField(null=True, blank=True)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
+    engine_version = models.CharField(max_length=40, blank=True, default="")
+    n_same = models.IntegerField(default=0)  # cycles from the first on that are as recorded
+    n_recorded = models.IntegerField(default=0)
+    differs_at = models.IntegerField(null=True, blank=True)  # the first cycle that is not
+    recorded = models.JSONField(null=True, blank=True)  # that cycle then: {summary, explanation}
+    fresh = models.JSONField(null=True, blank=True)  # and now
+    n_expectations = models.IntegerField(default=0)
+    n_held = models.IntegerField(default=0)
+    sentence = models.TextField(blank=True, default="")
+    took_ms = models.IntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=["queued", "done", "failed"]), name="verification_state_known"
+            ),
+        ]
+        indexes = [models.Index(fields=["scenario", "-id"], name="verification_newest")]
+
+    def __str__(self) -> str:
+        return self.sentence or self.state
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether every decision was reproduced."""
+        return self.state == self.State.DONE and self.differs_at is None

@@ -1,0 +1,187 @@
+"""Everything that reads scenarios. Fixed numbers of queries (pinned in tests/scenarios)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.utils import timezone
+
+from playground.clusters.errors import NotFound
+from playground.clusters.models import Cluster
+from playground.scenarios.models import Draft, Moment, RecordedCycle, Scenario, Verification
+from playground.scenarios.services.proof import readable
+from playground.scenarios.services.recording import unpacked
+
+FEED_AROUND = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One cycle on a timeline."""
+
+    number: int
+    at_ns: int
+    pod: str
+    outcome: str
+    node: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioPage:
+    """What the page of a share shows besides a moment of it.
+
+    Attributes
+    ----------
+    proof
+        The newest verification, None before the first.
+    last_proof
+        The newest one that is finished.
+    """
+
+    scenario: Scenario
+    ticks: Sequence[Tick]
+    proof: Verification | None
+    last_proof: Verification | None
+
+
+def visible_scenarios(user: Any = None) -> QuerySet[Scenario]:
+    """Shares whoever has their link may read: public, unlisted, his own, his teams'. Expired ones are gone."""
+    live = Scenario.objects.filter(Q(expires__isnull=True) | Q(expires__gt=timezone.now()))
+    if settings.EMBEDDED:
+        return live
+    may = Q(visibility__in=[Scenario.Visibility.PUBLIC, Scenario.Visibility.UNLISTED])
+    if user is not None and user.is_authenticated:
+        may |= Q(owner=user) | Q(team__memberships__user=user)
+    return live.filter(may).distinct()
+
+
+def get_scenario(public_id: str, user: Any = None) -> Scenario:
+    """One share. One query.
+
+    Raises
+    ------
+    NotFound
+        There is none, it has expired, or it is another team's: the three look the same.
+    """
+    scenario = visible_scenarios(user).filter(public_id=public_id).select_related("parent", "owner").first()
+    if scenario is None:
+        raise NotFound(f'there is no scenario "{public_id}"', kind="Scenario", name=public_id)
+    return scenario
+
+
+def my_scenarios(user: Any = None, *, limit: int = 60) -> list[Scenario]:
+    """The shares somebody made, newest first, without their documents. One query."""
+    owner = user if user is not None and getattr(user, "is_authenticated", False) else None
+    rows = visible_scenarios(user).filter(owner=owner, gallery_name="")
+    return list(rows.defer("document").order_by("-created")[:limit])
+
+
+def scenario_page(scenario: Scenario) -> ScenarioPage:
+    """Timeline and proof. Two queries."""
+    proofs = list(scenario.verifications.defer("recorded", "fresh").order_by("-pk")[:5])
+    finished = next((one for one in proofs if one.state == Verification.State.DONE), None)
+    return ScenarioPage(scenario, ticks_of(scenario.cycles), proofs[0] if proofs else None, finished)
+
+
+def ticks_of(rows: Any) -> list[Tick]:
+    """Every cycle for a timeline. One query."""
+    columns = ("number", "at_ns", "pod_namespace", "pod_name", "outcome", "node", "sentence")
+    return [
+        Tick(number, at_ns, f"{namespace}/{name}", outcome, node, sentence)
+        for number, at_ns, namespace, name, outcome, node, sentence in rows.order_by("number").values_list(
+            *columns
+        )
+    ]
+
+
+def cluster_ticks(cluster: Cluster) -> list[Tick]:
+    """Every cycle of a cluster for a timeline. One query."""
+    return ticks_of(cluster.cycles)
+
+
+def moment(
+    *, cycle: int, cluster: Cluster | None = None, scenario: Scenario | None = None
+) -> tuple[Mapping[str, Any] | None, str]:
+    """The state after a cycle if it is known, and why it will not be. One query."""
+    if cluster is not None:
+        rows = Moment.objects.filter(cluster=cluster, generation=cluster.generation, cycle=cycle)
+    else:
+        rows = Moment.objects.filter(scenario=scenario, cycle=cycle)
+    found = rows.first()
+    if found is None:
+        return None, ""
+    return (unpacked(found.data) if found.data else None), found.note
+
+
+def recorded_cycle(scenario: Scenario, number: int) -> tuple[RecordedCycle, Mapping[str, Any] | None]:
+    """One cycle of a share with its explanation, if this engine can read it. One query.
+
+    Raises
+    ------
+    NotFound
+    """
+    row = scenario.cycles.filter(number=number).first()
+    if row is None:
+        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
+    return row, readable(bytes(row.trace) if row.trace is not None else None)
+
+
+def differing_proof(scenario: Scenario) -> Verification | None:
+    """The newest finished proof, with both sides of a difference. One query."""
+    return scenario.verifications.filter(state=Verification.State.DONE).order_by("-pk").first()
+
+
+@dataclass(frozen=True, slots=True)
+class DraftState:
+    """What a cluster has to do with a share.
+
+    Attributes
+    ----------
+    changed
+        People have written to it since it was shared or forked.
+    """
+
+    draft: Draft
+    changed: bool
+    steps: Sequence[Mapping[str, Any]]
+
+    @property
+    def next_words(self) -> str:
+        """The next step of the scenario, empty at the end."""
+        left = self.steps[self.draft.next_step :]
+        return str(left[0]["words"]) if left else ""
+
+
+def draft_state(cluster: Cluster) -> DraftState | None:
+    """The share a cluster came from or was shared as. One query."""
+    draft = (
+        Draft.objects.filter(cluster=cluster).select_related("scenario").defer("scenario__document").first()
+    )
+    if draft is None:
+        return None
+    changed = draft.generation != cluster.generation or draft.input_seq != cluster.last_input_seq
+    return DraftState(draft, changed, draft.steps)
+
+
+def gallery_rows() -> dict[str, Scenario]:
+    """Shares of the teaching scenarios by name, with their newest finished proof on them. One query."""
+    newest = Verification.objects.filter(scenario=OuterRef("pk"), state=Verification.State.DONE).order_by(
+        "-pk"
+    )
+    rows = (
+        Scenario.objects.exclude(gallery_name="")
+        .defer("document")
+        .annotate(
+            proof_same=Subquery(newest.values("n_same")[:1]),
+            proof_recorded=Subquery(newest.values("n_recorded")[:1]),
+            proof_differs_at=Subquery(newest.values("differs_at")[:1]),
+            proof_held=Subquery(newest.values("n_held")[:1]),
+            n_children=Count("children"),
+        )
+    )
+    return {row.gallery_name: row for row in rows}

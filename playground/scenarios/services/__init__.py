@@ -1,0 +1,30 @@
+"""Everything that writes scenarios. Keyword arguments only; refusals are `clusters.errors`."""
+
+from playground.scenarios.services.comparing import compare_now, request_comparison
+from playground.scenarios.services.forking import do_next_step, fork, make_from_cluster
+from playground.scenarios.services.gallery import open_gallery_scenario, share_gallery
+from playground.scenarios.services.moments import branch, compute_moments, request_moment
+from playground.scenarios.services.optima import request_optimum, solve_optimum
+from playground.scenarios.services.proof import record_now, request_verification, verify_now
+from playground.scenarios.services.shares import Shared, delete_share, share
+
+__all__ = [
+    "Shared",
+    "branch",
+    "compare_now",
+    "compute_moments",
+    "delete_share",
+    "do_next_step",
+    "fork",
+    "make_from_cluster",
+    "open_gallery_scenario",
+    "record_now",
+    "request_comparison",
+    "request_moment",
+    "request_optimum",
+    "request_verification",
+    "share",
+    "share_gallery",
+    "solve_optimum",
+    "verify_now",
+]

@@ -1,0 +1,191 @@
+"""Comparisons: asked for, made once by a worker, shown for ever."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+
+from playground.clusters.errors import ClusterError, InvalidInput, NotFound
+from playground.clusters.models import Cluster, Cycle
+from playground.engine.moments import violations_of
+from playground.scenarios import wake
+from playground.scenarios.comparing import Decision, Side, compare_sides
+from playground.scenarios.models import Comparison, Moment, Scenario
+from playground.scenarios.services.moments import cluster_moments, cluster_now, scenario_moments
+from playground.scenarios.services.proof import readable
+from playground.scenarios.services.recording import packed, unpacked
+
+_BRIEF = ("number", "at_ns", "pod_namespace", "pod_name", "outcome", "node", "message", "sentence")
+
+
+def request_comparison(
+    *, a: Mapping[str, Any], b: Mapping[str, Any], owner: Any = None, title: str = ""
+) -> Comparison:
+    """Compare two sides; whoever asks must be able to see both.
+
+    Parameters
+    ----------
+    a, b
+        ``{"kind": "scenario" | "cluster", "id": public id, "cycle": number or None}``.
+
+    Raises
+    ------
+    NotFound, InvalidInput
+    """
+    sides = [_checked(side, name) for side, name in ((a, "a"), (b, "b"))]
+    with transaction.atomic():
+        comparison = Comparison.objects.create(owner=owner, a=sides[0], b=sides[1], title=title[:300])
+        wake.on_commit(wake.COMPARE, comparison_id=comparison.pk)
+    return comparison
+
+
+def _checked(side: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """The side with its end pinned: a comparison shows the same for ever."""
+    cycle = side.get("cycle")
+    if side.get("kind") == "scenario":
+        scenario = Scenario.objects.filter(public_id=side.get("id")).first()
+        if scenario is None:
+            raise NotFound(f'there is no scenario "{side.get("id")}"', kind="Scenario")
+        last = scenario.n_cycles if scenario.state == Scenario.State.RECORDED else None
+    elif side.get("kind") == "cluster":
+        cluster = Cluster.objects.filter(public_id=side.get("id")).first()
+        if cluster is None:
+            raise NotFound(f'there is no cluster "{side.get("id")}"', kind="Cluster")
+        last = cluster.next_cycle - 1
+    else:
+        raise InvalidInput(
+            "a side is a scenario or a cluster", field=f"{field}.kind", value=str(side.get("kind"))
+        )
+    if cycle is not None and (isinstance(cycle, bool) or not isinstance(cycle, int) or cycle < 1):
+        raise InvalidInput("a cycle is a number from 1", field=f"{field}.cycle", value=str(cycle))
+    if cycle is not None and last is not None and cycle > last:
+        raise InvalidInput(f"there were {last} cycles only", field=f"{field}.cycle", value=cycle)
+    return {"kind": side["kind"], "id": side["id"], "cycle": cycle}
+
+
+def compare_now(*, comparison_id: int) -> None:
+    """Compare and keep what was found. Twice is once."""
+    comparison = Comparison.objects.filter(pk=comparison_id, state=Comparison.State.QUEUED).first()
+    if comparison is None:
+        return
+    try:
+        found = compare_sides(_side(comparison.a), _side(comparison.b))
+    except (ClusterError, ValueError) as error:
+        comparison.state = Comparison.State.FAILED
+        comparison.problem = str(error)
+    else:
+        comparison.state = Comparison.State.DONE
+        comparison.figures = found["figures"]
+        comparison.result = packed(found)
+    comparison.save(update_fields=["state", "problem", "figures", "result"])
+
+
+def result_of(comparison: Comparison) -> dict[str, Any] | None:
+    """What was found; None while it is being compared."""
+    found: dict[str, Any] | None = unpacked(comparison.result) if comparison.result else None
+    return found
+
+
+def _side(side: Mapping[str, Any]) -> Side:
+    return _scenario_side(side) if side["kind"] == "scenario" else _cluster_side(side)
+
+
+def _scenario_side(side: Mapping[str, Any]) -> Side:
+    scenario = Scenario.objects.filter(public_id=side["id"]).first()
+    if scenario is None:
+        raise NotFound("a scenario of this comparison was deleted", kind="Scenario")
+    if scenario.state != Scenario.State.RECORDED:
+        from playground.scenarios.services.proof import record_now
+
+        record_now(scenario_id=scenario.pk)
+        scenario.refresh_from_db()
+        if scenario.state != Scenario.State.RECORDED:
+            raise NotFound(f"{scenario.words} could not be run: {scenario.problem}", kind="Scenario")
+    cycle = side["cycle"] or scenario.n_cycles
+    moments = Moment.objects.filter(scenario=scenario, cycle=cycle)
+    if not moments.exists():
+        scenario_moments(scenario, cycle)
+    state = _state(moments.first())
+    rows = scenario.cycles.filter(number__lte=cycle)
+    if "figures" not in state:
+        from playground.engine.scenarios import run_fresh
+
+        run = run_fresh(bytes(scenario.document), moments=(cycle, cycle))
+        state = dict(run.moments.get(cycle) or run.final)
+    return Side(
+        words=scenario.words,
+        detail=f"scenario {scenario.public_id}" + (f", after cycle {cycle}" if side["cycle"] else ""),
+        decisions=_decisions(rows.order_by("number").values(*_BRIEF)),
+        state=state,
+        explain=lambda number: _explained(rows.filter(number=number).values_list("trace", flat=True).first()),
+        start_ns=scenario.start_ns,
+        violations=_violations(rows.filter(outcome="preempting").values_list("trace", flat=True)),
+    )
+
+
+def _cluster_side(side: Mapping[str, Any]) -> Side:
+    cluster = Cluster.objects.filter(public_id=side["id"]).first()
+    if cluster is None:
+        raise NotFound("a cluster of this comparison was deleted", kind="Cluster")
+    cycle = side["cycle"]
+    if cycle is None:
+        state = cluster_now(cluster)
+    else:
+        cluster_moments(cluster, cycle)
+        state = _state(
+            Moment.objects.filter(cluster=cluster, generation=cluster.generation, cycle=cycle).first()
+        )
+    rows = Cycle.objects.filter(cluster=cluster)
+    if cycle is not None:
+        rows = rows.filter(number__lte=cycle)
+    return Side(
+        words=cluster.name,
+        detail=f"after cycle {cycle}" if cycle else "now",
+        decisions=_decisions(rows.order_by("number").values(*_BRIEF)),
+        state=state,
+        explain=lambda number: _explained(rows.filter(number=number).values_list("trace", flat=True).first()),
+        start_ns=cluster.start_ns,
+        violations=_violations(rows.filter(outcome="preempting").values_list("trace", flat=True)),
+    )
+
+
+def _state(moment: Moment | None) -> dict[str, Any]:
+    if moment is None or not moment.data:
+        raise NotFound(moment.note if moment else "there was no such cycle", kind="Cycle")
+    found: dict[str, Any] = unpacked(moment.data)
+    return found
+
+
+def _decisions(rows: Any) -> list[Decision]:
+    return [
+        Decision(
+            number=row["number"],
+            at_ns=row["at_ns"],
+            pod=f"{row['pod_namespace']}/{row['pod_name']}",
+            outcome=row["outcome"],
+            node=row["node"],
+            message=row["message"],
+            sentence=row["sentence"],
+        )
+        for row in rows
+    ]
+
+
+def _explained(trace: Any) -> Mapping[str, Any] | None:
+    return readable(bytes(trace)) if trace is not None else None
+
+
+def _violations(traces: Any) -> int:
+    total = 0
+    for trace in traces:
+        try:
+            total += violations_of(bytes(trace)) if trace is not None else 0
+        except (ValueError, KeyError, json.JSONDecodeError):
+            continue
+    return total
+
+
+__all__ = ["compare_now", "request_comparison", "result_of"]

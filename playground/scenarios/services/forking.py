@@ -1,0 +1,261 @@
+"""A share becomes a cluster to work on, and a cluster becomes a share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from django.db import transaction
+from django.utils.text import slugify
+
+from playground.clusters import kinds
+from playground.clusters import services as clusters
+from playground.clusters.errors import Conflict, InvalidInput, NotFound, TooManyRequests
+from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
+from playground.clusters.selectors.objects import get_object
+from playground.clusters.services.advance import as_entry, initial_config
+from playground.engine import scenario_making
+from playground.engine.scenario_making import Cut, MadeText
+from playground.engine.scenarios import ScenarioProblem, opening_of
+from playground.scenarios.models import Draft, Scenario
+from playground.scenarios.services.shares import Shared, as_error, share
+
+TRACES_UP_TO: Final = 2000
+
+
+def fork(*, scenario: Scenario, owner: Any = None, name: str = "") -> Cluster:
+    """A new cluster that begins as the share does; its steps wait to be done one by one.
+
+    Raises
+    ------
+    InvalidManifest
+        An object the playground's API server does not take.
+    """
+    try:
+        opening = opening_of(bytes(scenario.document))
+    except ScenarioProblem as problem:
+        raise as_error(problem) from None
+    with transaction.atomic():
+        cluster = clusters.create_cluster(
+            name=(name or scenario.words)[:100],
+            owner=owner,
+            seed=opening.seed,
+            config=opening.config,
+            start_ns=opening.start_ns,
+        )
+        if opening.objects:
+            clusters.apply_documents(cluster=cluster, objects=opening.objects)
+        cluster.refresh_from_db()
+        Draft.objects.create(
+            cluster=cluster,
+            scenario=scenario,
+            scenario_id_kept=scenario.public_id,
+            generation=cluster.generation,
+            input_seq=cluster.last_input_seq,
+            steps=[asdict(step) for step in opening.steps],
+        )
+    return cluster
+
+
+def do_next_step(*, cluster: Cluster) -> str:
+    """Do the next step of the scenario the cluster was forked from; its words.
+
+    Raises
+    ------
+    NotFound
+        There is none, or what it is about does not exist.
+    Conflict
+        A run is still under way.
+    ClusterError
+        The cluster refuses it.
+    """
+    with transaction.atomic():
+        draft = Draft.objects.select_for_update(of=("self",)).filter(cluster=cluster).first()
+        if draft is None or draft.next_step >= len(draft.steps):
+            raise NotFound("no step is left to be done", kind="Step")
+        if cluster.runs.filter(state__in=["queued", "running"]).exists():
+            raise Conflict("a run is under way; the next step comes after it", kind="Cluster")
+        step = draft.steps[draft.next_step]
+        untouched = draft.input_seq == cluster.last_input_seq
+        _do(cluster, step["verb"], step["argument"])
+        draft.next_step += 1
+        cluster.refresh_from_db()
+        if untouched:
+            # What the scenario itself does is no change of it.
+            draft.input_seq = cluster.last_input_seq
+        draft.save(update_fields=["next_step", "input_seq"])
+    return str(step["words"])
+
+
+def _do(cluster: Cluster, verb: str, argument: Any) -> None:
+    match verb:
+        case "apply":
+            clusters.apply_documents(cluster=cluster, objects=argument)
+        case "patch":
+            before = _existing(cluster, argument)
+            clusters.replace_object(cluster=cluster, manifest=_merged(before, argument["patch"]))
+        case "delete":
+            found = _existing(cluster, argument)
+            clusters.delete_object(
+                cluster=cluster,
+                kind=_kind(argument["kind"]),
+                namespace=found["metadata"].get("namespace", ""),
+                name=argument["name"],
+                grace_s=argument.get("gracePeriodSeconds"),
+            )
+        case "cordon" | "uncordon":
+            clusters.set_cordon(cluster=cluster, node=argument, unschedulable=verb == "cordon")
+        case "drain":
+            _drain(cluster, argument)
+        case "allow" | "reject":
+            answer = {"pod": argument} if isinstance(argument, str) else argument
+            namespace, _, name = answer["pod"].partition("/")
+            clusters.decide_permit(
+                cluster=cluster,
+                namespace=namespace,
+                name=name,
+                decision=verb,
+                plugin=answer.get("plugin"),
+                reason=answer.get("reason", ""),
+            )
+        case "advance":
+            wait = {"by": argument} if isinstance(argument, str) else argument
+            clusters.request_run(cluster=cluster, until=wait["by"], max_cycles=wait.get("cycles") or 100_000)
+        case "run":
+            run = {"until": argument} if isinstance(argument, str) else argument
+            clusters.request_run(
+                cluster=cluster, until=run.get("until", "idle"), max_cycles=run.get("cycles") or 100_000
+            )
+        case "configure":
+            clusters.set_config(cluster=cluster, config=argument)
+
+
+def _existing(cluster: Cluster, ref: Mapping[str, Any]) -> dict[str, Any]:
+    kind = _kind(ref["kind"])
+    namespace = (ref.get("namespace") or "default") if kind.namespaced else ""
+    return get_object(cluster, kind, namespace, ref["name"])
+
+
+def _kind(name: str) -> kinds.Kind:
+    kind = kinds.by_kind(name)
+    if kind is None:
+        raise InvalidInput(f"{name} is no kind of this playground", field="kind", value=name)
+    return kind
+
+
+def _merged(document: Any, patch: Any) -> Any:
+    """JSON merge patch (RFC 7396)."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(document) if isinstance(document, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = _merged(result.get(key), value)
+    return result
+
+
+def _drain(cluster: Cluster, node: str) -> None:
+    """Cordon, and evict what budgets let go and no DaemonSet holds."""
+    clusters.set_cordon(cluster=cluster, node=node, unschedulable=True)
+    pods = Pod.objects.filter(cluster=cluster, node_name=node, terminating=False).exclude(
+        owner_kind="DaemonSet"
+    )
+    for namespace, name in list(pods.values_list("namespace", "name")):
+        try:
+            clusters.evict_pod(cluster=cluster, namespace=namespace, name=name)
+        except (NotFound, TooManyRequests):
+            continue
+
+
+def make_text(
+    *, cluster: Cluster, cycle: int | None = None, redact: bool = False, title: str = ""
+) -> MadeText:
+    """The scenario of a cluster: how it began and what people did to it, up to now or up to a cycle.
+
+    What the engine has decided goes along as long as every cycle's trace is kept; it is what a proof is held to.
+
+    Raises
+    ------
+    NotFound
+        There was no such cycle.
+    InvalidManifest
+    """
+    log = LogEntry.objects.filter(cluster=cluster).order_by("seq")
+    cycles = Cycle.objects.filter(cluster=cluster).order_by("number")
+    cut = None
+    if cycle is not None:
+        cut = _cut(cluster, cycle)
+        cycles = cycles.filter(number__lte=cycle)
+    whole = not cycles.filter(trace__isnull=True).exists() and cycles.count() <= TRACES_UP_TO
+    traces = cycles.values_list("trace", flat=True).iterator(500) if whole else ()
+    try:
+        made = scenario_making.make_text(
+            name=slugify(cluster.name) or "cluster",
+            title=title or cluster.name,
+            seed=cluster.seed,
+            start_ns=cluster.start_ns,
+            config=initial_config(cluster),
+            entries=(as_entry(row) for row in log.iterator(2000)),
+            traces=(bytes(trace) for trace in traces),
+            cut=cut,
+        )
+        if redact:
+            made = scenario_making.redact_text(made.text)
+    except ScenarioProblem as problem:
+        raise as_error(problem) from None
+    return made
+
+
+def _cut(cluster: Cluster, number: int) -> Cut:
+    rows = Cycle.objects.filter(cluster=cluster)
+    cycle = rows.filter(number=number).defer("trace").first()
+    if cycle is None:
+        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
+    n_cycles = rows.filter(ran_seq=cycle.ran_seq, number__lte=number).count()
+    return Cut(cycle.ran_seq, n_cycles, cycle.at_ns)
+
+
+def make_from_cluster(
+    *,
+    cluster: Cluster,
+    owner: Any = None,
+    cycle: int | None = None,
+    redact: bool = False,
+    title: str = "",
+    visibility: str = Scenario.Visibility.UNLISTED,
+    expires: Any = None,
+    team: Any = None,
+) -> Shared:
+    """Share a cluster: its scenario, with the lineage of what it was forked from.
+
+    Raises
+    ------
+    InvalidManifest, InvalidInput, TooLarge
+    """
+    made = make_text(cluster=cluster, cycle=cycle, redact=redact, title=title)
+    draft = Draft.objects.filter(cluster=cluster).select_related("scenario").first()
+    shared = share(
+        document=made.text,
+        owner=owner,
+        visibility=visibility,
+        team=team,
+        expires=expires,
+        parent=draft.scenario if draft else None,
+    )
+    if cycle is None:
+        steps = {"steps": draft.steps, "next_step": draft.next_step} if draft else {}
+        Draft.objects.update_or_create(
+            cluster=cluster,
+            defaults={
+                "scenario": shared.scenario,
+                "scenario_id_kept": shared.scenario.public_id,
+                "shared": True,
+                "generation": cluster.generation,
+                "input_seq": cluster.last_input_seq,
+                **steps,
+            },
+        )
+    return Shared(shared.scenario, shared.created, shared.delete_code, (*shared.notes, *made.notes))

@@ -1,0 +1,203 @@
+"""Time travel: what a cluster or a scenario's run looked like after any of its cycles, and branching off there.
+
+States are decided again (from the nearest checkpoint of a cluster, from the start of a scenario) in a task, a
+window of neighbours at once, and cached.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Q
+
+from playground.clusters import kinds
+from playground.clusters import wake as cluster_wake
+from playground.clusters.errors import NotFound
+from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
+from playground.clusters.services.advance import initial_config, nearest, stretch
+from playground.clusters.services.lifecycle import create_cluster
+from playground.clusters.services.writer import writing
+from playground.engine.moments import StateReader, replay_moments
+from playground.engine.scenarios import RunStopped, ScenarioProblem, run_fresh
+from playground.engine.simulator import default_simulator
+from playground.scenarios import wake
+from playground.scenarios.models import Moment, Scenario
+from playground.scenarios.services.recording import keep_moments, packed
+
+WINDOW: Final = 25
+WINDOW_OBJECTS: Final = 500
+WHOLE_RUN_CELLS: Final = 200_000
+KEPT_OF_CLUSTER: Final = 2000
+DIFFERS: Final = (
+    "The engine of today decides this stretch differently than it was recorded, so it cannot be shown."
+)
+
+
+def request_moment(*, cycle: int, cluster: Cluster | None = None, scenario: Scenario | None = None) -> None:
+    """Ask a worker for the state after a cycle."""
+    if cluster is not None:
+        cluster_wake.send(wake.MOMENTS, cluster_id=cluster.pk, cycle=cycle, generation=cluster.generation)
+    elif scenario is not None:
+        cluster_wake.send(wake.MOMENTS, scenario_id=scenario.pk, cycle=cycle)
+
+
+def compute_moments(
+    *, cycle: int, cluster_id: int | None = None, scenario_id: int | None = None, generation: int = 0
+) -> None:
+    """Fill the cache around a cycle."""
+    if cluster_id is not None:
+        cluster = Cluster.objects.filter(pk=cluster_id, generation=generation).first()
+        if cluster is not None:
+            cluster_moments(cluster, cycle)
+    elif scenario_id is not None:
+        scenario = Scenario.objects.filter(pk=scenario_id, state=Scenario.State.RECORDED).first()
+        if scenario is not None:
+            scenario_moments(scenario, cycle)
+
+
+def cluster_moments(cluster: Cluster, cycle: int) -> None:
+    """Replay a cluster's log around a cycle and keep the states found."""
+    if Moment.objects.filter(cluster=cluster, generation=cluster.generation, cycle=cycle).exists():
+        return
+    numbers = Cycle.objects.filter(cluster=cluster)
+    n_objects = Node.objects.filter(cluster=cluster).count() + Pod.objects.filter(cluster=cluster).count()
+    around = WINDOW if n_objects <= WINDOW_OBJECTS else 0
+    wanted = dict(
+        numbers.filter(number__gte=cycle - around, number__lte=cycle + around).values_list(
+            "number", "ran_seq"
+        )
+    )
+    if cycle not in wanted:
+        return
+    first, last = min(wanted), max(wanted)
+    # The batch of the first one must be replayed whole, so the checkpoint has to lie before it.
+    engine, engine_seq = nearest(cluster, wanted[first] - 1, default_simulator())
+    try:
+        found, _ = replay_moments(engine, stretch(cluster, engine, engine_seq, wanted[last]), first, last)
+    except ValueError:
+        found = {}
+    rows = [
+        Moment(cluster=cluster, generation=cluster.generation, cycle=number, data=packed(state))
+        for number, state in found.items()
+    ]
+    if cycle not in found:
+        rows.append(Moment(cluster=cluster, generation=cluster.generation, cycle=cycle, note=DIFFERS))
+    Moment.objects.bulk_create(rows, ignore_conflicts=True, batch_size=200)
+    kept = Moment.objects.filter(cluster=cluster).order_by("-pk")
+    oldest = kept.values_list("pk", flat=True)[KEPT_OF_CLUSTER : KEPT_OF_CLUSTER + 1].first()
+    Moment.objects.filter(cluster=cluster).filter(
+        ~Q(generation=cluster.generation) | Q(pk__lte=oldest or 0)
+    ).delete()
+
+
+def scenario_moments(scenario: Scenario, cycle: int) -> None:
+    """Run a scenario again and keep the state after a cycle; after all of them if they are few and small."""
+    if Moment.objects.filter(scenario=scenario, cycle=cycle).exclude(data=b"").exists():
+        return
+    cells = scenario.n_cycles * (scenario.n_nodes + scenario.n_pods)
+    window = (1, scenario.n_cycles) if cells <= WHOLE_RUN_CELLS else (cycle, cycle)
+    try:
+        run = run_fresh(bytes(scenario.document), moments=window)
+    except (ScenarioProblem, RunStopped) as error:
+        Moment.objects.bulk_create(
+            [Moment(scenario=scenario, cycle=cycle, note=str(error)[:300])], ignore_conflicts=True
+        )
+        return
+    keep_moments(scenario=scenario, moments=run.moments)
+
+
+def cluster_now(cluster: Cluster) -> dict[str, Any]:
+    """The state after the engine's last commit; not cached."""
+    engine, engine_seq = nearest(cluster, cluster.engine_seq, default_simulator())
+    simulation: Any = engine.simulation
+    engine.replay(stretch(cluster, engine, engine_seq, cluster.engine_seq))
+    return StateReader().read(simulation, with_figures=True)
+
+
+def branch(
+    *,
+    cycle: int,
+    cluster: Cluster | None = None,
+    scenario: Scenario | None = None,
+    name: str = "",
+    owner: Any = None,
+) -> Cluster:
+    """A new cluster with the objects as they were after a cycle, bound pods included; its own log begins there.
+
+    Raises
+    ------
+    NotFound
+        There was no such cycle.
+    """
+    if cluster is not None:
+        config, at_ns, manifests = _past_of(cluster, cycle)
+        return _begin(
+            name or f"{cluster.name[:80]} after {cycle}", owner, cluster.seed, config, at_ns, manifests
+        )
+    assert scenario is not None
+    from playground.scenarios.services.shares import as_error
+
+    if not 1 <= cycle <= scenario.n_cycles:
+        raise NotFound(f"cycle {cycle} not found", kind="Cycle", name=str(cycle))
+    try:
+        run = run_fresh(bytes(scenario.document), objects_at=cycle, timeout_s=60)
+    except ScenarioProblem as problem:
+        raise as_error(problem) from None
+    past = run.objects
+    assert past is not None
+    return _begin(
+        name or f"{scenario.words[:80]} after {cycle}",
+        owner,
+        scenario.seed,
+        past["config"],
+        past["clock_ns"],
+        past["manifests"],
+    )
+
+
+def _past_of(cluster: Cluster, number: int) -> tuple[Any, int, list[dict[str, Any]]]:
+    """Configuration, clock and objects after a cycle: the fold of the log up to there."""
+    cycle = Cycle.objects.filter(cluster=cluster, number=number).defer("trace").first()
+    if cycle is None:
+        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
+    log = LogEntry.objects.filter(cluster=cluster)
+    engine = log.filter(source=LogEntry.Source.ENGINE)
+    last = (
+        engine.filter(cycle=number, at_ns__lte=cycle.at_ns, seq__lt=cycle.ran_seq)
+        .order_by("-seq")
+        .values_list("seq", flat=True)
+        .first()
+    ) or cycle.ran_seq
+    ran = engine.filter(seq=cycle.ran_seq).values_list("payload", flat=True).first() or {}
+    read = int(ran.get("read", last))
+    config = initial_config(cluster)
+    objects: dict[tuple[str, str, str], dict[str, Any]] = {}
+    past = log.filter(
+        Q(source=LogEntry.Source.ENGINE, seq__lte=last) | Q(source=LogEntry.Source.API, seq__lte=read)
+    ).filter(kind__in=[LogEntry.Kind.WRITE, LogEntry.Kind.DELETE, LogEntry.Kind.CONFIG])
+    for entry in past.order_by("seq").iterator(2000):
+        key = (entry.object_kind, entry.object_namespace, entry.object_name)
+        if entry.kind == LogEntry.Kind.CONFIG:
+            config = entry.payload["document"]
+        elif entry.kind == LogEntry.Kind.DELETE and entry.payload.get("gone", True):
+            objects.pop(key, None)
+        else:
+            objects[key] = entry.payload["manifest"]
+    return config, cycle.at_ns, list(objects.values())
+
+
+def _begin(
+    name: str, owner: Any, seed: int, config: Any, at_ns: int, manifests: list[dict[str, Any]]
+) -> Cluster:
+    with transaction.atomic():
+        cluster = create_cluster(name=name[:100], owner=owner, seed=seed, config=config, start_ns=at_ns)
+        with writing(cluster) as writer:
+            ranked = [(kinds.by_kind(manifest["kind"]), manifest) for manifest in manifests]
+            known = [
+                (kind, manifest) for kind, manifest in ranked if kind is not None and kind.kind != "Event"
+            ]
+            for kind, manifest in sorted(known, key=lambda item: item[0].apply_rank):
+                writer.write(LogEntry.Source.API, kind, manifest, created=True)
+        cluster_wake.cluster_on_commit(cluster.pk)
+    return cluster

@@ -1,0 +1,170 @@
+"""Proof: a fresh run, in a process that never saw the first one, compared with what was recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from playground.engine import CycleRecord, engine_version
+from playground.engine.explain import explain_trace
+from playground.engine.scenarios import FreshRun, RunStopped, ScenarioProblem, read_scenario, run_fresh
+from playground.scenarios import wake
+from playground.scenarios.models import RecordedCycle, Scenario, Verification
+from playground.scenarios.services import recording
+
+
+def record_now(*, scenario_id: int) -> None:
+    """Run a share for the first time and keep what it decided. Twice is once."""
+    scenario = Scenario.objects.filter(pk=scenario_id, state=Scenario.State.QUEUED).first()
+    if scenario is None:
+        return
+    problem = ""
+    run: FreshRun | None = None
+    try:
+        run = run_fresh(bytes(scenario.document))
+    except (ScenarioProblem, RunStopped) as error:
+        problem = str(error)
+    with transaction.atomic():
+        locked = Scenario.objects.select_for_update(of=("self",)).get(pk=scenario_id)
+        if locked.state != Scenario.State.QUEUED:
+            return
+        if run is None:
+            locked.state, locked.problem = Scenario.State.FAILED, problem
+            locked.save(update_fields=["state", "problem"])
+            return
+        recording.record(locked, run)
+        verification = Verification.objects.create(scenario=locked)
+        wake.on_commit(wake.VERIFY, verification_id=verification.pk)
+
+
+def request_verification(*, scenario: Scenario) -> Verification:
+    """Ask for a proof; the one that waits already if there is one."""
+    with transaction.atomic():
+        locked = Scenario.objects.select_for_update(of=("self",)).get(pk=scenario.pk)
+        waiting = locked.verifications.filter(state=Verification.State.QUEUED).first()
+        verification = waiting or Verification.objects.create(scenario=locked)
+        wake.on_commit(wake.VERIFY, verification_id=verification.pk)
+    return verification
+
+
+def verify_now(*, verification_id: int) -> None:
+    """Run the share again and write down whether its decisions are the recorded ones. Twice is once."""
+    verification = (
+        Verification.objects.filter(pk=verification_id, state=Verification.State.QUEUED)
+        .select_related("scenario")
+        .first()
+    )
+    if verification is None or verification.scenario.state != Scenario.State.RECORDED:
+        return
+    scenario = verification.scenario
+    began = time.monotonic()
+    try:
+        run = run_fresh(bytes(scenario.document))
+    except (ScenarioProblem, RunStopped) as error:
+        verification.state = Verification.State.FAILED
+        verification.sentence = f"It could not be run: {error}"
+    else:
+        verification.state = Verification.State.DONE
+        _judge(verification, scenario, run)
+    verification.engine_version = engine_version()
+    verification.took_ms = round(1000 * (time.monotonic() - began))
+    verification.finished = timezone.now()
+    verification.save()
+
+
+def _judge(verification: Verification, scenario: Scenario, run: FreshRun) -> None:
+    recorded = list(scenario.cycles.defer("trace").order_by("number"))
+    claims = read_scenario(bytes(scenario.document)).recorded_lines
+    n_same = 0
+    for row, cycle in zip(recorded, run.cycles, strict=False):
+        if not _same(row, cycle) or (n_same < len(claims) and claims[n_same][:12] != cycle.digest[:12]):
+            break
+        n_same += 1
+    verification.n_same = n_same
+    verification.n_recorded = len(recorded)
+    verification.n_expectations = len(run.findings)
+    verification.n_held = sum(bool(finding["holds"]) for finding in run.findings)
+    if n_same == len(recorded) == len(run.cycles):
+        if claims and len(claims) != n_same:
+            verification.differs_at = n_same + 1
+            verification.sentence = (
+                f"Reproduced {n_same} of {len(claims)} decisions: the document tells of {len(claims)} cycles."
+            )
+        elif scenario.claimed_digest and scenario.claimed_digest != run.decisions_digest:
+            verification.differs_at = 0
+            verification.sentence = (
+                "The document carries the digest of other decisions"
+                f" ({scenario.claimed_digest[:12]}, not {run.decisions_digest[:12]});"
+                " which one differs first was not recorded in it."
+            )
+        else:
+            verification.sentence = f"Reproduced {n_same} of {n_same} decisions"
+        return
+    number = n_same + 1
+    verification.differs_at = number
+    row = recorded[n_same] if n_same < len(recorded) else None
+    fresh = run.cycles[n_same] if n_same < len(run.cycles) else None
+    claimed = claims[n_same][13:] if n_same < len(claims) else ""
+    verification.recorded = _side_of_row(
+        row, claimed if row is not None and _claim_differs(row, claims) else ""
+    )
+    verification.fresh = _side(fresh)
+    then = (verification.recorded or {}).get("sentence") or "nothing: the run was over"
+    now = (verification.fresh or {}).get("sentence") or "nothing: the run is over"
+    verification.sentence = (
+        f"Cycle {number} differs: reproduced {n_same} of {len(recorded)} decisions."
+        f" Recorded: {then.rstrip('.')}. Now: {now.rstrip('.')}."
+    )
+
+
+def _same(row: RecordedCycle, cycle: CycleRecord) -> bool:
+    return (row.digest, row.pod, row.outcome, row.node) == (
+        cycle.digest,
+        f"{cycle.pod_namespace}/{cycle.pod_name}",
+        cycle.outcome,
+        cycle.node,
+    )
+
+
+def _claim_differs(row: RecordedCycle, claims: tuple[str, ...]) -> bool:
+    return row.number <= len(claims) and claims[row.number - 1][:12] != row.digest[:12]
+
+
+def _side_of_row(row: RecordedCycle | None, claimed: str) -> dict[str, Any] | None:
+    """The recorded cycle as the page shows it; of a document's own claim only its words are known."""
+    if row is None:
+        return None
+    if claimed:
+        return {"sentence": claimed, "explanation": None}
+    trace = RecordedCycle.objects.values_list("trace", flat=True).get(pk=row.pk)
+    return _told(row.sentence, row.digest, row.outcome, row.node, bytes(trace) if trace is not None else None)
+
+
+def _side(cycle: CycleRecord | None) -> dict[str, Any] | None:
+    if cycle is None:
+        return None
+    return _told(cycle.sentence, cycle.digest, cycle.outcome, cycle.node, cycle.trace)
+
+
+def _told(sentence: str, digest: str, outcome: str, node: str, trace: bytes | None) -> dict[str, Any]:
+    return {
+        "sentence": sentence,
+        "digest": digest,
+        "outcome": outcome,
+        "node": node,
+        "explanation": readable(trace),
+    }
+
+
+def readable(trace: bytes | None) -> Mapping[str, Any] | None:
+    """The explanation of a stored trace; None if an older engine wrote what this one cannot read."""
+    if trace is None:
+        return None
+    try:
+        return explain_trace(trace, full=True)
+    except (ValueError, KeyError):
+        return None

@@ -1,0 +1,67 @@
+"""Writing down what a run decided."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from playground.engine.scenarios import FreshRun
+from playground.scenarios.models import Moment, RecordedCycle, Scenario
+
+_COLUMNS: Final = (
+    "number", "at_ns", "pod_namespace", "pod_name", "pod_uid", "profile", "attempt", "outcome", "node", "message",
+    "sentence", "n_nodes", "n_feasible", "digest", "trace",
+)  # fmt: skip
+
+
+def record(scenario: Scenario, run: FreshRun) -> None:
+    """Keep a share's first run: every cycle, the figures, how its cluster ended. In the caller's transaction."""
+    RecordedCycle.objects.bulk_create(
+        [
+            RecordedCycle(scenario=scenario, **{name: getattr(cycle, name) for name in _COLUMNS})
+            for cycle in run.cycles
+        ],
+        batch_size=500,
+    )
+    scenario.state = Scenario.State.RECORDED
+    scenario.engine_version = run.engine
+    scenario.decisions_digest = run.decisions_digest
+    scenario.n_cycles = len(run.cycles)
+    scenario.figures = dict(run.figures)
+    scenario.findings = [dict(finding) for finding in run.findings]
+    scenario.notes = list(run.notes)
+    scenario.stop = run.stop
+    scenario.save(
+        update_fields=[
+            "state",
+            "engine_version",
+            "decisions_digest",
+            "n_cycles",
+            "figures",
+            "findings",
+            "notes",
+            "stop",
+        ]
+    )
+    keep_moments(scenario=scenario, moments={len(run.cycles): run.final})
+
+
+def keep_moments(*, scenario: Scenario, moments: Mapping[int, Mapping[str, Any]]) -> None:
+    """Cache states of a scenario's run; twice is once."""
+    Moment.objects.bulk_create(
+        [Moment(scenario=scenario, cycle=number, data=packed(state)) for number, state in moments.items()],
+        ignore_conflicts=True,
+        batch_size=200,
+    )
+
+
+def packed(data: Any) -> bytes:
+    """JSON, compressed."""
+    return zlib.compress(json.dumps(data, separators=(",", ":")).encode(), 6)
+
+
+def unpacked(data: bytes | memoryview) -> Any:
+    """What `packed` was given."""
+    return json.loads(zlib.decompress(bytes(data)))

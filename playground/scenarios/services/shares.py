@@ -1,0 +1,275 @@
+"""Sharing: a document in, an immutable share out; and taking a share back."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from playground.accounts.models import Team
+from playground.clusters.errors import Forbidden, InvalidInput, InvalidManifest, NotFound, TooLarge
+from playground.engine.scenarios import (
+    FreshRun,
+    RunStopped,
+    ScenarioFacts,
+    ScenarioProblem,
+    read_scenario,
+    run_fresh,
+)
+from playground.scenarios import wake
+from playground.scenarios.models import Scenario, Verification
+from playground.scenarios.services import recording
+
+MAX_BYTES: Final = 4 * 1024 * 1024
+MAX_EXPIRY_DAYS: Final = 3660
+AT_ONCE_NODES: Final = 200
+AT_ONCE_PODS: Final = 1000
+AT_ONCE_STEPS: Final = 2000
+AT_ONCE_S: Final = 20.0
+"""Up to these sizes a share is run before its link is given out, so that one that cannot be run is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What came of sharing.
+
+    Attributes
+    ----------
+    created
+        False: the same owner had shared the same already, and this is that share.
+    delete_code
+        Told once; None for a share that was there already.
+    notes
+        For a person.
+    """
+
+    scenario: Scenario
+    created: bool
+    delete_code: str | None
+    notes: tuple[str, ...] = field(default=())
+
+
+def max_bytes() -> int:
+    """The most bytes one scenario may have."""
+    return int(getattr(settings, "PLAYGROUND_MAX_SCENARIO_BYTES", MAX_BYTES))
+
+
+def checked_document(document: str | bytes) -> tuple[bytes, ScenarioFacts]:
+    """The document as bytes, and what it says.
+
+    Raises
+    ------
+    TooLarge, InvalidManifest
+    """
+    data = document.encode() if isinstance(document, str) else bytes(document)
+    limit = max_bytes()
+    if len(data) > limit:
+        raise TooLarge(
+            f"the scenario has {len(data):,} bytes; at most {limit:,} are shared"
+            " (a larger one can be replayed from its file: python -m scheduler_core replay)"
+        )
+    try:
+        return data, read_scenario(data)
+    except ScenarioProblem as problem:
+        raise as_error(problem) from None
+
+
+def as_error(problem: ScenarioProblem) -> InvalidManifest:
+    """The family of refusals that pages and APIs know."""
+    errors = [
+        InvalidManifest(
+            item.message,
+            path=item.path,
+            value=item.value,
+            line=item.line,
+            column=item.column,
+            kind="Scenario",
+        )
+        for item in problem.items[:20]
+    ]
+    errors[0].causes = tuple(errors[1:])
+    return errors[0]
+
+
+def share(
+    *,
+    document: str | bytes,
+    owner: Any = None,
+    visibility: str = Scenario.Visibility.UNLISTED,
+    team: Team | None = None,
+    expires: datetime | None = None,
+    parent: Scenario | None = None,
+    gallery_name: str = "",
+    run: FreshRun | None = None,
+    share_key: str = "",
+) -> Shared:
+    """Share a document. The same owner, content and visibility give the same share.
+
+    Parameters
+    ----------
+    document
+        YAML or JSON text of one scenario.
+    owner
+        A user; None in embedded mode.
+    visibility
+        ``public``, ``unlisted`` (whoever has the link) or ``team``.
+    team
+        Of a team share; the owner's only team if he has one.
+    expires
+        From then on nobody sees it.
+    parent
+        The share it was forked from.
+    run
+        What a fresh run of exactly this document found, if that is known already.
+    share_key
+        What makes it the same share, instead of owner, digest and visibility.
+
+    Raises
+    ------
+    InvalidManifest
+        The document is no scenario, or a step of it cannot be done; nothing is kept.
+    InvalidInput, TooLarge
+    """
+    if visibility not in Scenario.Visibility.values:
+        raise InvalidInput(
+            f"a share is {', '.join(Scenario.Visibility.values)}", field="visibility", value=visibility
+        )
+    team = _team(visibility, team, owner)
+    if expires is not None and expires <= timezone.now():
+        raise InvalidInput("the share would have expired already", field="expires", value=expires.isoformat())
+    data, facts = checked_document(document)
+    key = share_key or _share_key(owner, facts.digest, visibility, team)
+    known = _known(key)
+    if known is not None:
+        return _again(known, data, expires)
+    if run is None and _is_small(facts):
+        run = _first_run(data)
+    code = secrets.token_urlsafe(12)
+    try:
+        with transaction.atomic():
+            scenario = Scenario.objects.create(
+                share_key=key,
+                owner=owner,
+                visibility=visibility,
+                team=team,
+                expires=expires,
+                delete_digest=_digest(code),
+                gallery_name=gallery_name,
+                document=data,
+                digest=facts.digest,
+                parent=parent,
+                forked_from=parent.public_id if parent else "",
+                name=facts.name[:253],
+                title=facts.title[:300],
+                emulates=facts.emulates,
+                seed=facts.seed,
+                start_ns=facts.start_ns,
+                n_nodes=facts.n_nodes,
+                n_pods=facts.n_pods,
+                n_steps=facts.n_steps,
+                n_expectations=facts.n_expectations,
+                n_extenders=facts.n_extenders,
+                claimed_digest=facts.recorded_digest[:64],
+            )
+            if run is None:
+                wake.on_commit(wake.RECORD, scenario_id=scenario.pk)
+            else:
+                recording.record(scenario, run)
+                verification = Verification.objects.create(scenario=scenario)
+                wake.on_commit(wake.VERIFY, verification_id=verification.pk)
+    except IntegrityError:
+        known = _known(key)
+        if known is None:
+            raise
+        return _again(known, data, expires)
+    return Shared(scenario, True, code)
+
+
+def delete_share(*, scenario: Scenario, user: Any = None, code: str = "") -> None:
+    """Take a share back: its owner may, and whoever has its delete code.
+
+    Raises
+    ------
+    Forbidden
+    """
+    is_owner = scenario.owner_id == getattr(user, "pk", None) and (
+        scenario.owner_id is not None or settings.EMBEDDED
+    )
+    if not is_owner and not secrets.compare_digest(_digest(code), scenario.delete_digest):
+        raise Forbidden(
+            "only its owner, or somebody with its delete code, can delete a share",
+            kind="Scenario",
+            name=scenario.public_id,
+        )
+    scenario.delete()
+
+
+def _known(key: str) -> Scenario | None:
+    """The live share of a key; an expired one is gone for good."""
+    scenario = Scenario.objects.filter(share_key=key).first()
+    if scenario is not None and scenario.expires is not None and scenario.expires <= timezone.now():
+        scenario.delete()
+        return None
+    return scenario
+
+
+def _again(known: Scenario, data: bytes, expires: datetime | None) -> Shared:
+    notes = []
+    if bytes(known.document) != data:
+        notes.append(
+            "You have shared this scenario already, with other words, expectations or notation;"
+            " a share never changes, so the link shows it as it was shared first."
+        )
+    if known.expires != expires:
+        until = f"{known.expires:%Y-%m-%d %H:%M} UTC" if known.expires else "it is deleted"
+        notes.append(f"The link lives until {until}, as it was shared first.")
+    return Shared(known, False, None, tuple(notes))
+
+
+def _share_key(owner: Any, digest: str, visibility: str, team: Team | None) -> str:
+    parts = (getattr(owner, "pk", None) or "", digest, visibility, team.pk if team else "")
+    return _digest("/".join(str(part) for part in parts))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _team(visibility: str, team: Team | None, owner: Any) -> Team | None:
+    if visibility != Scenario.Visibility.TEAM:
+        return None
+    if owner is None:
+        raise InvalidInput(
+            "this playground belongs to one person, so there is no team to share with",
+            field="visibility",
+            value=visibility,
+        )
+    teams = list(Team.objects.filter(memberships__user=owner).order_by("name")[:2])
+    if team is None:
+        if len(teams) == 1:
+            return teams[0]
+        words = "you are in no team" if not teams else "you are in several teams: name one"
+        raise InvalidInput(words, field="team")
+    if not Team.objects.filter(pk=team.pk, memberships__user=owner).exists():
+        raise NotFound("there is no such team of yours", kind="Team")
+    return team
+
+
+def _is_small(facts: ScenarioFacts) -> bool:
+    return facts.n_nodes <= AT_ONCE_NODES and facts.n_pods <= AT_ONCE_PODS and facts.n_steps <= AT_ONCE_STEPS
+
+
+def _first_run(data: bytes) -> FreshRun | None:
+    """Run it now; None if that takes long (a worker will)."""
+    try:
+        return run_fresh(data, timeout_s=AT_ONCE_S)
+    except ScenarioProblem as problem:
+        raise as_error(problem) from None
+    except RunStopped:
+        return None

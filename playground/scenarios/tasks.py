@@ -1,0 +1,45 @@
+"""Celery's side of scenarios: each task is one service call."""
+
+from celery import shared_task
+
+from playground.scenarios import services
+
+
+@shared_task(name="playground.scenarios.tasks.record")
+def record(*, scenario_id: int) -> None:
+    """Run a share for the first time. Safe to run twice: only a share that was not recorded yet is."""
+    services.record_now(scenario_id=scenario_id)
+
+
+@shared_task(name="playground.scenarios.tasks.verify")
+def verify(*, verification_id: int) -> None:
+    """Prove a share in a fresh process. Safe to run twice: a run has one outcome, and it is written once."""
+    services.verify_now(verification_id=verification_id)
+
+
+@shared_task(name="playground.scenarios.tasks.moments")
+def moments(
+    *, cycle: int, cluster_id: int | None = None, scenario_id: int | None = None, generation: int = 0
+) -> None:
+    """Decide the past again up to a cycle. Safe to run twice: it fills a cache with the same bytes."""
+    services.compute_moments(
+        cluster_id=cluster_id, scenario_id=scenario_id, cycle=cycle, generation=generation
+    )
+
+
+@shared_task(name="playground.scenarios.tasks.compare")
+def compare(*, comparison_id: int) -> None:
+    """Compare two sides. Safe to run twice: both give the same, and only an open comparison is written."""
+    services.compare_now(comparison_id=comparison_id)
+
+
+@shared_task(name="playground.scenarios.tasks.optimum")
+def optimum(*, optimum_id: int) -> None:
+    """Look for the best joint placement. Safe to run twice: one conditional update lets one worker in."""
+    services.solve_optimum(optimum_id=optimum_id)
+
+
+@shared_task(name="playground.scenarios.tasks.gallery")
+def gallery() -> None:
+    """Share our own teaching scenarios. Safe to run twice: the same document gives the same share."""
+    services.share_gallery()

@@ -1,0 +1,35 @@
+"""Fixtures of the scenario tests."""
+
+import pytest
+
+from playground.clusters import wake
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """Wake-ups that were sent: (task, arguments). No worker is part of these tests unless `work` is called."""
+    messages: list[tuple[str, dict]] = []
+    monkeypatch.setattr(wake, "send", lambda task, **kwargs: bool(messages.append((task, kwargs))) or True)
+    return messages
+
+
+@pytest.fixture
+def work(sent):
+    """Be the worker: do what was sent until nothing is left."""
+    from celery import current_app
+
+    from playground.clusters import tasks as cluster_tasks
+    from playground.scenarios import tasks as scenario_tasks
+
+    del cluster_tasks, scenario_tasks
+
+    def run() -> None:
+        for _ in range(200):
+            if not sent:
+                return
+            task, kwargs = sent.pop(0)
+            kwargs.pop("countdown_s", None)
+            current_app.tasks[task](**kwargs)
+        raise AssertionError("work does not end")
+
+    return run

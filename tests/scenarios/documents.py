@@ -1,0 +1,88 @@
+"""Scenarios for tests."""
+
+from typing import Any
+
+import yaml
+
+
+def node(name: str, *, cpu: str = "4", memory: str = "8Gi", **labels: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": "110"}},
+    }
+
+
+def pod(name: str, *, cpu: str = "1", memory: str = "1Gi", **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "web:1", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": [container], **spec},
+    }
+
+
+def priority_class(name: str, value: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }
+
+
+PACKING = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {
+            "schedulerName": "default-scheduler",
+            "pluginConfig": [
+                {
+                    "name": "NodeResourcesFit",
+                    "args": {
+                        "scoringStrategy": {
+                            "type": "MostAllocated",
+                            "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}],
+                        }
+                    },
+                }
+            ],
+        }
+    ],
+}
+
+
+def small(**changes: Any) -> dict[str, Any]:
+    """Three nodes, five pods, one of which fits nowhere."""
+    return {
+        "apiVersion": "scheduling.playground/v1",
+        "kind": "Scenario",
+        "name": "small",
+        "title": "Five pods on three nodes",
+        "seed": 7,
+        "objects": [
+            node("node-a", **{"topology.kubernetes.io/zone": "a"}),
+            node("node-b", **{"topology.kubernetes.io/zone": "b"}),
+            node("node-c", cpu="8", **{"topology.kubernetes.io/zone": "c"}),
+            *(pod(f"web-{i}") for i in range(4)),
+            pod("giant", cpu="64"),
+        ],
+        "steps": [{"run": "idle"}],
+        **changes,
+    }
+
+
+class _Plain(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def text_of(document: dict[str, Any]) -> str:
+    return yaml.dump(document, Dumper=_Plain, sort_keys=False)
+
+
+def small_text(**changes: Any) -> str:
+    return text_of(small(**changes))

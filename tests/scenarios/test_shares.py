@@ -1,0 +1,134 @@
+"""Sharing: a document in, one immutable share out."""
+
+import pytest
+
+from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, InvalidManifest, TooLarge
+from playground.scenarios.models import RecordedCycle, Scenario, Verification
+from playground.scenarios.services import delete_share, share
+from tests.scenarios.documents import node, pod, small_text, text_of
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_share_keeps_the_document_and_what_was_decided(sent, django_capture_on_commit_callbacks):
+    text = small_text()
+    with django_capture_on_commit_callbacks(execute=True):
+        shared = share(document=text)
+    scenario = shared.scenario
+    assert bytes(scenario.document) == text.encode()
+    assert (scenario.n_nodes, scenario.n_pods, scenario.n_cycles) == (3, 5, 5)
+    assert scenario.state == Scenario.State.RECORDED
+    assert len(scenario.digest) == len(scenario.decisions_digest) == 64
+    outcomes = [cycle.outcome for cycle in scenario.cycles.order_by("number")]
+    assert outcomes.count("bound") == 4 and outcomes.count("unschedulable") == 1
+    assert [task for task, _ in sent] == ["playground.scenarios.tasks.verify"]
+
+
+def test_ids_are_short_and_never_end_in_what_a_chat_cuts_off(sent):
+    shared = [share(document=small_text(seed=seed)).scenario.public_id for seed in range(3)]
+    assert len(set(shared)) == 3
+    for public_id in shared:
+        assert len(public_id) == 12 and public_id.isalnum() and public_id.isascii()
+
+
+def test_the_same_owner_content_and_visibility_is_the_same_share(sent):
+    first = share(document=small_text())
+    again = share(document=small_text())
+    assert again.scenario == first.scenario
+    assert first.created and first.delete_code
+    assert not again.created and again.delete_code is None
+    other = share(document=small_text(), visibility="public")
+    assert other.scenario != first.scenario and other.scenario.digest == first.scenario.digest
+
+
+def test_notation_is_no_part_of_the_content_and_the_answer_says_so(sent):
+    first = share(document=small_text())
+    again = share(document=small_text(title="Other words"))
+    assert again.scenario == first.scenario
+    assert "never changes" in again.notes[0]
+
+
+def test_deleting_one_share_leaves_the_other_of_the_same_content(sent):
+    unlisted = share(document=small_text())
+    public = share(document=small_text(), visibility="public")
+    delete_share(scenario=unlisted.scenario)
+    assert list(Scenario.objects.all()) == [public.scenario]
+    back = share(document=small_text())
+    assert back.created and back.scenario.public_id != unlisted.scenario.public_id
+
+
+def test_a_share_of_nobody_needs_its_code_to_be_deleted_on_a_served_site(sent, settings):
+    shared = share(document=small_text())
+    settings.EMBEDDED = False
+    with pytest.raises(Forbidden):
+        delete_share(scenario=shared.scenario, code="guess")
+    delete_share(scenario=shared.scenario, code=shared.delete_code)
+    assert not Scenario.objects.exists()
+
+
+def test_an_expired_share_makes_room_for_a_new_one(sent):
+    from datetime import timedelta
+
+    from django.utils import timezone
+
+    first = share(document=small_text(), expires=timezone.now() + timedelta(days=1))
+    Scenario.objects.update(expires=timezone.now() - timedelta(seconds=1))
+    again = share(document=small_text())
+    assert again.created and again.scenario.public_id != first.scenario.public_id
+    with pytest.raises(InvalidInput, match="expired already"):
+        share(document=small_text(seed=2), expires=timezone.now() - timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"apiVersion": "scheduling.playground/v2"}, "apiVersion", "later format"),
+        ({"emulates": "v1.99"}, "emulates", "not emulated"),
+        ({"steps": [{"cordon": "node-z"}]}, "steps[0].cordon", "no Node node-z"),
+        (
+            {"steps": [{"delete": {"kind": "Pod", "name": "web-9"}}]},
+            "steps[0].delete",
+            "no Pod default/web-9",
+        ),
+        ({"stepz": []}, "stepz", 'did you mean "steps"'),
+        ({"steps": [{"run": "forever"}]}, "steps[0].run", "idle"),
+        ({"steps": [{"run": "idle"}] * 100_000}, "steps", "at most"),
+        ({"objects": [node("x"), node("x")]}, "objects[1]", "there twice"),
+        ({"objects": [pod("p", cpu="1x")]}, "objects[0].spec.containers[0].resources.requests", "1x"),
+        ({"extenders": {"cassette": [{"pod": "a/b"}]}}, "extenders.cassette[0].verb", "required"),
+        (
+            {"extenders": {"cassette": [{"verb": "sing", "pod": "a/b"}]}},
+            "extenders.cassette[0].verb",
+            "filter",
+        ),
+    ],
+    ids=lambda value: None if isinstance(value, dict) else str(value)[:30],
+)
+def test_a_bad_document_is_refused_with_its_path_and_nothing_is_kept(sent, changes, field, words):
+    with pytest.raises(InvalidManifest) as caught:
+        share(document=small_text(**changes))
+    assert caught.value.path.startswith(field)
+    assert words in caught.value.message
+    assert not Scenario.objects.exists() and not RecordedCycle.objects.exists()
+    assert not Verification.objects.exists() and not sent
+
+
+def test_what_is_no_yaml_names_its_line(sent):
+    with pytest.raises(InvalidManifest) as caught:
+        share(document="apiVersion: scheduling.playground/v1\nkind: [Scenario\n")
+    assert caught.value.line is not None
+
+
+def test_the_size_cap_is_said(sent, settings):
+    settings.PLAYGROUND_MAX_SCENARIO_BYTES = 1000
+    with pytest.raises(TooLarge, match="at most 1,000 are shared"):
+        share(
+            document=text_of(
+                {"apiVersion": "scheduling.playground/v1", "kind": "Scenario", "title": "x" * 2000}
+            )
+        )
+
+
+def test_a_team_share_needs_a_team(sent):
+    with pytest.raises(ClusterError, match="no team to share with"):
+        share(document=small_text(), visibility="team")
