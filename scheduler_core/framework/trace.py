@@ -329,10 +329,12 @@ def _verdict_ids(attempt: Attempt, table: VerdictTable) -> NDArray[np.int32]:
     ids = np.full(len(attempt.rows), FEASIBLE, np.int32)
     ids[attempt.stop == NOT_EVALUATED] = UNSEEN
     silent = (attempt.stop == PASSES) | (attempt.stop == NOT_EVALUATED)
+    place_of = {row: place for place, row in enumerate(attempt.rows.tolist())} if attempt.explicit else {}
     for row, (plugin, code, reasons) in attempt.explicit.items():
-        places = attempt.rows == row
-        silent |= places
-        ids[places] = table.id(plugin or None, code.name, reasons)
+        place = place_of.get(row)
+        if place is not None:
+            silent[place] = True
+            ids[place] = table.id(plugin or None, code.name, reasons)
     places = np.flatnonzero(~silent & (attempt.stop != EXTENDER))
     if len(places):
         keys = np.stack([attempt.stop[places].astype(np.int64), attempt.code[places], attempt.detail[places]])
