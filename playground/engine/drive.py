@@ -4,14 +4,16 @@ Nothing here knows a database. Wall time decides only how many calls one batch m
 the calls are written down (the `ran` entry), so a replay makes exactly the same ones.
 """
 
+import gc
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Self
 
-from playground.engine.entries import CycleRecord, Draft, Entry, ExtenderEntry, OutsideCall
+from playground.engine.entries import CycleRecord, Draft, Entry, ExtenderEntry, MoveRecord, OutsideCall
 from playground.engine.ports import Deadline, RunReport, Simulation, Simulator
 from playground.engine.relay import Relay
 from playground.engine.timing import ExtensionPointTimes, Observe
@@ -76,6 +78,8 @@ class DriveResult:
         What extenders answered within the batch's cycles; entries for the log, just before the `ran` entry.
     calls
         Bind calls the engine waits for.
+    moves
+        Of pods in the queue, in order.
     """
 
     outcomes: Sequence[Draft]
@@ -90,6 +94,7 @@ class DriveResult:
     n_read: int
     answered: Sequence[ExtenderEntry] = ()
     calls: Sequence[OutsideCall] = ()
+    moves: Sequence[MoveRecord] = ()
     checkpoint: bytes | None = field(default=None, repr=False)
 
     @property
@@ -141,22 +146,26 @@ class Engine:
         CheckpointError
             If the format is another one.
         """
-        document = json.loads(zlib.decompress(data))
-        if document.get("format") != CHECKPOINT_FORMAT:
-            raise CheckpointError(f"checkpoint format {document.get('format')!r} is not {CHECKPOINT_FORMAT}")
-        relay = Relay()
-        simulation = simulator.restore(document["simulation"], transport=relay)
+        with _collector_paused():
+            document = json.loads(zlib.decompress(data))
+            if document.get("format") != CHECKPOINT_FORMAT:
+                raise CheckpointError(
+                    f"checkpoint format {document.get('format')!r} is not {CHECKPOINT_FORMAT}"
+                )
+            relay = Relay()
+            simulation = simulator.restore(document["simulation"], transport=relay)
         return cls(simulator, simulation, relay, document["readSeq"])
 
     def checkpoint(self) -> bytes:
         """Everything needed to go on elsewhere: versioned JSON, compressed."""
-        document = {
-            "format": CHECKPOINT_FORMAT,
-            "readSeq": self.read_seq,
-            "simulation": self.simulation.checkpoint(),
-        }
-        text = json.dumps(document, separators=(",", ":"), sort_keys=False, allow_nan=False)
-        return zlib.compress(text.encode(), 1)
+        with _collector_paused():
+            document = {
+                "format": CHECKPOINT_FORMAT,
+                "readSeq": self.read_seq,
+                "simulation": self.simulation.checkpoint(),
+            }
+            text = json.dumps(document, separators=(",", ":"), sort_keys=False, allow_nan=False)
+            return zlib.compress(text.encode(), 1)
 
     def drive(
         self,
@@ -237,6 +246,7 @@ class Engine:
             n_read=n_read,
             answered=self._relay.take(),
             calls=self.calls(),
+            moves=self.simulator.moves(self.simulation),
         )
 
     def calls(self) -> Sequence[OutsideCall]:
@@ -278,6 +288,7 @@ class Engine:
                 self._relay.end_replay()
                 cycles.extend(self.simulator.cycles(self.simulation))
                 self.simulator.outcomes(self.simulation)
+                self.simulator.moves(self.simulation)
         return cycles
 
     def _read(self, entries: Iterable[Entry]) -> int:
@@ -307,6 +318,18 @@ class Engine:
             case "advance":
                 return self.simulation.advance(argument, max_cycles=max_cycles)
         raise ValueError(f"{name!r} is not a call of a simulation")
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No garbage collection meanwhile: it would look at millions of new objects again and again, for nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _next_call(goal: Goal, now_ns: int, max_cycles: int) -> Call:
