@@ -1,12 +1,10 @@
 """Which Kubernetes this emulates, and which engine did it."""
 
-from typing import Final
+from scheduler_core import EMULATES, ENGINE_VERSION
 
-import scheduler_core
-
-EMULATES: Final = "v1.34.1"
+__all__ = ["EMULATES", "engine_version"]
 
 
 def engine_version() -> str:
     """Version of scheduler_core; written beside every decision."""
-    return str(getattr(scheduler_core, "__version__", "0"))
+    return ENGINE_VERSION
