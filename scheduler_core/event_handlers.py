@@ -113,8 +113,8 @@ class EventHandlers:
                 self._pod_deleted(old)
         elif old is None:
             self._pod_added(new)
-        elif old.uid != new.uid:
-            # A watch may miss that a pod was deleted and made anew under the same name.
+        elif old.uid != new.uid or (old.node_name and not new.node_name):
+            # A watch may miss that a pod was deleted and made anew under the same name; no pod leaves its node.
             self._pod_deleted(old)
             self._pod_added(new)
         else:

@@ -159,17 +159,39 @@ class SimulationMachine(RuleBasedStateMachine):
     def decide(self, name: str, allow: bool, plugin: str | None) -> None:
         self.do(lambda it: it.submit(PermitDecision("default", name, allow, plugin, "because")))
 
+    @rule(number=st.integers(0, 3), grace_s=st.sampled_from([None, 0]))
+    def delete_pod_under_way(self, number: int, grace_s: int | None) -> None:
+        def submit(it: Simulation) -> None:
+            under_way = [binding.pod for binding in it.scheduler.bindings.values()]
+            under_way += [stored.typed for stored in it.world.all("Pod") if stored.typed.is_terminating]
+            if under_way:
+                pod = under_way[number % len(under_way)]
+                it.submit(DeleteObject("Pod", pod.namespace, pod.name, grace_s))
+
+        self.do(submit)
+
+    @rule(number=st.integers(0, 3), allow=st.booleans())
+    def decide_for_one_that_waits(self, number: int, allow: bool) -> None:
+        def submit(it: Simulation) -> None:
+            waiting = [item.pod for item in it.scheduler.waiting_pods.all()]
+            if waiting:
+                pod = waiting[number % len(waiting)]
+                it.submit(PermitDecision(pod.namespace, pod.name, allow))
+
+        self.do(submit)
+
     @rule()
     def reconfigure(self) -> None:
         self.do(lambda it: it.submit(SetConfiguration(PERMIT_CONFIG)))
 
     # ---- running
 
-    @rule()
-    def step(self) -> None:
-        self.do(lambda it: it.step())
+    @rule(n_steps=st.integers(1, 4))
+    def step(self, n_steps: int) -> None:
+        for _ in range(n_steps):
+            self.do(lambda it: it.step())
 
-    @rule(max_cycles=st.sampled_from([1, 3, 40]))
+    @rule(max_cycles=st.sampled_from([2, 5, 40]))
     def run(self, max_cycles: int) -> None:
         self.do(lambda it: it.run_until_idle(max_cycles=max_cycles))
 
@@ -281,7 +303,7 @@ class SimulationMachine(RuleBasedStateMachine):
 
 
 SimulationMachine.TestCase.settings = settings(
-    max_examples=700,
+    max_examples=500,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
