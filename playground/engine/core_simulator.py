@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from playground.engine.entries import CycleRecord, Draft, Entry, OutsideCall
+from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall
 from playground.engine.relay import answer_of
 from playground.engine.timing import ExtensionPointTimes
 from playground.engine.version import engine_version
 from scheduler_core.extender import Transport, no_transport
 from scheduler_core.framework.trace import CycleTrace, sentence
+from scheduler_core.queue import QueueMove
 from scheduler_core.sim.changes import (
     BindCallAnswered,
     Change,
@@ -109,11 +110,22 @@ class CoreSimulator:
         newest = {trace.number: trace for trace in simulation.drain_cycles()}
         return [record_of(newest[number]) for number in sorted(newest)]
 
+    def moves(self, simulation: Simulation) -> Sequence[MoveRecord]:
+        """Drain the queue's moves, in order."""
+        return [_move(move) for move in simulation.drain_moves()]
+
     def queue(self, simulation: Simulation) -> dict[str, list[dict[str, Any]]]:
         """The queue now, by lane."""
-        simulation.drain_moves()
         view = simulation.queue_view()
         return {_LANES[lane]: [_item(entry) for entry in entries] for lane, entries in view.items()}
+
+
+def _move(move: QueueMove) -> MoveRecord:
+    namespace, _, name = move.pod.partition("/")
+    return MoveRecord(
+        move.at_ns, namespace, name, move.uid, str(move.source), str(move.target), move.event, move.cause,
+        move.plugin, move.hint, move.reason,
+    )  # fmt: skip
 
 
 def _draft(outcome: Outcome) -> Draft:

@@ -52,6 +52,33 @@ class OutsideCall:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveRecord:
+    """A pod moved in the queue, or an event left it where it was (`source` = `target`).
+
+    Attributes
+    ----------
+    source, target
+        activeQ, backoffQ, errorBackoffQ, unschedulable, inFlight, gone; empty = not in the queue before.
+    event, cause
+        What happened; for a pod that came back from an attempt `cause` is the event during it that decided.
+    plugin, hint, reason
+        Who was asked, the answer (Queue, Skip, error) and why.
+    """
+
+    at_ns: int
+    pod_namespace: str
+    pod_name: str
+    pod_uid: str
+    source: str
+    target: str
+    event: str
+    cause: str = ""
+    plugin: str = ""
+    hint: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CycleRecord:
     """The readable summary of one scheduling cycle, and its trace as bytes.
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from playground.engine.entries import CycleRecord, Draft, Entry, OutsideCall
+from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall
 from playground.engine.timing import ExtensionPointTimes
 
 
@@ -94,6 +94,10 @@ class Simulator(Protocol):
 
     def cycles(self, simulation: Any) -> Sequence[CycleRecord]:
         """Drain the cycles run since the last call, in order."""
+        ...
+
+    def moves(self, simulation: Any) -> Sequence[MoveRecord]:
+        """Drain the queue's moves since the last call, in order."""
         ...
 
     def queue(self, simulation: Any) -> dict[str, list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from playground.engine.entries import CycleRecord, Draft, Entry, OutsideCall
+from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall
 
 SECOND_NS = 1_000_000_000
 
@@ -278,6 +278,9 @@ class FakeSimulator:
     def cycles(self, simulation: FakeSimulation) -> Sequence[CycleRecord]:
         drained, simulation.new_cycles = simulation.new_cycles, []
         return drained
+
+    def moves(self, simulation: FakeSimulation) -> Sequence[MoveRecord]:
+        return ()
 
     def queue(self, simulation: FakeSimulation) -> dict[str, list[dict[str, Any]]]:
         return {

@@ -7,6 +7,7 @@ from playground.clusters.models.event import Event
 from playground.clusters.models.extender import ExtenderCall, MockExtender
 from playground.clusters.models.log import LogEntry
 from playground.clusters.models.metric import Metric
+from playground.clusters.models.move import QueueMove
 from playground.clusters.models.objects import Manifest, Node, Pod, PodDisruptionBudget, PriorityClass
 from playground.clusters.models.run import Run
 
@@ -24,6 +25,7 @@ __all__ = [
     "Pod",
     "PodDisruptionBudget",
     "PriorityClass",
+    "QueueMove",
     "QueueSnapshot",
     "Run",
 ]

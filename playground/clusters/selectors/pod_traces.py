@@ -1,9 +1,9 @@
 """The raw material of a pod's page: its cycles, its events, and every manifest that was written of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from playground.clusters.models import Cluster, Cycle, Event, LogEntry, Pod
+from playground.clusters.models import Cluster, Cycle, Event, LogEntry, Pod, QueueMove
 
 STORY_LIMIT = 200
 
@@ -17,16 +17,18 @@ class PodTraces:
     cycles: list[Cycle]
     events: list[Event]
     entries: list[LogEntry]
+    moves: list[QueueMove] = field(default_factory=list)
 
 
 def pod_traces(cluster: Cluster, namespace: str, name: str) -> PodTraces:
-    """Return the newest `STORY_LIMIT` of each kind of trace, oldest first: four queries."""
+    """Return the newest `STORY_LIMIT` of each kind of trace, oldest first: five queries."""
     pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
     cycles = Cycle.objects.filter(cluster=cluster, pod_namespace=namespace, pod_name=name).defer("trace")
     events = Event.objects.filter(cluster=cluster, involved_namespace=namespace, involved_name=name)
     entries = LogEntry.objects.filter(
         cluster=cluster, object_kind="Pod", object_namespace=namespace, object_name=name
     )
+    moves = QueueMove.objects.filter(cluster=cluster, pod_namespace=namespace, pod_name=name)
     found = [*entries.order_by("-seq")[:STORY_LIMIT]][::-1]
     manifest = pod.manifest if pod else _last_manifest(found)
     return PodTraces(
@@ -35,6 +37,7 @@ def pod_traces(cluster: Cluster, namespace: str, name: str) -> PodTraces:
         cycles=[*cycles.order_by("-number")[:STORY_LIMIT]][::-1],
         events=[*events.order_by("-resource_version")[:STORY_LIMIT]][::-1],
         entries=found,
+        moves=[*moves.order_by("-id")[:STORY_LIMIT]][::-1],
     )
 
 

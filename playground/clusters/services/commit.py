@@ -18,6 +18,7 @@ from playground.clusters.services import extenders
 from playground.clusters.services.identity import object_uid
 from playground.clusters.services.lease import LEASE_S, Fenced, Lease
 from playground.clusters.services.memory import Driven
+from playground.clusters.services.moves import keep_moves
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, locked
 from playground.engine import CycleRecord, DriveResult, engine_version
 from playground.engine.entries import Draft
@@ -120,6 +121,7 @@ def commit_batch(
         }
         writer.flush()
         extenders.intend(cluster, result.calls)
+        keep_moves(cluster, result.moves)
         lanes = _keep_queue(cluster, driven, result)
         if run is not None:
             _move_run(run, result, n_new, began_ns, now)

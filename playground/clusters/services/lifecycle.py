@@ -16,6 +16,7 @@ from playground.clusters.models import (
     Pod,
     PodDisruptionBudget,
     PriorityClass,
+    QueueMove,
     QueueSnapshot,
 )
 from playground.clusters.rows import rows_of
@@ -137,6 +138,7 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
         row.checkpoints.all().delete()
         row.runs.all().delete()
         QueueSnapshot.objects.filter(cluster=row).delete()
+        QueueMove.objects.filter(cluster=row).delete()
         _forget_engine(row)
         row.save()
         with writing(row) as writer:

@@ -1,0 +1,91 @@
+"""Moves in the scheduling queue are kept for the stories of pods, within bounds."""
+
+import pytest
+
+from playground.clusters.models import QueueMove
+from playground.clusters.selectors.pod_traces import pod_traces
+from playground.clusters.services import moves as module
+from playground.clusters.services.advance import advance
+from playground.clusters.services.apply import apply_documents
+from playground.clusters.services.lifecycle import create_cluster, reset_cluster
+from playground.clusters.services.moves import keep_moves
+from playground.clusters.services.runs import request_run
+from playground.engine.entries import MoveRecord
+
+pytestmark = pytest.mark.django_db
+
+NODE = """
+apiVersion: v1
+kind: Node
+metadata: {name: %s}
+status: {allocatable: {cpu: "%s", memory: 8Gi, pods: "110"}}
+"""
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: big}
+spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "4"}}}]}
+"""
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    from playground.clusters import wake
+
+    monkeypatch.setattr(wake, "send", lambda *_, **__: True)
+    return create_cluster(name="moves", seed=1)
+
+
+def run(cluster):
+    request_run(cluster=cluster, until="idle")
+    for _ in range(5):
+        advance(cluster_id=cluster.pk)
+
+
+def record(name="p", source="", target="activeQ", event="PodAdd"):
+    return MoveRecord(0, "default", name, name, source, target, event)
+
+
+def test_the_event_and_hint_that_moved_a_pod_are_kept(cluster):
+    apply_documents(cluster=cluster, text=NODE % ("small", "1"))
+    apply_documents(cluster=cluster, text=POD)
+    run(cluster)
+    apply_documents(cluster=cluster, text=NODE % ("large", "8"))
+    run(cluster)
+    told = [
+        (m.source, m.target, m.event, m.plugin, m.hint) for m in pod_traces(cluster, "default", "big").moves
+    ]
+    assert told[0][:2] == ("", "activeQ")
+    assert ("inFlight", "unschedulable") in [move[:2] for move in told]
+    assert told[-1] == ("unschedulable", "activeQ", "NodeAdd", "NodeResourcesFit", "Queue") or told[-1] == (
+        "unschedulable",
+        "backoffQ",
+        "NodeAdd",
+        "NodeResourcesFit",
+        "Queue",
+    )
+
+
+def test_a_reset_forgets_them(cluster):
+    keep_moves(cluster, [record()])
+    reset_cluster(cluster=cluster)
+    assert not QueueMove.objects.exists()
+
+
+def test_a_batch_keeps_what_tells_most(cluster, monkeypatch):
+    monkeypatch.setattr(module, "MOST_OF_A_BATCH", 3)
+    moved = [record("m", "unschedulable", "activeQ", "NodeAdd")] * 2
+    left = [record("l", "unschedulable", "unschedulable", "NodeAdd")] * 5
+    new = [record(f"n{i}") for i in range(5)]
+    popped = [record("m", "activeQ", "inFlight", "Pop")]
+    keep_moves(cluster, [*new, *left, *popped, *moved])
+    kept = [(m.pod_name, m.target) for m in QueueMove.objects.order_by("id")]
+    assert kept == [("n0", "activeQ"), ("m", "activeQ"), ("m", "activeQ")]
+
+
+def test_the_oldest_of_a_cluster_go_first(cluster, monkeypatch):
+    monkeypatch.setattr(module, "MOST_OF_A_CLUSTER", 4)
+    monkeypatch.setattr(module, "TRIM_EVERY", 1)
+    for i in range(10):
+        keep_moves(cluster, [record(f"p{i}")])
+    assert [m.pod_name for m in QueueMove.objects.order_by("id")] == ["p6", "p7", "p8", "p9"]
