@@ -13,9 +13,11 @@ from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.extender import ExtenderCall, ExtenderChain, no_transport
 from scheduler_core.extender.cycle import ExtendedAttempt, ExtenderFailure
+from scheduler_core.framework.attempt import NOT_EVALUATED, Attempt
 from scheduler_core.framework.diagnosis import NO_NODES, fit_error, with_post_filter
+from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import PostFilterResult
-from scheduler_core.framework.runtime import NOT_EVALUATED, Attempt, Framework, PluginFailure
+from scheduler_core.framework.runtime import Framework
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
 
@@ -121,7 +123,7 @@ class Algorithm:
 
     def schedule(self, framework: Framework, pod: Pod, snapshot: Snapshot) -> Decision:
         """Decide about one pod; nothing in the cluster changes."""
-        decision = Decision(framework.attempt(pod, snapshot))
+        decision = Decision(Attempt(framework, pod, snapshot))
         if not len(snapshot.order):
             decision.error = NO_NODES
             return decision

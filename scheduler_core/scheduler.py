@@ -42,12 +42,13 @@ from scheduler_core.events import (
 )
 from scheduler_core.extender.chain import bind_request, extender_chain, parse_bind_answer
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall, Transport, no_transport
+from scheduler_core.framework.attempt import EXTENDER_NAME
 from scheduler_core.framework.cluster_event import ASSIGNED_POD_DELETE
 from scheduler_core.framework.interface import ChoiceOptions
 from scheduler_core.framework.preemption import preemption_document
 from scheduler_core.framework.profile import SchedulerHandle, build_profiles
 from scheduler_core.framework.registry import PluginFactory
-from scheduler_core.framework.runtime import EXTENDER_NAME, Framework
+from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.trace import (
     BOUND,
@@ -307,7 +308,7 @@ class Scheduler:
         pod = info.pod
         framework = self.profiles[pod.scheduler_name]
         current = self.pods.get(pod.uid)
-        if current is None or current.node_name or self.cache.is_assumed(pod.uid):
+        if current is None or current.node_name or self.cache.pod(pod.uid) is not None:
             self.queue.done(pod.uid)
             return self._take_actions()
         if current.is_terminating:
@@ -567,7 +568,7 @@ class Scheduler:
 
     def _extender_bind_answered(self, uid: str, answer: ExtenderAnswer) -> None:
         binding = self.bindings.get(uid)
-        if binding is None or binding.step != "Bind":
+        if binding is None or binding.step != "Bind" or self.bind_call(binding) is None:
             return
         extender = self.extenders.binders(binding.pod)[binding.n_extenders_failed]
         error = parse_bind_answer(extender, answer)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scheduler_core.advice import edits
 from scheduler_core.advice.edits import COST_NODE, COST_QUEUE, Edit, amount_words, cost_of_losing
 from scheduler_core.advice.sandbox import Sandbox
+from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.preemption.potential import PodsOfPlaces, potential_victims
-from scheduler_core.framework.runtime import Attempt
 from scheduler_core.objects.node import LABEL_HOSTNAME, TAINT_UNSCHEDULABLE, Node, node_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY

@@ -17,7 +17,9 @@ from scheduler_core.clock import Clock
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.framework.answers import Answers
-from scheduler_core.framework.runtime import Attempt, Framework, PluginFailure
+from scheduler_core.framework.attempt import Attempt
+from scheduler_core.framework.failure import PluginFailure
+from scheduler_core.framework.runtime import Framework
 from scheduler_core.objects.kinds import KINDS
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
@@ -138,7 +140,7 @@ class Sandbox:
         ------
         PluginFailure
         """
-        attempt = self.framework(pod).attempt(pod, self.snapshot)
+        attempt = Attempt(self.framework(pod), pod, self.snapshot)
         if attempt.run_pre_filter().is_success:
             attempt.run_filter()
         return attempt

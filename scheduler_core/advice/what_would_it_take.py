@@ -22,7 +22,7 @@ from scheduler_core.advice.cluster_edits import PodsToGo, pods_to_go
 from scheduler_core.advice.edits import Edit, FailedEdit, ProvenEdit, cost_of_losing
 from scheduler_core.advice.pod_edits import Variant
 from scheduler_core.advice.sandbox import Sandbox, names_of
-from scheduler_core.framework.runtime import PluginFailure
+from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.trace import BOUND, ERROR, PREEMPTING, UNSCHEDULABLE
 from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES, PriorityClass
 from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node, Taint
@@ -372,6 +372,10 @@ class _Search:
                     helps = sandbox.fits(self.pod)
                 if helps:
                     leaving.add(uid)
+        # Where one pod's going helps, a set of them is no smaller edit.
+        cache = sandbox.scheduler.cache
+        served = {cache.node_name_of(uid) for uid in leaving}
+        gone_sets = [item for item in gone_sets if sandbox.snapshot.nodes.name(item[0]) not in served]
         self._prove_singles(sorted(leaving))
         self._prove_sets(gone_sets)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduler_core.extender.chain import Candidate, ExtenderChain, ExtenderFilterResult
 from scheduler_core.extender.transport import ExtenderCall
-from scheduler_core.framework.runtime import EXTENDER, Attempt
+from scheduler_core.framework.attempt import EXTENDER, Attempt
 from scheduler_core.framework.status import Code
 
 

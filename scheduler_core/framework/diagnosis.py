@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/types.go FitError, v1.34
 
 from __future__ import annotations
 
-from scheduler_core.framework.runtime import Attempt
+from scheduler_core.framework.attempt import Attempt
 
 NO_NODES = "no nodes available to schedule pods"
 

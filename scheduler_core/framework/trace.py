@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.framework.answers import PASSES
+from scheduler_core.framework.attempt import EXTENDER, NOT_EVALUATED, Attempt
+from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import PreFilterPlugin
 from scheduler_core.framework.points import points
-from scheduler_core.framework.runtime import EXTENDER, NOT_EVALUATED, PASSES, Attempt, PluginFailure
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.version import EMULATES, ENGINE_VERSION

@@ -7,9 +7,10 @@ from random import Random
 from typing import Any
 
 from scheduler_core.cli.conformance_scheduling import Cluster
+from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
 from scheduler_core.framework.profile import SchedulerHandle
-from scheduler_core.framework.runtime import Attempt, Framework
+from scheduler_core.framework.runtime import Framework
 from scheduler_core.objects.pod import Pod
 from scheduler_core.schedule_one import Decision
 from tests.scheduler_core.plugins.shared_domain_clusters import HOSTNAME, ZONE, NodeInfo

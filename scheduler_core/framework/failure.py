@@ -1,0 +1,44 @@
+"""A plugin that fails ends its cycle under its name, never the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from scheduler_core.framework.interface import FilterPlugin, Plugin
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class PluginFailure(Exception):
+    """A plugin raised, or returned a status it must not return: the cycle ends in this error."""
+
+    def __init__(self, plugin: str, message: str) -> None:
+        self.plugin = plugin
+        super().__init__(message)
+
+
+def guarded(plugin: Plugin, point: str, method: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a plugin; what it raises ends the cycle under its name, never the process."""
+    try:
+        return method(*args, **kwargs)
+    except PluginFailure:
+        raise
+    except Exception as error:
+        raise PluginFailure(
+            plugin.name, f'running {point} plugin "{plugin.name}": {type(error).__name__}: {error}'
+        ) from error
+
+
+def filter_failure(error: Exception) -> PluginFailure:
+    """Name the plugin whose frame raised, as far as the traceback tells."""
+    name = "Filter"
+    trace = error.__traceback__
+    while trace is not None:
+        owner = trace.tb_frame.f_locals.get("self")
+        if isinstance(owner, FilterPlugin):
+            name = owner.name
+            break
+        trace = trace.tb_next
+    return PluginFailure(name, f'running "{name}" filter plugin: {type(error).__name__}: {error}')

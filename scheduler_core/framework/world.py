@@ -1,0 +1,149 @@
+"""Rows of an attempt in worlds of their own: what preemption and nominated pods ask about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler_core.cluster.node_table import Rows
+from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.framework.answers import PASSES, first_rejections
+from scheduler_core.framework.failure import PluginFailure, filter_failure
+from scheduler_core.framework.interface import FilterPlugin, Reads
+from scheduler_core.framework.status import Code, Status
+
+if TYPE_CHECKING:
+    from scheduler_core.framework.attempt import Attempt
+
+
+class World:
+    """Some rows of an attempt, each in a world of its own, with every filter plugin's state for them.
+
+    Parameters
+    ----------
+    attempt : Attempt
+    rows : ndarray of shape (n,), int64
+        Rows of the cluster; row k of the world is `rows[k]`.
+    """
+
+    def __init__(self, attempt: Attempt, rows: Rows) -> None:
+        self.attempt = attempt
+        self.nodes = WhatIf(attempt.snapshot.nodes, rows)
+        self._filters = attempt._active_filters(list(enumerate(attempt.framework.filter)))
+        self._movable_filters = [item for item in self._filters if item[1].filter_reads is not Reads.SPEC]
+        self._moving = [
+            plugin
+            for _, plugin in self._filters
+            if type(plugin).add_pods is not FilterPlugin.add_pods
+            or type(plugin).remove_pods is not FilterPlugin.remove_pods
+        ]
+        self.states: dict[str, Any] = {
+            plugin.name: plugin.fork(attempt.filter_states.get(plugin.name), self.nodes)
+            for _, plugin in self._filters
+        }
+        self._fits_spec = np.zeros(len(rows), np.bool_)
+        """Rows known to pass the plugins that look at the node object alone: nothing here can change that."""
+        self._promised_rows = self._promised_ids = self._promised_turns = rows[:0]
+        """Nominated pods that count: their rows here, their ids, their turns among those of a row."""
+        promised = attempt.promised_pods()
+        if promised is not None:
+            # The last place stands for no row at all.
+            row_of = np.full(attempt.snapshot.nodes.capacity + 1, -1, np.int64)
+            row_of[rows] = np.arange(len(rows))
+            own = row_of[promised.rows]
+            counted = (own >= 0) & promised.count_for(attempt.pod)
+            self._promised_rows, self._promised_ids = own[counted], promised.pod_ids[counted]
+            self._promised_turns = promised.turns[counted]
+
+    def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+        """Pod `pod_ids[i]` comes to row `rows[i]`; no row twice in one call."""
+        self.nodes.add_pods(rows, pod_ids)
+        for plugin in self._moving:
+            plugin.add_pods(self.states[plugin.name], self.attempt.pod, self.nodes, rows, pod_ids)
+
+    def remove_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+        """Pod `pod_ids[i]` leaves row `rows[i]`; no row twice in one call."""
+        self.nodes.remove_pods(rows, pod_ids)
+        for plugin in self._moving:
+            plugin.remove_pods(self.states[plugin.name], self.attempt.pod, self.nodes, rows, pod_ids)
+
+    def feasible(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which of the world's `rows` the pod fits, nominated pods counted in and out."""
+        stop, _, _ = self.run_filters_with_nominated(rows)
+        fits: NDArray[np.bool_] = stop == PASSES
+        return fits
+
+    def rejections(self, rows: Rows) -> tuple[NDArray[np.int64], list[Status]]:
+        """Like `feasible`, with the reasons: for each row -1 or an index into the list of distinct rejections."""
+        return self.told(rows, self.run_filters_with_nominated(rows))
+
+    def told(
+        self, rows: Rows, verdicts: tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]
+    ) -> tuple[NDArray[np.int64], list[Status]]:
+        """Verdicts (stop, code, detail) of `rows` in the form of `rejections`."""
+        stop, code, detail = verdicts
+        result = np.full(len(rows), -1, np.int64)
+        statuses: list[Status] = []
+        rejected = np.flatnonzero(stop != PASSES)
+        if len(rejected):
+            keys = np.stack([stop[rejected].astype(np.int64), code[rejected], detail[rejected]])
+            _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+            result[rejected] = inverse.reshape(-1)
+            for place in rejected[first].tolist():
+                plugin = self.attempt.framework.filter[int(stop[place])]
+                verdict = Code(int(code[place]))
+                reasons = plugin.reasons(
+                    self.states.get(plugin.name),
+                    self.attempt.pod,
+                    self.nodes,
+                    int(rows[place]),
+                    verdict,
+                    int(detail[place]),
+                )
+                statuses.append(Status(verdict, reasons, plugin.name))
+        return result, statuses
+
+    def run_filters(self, rows: Rows) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
+        """(stop, code, detail) of the world as it stands, as in `Attempt`."""
+        known = bool(self._fits_spec[rows].all())
+        filters = self._movable_filters if known else self._filters
+        try:
+            found = first_rejections(filters, self.states, self.attempt.pod, self.nodes, rows)
+        except PluginFailure:
+            raise
+        except Exception as error:
+            raise filter_failure(error) from error
+        if not known:
+            self._fits_spec[rows] |= found[0] == PASSES
+        return found
+
+    def run_filters_with_nominated(
+        self, rows: Rows
+    ) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
+        """(stop, code, detail), first with nominated pods of equal or higher priority, then without them."""
+        stop, code, detail = self.run_filters(rows)
+        if not len(self._promised_rows):
+            return stop, code, detail
+        place_of = np.full(len(self.nodes.base_rows), -1, np.int64)
+        place_of[rows] = np.arange(len(rows))
+        asked = place_of[self._promised_rows] >= 0
+        promised, pod_ids = self._promised_rows[asked], self._promised_ids[asked]
+        if not len(promised):
+            return stop, code, detail
+        turns = self._promised_turns[asked]
+        moves = [(promised[turns == turn], pod_ids[turns == turn]) for turn in np.unique(turns).tolist()]
+        ports = self.nodes.ports_in_use()
+        for move in moves:
+            self.add_pods(*move)
+        places = np.unique(place_of[promised])
+        with_stop, with_code, with_detail = self.run_filters(rows[places])
+        for move in reversed(moves):
+            self.remove_pods(*move)
+        self.nodes.restore_ports(ports)
+        fails = with_stop != PASSES
+        stop[places[fails]] = with_stop[fails]
+        code[places[fails]] = with_code[fails]
+        detail[places[fails]] = with_detail[fails]
+        return stop, code, detail
