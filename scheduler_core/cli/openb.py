@@ -17,13 +17,27 @@ from typing import Any
 
 import yaml
 
+from scheduler_core.scenario import Scenario, dump_scenario, run_scenario
+from scheduler_core.scenario.openb import lookalike, timed_scenario, trace_scenario, with_figures
+
 NODES_FILE = "openb_node_list_all_node.csv"
 PODS_FILE = "openb_pod_list_gpuspec33.csv"
 GPU = "nvidia.com/gpu"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directory", metavar="DIR", help="folder that holds the CSV files")
+    parser.add_argument("directory", metavar="DIR", nargs="?", help="folder that holds the CSV files")
+    parser.add_argument(
+        "--lookalike", action="store_true", help="a scenario drawn from --seed, without the files"
+    )
+    parser.add_argument("--scenario", action="store_true", help="one scenario instead of manifests")
+    parser.add_argument(
+        "--times", action="store_true", help="a scenario in which pods come and end at their times"
+    )
+    parser.add_argument(
+        "--record", action="store_true", help="run the scenario and have it expect what came of it"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the scenario's draws (default 1)")
     parser.add_argument("--pods", type=int, help="only so many pods, in order")
     parser.add_argument("--pod-file", default=PODS_FILE, help=f"which pod list (default {PODS_FILE})")
     parser.add_argument("--json", action="store_true", help="one List as JSON instead of YAML documents")
@@ -32,6 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 2 when a file is missing or is not what it should be."""
+    if options.lookalike:
+        return _write(_scenario_text(lookalike(options.seed), options.record), options.output)
+    if options.directory is None:
+        print("openb: DIR is needed: the folder that holds the CSV files, or --lookalike", file=sys.stderr)
+        return 2
     directory = Path(options.directory)
     try:
         items = [
@@ -44,15 +63,37 @@ def run(options: argparse.Namespace) -> int:
     except (KeyError, ValueError) as error:
         print(f"openb: {error}", file=sys.stderr)
         return 2
-    if options.json:
+    if options.scenario or options.times:
+        text = _scenario_text(_scenario(items, options), options.record)
+    elif options.json:
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
     else:
         text = yaml.dump_all(items, Dumper=yaml.CSafeDumper, sort_keys=False)
-    if options.output:
-        Path(options.output).write_text(text)
+    return _write(text, options.output)
+
+
+def _write(text: str, output: str | None) -> int:
+    if output:
+        Path(output).write_text(text)
     else:
         sys.stdout.write(text)
     return 0
+
+
+def _scenario(items: list[dict[str, Any]], options: argparse.Namespace) -> Scenario:
+    title = "The openb production trace: 1,523 nodes, 8,152 pods"
+    if options.times:
+        return timed_scenario(
+            items, name="openb-timed", title=title, created_s="openb/creation", deleted_s="openb/deletion",
+            seed=options.seed,
+        )  # fmt: skip
+    for manifest in items:
+        manifest["metadata"].pop("annotations", None)
+    return trace_scenario(items, name="openb", title=title, seed=options.seed)
+
+
+def _scenario_text(scenario: Scenario, record: bool) -> str:
+    return dump_scenario(with_figures(run_scenario(scenario)) if record else scenario)
 
 
 def node_manifests(path: Path) -> Iterator[dict[str, Any]]:
@@ -95,14 +136,18 @@ def pod_manifests(path: Path, limit: int | None = None) -> Iterator[dict[str, An
         spec: dict[str, Any] = {"containers": [{"name": "c", "resources": resources}]}
         if row["gpu_spec"]:
             term = {
-                "matchExpressions": [{"key": "gpu-model", "operator": "In", "values": row["gpu_spec"].split("|")}]
+                "matchExpressions": [
+                    {"key": "gpu-model", "operator": "In", "values": row["gpu_spec"].split("|")}
+                ]
             }
             required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
             spec["affinity"] = {"nodeAffinity": required}
         metadata: dict[str, Any] = {"name": row["name"]}
         if row.get("creation_time"):
             metadata["annotations"] = {
-                f"openb/{key}": row[f"{key}_time"] for key in ("creation", "deletion") if row.get(f"{key}_time")
+                f"openb/{key}": row[f"{key}_time"]
+                for key in ("creation", "deletion")
+                if row.get(f"{key}_time")
             }
         yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 

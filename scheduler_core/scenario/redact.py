@@ -1,0 +1,628 @@
+"""Taking the names out of a scenario, so that it can be shown to strangers: the same decisions under other names.
+
+Names of nodes, namespaces, pods and other objects, labels, taints, images and extenders' addresses are replaced,
+the same name by the same name everywhere, recorded extender answers included. New names sort as the old ones did,
+so that nothing decided by order is decided otherwise. What a scheduler does not read (environment, arguments, probes,
+annotations, secrets, ...) is dropped. `verify_redaction` runs both and compares.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler_core.objects.defaults import NAMESPACED_KINDS, SYSTEM_PRIORITY_CLASSES
+from scheduler_core.objects.kinds import KINDS
+from scheduler_core.scenario.canonical import owner_uids, without_server_fields
+from scheduler_core.scenario.load import load_scenario, scenario_document
+from scheduler_core.scenario.run import ScenarioRun, run
+from scheduler_core.scenario.types import Manifest, Scenario
+
+_KNOWN_DOMAINS = re.compile(
+    r"^([a-z0-9-]+\.)*(kubernetes\.io|k8s\.io)/|^playground\.dev/|^scheduling\.x-k8s\.io/"
+)
+"""Label and taint keys of Kubernetes itself and of this playground keep their names; only their values change."""
+_KEPT_NAMES = frozenset(
+    (
+        "",
+        "default",
+        "kube-system",
+        "kube-public",
+        "kube-node-lease",
+        "default-scheduler",
+        *SYSTEM_PRIORITY_CLASSES,
+    )
+)
+_KEPT_ANNOTATIONS = re.compile(
+    r"^(playground\.dev/|scheduling\.x-k8s\.io/|pv\.kubernetes\.io/bind|pv\.kubernetes\.io/bound)"
+)
+_KEPT_VALUES = re.compile(r"^(playground\.dev/|scheduling\.x-k8s\.io/min-available$)")
+"""Labels whose values say something to a plugin."""
+_CONTAINER = frozenset(("name", "image", "resources", "ports", "restartPolicy"))
+_POD_SPEC = frozenset(
+    (
+        "affinity", "containers", "hostNetwork", "initContainers", "nodeName", "nodeSelector", "overhead",
+        "preemptionPolicy", "priority", "priorityClassName", "resourceClaims", "resources", "restartPolicy",
+        "schedulerName", "schedulingGates", "terminationGracePeriodSeconds", "tolerations",
+        "topologySpreadConstraints", "volumes",
+    )
+)  # fmt: skip
+_VOLUMES = frozenset(
+    (
+        "name",
+        "persistentVolumeClaim",
+        "ephemeral",
+        "gcePersistentDisk",
+        "awsElasticBlockStore",
+        "iscsi",
+        "rbd",
+        "csi",
+    )
+)
+_DROPPED_SPEC = frozenset(
+    ("podCIDR", "podCIDRs", "providerID", "configSource", "externalID", "mountOptions", "parameters", "clusterIP",
+     "clusterIPs", "externalName", "loadBalancerIP", "dataSource", "dataSourceRef", "timeAdded", "nodeInfo",
+     "addresses", "daemonEndpoints")
+)  # fmt: skip
+_LABEL_MAPS = frozenset(("matchLabels", "nodeSelector", "labels", "nodeLabels", "notNodeLabels"))
+_NAME_FIELDS = {
+    "nodeName": "Node",
+    "nominatedNodeName": "Node",
+    "cordon": "Node",
+    "uncordon": "Node",
+    "drain": "Node",
+    "node": "Node",
+    "nominated": "Node",
+    "nodeIn": "Node",
+    "nodes": "Node",
+    "namespace": "Namespace",
+    "namespaces": "Namespace",
+    "claimName": "PersistentVolumeClaim",
+    "volumeName": "PersistentVolume",
+    "storageClassName": "StorageClass",
+    "priorityClassName": "PriorityClass",
+    "schedulerName": "Scheduler",
+    "serviceName": "Service",
+    "deviceClassName": "DeviceClass",
+    "resourceClaimName": "ResourceClaim",
+}
+_POD_FIELDS = frozenset(("pod", "of", "order", "victims", "pods"))
+_PREFIXES = {
+    "Namespace": "ns",
+    "PersistentVolume": "pv",
+    "PersistentVolumeClaim": "pvc",
+    "PodDisruptionBudget": "pdb",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A scenario without its names.
+
+    Attributes
+    ----------
+    renamed : dict of str to dict
+        What was renamed (`Node`, `Pod`, `label key`, ...) -> old -> new. For its owner; never share it.
+    notes : tuple of str
+        What was kept, and why.
+    """
+
+    scenario: Scenario
+    renamed: dict[str, dict[str, str]]
+    notes: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Names:
+    """One kind of name: collected first, then given in sorted order."""
+
+    prefix: str
+    kept: Callable[[str], bool]
+    old: dict[str, None] = field(default_factory=dict)
+    new: dict[str, str] = field(default_factory=dict)
+
+    def collect(self, name: str) -> str:
+        if not self.kept(name):
+            self.old[name] = None
+        return name
+
+    def settle(self) -> None:
+        width = len(str(len(self.old)))
+        self.new = {
+            name: f"{self.prefix}-{place:0{width}}" for place, name in enumerate(sorted(self.old), start=1)
+        }
+
+    def rename(self, name: str) -> str:
+        return self.new.get(name, name)
+
+
+class _Redactor:
+    """Walks a document twice: once to collect names, once to replace them."""
+
+    def __init__(self, owners: frozenset[str]) -> None:
+        self.owners = owners
+        self.names: dict[str, _Names] = {}
+        self.numeric: dict[str, None] = {}
+        self.resources: dict[str, None] = {}
+        self.collecting = True
+
+    def name(self, what: str, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        names = self.names.get(what)
+        if names is None:
+            names = self.names[what] = _Names(
+                _PREFIXES.get(what, what.lower().replace(" ", "-")), _kept_of(what)
+            )
+        return names.collect(value) if self.collecting else names.rename(value)
+
+    def label_key(self, key: Any) -> Any:
+        return self.name("label", key)
+
+    def label_value(self, key: str, value: Any) -> Any:
+        if not isinstance(value, str) or key in self.numeric or _KEPT_VALUES.match(key):
+            return value
+        nodes = self.names.get("Node")
+        if nodes is not None and (value in nodes.old):
+            # A hostname label, or an affinity to one.
+            return nodes.collect(value) if self.collecting else nodes.rename(value)
+        return self.name("value", value)
+
+    def labels(self, labels: Any) -> Any:
+        if not isinstance(labels, Mapping):
+            return labels
+        return {self.label_key(key): self.label_value(key, value) for key, value in labels.items()}
+
+    # ---- documents
+
+    def manifest(self, manifest: Manifest) -> dict[str, Any]:
+        cleaned = without_server_fields(manifest, self.owners)
+        kind = str(cleaned["kind"])
+        result: dict[str, Any] = {"apiVersion": cleaned["apiVersion"], "kind": kind}
+        result["metadata"] = self.metadata(cleaned["metadata"], kind)
+        for key, value in cleaned.items():
+            if key not in result and key not in (
+                "data",
+                "stringData",
+                "binaryData",
+                "parameters",
+                "description",
+            ):
+                if key == "spec" and kind == "Pod":
+                    result[key] = self.pod_spec(value)
+                elif key == "spec" and kind in ("Service", "ReplicationController"):
+                    result[key] = {"selector": self.labels(value.get("selector"))}
+                    if kind == "ReplicationController":
+                        result[key] = {
+                            **self.walk({k: v for k, v in value.items() if k != "selector"}),
+                            **result[key],
+                        }
+                else:
+                    result[key] = self.walk(value, key)
+        return result
+
+    def metadata(self, meta: Mapping[str, Any], kind: str) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        if "name" in meta:
+            result["name"] = self.name(kind, meta["name"])
+        if meta.get("namespace"):
+            result["namespace"] = self.name("Namespace", meta["namespace"])
+        if meta.get("uid"):
+            result["uid"] = self.name("uid", meta["uid"])
+        if meta.get("labels"):
+            result["labels"] = self.labels(meta["labels"])
+        annotations = {
+            key: value
+            for key, value in (meta.get("annotations") or {}).items()
+            if _KEPT_ANNOTATIONS.match(key)
+        }
+        if annotations:
+            result["annotations"] = annotations
+        if meta.get("ownerReferences"):
+            result["ownerReferences"] = [
+                {
+                    **owner,
+                    "name": self.name(owner["kind"], owner["name"]),
+                    "uid": self.name("uid", owner.get("uid", "")),
+                }
+                for owner in meta["ownerReferences"]
+            ]
+        for key in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+            if key in meta:
+                result[key] = meta[key]
+        return result
+
+    def pod_spec(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key, value in spec.items():
+            if key not in _POD_SPEC:
+                continue
+            if key in ("containers", "initContainers"):
+                result[key] = [self.container(item, index) for index, item in enumerate(value or ())]
+            elif key == "volumes":
+                kept = [
+                    {name: self.walk(item[name], name) for name in item if name in _VOLUMES}
+                    for item in value or ()
+                    if len(_VOLUMES & set(item)) > 1
+                ]
+                if kept:
+                    result[key] = [{**item, "name": f"v{index}"} for index, item in enumerate(kept)]
+            elif key == "schedulingGates":
+                result[key] = [{"name": self.name("gate", gate["name"])} for gate in value or ()]
+            else:
+                result[key] = self.walk(value, key)
+        return result
+
+    def container(self, container: Mapping[str, Any], index: int) -> dict[str, Any]:
+        result = {key: self.walk(value, key) for key, value in container.items() if key in _CONTAINER}
+        result["name"] = f"c{index}"
+        if "image" in result:
+            result["image"] = self.image(container["image"])
+        if "ports" in result:
+            kept = ("hostPort", "hostIP", "protocol", "containerPort")
+            result["ports"] = [
+                {key: port[key] for key in kept if key in port} for port in container["ports"] or ()
+            ]
+        return result
+
+    def image(self, image: Any) -> Any:
+        if not isinstance(image, str) or not image:
+            return image
+        # As ImageLocality reads it: no tag means `latest`.
+        whole = image if ":" in image.rpartition("/")[2] else f"{image}:latest"
+        named = self.name("image", whole)
+        return named if self.collecting else f"{named}:1"
+
+    def walk(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, list | tuple):
+            if key in _NAME_FIELDS:
+                return [self.name(_NAME_FIELDS[key], item) for item in value]
+            if key in _POD_FIELDS:
+                return [self.pod_name(item) for item in value]
+            if key in ("matchLabelKeys", "mismatchLabelKeys", "topologyKeys"):
+                return [self.label_key(item) for item in value]
+            if key in ("matchExpressions", "matchLabelExpressions", "matchFields"):
+                return [self.expression(item, key == "matchFields") for item in value]
+            if key in ("taints", "tolerations"):
+                return [self.taint(item) for item in value]
+            if key == "images":
+                return [
+                    {**item, "names": [self.image(name) for name in item.get("names") or ()]}
+                    for item in value
+                ]
+            if key == "objects" or key == "apply":
+                return [self.manifest(item) for item in value]
+            if key == "extenders":
+                return [self.extender_config(item, index) for index, item in enumerate(value)]
+            return [self.walk(item, "") for item in value]
+        if isinstance(value, Mapping):
+            return self._walk_object(value, key)
+        if key in _NAME_FIELDS:
+            return self.name(_NAME_FIELDS[key], value)
+        if key in _POD_FIELDS:
+            return self.pod_name(value)
+        if key == "topologyKey":
+            return self.label_key(value)
+        return value
+
+    def _walk_object(self, value: Mapping[str, Any], key: str) -> Any:
+        if key in _LABEL_MAPS:
+            return self.labels(value)
+        if key in ("requests", "limits", "allocatable", "capacity"):
+            self.resources.update(dict.fromkeys(name for name in value if "/" in name))
+            return dict(value)
+        if key == "template":
+            return {
+                "metadata": self.metadata(value.get("metadata") or {}, "Pod"),
+                "spec": self.pod_spec(value["spec"]),
+            }
+        if key == "claimRef":
+            return {
+                "kind": "PersistentVolumeClaim",
+                "namespace": self.name("Namespace", value.get("namespace", "")),
+                "name": self.name("PersistentVolumeClaim", value.get("name", "")),
+            }
+        if key == "csi" and value.get("volumeHandle"):
+            return {"driver": value.get("driver"), "volumeHandle": self.name("volume", value["volumeHandle"])}
+        if key == "local":
+            return {"path": "/"}
+        if key == "metadata":
+            return self.metadata(value, "")
+        if key in ("patch", "delete") and "kind" in value and "name" in value:
+            return self.reference(value)
+        return {name: self.walk(item, name) for name, item in value.items() if name not in _DROPPED_SPEC}
+
+    def reference(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        result = {**value, "name": self.name(value["kind"], value["name"])}
+        if value.get("namespace"):
+            result["namespace"] = self.name("Namespace", value["namespace"])
+        if "patch" in value:
+            patch = dict(value["patch"])
+            meta = patch.pop("metadata", None)
+            result["patch"] = self.walk(patch)
+            if isinstance(meta, Mapping) and "labels" in meta:
+                result["patch"]["metadata"] = {"labels": self.labels(meta["labels"])}
+        return result
+
+    def pod_name(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return self.walk(value)
+        if not isinstance(value, str):
+            return value
+        namespace, slash, name = value.rpartition("/")
+        named = self.name("Pod", name)
+        return f"{self.name('Namespace', namespace)}{slash}{named}"
+
+    def expression(self, value: Mapping[str, Any], is_field: bool) -> dict[str, Any]:
+        if is_field:
+            return {**value, "values": [self.name("Node", item) for item in value.get("values") or ()]}
+        key = value.get("key", "")
+        if value.get("operator") in ("Gt", "Lt"):
+            self.numeric[key] = None
+        result = {**value, "key": self.label_key(key)}
+        if value.get("values"):
+            result["values"] = [self.label_value(key, item) for item in value["values"]]
+        return result
+
+    def taint(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        key = value.get("key") or ""
+        result = {name: item for name, item in value.items() if name != "timeAdded"}
+        if key:
+            result["key"] = self.label_key(key)
+        if value.get("value"):
+            result["value"] = self.label_value(key, value["value"])
+        return result
+
+    def extender_config(self, value: Mapping[str, Any], index: int) -> dict[str, Any]:
+        return {
+            **{name: item for name, item in value.items() if name not in ("tlsConfig", "urlPrefix")},
+            "urlPrefix": f"http://extender-{index}.example",
+        }
+
+    # ---- texts
+
+    def text(self, text: str) -> str:
+        """Known names replaced wherever they stand as words."""
+        table: dict[str, str] = {}
+        for what in ("value", "label", "Namespace", "Node", "Pod"):
+            names = self.names.get(what)
+            if names is not None:
+                table.update({old: new for old, new in names.new.items() if len(old) > 1})
+        if not table:
+            return text
+        words = "|".join(re.escape(name) for name in sorted(table, key=lambda name: (-len(name), name)))
+        return re.sub(rf"(?<![\w./-])(?:{words})(?![\w/-]|\.\w)", lambda match: table[match[0]], text)
+
+    def answer(self, value: Any) -> Any:
+        """A recorded answer: manifests in it cleaned, names replaced."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            if isinstance(value.get("metadata"), Mapping) and "name" in value["metadata"]:
+                kind = "Pod" if "containers" in (value.get("spec") or {}) else "Node"
+                named = self.manifest({"apiVersion": "v1", "kind": kind, **value})
+                return {key: item for key, item in named.items() if key in value}
+            return {self.text(key): self.answer(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.answer(item) for item in value]
+        return value
+
+
+def _kept_of(what: str) -> Callable[[str], bool]:
+    if what == "label":
+        return lambda name: not name or _KNOWN_DOMAINS.match(name) is not None
+    if what == "value":
+        return lambda name: name == ""
+    if what in ("image", "uid", "gate", "volume", "reason"):
+        return lambda name: name == ""
+    return lambda name: name in _KEPT_NAMES
+
+
+def redact(scenario: Scenario) -> Redacted:
+    """Take the names out of a scenario.
+
+    The result carries no words for people and no recorded decisions: run it and record its own.
+    """
+    document = scenario_document(
+        dataclasses.replace(scenario, name="redacted", title="", lesson="", path=(), decisions=None)
+    )
+    manifests = [*scenario.objects, *(item for step in scenario.steps for item in step.apply or ())]
+    redactor = _Redactor(owner_uids(manifests))
+    # Names of nodes first: label values that are one must follow it. Twice: Gt and Lt are met on the way.
+    for manifest in manifests:
+        redactor.name(str(manifest["kind"]), manifest["metadata"]["name"])
+    _redacted(document, redactor)
+    values = redactor.names.get("value")
+    if values is not None:
+        values.old.clear()
+    _redacted(document, redactor)
+    for what, names in redactor.names.items():
+        if what == "label":
+            # A taint named as a resource is: the name is known already, and messages must not confuse the two.
+            for name in redactor.resources:
+                names.old.pop(name, None)
+        names.settle()
+    redactor.collecting = False
+    result = load_scenario(_redacted(document, redactor))
+    notes = [
+        f"numeric values of the label {redactor.label_key(key)} are kept: they are compared"
+        for key in redactor.numeric
+    ]
+    if redactor.resources:
+        notes.append(f"names of resources are kept: {', '.join(sorted(redactor.resources))}")
+    provisioners = sorted({str(item["provisioner"]) for item in manifests if item.get("provisioner")})
+    if provisioners:
+        notes.append(f"names of storage provisioners are kept: {', '.join(provisioners)}")
+    foreign = sorted(
+        {str(item["kind"]) for item in manifests} - KINDS.keys() - NAMESPACED_KINDS - {"PriorityClass"}
+    )
+    if foreign:
+        notes.append(f"objects of kinds no scheduler reads are left out: {', '.join(foreign)}")
+    renamed = {what: dict(names.new) for what, names in redactor.names.items() if names.new}
+    return Redacted(result, renamed, tuple(notes))
+
+
+_WORKLOADS = frozenset(("Deployment", "DaemonSet", "Job", "PriorityClass"))
+
+
+def _is_needed(manifest: Manifest) -> bool:
+    return manifest["kind"] in KINDS or manifest["kind"] in _WORKLOADS
+
+
+def _redacted(document: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in document.items():
+        if key == "objects":
+            result[key] = [redactor.manifest(item) for item in value if _is_needed(item)]
+        elif key == "steps":
+            result[key] = [_step(step, redactor) for step in value]
+        elif key == "extenders":
+            result[key] = _extenders(value, redactor)
+        elif key == "expect":
+            result[key] = [_expectation(item, redactor) for item in value]
+        elif key == "scheduler":
+            result[key] = redactor.walk(value)
+        else:
+            result[key] = value
+    return {key: value for key, value in result.items() if value not in ([], {})}
+
+
+def _step(step: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:
+    if "apply" in step:
+        return {"apply": [redactor.manifest(item) for item in step["apply"] if _is_needed(item)]}
+    if "expect" in step:
+        return {"expect": [_expectation(item, redactor) for item in step["expect"]]}
+    for verb in ("allow", "reject"):
+        if verb in step:
+            answer = step[verb] if isinstance(step[verb], Mapping) else {"pod": step[verb]}
+            result = redactor.walk(answer)
+            if answer.get("reason"):
+                # Free text of a person.
+                result["reason"] = redactor.name("reason", answer["reason"])
+            return {verb: result}
+    return {key: redactor.walk(value, key) for key, value in step.items()}
+
+
+def _expectation(item: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:
+    result: dict[str, Any] = redactor.walk(item)
+    if "reason" in item:
+        said = item["reason"]
+        given = redactor.names.get("reason")
+        if given is not None and said in given.new:
+            result["reason"] = given.new[said]
+        else:
+            result["reason"] = said if redactor.collecting else redactor.text(said)
+    return result
+
+
+def _extenders(value: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    if "mock" in value:
+        result["mock"] = [redactor.walk(item) for item in value["mock"]]
+        for rule in (rule for extender in result["mock"] for rule in extender.get("rules") or ()):
+            for action in ("deny", "bind", "fail", "nonsense"):
+                for key in ("reason", "error", "text"):
+                    if (rule.get(action) or {}).get(key):
+                        rule[action] = {**rule[action], key: redactor.name("reason", rule[action][key])}
+    calls = []
+    for call in value.get("cassette") or ():
+        # Its request changes with the names.
+        entry = {key: item for key, item in call.items() if key != "request"}
+        if "pod" in entry:
+            entry["pod"] = redactor.pod_name(entry["pod"])
+        if not redactor.collecting:
+            for key in ("answer", "text", "error"):
+                if key in entry:
+                    entry[key] = redactor.answer(entry[key])
+        calls.append(entry)
+    if calls:
+        result["cassette"] = calls
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class RedactionCheck:
+    """Whether a redacted scenario decides as the original does.
+
+    Attributes
+    ----------
+    cycle : int or None
+        The first cycle that differs.
+    """
+
+    same: bool
+    sentence: str
+    cycle: int | None = None
+
+
+def verify_redaction(original: Scenario, redacted: Scenario) -> RedactionCheck:
+    """Run both and compare cycle by cycle, up to the renaming (which is inferred, and must be one to one)."""
+    a = run(dataclasses.replace(original, expect=()), full_traces=False)
+    b = run(dataclasses.replace(redacted, expect=()), full_traces=False)
+    return same_up_to_names(a, b)
+
+
+def same_up_to_names(a: ScenarioRun, b: ScenarioRun) -> RedactionCheck:
+    """Compare two runs up to a one-to-one renaming of pods and nodes."""
+    there: dict[tuple[str, str], str] = {}
+    back: dict[tuple[str, str], str] = {}
+
+    def matches(what: str, old: Any, new: Any) -> bool:
+        if not old or not new:
+            return not old and not new
+        return bool(there.setdefault((what, old), new) == new and back.setdefault((what, new), old) == old)
+
+    for first, second in zip(a.cycles, b.cycles, strict=False):
+        one, other = first.header, second.header
+        victims_a, victims_b = one.get("victims") or [], other.get("victims") or []
+        same = (
+            first.outcome == second.outcome
+            and first.n_feasible == second.n_feasible
+            and first.n_nodes == second.n_nodes
+            and one.get("bestTotal") == other.get("bestTotal")
+            and first.at_ns == second.at_ns
+            and matches("pod", first.pod, second.pod)
+            and matches("node", first.node, second.node)
+            and matches("node", one.get("nominatedNode"), other.get("nominatedNode"))
+            and len(victims_a) == len(victims_b)
+            and all(matches("pod", old, new) for old, new in zip(victims_a, victims_b, strict=True))
+        )
+        if not same:
+            said = f"cycle {first.number} differs: {first.pod} {first.outcome} against {second.pod} {second.outcome}"
+            return RedactionCheck(False, said, first.number)
+    if len(a.cycles) != len(b.cycles):
+        said = f"the original has {len(a.cycles)} cycles, the redacted scenario {len(b.cycles)}"
+        return RedactionCheck(False, said, min(len(a.cycles), len(b.cycles)) + 1)
+    return RedactionCheck(True, f"all {len(a.cycles)} decisions are the same under other names")
+
+
+def leaked_names(redacted: Redacted, names: Iterable[str] = ()) -> list[str]:
+    """Old names that still stand somewhere in the redacted document; none is right.
+
+    Parameters
+    ----------
+    names : iterable of str
+        More words that must not be found.
+    """
+    old = {name for renamed in redacted.renamed.values() for name in renamed} | set(names)
+    texts = _texts(scenario_document(redacted.scenario), "")
+    words = {word for text in texts for word in (text, *re.findall(r"[\w./:@-]+", text))}
+    return sorted(name for name in old if name in words)
+
+
+def _texts(value: Any, key: str) -> Iterator[str]:
+    """Every text that is no field name."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        if key in (*_LABEL_MAPS, "selector"):
+            yield from (name for name in value if name not in ("matchLabels", "matchExpressions"))
+        for name, item in value.items():
+            if name not in ("kind", "apiVersion"):
+                yield from _texts(item, name)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item, key)
