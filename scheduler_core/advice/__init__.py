@@ -1,10 +1,33 @@
-"""Questions about decisions: what would it take, why not there, from which weight on, and how much was luck.
+"""Questions about decisions: what would it take, why not there, from which weight on, and what if it came now.
 
 All of it is asked of a copy (`Sandbox`): nothing here changes a cluster. See README.md.
 """
 
 from scheduler_core.advice.edits import Edit, FailedEdit, ProvenEdit
 from scheduler_core.advice.sandbox import Sandbox
+from scheduler_core.advice.try_pod import Tried, try_pod
+from scheduler_core.advice.weights import CycleWeights, Interval, PluginWeights, Switch, weights_document
 from scheduler_core.advice.what_would_it_take import Advice, Limits, what_would_it_take
+from scheduler_core.advice.why_not import Distance, UnknownNode, WhyNot, distances, why_not
 
-__all__ = ["Advice", "Edit", "FailedEdit", "Limits", "ProvenEdit", "Sandbox", "what_would_it_take"]
+__all__ = [
+    "Advice",
+    "CycleWeights",
+    "Distance",
+    "Edit",
+    "FailedEdit",
+    "Interval",
+    "Limits",
+    "PluginWeights",
+    "ProvenEdit",
+    "Sandbox",
+    "Switch",
+    "Tried",
+    "UnknownNode",
+    "WhyNot",
+    "distances",
+    "try_pod",
+    "weights_document",
+    "what_would_it_take",
+    "why_not",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, qua
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _LIFECYCLE = "node.kubernetes.io/"
 _MIB = 2**20
+_NUMBER = re.compile(r"[-+]?[0-9][0-9._]*(?:[eE][-+]?[0-9]+)?")
 
 Spec = dict[str, Any]
 
@@ -260,8 +262,8 @@ def with_request(pod: Pod, resource: str, amount: int) -> Variant | None:
         f"Lower the {short} request from {_plain(resource, before)} to {_plain(resource, amount)}",
         "The pod gets less than it asked for" if amount else "The pod asks for none",
         change,
-        removed=[f"{resource}: {_scalar(written(resource, before))}"],
-        added=[f"{resource}: {_scalar(written(resource, amount))}"],
+        removed=[f"{resource}: {written(resource, before)}"],
+        added=[f"{resource}: {written(resource, amount)}"],
         price=amount_words(resource, before - amount),
         size=(before - amount) / before,
     )
@@ -379,11 +381,7 @@ def selector_words(selector: Mapping[str, Any] | None) -> str:
 
 
 def _scalar(value: object) -> str:
-    """A YAML scalar, quoted where it would read as something else."""
+    """A text in YAML, quoted where it would read as something else."""
     text = str(value)
-    odd = (
-        text == ""
-        or text.lower() in ("true", "false", "yes", "no", "on", "off", "null")
-        or text[0] in "0123456789"
-    )
-    return f'"{text}"' if odd and not text.isdigit() else text
+    reads_otherwise = text.lower() in ("", "true", "false", "yes", "no", "on", "off", "null", "~")
+    return f'"{text}"' if reads_otherwise or _NUMBER.fullmatch(text) else text

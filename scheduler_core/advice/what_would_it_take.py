@@ -426,18 +426,23 @@ class _Search:
         origin = item.edit.title.rsplit(" on ", 1)[1]
         if second.node_name == origin:
             return
+        with sandbox.with_pod_on(homeless, second.node_name):
+            # Where it now runs may matter to the pending pod (spread, affinity): its cycle is run once more.
+            last = sandbox.decide(self.pod)
+        if last.node_name is None or last.error is not None:
+            return
         edit = replace(
             item.edit,
             kind=edits.MOVE_POD,
             title=f"Move {pod.name} from {origin} to {second.node_name}",
-            note=f"It fits there beside {self.pod.name} on {at}",
+            note=f"It fits there, and makes room on {origin}",
             removed=(f"{pod.name} nodeName: {origin}",),
             added=(f"{pod.name} nodeName: {second.node_name}",),
             cost=edits.COST_RESTART,
             price="1 pod restarts",
             change={"move": [pod.key, second.node_name]},
         )
-        self.advice.edits.append(_proven(edit, decision))
+        self.advice.edits.append(_proven(edit, last))
 
     def _prove_sets(self, sets: list[tuple[int, list[Pod]]]) -> None:
         nodes, limit = self.sandbox.snapshot.nodes, self.limits.per_kind
