@@ -47,7 +47,9 @@ def versions() -> list[Any]:
         made.append(("Pod", parse(make_pod(name, uid=f"{name}{uid}", nodeName=node)).typed))
         gang = {"scheduling.x-k8s.io/pod-group": "g", "scheduling.x-k8s.io/min-available": "2"}
         made.append(("Pod", parse(make_pod(name, uid=f"{name}{uid}", nodeName=node, labels=gang)).typed))
-    made.append(("Pod", parse({**make_pod("a", uid="a1", nodeName="node-0"), "status": {"phase": "Failed"}}).typed))
+    made.append(
+        ("Pod", parse({**make_pod("a", uid="a1", nodeName="node-0"), "status": {"phase": "Failed"}}).typed)
+    )
     for cpu in ("1", "8"):
         made.append(("Node", parse(make_node("node-0", cpu=cpu)).typed))
     service = {"kind": "Service", "metadata": {"name": "s", "namespace": "default", "uid": "s"}, "spec": {}}
@@ -57,7 +59,9 @@ def versions() -> list[Any]:
 
 OBJECTS = versions()
 CHANGES = st.builds(
-    lambda first, second: ObjectChanged(first[0], first[1], second[1] if second and second[0] == first[0] else None),
+    lambda first, second: ObjectChanged(
+        first[0], first[1], second[1] if second and second[0] == first[0] else None
+    ),
     st.sampled_from(OBJECTS),
     st.none() | st.sampled_from(OBJECTS),
 ) | st.builds(lambda item: ObjectChanged(item[0], None, item[1]), st.sampled_from(OBJECTS))
