@@ -5,6 +5,7 @@ Source: pkg/scheduler/schedule_one.go, v1.34
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -120,10 +121,12 @@ class Algorithm:
         self.randomness = randomness
         self.extenders = extenders or ExtenderChain((), no_transport)
         self.next_start_node_index = 0
+        self.make_attempt: Callable[[Framework, Pod, Snapshot], Attempt] = Attempt
+        """Whoever times extension points puts a watched one in its place."""
 
     def schedule(self, framework: Framework, pod: Pod, snapshot: Snapshot) -> Decision:
         """Decide about one pod; nothing in the cluster changes."""
-        decision = Decision(Attempt(framework, pod, snapshot))
+        decision = Decision(self.make_attempt(framework, pod, snapshot))
         if not len(snapshot.order):
             decision.error = NO_NODES
             return decision

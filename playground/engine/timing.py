@@ -39,14 +39,14 @@ class ExtensionPointTimes:
         for profile, framework in scheduler.profiles.items():
             for name, point in _OF_FRAMEWORK.items():
                 setattr(framework, name, self._timed(profile, point, getattr(framework, name)))
-            framework.attempt = self._watching(profile, framework.attempt)
+        scheduler.algorithm.make_attempt = self._watching(scheduler.algorithm.make_attempt)
 
-    def _watching(self, profile: str, make: Callable[..., Any]) -> Callable[..., Any]:
-        def attempt(*given: Any) -> Any:
-            made = make(*given)
+    def _watching(self, make: Callable[..., Any]) -> Callable[..., Any]:
+        def attempt(framework: Any, *given: Any) -> Any:
+            made = make(framework, *given)
             if self.observe is not None:
                 for name, point in _OF_ATTEMPT.items():
-                    setattr(made, name, self._timed(profile, point, getattr(made, name)))
+                    setattr(made, name, self._timed(framework.scheduler_name, point, getattr(made, name)))
             return made
 
         return attempt
