@@ -1,10 +1,10 @@
-"""A pod's story: its log entries, cycles and events as one list of steps."""
+"""A pod's story: its log entries, queue moves, cycles and events as one list of steps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from playground.clusters.models import Cycle, Event, LogEntry
+from playground.clusters.models import Cycle, Event, LogEntry, QueueMove
 from playground.clusters.selectors.pod_traces import PodTraces
 from playground.web.explanation import Outcome, outcome_of
 
@@ -14,20 +14,59 @@ _TOLD_BY_CYCLES = ("FailedScheduling", "Scheduled")
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that happened; `order` sorts steps of the same moment."""
+    """One thing that happened; `order` sorts steps of the same moment.
+
+    Attributes
+    ----------
+    asked
+        The plugin that was asked about the event behind a queue move; empty without one.
+    quiet
+        Events that left the pod where this step had put it.
+    stayed_ns
+        How long it stayed in the lane this step is about; None for other steps.
+    """
 
     at_ns: int
-    order: int
+    order: float
     css: str
     title: str
     detail: str
     cycle: int | None = None
     outcome: Outcome | None = None
+    asked: str = ""
+    hint: str = ""
+    why: str = ""
+    quiet: tuple[QueueMove, ...] = ()
+    stayed_ns: int | None = None
 
 
-def story_steps(story: PodTraces) -> list[Step]:
-    """Put everything in order of virtual time, oldest first."""
-    steps = [_cycle(cycle) for cycle in story.cycles]
+# lane of a move -> (title, class of the timeline's dot)
+_LANES = {
+    "activeQ": ("Into activeQ", "k-a"),
+    "backoffQ": ("Into backoffQ", "k-ev"),
+    "errorBackoffQ": ("Into backoffQ, after an error", "k-ev"),
+    "unschedulable": ("Into Unschedulable", "k-u"),
+}
+# What the queue calls its own doings, in words.
+_OWN_EVENTS = {
+    "ScheduleAttemptFailure": "the attempt failed",
+    "BackoffComplete": "its backoff is over",
+    "UnschedulablePodAdd": "it is new",
+    "UnscheduledPodAdd": "it is new",
+    "UnschedulableTimeout": "it has waited for long enough to be tried anyway",
+    "ForceActivate": "a plugin asked for it",
+}
+
+
+def story_steps(story: PodTraces, *, now_ns: int | None = None) -> list[Step]:
+    """Put everything in order of virtual time, oldest first.
+
+    Parameters
+    ----------
+    now_ns
+        The cluster's time, until which the last lane lasts.
+    """
+    steps = _moves_and_cycles(story, now_ns)
     steps += [_event(event) for event in story.events if event.reason not in _TOLD_BY_CYCLES]
     steps += _entries(story.entries)
     return sorted(steps, key=lambda step: (step.at_ns, step.order))
@@ -57,6 +96,13 @@ def story_sentence(story: PodTraces) -> tuple[Outcome, str]:
     return outcome_of("pending"), f"is pending{', ' + where if where else ''}, {tries}."
 
 
+def _words(cycle: Cycle) -> str:
+    """The message where it is the news, else the sentence."""
+    if cycle.outcome == Cycle.Outcome.UNSCHEDULABLE and cycle.message:
+        return cycle.message
+    return cycle.sentence or cycle.message
+
+
 def _cycle(cycle: Cycle) -> Step:
     repeats = (
         f" The same {cycle.repeats} more time{'' if cycle.repeats == 1 else 's'}." if cycle.repeats else ""
@@ -66,9 +112,68 @@ def _cycle(cycle: Cycle) -> Step:
         order=1,
         css="k-cyc",
         title=f"Attempt {cycle.attempt}, cycle {cycle.number}",
-        detail=f"{cycle.sentence or cycle.message}{repeats}",
+        detail=f"{_words(cycle)}{repeats}",
         cycle=cycle.number,
         outcome=outcome_of(cycle.outcome),
+    )
+
+
+def _moves_and_cycles(story: PodTraces, now_ns: int | None) -> list[Step]:
+    """Queue moves and attempts in the order they took turns, which virtual time alone does not tell."""
+    steps: list[Step] = []
+    cycles = iter(story.cycles)
+    cycle = next(cycles, None)
+    last_lane = -1  # place in `steps` of the newest move
+    for move in story.moves:
+        came_back = move.source == "inFlight"
+        while cycle is not None and (cycle.at_ns < move.at_ns or (came_back and cycle.at_ns == move.at_ns)):
+            steps.append(_cycle(cycle))
+            cycle = next(cycles, None)
+            came_back = False
+        if move.source == move.target:
+            if last_lane >= 0:
+                steps[last_lane] = replace(steps[last_lane], quiet=(*steps[last_lane].quiet, move))
+            continue
+        steps.append(_move(move))
+        last_lane = len(steps) - 1
+    while cycle is not None:
+        steps.append(_cycle(cycle))
+        cycle = next(cycles, None)
+    end_ns = _left_queue_ns(story, now_ns)
+    after: int | None = end_ns
+    for i in range(len(steps) - 1, -1, -1):
+        if steps[i].stayed_ns is not None:
+            steps[i] = replace(steps[i], stayed_ns=max(0, (after or steps[i].at_ns) - steps[i].at_ns))
+        after = steps[i].at_ns
+    return [replace(step, order=1 + i * 1e-6) for i, step in enumerate(steps)]
+
+
+def _left_queue_ns(story: PodTraces, now_ns: int | None) -> int | None:
+    """When the last lane ended: with the attempt that placed the pod, its end, or not yet."""
+    if story.pod is not None and not story.pod.node_name:
+        return now_ns
+    known = [cycle.at_ns for cycle in story.cycles[-1:]] + [entry.at_ns for entry in story.entries[-1:]]
+    return min(known, default=now_ns)
+
+
+def _move(move: QueueMove) -> Step:
+    title, css = _LANES.get(move.target, (f"Into {move.target}", "k-none"))
+    if move.event in _OWN_EVENTS:
+        detail = f"{_OWN_EVENTS[move.event]}"
+        if move.cause and move.cause != move.event:
+            detail += f"; {move.cause} came during it"
+    else:
+        detail = f"event {move.event}"
+    return Step(
+        at_ns=move.at_ns,
+        order=1,
+        css=css,
+        title=title,
+        detail=detail,
+        asked=move.plugin,
+        hint=move.hint,
+        why=move.reason,
+        stayed_ns=0,
     )
 
 

@@ -9,19 +9,23 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import ClusterError
 from playground.clusters.models import Cluster, Pod, PriorityClass
+from playground.clusters.selectors.cycles import cycle_explanation
 from playground.clusters.selectors.pod_lists import pod_page
 from playground.clusters.selectors.pod_traces import pod_traces
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.runs import request_run
 from playground.web.access import get_cluster
 from playground.web.board import priority_scale
+from playground.web.explanation import FilterView, view_filter
 from playground.web.forms.pods import PodForm
 from playground.web.numbers import positive_int
 from playground.web.posted_yaml import yaml_of
 from playground.web.problems import problems_of
 from playground.web.story import story_sentence, story_steps
+from playground.web.swim_lanes import swim_lanes
 
 LANE_TITLES = {
     "active": "activeQ",
@@ -53,7 +57,8 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
     """Everything that ever happened to one pod."""
     cluster = get_cluster(request, cluster_id)
     story = pod_traces(cluster, namespace, name)
-    steps = story_steps(story)
+    now_ns = virtual_now_ns(cluster)
+    steps = story_steps(story, now_ns=now_ns)
     if story.pod is None and not steps:
         raise Http404(f"There is no pod {namespace}/{name} and no trace of one.")
     outcome, sentence = story_sentence(story)
@@ -67,12 +72,22 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
         "outcome": outcome,
         "sentence": sentence,
         "steps": steps,
+        "span_ns": max((step.stayed_ns or 0 for step in steps), default=0),
+        "swim": swim_lanes(story, steps, start_ns=cluster.start_ns, now_ns=now_ns),
         "last_cycle": last,
         "last_message": last.message if last and pending else "",
     }
+    if last and pending and last.n_nodes:
+        context["why"] = why_not_running(cluster, last.number)
     if story.pod:
         context["mark"] = priority_scale(cluster).mark(story.pod.priority, story.pod.priority_class)
     return render(request, "pods/story.html", context)
+
+
+def why_not_running(cluster: Cluster, number: int) -> FilterView | None:
+    """What stopped each node in a cycle; None when its trace was not kept, or no filter ran."""
+    document = cycle_explanation(cluster, number).document
+    return view_filter(document) if document else None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -1,0 +1,126 @@
+"""Where a pod was and for how long: lanes over virtual time, in percent for an SVG."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from playground.clusters.selectors.pod_traces import PodTraces
+from playground.web import amounts
+from playground.web.story import Step
+
+N_TICKS = 6
+LEAST_WIDTH = 0.4
+LABEL_FROM = 12.0
+
+# title of a step -> lane
+_LANE_OF = {
+    "Into activeQ": "activeQ",
+    "Into backoffQ": "backoffQ",
+    "Into backoffQ, after an error": "backoffQ",
+    "Into Unschedulable": "Unschedulable",
+}
+_CSS = {
+    "activeQ": "l-a",
+    "Cycle": "l-cyc",
+    "backoffQ": "l-w",
+    "Unschedulable": "l-u",
+    "Permit": "l-p",
+    "On its node": "l-r",
+}
+LANES = tuple(_CSS)
+
+
+@dataclass(frozen=True)
+class Span:
+    """One stay, in percent of the time shown; `label` is empty where there is no room for it."""
+
+    x: float
+    width: float
+    label: str
+    title: str
+
+    @property
+    def middle(self) -> float:
+        """Where the label stands."""
+        return round(self.x + self.width / 2, 2)
+
+
+@dataclass(frozen=True)
+class SwimLane:
+    """One lane and how long the pod was there altogether (or how many cycles it had)."""
+
+    name: str
+    css: str
+    spans: tuple[Span, ...]
+    total: str
+
+
+@dataclass(frozen=True)
+class Swim:
+    """All lanes that matter, and the axis: (percent, words)."""
+
+    lanes: tuple[SwimLane, ...]
+    ticks: tuple[tuple[float, str], ...]
+    from_ns: int
+    to_ns: int
+
+
+def swim_lanes(story: PodTraces, steps: Sequence[Step], *, start_ns: int, now_ns: int) -> Swim | None:
+    """Draw the stays; None when everything happened in one moment, or nothing is known."""
+    stays: dict[str, list[tuple[int, int, str]]] = {lane: [] for lane in LANES}
+    for step in steps:
+        lane = _LANE_OF.get(step.title)
+        if lane and step.stayed_ns is not None:
+            words = "waits for an event" if lane == "Unschedulable" else step.detail
+            stays[lane].append((step.at_ns, step.at_ns + step.stayed_ns, words))
+    for cycle in story.cycles:
+        stays["Cycle"].append((cycle.at_ns, cycle.at_ns, f"{cycle.number}, {cycle.outcome}"))
+    bound_ns = next((step.at_ns for step in steps if step.title == "Bound"), None)
+    gone_ns = next((step.at_ns for step in reversed(steps) if step.title == "Deleted"), None)
+    waits = [cycle.at_ns for cycle in story.cycles if cycle.outcome == "waiting"]
+    if story.pod is not None and story.pod.lane == "permit" and waits:
+        stays["Permit"].append((waits[-1], now_ns, "waits"))
+    elif bound_ns is not None and story.cycles and story.cycles[-1].at_ns < bound_ns:
+        stays["Permit"].append((story.cycles[-1].at_ns, bound_ns, "waited"))
+    if bound_ns is not None:
+        node = story.pod.node_name if story.pod is not None else ""
+        stays["On its node"].append((bound_ns, gone_ns or now_ns, node))
+    moments = [at for spans in stays.values() for span in spans for at in span[:2]]
+    # Older moves may have been dropped: half of the lanes would mislead.
+    if not moments or not story.moves or story.moves[0].source:
+        return None
+    first, last = min(moments), max(moments)
+    if last <= first:
+        return None
+    scale = 100 / (last - first)
+    lanes = []
+    for name, spans in stays.items():
+        if not spans and name == "Permit":
+            continue
+        total = (
+            str(len(spans)) if name == "Cycle" else amounts.duration(sum(end - at for at, end, _ in spans))
+        )
+        lanes.append(
+            SwimLane(
+                name,
+                _CSS[name],
+                tuple(_span(at, end, words, first, scale) for at, end, words in spans),
+                total,
+            )
+        )
+    ticks = tuple(
+        (
+            round(100 * i / N_TICKS, 2),
+            amounts.since_start(first + (last - first) * i // N_TICKS, start_ns),
+        )
+        for i in range(N_TICKS + 1)
+    )
+    return Swim(tuple(lanes), ticks, first, last)
+
+
+def _span(at: int, end: int, words: str, first: int, scale: float) -> Span:
+    width = max(LEAST_WIDTH, (end - at) * scale)
+    x = min((at - first) * scale, 100 - width)
+    label = words if width >= LABEL_FROM and len(words) * 0.55 <= width else ""
+    return Span(
+        round(x, 2), round(width, 2), label, f"{words}, {amounts.duration(end - at)}" if end > at else words
+    )

@@ -1,0 +1,72 @@
+"""A pod's story puts queue moves and attempts in the order they took turns, and lanes over virtual time."""
+
+import pytest
+from django.urls import reverse
+
+from playground.clusters.models import QueueMove
+from playground.clusters.selectors.pod_traces import pod_traces
+from playground.web.story import story_steps
+from playground.web.swim_lanes import swim_lanes
+from tests.web.factories import SECOND_NS, START_NS
+
+pytestmark = pytest.mark.django_db
+
+
+def move(cluster, at_s, source, target, event, **more):
+    QueueMove.objects.create(
+        cluster=cluster,
+        at_ns=START_NS + at_s * SECOND_NS,
+        pod_namespace="default",
+        pod_name="train-2",
+        pod_uid="u",
+        source=source,
+        target=target,
+        event=event,
+        **more,
+    )
+
+
+@pytest.fixture
+def told(cluster):
+    move(cluster, 3, "", "activeQ", "UnschedulablePodAdd")
+    move(cluster, 3, "inFlight", "unschedulable", "ScheduleAttemptFailure")
+    move(cluster, 5, "unschedulable", "unschedulable", "NodeAdd", plugin="NodeResourcesFit", hint="Skip")
+    move(
+        cluster, 9, "unschedulable", "activeQ", "AssignedPodDelete",
+        plugin="NodeResourcesFit", hint="Queue", reason="a pod left its node",
+    )  # fmt: skip
+    return cluster
+
+
+def test_moves_and_attempts_of_one_moment_take_turns(told):
+    story = pod_traces(told, "default", "train-2")
+    steps = story_steps(story, now_ns=START_NS + 12 * SECOND_NS)
+    titles = [step.title for step in steps if step.title.startswith(("Into", "Attempt"))]
+    assert titles == ["Into activeQ", "Attempt 1, cycle 3", "Into Unschedulable", "Into activeQ"]
+    waiting = next(step for step in steps if step.title == "Into Unschedulable")
+    assert waiting.stayed_ns == 6 * SECOND_NS and [quiet.event for quiet in waiting.quiet] == ["NodeAdd"]
+    assert steps[-1].asked == "NodeResourcesFit" or any(step.asked for step in steps)
+
+
+def test_lanes_add_up_to_the_time_shown(told):
+    story = pod_traces(told, "default", "train-2")
+    now_ns = START_NS + 12 * SECOND_NS
+    swim = swim_lanes(story, story_steps(story, now_ns=now_ns), start_ns=told.start_ns, now_ns=now_ns)
+    assert swim is not None
+    totals = {lane.name: lane.total for lane in swim.lanes}
+    assert totals["Unschedulable"] == "6.0 s" and totals["activeQ"] == "3.0 s" and totals["Cycle"] == "1"
+    assert swim.ticks[0][1] == "00:03.0" and swim.ticks[-1][1] == "00:12.0"
+
+
+def test_lanes_are_left_out_when_their_beginning_was_dropped(told):
+    QueueMove.objects.filter(source="").delete()
+    story = pod_traces(told, "default", "train-2")
+    steps = story_steps(story, now_ns=START_NS)
+    assert swim_lanes(story, steps, start_ns=START_NS, now_ns=START_NS) is None
+
+
+def test_the_page_names_event_hint_and_for_each_node_plugin_and_reason(client, told):
+    html = client.get(reverse("web:pod", args=[told.public_id, "default", "train-2"])).content.decode()
+    for words in ("AssignedPodDelete", "a pod left its node", "1 event without effect", "Where it was",
+                  "What stopped each node"):  # fmt: skip
+        assert words in html, words
