@@ -159,3 +159,13 @@ def format_time_ns(at_ns: int) -> str:
     seconds, fraction_ns = divmod(at_ns, 1_000_000_000)
     text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     return f"{text}.{fraction_ns:09d}".rstrip("0") + "Z" if fraction_ns else f"{text}Z"
+
+
+def format_micro_time(at_ns: int) -> str:
+    """RFC 3339 in UTC with exactly six digits of a second: clients refuse an eventTime with any other number.
+
+    Source: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go RFC3339Micro, v1.34
+    """
+    seconds, fraction_ns = divmod(at_ns, 1_000_000_000)
+    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{text}.{fraction_ns // 1000:06d}Z"

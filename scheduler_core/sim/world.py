@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from scheduler_core.clock import Clock
 from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prepare, priority_class_from
-from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.fields import format_micro_time, format_time_ns
 from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, with_node, with_status
@@ -194,7 +194,8 @@ class World:
     ) -> None:
         """Record a v1 Event about an object."""
         self._n_events += 1
-        now = format_time_ns(self.clock.now_ns)
+        now_ns = self.clock.now_ns
+        now = format_time_ns(now_ns - now_ns % 1_000_000_000)
         meta = about["metadata"]
         name, namespace = str(meta["name"]), str(meta.get("namespace") or "default")
         manifest = {
@@ -218,7 +219,7 @@ class World:
             "message": message,
             "firstTimestamp": now,
             "lastTimestamp": now,
-            "eventTime": now,
+            "eventTime": format_micro_time(now_ns),
             "count": 1,
             "reportingComponent": component,
             "reportingInstance": component,
