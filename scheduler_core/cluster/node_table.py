@@ -35,7 +35,8 @@ class NodeColumns:
         Whole units (`objects.resources`) on the axis `vocabulary.resources`.
     allowed_pods, n_pods : ndarray of shape (capacity,), int64
     non_zero : ndarray of shape (2, capacity), int64
-        cpu (millicores) and memory (bytes) in use, counting 100m / 200Mi for containers that request none.
+        cpu (millicores) and memory (bytes) in use, counting 100m / 200Mi for containers that request none. Only
+        scores read it, and a `WhatIf`, which is never scored, has none.
     taint_list_id : ndarray of shape (capacity,), int32
         Ids of `vocabulary.taint_lists`.
     unschedulable, alive : ndarray of shape (capacity,), bool

@@ -31,8 +31,6 @@ class PodTable:
         Grows with every pod added: the order in which the pods of a node came there.
     requests : ndarray of shape (n_resources, capacity), int64
         Whole units on the axis `vocabulary.resources`, which may have grown since.
-    non_zero : ndarray of shape (2, capacity), int64
-        cpu (millicores) and memory (bytes), counting 100m / 200Mi for containers that request none.
     request_items : list of tuple of (resource id, amount)
         What each pod requests on the axis `vocabulary.resources`, zeros left out.
     """
@@ -53,7 +51,6 @@ class PodTable:
         self.has_ports: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self.arrival: NDArray[np.int64] = np.zeros(0, np.int64)
         self.requests: NDArray[np.int64] = np.zeros((len(vocabulary.resources), 0), np.int64)
-        self.non_zero: NDArray[np.int64] = np.zeros((2, 0), np.int64)
         self._n_arrived = 0
 
     def __len__(self) -> int:
@@ -96,8 +93,6 @@ class PodTable:
         self.requests[:, pod_id] = 0
         for resource_id, amount in self.request_items[pod_id]:
             self.requests[resource_id, pod_id] = amount
-        self.non_zero[0, pod_id] = pod.non_zero_cpu
-        self.non_zero[1, pod_id] = pod.non_zero_memory
         return pod_id
 
     def remove(self, pod_id: int) -> Pod:
@@ -118,6 +113,6 @@ class PodTable:
         self._capacity = max(256, 2 * self._capacity)
         self.row = grown(self.row, self._capacity, -1)  # type: ignore[assignment]
         for name in (
-            "priority", "start_ns", "class_id", "terminating", "has_ports", "arrival", "requests", "non_zero",
+            "priority", "start_ns", "class_id", "terminating", "has_ports", "arrival", "requests",
         ):  # fmt: skip
             setattr(self, name, grown(getattr(self, name), self._capacity))

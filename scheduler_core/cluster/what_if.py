@@ -35,7 +35,6 @@ class WhatIf(NodeColumns):
         self.requested = base.requested[:, rows]
         self.allowed_pods = base.allowed_pods[rows]
         self.n_pods = base.n_pods[rows]
-        self.non_zero = base.non_zero[:, rows]
         self.taint_list_id = base.taint_list_id[rows]
         self.unschedulable = base.unschedulable[rows]
         self.alive = base.alive[rows]
@@ -101,7 +100,6 @@ class WhatIf(NodeColumns):
         # A nominated pod may ask for a resource no node has had yet.
         known = min(len(self.requested), len(pods.requests))
         self.requested[:known, rows] += sign * pods.requests[:known, pod_ids]
-        self.non_zero[:, rows] += sign * pods.non_zero[:, pod_ids]
         self.n_pods[rows] += sign
         for index in np.flatnonzero(pods.has_ports[pod_ids]).tolist():
             for port in pods[int(pod_ids[index])].host_ports:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.framework.answers import PASSES, ScoreLayer, first_rejections
+from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, first_rejections
+from scheduler_core.framework.distinct import distinct
 from scheduler_core.framework.failure import PluginFailure, filter_failure, guarded
 from scheduler_core.framework.interface import (
     FilterPlugin,
@@ -235,6 +236,7 @@ class Attempt:
         try:
             spec = self._layer(self.framework.spec_filters, spec=True)
             usage = self._layer(self.framework.usage_filters, spec=False)
+            self._spec_layer = spec
             self.rows = snapshot.rows
             spec_stop, usage_stop = spec.stop[take], usage.stop[take]
             self.stop = np.minimum(spec_stop, usage_stop)
@@ -318,6 +320,15 @@ class Attempt:
         last = int(np.searchsorted(passed, limit))
         self.stop[by_turn[last + 1 :]] = NOT_EVALUATED
 
+    def passes_spec(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which rows are known to pass the filters that look at the node object alone."""
+        if self._spec_layer is None:
+            return np.zeros(len(rows), np.bool_)
+        passes: NDArray[np.bool_] = self._spec_layer.stop[rows] == PASSES
+        return passes
+
+    _spec_layer: Layer | None = None
+
     # ---- reading verdicts
 
     def rejected_rows(self, code: Code) -> Rows:
@@ -371,11 +382,10 @@ class Attempt:
             for reason in shared[key][2]:
                 counts[reason] = counts.get(reason, 0) + amount
         spoken = (self.stop < len(self.framework.filter)) & ~silent
-        for position in np.unique(self.stop[spoken]).tolist():
+        for position in np.flatnonzero(np.bincount(self.stop[spoken], minlength=1)).tolist():
             places = np.flatnonzero(spoken & (self.stop == position))
-            keys = self.detail[places] * 8 + self.code[places]
-            _, first, amounts = np.unique(keys, return_index=True, return_counts=True)
-            for index, amount in zip(first.tolist(), amounts.tolist(), strict=True):
+            first, group = distinct(self.code[places], self.detail[places])
+            for index, amount in zip(first.tolist(), np.bincount(group).tolist(), strict=True):
                 for reason in self._plugin_reasons(int(places[index])):
                     counts[reason] = counts.get(reason, 0) + amount
         return counts
@@ -385,10 +395,10 @@ class Attempt:
         names = dict.fromkeys(self.narrowing_plugins)
         if self.pre_filter_status.plugin and not self.pre_filter_status.is_success:
             names[self.pre_filter_status.plugin] = None
-        for position in np.unique(self.stop).tolist():
+        for position in np.flatnonzero(np.bincount(self.stop, minlength=1)).tolist():
             if position < len(self.framework.filter):
                 names[self.framework.filter[position].name] = None
-        for name, _, _ in self.explicit.values():
+        for name, _, _ in {id(words): words for words in self.explicit.values()}.values():
             if name:
                 names[name] = None
         if self.extenders_took_nodes:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from scheduler_core.framework.answers import PASSES
 from scheduler_core.framework.attempt import EXTENDER, NOT_EVALUATED, Attempt
+from scheduler_core.framework.distinct import distinct
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.interface import PreFilterPlugin
 from scheduler_core.framework.points import points
@@ -339,15 +340,14 @@ def _verdict_ids(attempt: Attempt, table: VerdictTable) -> NDArray[np.int32]:
             ids[place] = table.id(plugin or None, code.name, reasons)
     places = np.flatnonzero(~silent & (attempt.stop != EXTENDER))
     if len(places):
-        keys = np.stack([attempt.stop[places].astype(np.int64), attempt.code[places], attempt.detail[places]])
-        _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        first, group = distinct(attempt.stop[places], attempt.code[places], attempt.detail[places])
         known = []
         for index in first.tolist():
             found = attempt.verdict(int(places[index]))
             if found is None:
                 raise AssertionError("a rejected row has a verdict")
             known.append(table.id(found[0], found[1].name, found[2]))
-        ids[places] = np.array(known, np.int32)[inverse.reshape(-1)]
+        ids[places] = np.array(known, np.int32)[group]
     return ids
 
 
@@ -388,8 +388,7 @@ def _record_matrix(
         if not len(rejected):
             continue
         details = np.zeros(len(snapshot.rows), np.int64) if verdicts.details is None else verdicts.details
-        keys = np.stack([verdicts.codes[rejected].astype(np.int64), details[rejected]])
-        _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        first, group = distinct(verdicts.codes[rejected], details[rejected])
         ids = []
         for index in first.tolist():
             place = int(rejected[index])
@@ -397,7 +396,7 @@ def _record_matrix(
             row = int(snapshot.rows[place])
             reasons = plugin.reasons(state, pod, snapshot.nodes, row, code, int(details[place]))
             ids.append(table.id(plugin.name, code.name, reasons))
-        column[place_of_row[snapshot.rows[rejected]]] = np.array(ids, np.int32)[inverse.reshape(-1)]
+        column[place_of_row[snapshot.rows[rejected]]] = np.array(ids, np.int32)[group]
     # A rejection ends PreFilter early; asked alone, the plugins after it say whether they would have skipped.
     trace.header["skippedFilter"] = skipped
     trace.header["matrixPlugins"] = names

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.answers import PASSES, first_rejections
+from scheduler_core.framework.distinct import distinct
 from scheduler_core.framework.failure import PluginFailure, filter_failure
 from scheduler_core.framework.interface import FilterPlugin, Reads
 from scheduler_core.framework.status import Code, Status
@@ -43,7 +44,7 @@ class World:
             plugin.name: plugin.fork(attempt.filter_states.get(plugin.name), self.nodes)
             for _, plugin in self._filters
         }
-        self._fits_spec = np.zeros(len(rows), np.bool_)
+        self._fits_spec = attempt.passes_spec(rows)
         """Rows known to pass the plugins that look at the node object alone: nothing here can change that."""
         self._promised_rows = self._promised_ids = self._promised_turns = rows[:0]
         """Nominated pods that count: their rows here, their ids, their turns among those of a row."""
@@ -56,6 +57,8 @@ class World:
             counted = (own >= 0) & promised.count_for(attempt.pod)
             self._promised_rows, self._promised_ids = own[counted], promised.pod_ids[counted]
             self._promised_turns = promised.turns[counted]
+        self._is_promised = np.zeros(len(rows), np.bool_)
+        self._is_promised[self._promised_rows] = True
 
     def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
         """Pod `pod_ids[i]` comes to row `rows[i]`; no row twice in one call."""
@@ -71,8 +74,13 @@ class World:
 
     def feasible(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of the world's `rows` the pod fits, nominated pods counted in and out."""
-        stop, _, _ = self.run_filters_with_nominated(rows)
+        stop, _, _ = self.run_filters(rows)
         fits: NDArray[np.bool_] = stop == PASSES
+        # Whoever does not fit without the nominated pods need not be asked with them.
+        places = np.flatnonzero(fits & self._is_promised[rows])
+        if len(places):
+            stop, _, _ = self._run_filters_beside_promised(rows[places])
+            fits[places] = stop == PASSES
         return fits
 
     def rejections(self, rows: Rows) -> tuple[NDArray[np.int64], list[Status]]:
@@ -88,9 +96,8 @@ class World:
         statuses: list[Status] = []
         rejected = np.flatnonzero(stop != PASSES)
         if len(rejected):
-            keys = np.stack([stop[rejected].astype(np.int64), code[rejected], detail[rejected]])
-            _, first, inverse = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-            result[rejected] = inverse.reshape(-1)
+            first, group = distinct(stop[rejected], code[rejected], detail[rejected])
+            result[rejected] = group
             for place in rejected[first].tolist():
                 plugin = self.attempt.framework.filter[int(stop[place])]
                 verdict = Code(int(code[place]))
@@ -124,26 +131,30 @@ class World:
     ) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
         """(stop, code, detail), first with nominated pods of equal or higher priority, then without them."""
         stop, code, detail = self.run_filters(rows)
-        if not len(self._promised_rows):
-            return stop, code, detail
-        place_of = np.full(len(self.nodes.base_rows), -1, np.int64)
-        place_of[rows] = np.arange(len(rows))
-        asked = place_of[self._promised_rows] >= 0
+        places = np.flatnonzero(self._is_promised[rows])
+        if len(places):
+            with_stop, with_code, with_detail = self._run_filters_beside_promised(rows[places])
+            fails = with_stop != PASSES
+            stop[places[fails]] = with_stop[fails]
+            code[places[fails]] = with_code[fails]
+            detail[places[fails]] = with_detail[fails]
+        return stop, code, detail
+
+    def _run_filters_beside_promised(
+        self, rows: Rows
+    ) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
+        """(stop, code, detail) as if the pods nominated to each of `rows` ran there."""
+        is_asked = np.zeros(len(self.nodes.base_rows), np.bool_)
+        is_asked[rows] = True
+        asked = is_asked[self._promised_rows]
         promised, pod_ids = self._promised_rows[asked], self._promised_ids[asked]
-        if not len(promised):
-            return stop, code, detail
         turns = self._promised_turns[asked]
-        moves = [(promised[turns == turn], pod_ids[turns == turn]) for turn in np.unique(turns).tolist()]
+        moves = [(promised[turns == turn], pod_ids[turns == turn]) for turn in range(int(turns.max()) + 1)]
         ports = self.nodes.ports_in_use()
         for move in moves:
             self.add_pods(*move)
-        places = np.unique(place_of[promised])
-        with_stop, with_code, with_detail = self.run_filters(rows[places])
+        found = self.run_filters(rows)
         for move in reversed(moves):
             self.remove_pods(*move)
         self.nodes.restore_ports(ports)
-        fails = with_stop != PASSES
-        stop[places[fails]] = with_stop[fails]
-        code[places[fails]] = with_code[fails]
-        detail[places[fails]] = with_detail[fails]
-        return stop, code, detail
+        return found

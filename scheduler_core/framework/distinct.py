@@ -1,0 +1,33 @@
+"""Equal verdicts counted together: what is said of thousands of nodes is usually one or two things."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64 = NDArray[np.int64]
+
+
+def distinct(*columns: NDArray[np.integer]) -> tuple[Int64, Int64]:
+    """Group the places of some columns of equal length by what stands there.
+
+    Returns
+    -------
+    first : ndarray, int64
+        A place of each distinct combination.
+    group : ndarray, int64
+        For every place, the index of its combination in `first`.
+
+    Examples
+    --------
+    >>> first, group = distinct(np.array([7, 7, 5]), np.array([1, 1, 1]))
+    >>> first.tolist(), group.tolist()
+    ([2, 0], [1, 1, 0])
+    """
+    n_places = len(columns[0])
+    # By far the most frequent case, and a hundred times cheaper than sorting.
+    if n_places and all(bool((column == column[0]).all()) for column in columns):
+        return np.zeros(1, np.int64), np.zeros(n_places, np.int64)
+    keys = np.stack([column.astype(np.int64) for column in columns])
+    _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    return first, group.reshape(-1)
