@@ -21,11 +21,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
 for prefix, app in (
     ("api/v1/", "playground.api"),
     ("k8s/", "playground.kube_api"),
-    ("s/", "playground.scenarios"),
 ):
     # These arrive one after the other; each is taken in as soon as it has paths.
     if importlib.util.find_spec(app) and importlib.util.find_spec(f"{app}.urls"):
         urlpatterns.append(path(prefix, include(f"{app}.urls")))
 
 urlpatterns.append(path("mock-extenders/", include("playground.clusters.mock_extender.urls")))
+urlpatterns.append(path("", include("playground.web.scenarios.urls")))
 urlpatterns.append(path("", include("playground.web.urls")))

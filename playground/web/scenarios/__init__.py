@@ -1,0 +1,1 @@
+"""Pages of scenarios: shares, replay, comparison, gallery, the best joint placement."""

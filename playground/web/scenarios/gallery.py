@@ -1,0 +1,149 @@
+"""Our own teaching scenarios as cards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.cache import cache
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from playground.clusters import wake
+from playground.clusters.errors import ClusterError
+from playground.engine.scenarios import ScenarioFacts, gallery_documents, read_scenario
+from playground.scenarios import selectors, services
+from playground.scenarios.models import Scenario
+from playground.scenarios.services.gallery import gallery_scenario
+from playground.scenarios.wake import GALLERY
+from playground.web.scenarios.sharing import site_user
+
+# What a name or a lesson speaks of -> the group it stands in, in page order.
+_GROUPS = (
+    ("Preemption", "Who has to go", ("preempt", "tie-break", "nominated", "victim", "filtering-twice")),
+    ("Extenders", "A webhook has a say", ("extender",)),
+    ("Permit", "Chosen, and still waiting", ("gang", "permit", "approval")),
+    ("Queue", "When a pod gets its turn", ("backoff", "flush", "queue", "gate")),
+    ("Volumes", "Storage decides first", ("volume",)),
+    ("Spreading", "Near, and far from each other", ("spread", "affinity", "symmetry")),
+    ("Filtering", "Which nodes are even possible", ("gpu", "taint", "isolation")),
+    (
+        "Scoring",
+        "Which of the possible nodes wins",
+        ("pack", "score", "weight", "optimum", "greedy", "one-at-a-time"),
+    ),
+    ("At scale", "Thousands of nodes", ("openb", "large", "scale", "trace")),
+)
+_ORDER = (
+    "Filtering",
+    "Scoring",
+    "Spreading",
+    "Preemption",
+    "Queue",
+    "Permit",
+    "Extenders",
+    "Volumes",
+    "At scale",
+)
+
+
+@dataclass(frozen=True)
+class Card:
+    """One scenario."""
+
+    name: str
+    facts: ScenarioFacts
+    share: Scenario | None
+    first_stop: int
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of its lesson."""
+        return self.facts.lesson.strip().split(". ")[0].rstrip(".") + "." if self.facts.lesson else ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cards that belong together."""
+
+    key: str
+    title: str
+    words: str
+    cards: tuple[Card, ...]
+
+
+@lru_cache(maxsize=128)
+def _facts(document: bytes) -> ScenarioFacts:
+    return read_scenario(document)
+
+
+@require_safe
+def gallery(request: HttpRequest) -> HttpResponse:
+    """Every teaching scenario, with its lesson and its proof."""
+    documents = gallery_documents()
+    rows = selectors.gallery_rows()
+    if any(name not in rows for name in documents) and cache.add("scenarios:gallery-asked", 1, 60):
+        wake.send(GALLERY)
+    q = request.GET.get("q", "").strip().lower()
+    cards = []
+    for name, document in documents.items():
+        facts = _facts(document)
+        if q and q not in f"{name} {facts.title} {facts.lesson}".lower():
+            continue
+        cards.append(Card(name, facts, rows.get(name), facts.path[0].cycle if facts.path else 1))
+    proved = [card for card in cards if card.share is not None and card.share.proof_recorded is not None]
+    context = {
+        "groups": _grouped(cards),
+        "n_cards": len(cards),
+        "n_proved": sum(card.share.proof_differs_at is None for card in proved if card.share),
+        "n_decisions": sum(card.share.proof_same for card in proved if card.share),
+        "all_proved": len(proved) == len(cards)
+        and all(c.share.proof_differs_at is None for c in proved if c.share),
+        "q": request.GET.get("q", ""),
+    }
+    return render(request, "scenarios/gallery.html", context)
+
+
+def _grouped(cards: list[Card]) -> list[Group]:
+    words = {title: about for title, about, _ in _GROUPS}
+    by_group: dict[str, list[Card]] = {}
+    for card in cards:
+        title = next(
+            (group for group, _, hints in _GROUPS if any(hint in card.name for hint in hints)), "Scoring"
+        )
+        by_group.setdefault(title, []).append(card)
+    return [
+        Group(title.lower().replace(" ", "-"), title, words[title], tuple(by_group[title]))
+        for title in _ORDER
+        if title in by_group
+    ]
+
+
+@require_safe
+def show(request: HttpRequest, name: str) -> HttpResponse:
+    """To the share of a teaching scenario."""
+    del request
+    try:
+        share = gallery_scenario(name)
+    except ClusterError as error:
+        raise Http404(error.message) from None
+    return redirect("scenarios:page", share.public_id)
+
+
+@require_POST
+def open_one(request: HttpRequest, name: str) -> HttpResponse:
+    """Open a teaching scenario in a new cluster."""
+    if not settings.EMBEDDED and not request.user.is_authenticated:
+        raise Http404("A cluster of your own wants a login.")
+    try:
+        cluster: Any = services.open_gallery_scenario(name=name, owner=site_user(request))
+    except ClusterError as error:
+        if error.status == 404:
+            raise Http404(error.message) from None
+        messages.error(request, error.message)
+        return redirect("scenarios:gallery")
+    return redirect("web:board", cluster.public_id)

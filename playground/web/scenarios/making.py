@@ -1,0 +1,89 @@
+"""From a cluster to a share, and a share's steps done in a cluster one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from playground.clusters.errors import ClusterError
+from playground.scenarios import selectors, services
+from playground.scenarios.models import Scenario
+from playground.scenarios.services.forking import make_text
+from playground.web.access import get_cluster
+from playground.web.numbers import positive_int
+from playground.web.problems import problems_of
+from playground.web.scenarios.shares import _visibilities, shared_page
+from playground.web.scenarios.sharing import expiry_of, site_user
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def share(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Make a scenario of the cluster: as a file, or as a link."""
+    cluster = get_cluster(request, cluster_id)
+    problems: list[Any] = []
+    status = 200
+    asked = request.POST if request.method == "POST" else request.GET
+    cycle = positive_int(asked.get("cycle"))
+    redact = bool(asked.get("redact"))
+    title = asked.get("title", "").strip()[:300]
+    if request.method == "POST":
+        try:
+            if asked.get("as") == "file":
+                return _file(
+                    make_text(cluster=cluster, cycle=cycle, redact=redact, title=title).text, cluster.name
+                )
+            shared = services.make_from_cluster(
+                cluster=cluster,
+                owner=site_user(request),
+                cycle=cycle,
+                redact=redact,
+                title=title,
+                visibility=asked.get("visibility", Scenario.Visibility.UNLISTED),
+                expires=expiry_of(asked.get("days", "")),
+            )
+        except ClusterError as error:
+            problems, status = problems_of(error), error.status
+        else:
+            return shared_page(request, shared)
+    context = {
+        "cluster": cluster,
+        "tab": "share",
+        "state": selectors.draft_state(cluster),
+        "problems": problems,
+        "visibilities": _visibilities(),
+        "is_local": settings.EMBEDDED,
+        "last_cycle": cluster.next_cycle - 1,
+        "cycle": cycle,
+        "redact": redact,
+        "share_title": title or cluster.name,
+    }
+    return render(request, "scenarios/share.html", context, status=status)
+
+
+def _file(text: str, name: str) -> HttpResponse:
+    response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
+    safe = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "-_.") else "-" for letter in name
+    )
+    response.headers["Content-Disposition"] = f'attachment; filename="{safe.strip("-.") or "scenario"}.yaml"'
+    return response
+
+
+@require_POST
+def next_step(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Do the next step of the scenario this cluster was forked from."""
+    cluster = get_cluster(request, cluster_id)
+    try:
+        words = services.do_next_step(cluster=cluster)
+    except ClusterError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"Done: {words}.")
+    return redirect(
+        (request.POST.get("back") == "share" and "scenarios:share") or "web:board", cluster.public_id
+    )

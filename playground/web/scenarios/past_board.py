@@ -1,0 +1,187 @@
+"""A moment (`engine.moments`) as the board shows the present: nodes with bars, lanes, clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from playground.clusters.selectors.board_nodes import FINISHED, NodeUse, PodUse, natural
+from playground.clusters.selectors.queue import LANES, QueueItem
+from playground.web.bars import Bar, bar
+from playground.web.heat_map import HeatMap, heat_map
+from playground.web.priorities import PriorityMark, PriorityScale
+from playground.web.queue_lanes import Lane, view_lanes
+
+CARD_LIMIT = 200
+LANE_LIMIT = 6
+
+
+@dataclass(frozen=True)
+class PastNode:
+    """A node card of the past; `gained` is the pod the cycle gave it."""
+
+    use: NodeUse
+    bars: tuple[Bar, ...]
+    gained: str
+    n_nominated: int
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class PastZone:
+    """Nodes of one zone."""
+
+    name: str
+    cpu_milli: int
+    used_cpu_milli: int
+    cards: tuple[PastNode, ...]
+    heat: HeatMap | None
+    n_nodes: int
+
+
+@dataclass(frozen=True)
+class PastBoard:
+    """Everything at one moment."""
+
+    zones: tuple[PastZone, ...]
+    lanes: tuple[Lane, ...]
+    legend: Sequence[PriorityMark]
+    clock_ns: int
+    n_nodes: int
+    n_pods: int
+    n_queued: int
+
+
+def view_past(state: Mapping[str, Any], *, pod: str = "", node: str = "") -> PastBoard:
+    """Draw a moment; the pod and node of its cycle are marked."""
+    scale = PriorityScale([tuple(item) for item in state["classes"]])
+    by_node = _pods_by_node(state["pods"])
+    uses = sorted((_use(item, by_node.get(item["name"], ())) for item in state["nodes"]),
+                  key=lambda use: natural(use.name))  # fmt: skip
+    as_cards = len(uses) <= CARD_LIMIT
+    zones: dict[str, list[NodeUse]] = {}
+    zone_of = {item["name"]: item["zone"] for item in state["nodes"]}
+    for use in uses:
+        zones.setdefault(zone_of[use.name], []).append(use)
+    lanes = _lanes(state, scale)
+    return PastBoard(
+        zones=tuple(
+            PastZone(
+                name=name or ("Nodes" if len(zones) == 1 else "no zone"),
+                cpu_milli=sum(use.cpu_milli for use in members),
+                used_cpu_milli=sum(use.used_cpu_milli for use in members),
+                cards=tuple(_card(use, by_node.get(use.name, ()), scale, pod, node) for use in members)
+                if as_cards
+                else (),
+                heat=None if as_cards else heat_map(members),
+                n_nodes=len(members),
+            )
+            for name, members in sorted(zones.items(), key=lambda item: (item[0] == "", item[0]))
+        ),
+        lanes=lanes,
+        legend=scale.legend(),
+        clock_ns=state["clock_ns"],
+        n_nodes=len(uses),
+        n_pods=len(state["pods"]),
+        n_queued=sum(lane.count for lane in lanes),
+    )
+
+
+def _pods_by_node(pods: Sequence[Mapping[str, Any]]) -> dict[str, list[PodUse]]:
+    found: dict[str, list[PodUse]] = {}
+    for item in sorted(
+        pods, key=lambda pod: (-pod["priority"], pod["created_ns"], pod["namespace"], pod["name"])
+    ):
+        if item["phase"] in FINISHED:
+            continue
+        reserved = "" if item["node_name"] else item.get("reserved", "")
+        node = item["node_name"] or reserved or item["nominated_node"]
+        if not node:
+            continue
+        found.setdefault(node, []).append(
+            PodUse(
+                namespace=item["namespace"],
+                name=item["name"],
+                node=node,
+                priority=item["priority"],
+                priority_class=item["priority_class"],
+                cpu_milli=item["cpu_milli"],
+                memory_bytes=item["memory_bytes"],
+                extended=item["extended"],
+                terminating=item["terminating"],
+                nominated=not item["node_name"] and not reserved,
+                reserved=bool(reserved),
+                phase=item["phase"],
+            )
+        )
+    for members in found.values():
+        members.sort(key=lambda pod: (pod.nominated, pod.reserved))
+    return found
+
+
+def _use(item: Mapping[str, Any], pods: Sequence[PodUse]) -> NodeUse:
+    here = [pod for pod in pods if not pod.nominated]
+    extended: dict[str, int] = {}
+    for pod in here:
+        for resource, amount in pod.extended.items():
+            extended[resource] = extended.get(resource, 0) + amount
+    return NodeUse(
+        name=item["name"],
+        labels=item["labels"],
+        taints=item["taints"],
+        unschedulable=item["unschedulable"],
+        ready=item["ready"],
+        cpu_milli=item["cpu_milli"],
+        memory_bytes=item["memory_bytes"],
+        max_pods=item["max_pods"],
+        extended=item["extended"],
+        used_cpu_milli=sum(pod.cpu_milli for pod in here),
+        used_memory_bytes=sum(pod.memory_bytes for pod in here),
+        n_pods=len(here),
+        used_extended=extended,
+    )
+
+
+def _card(use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, pod: str, node: str) -> PastNode:
+    name = pod.partition("/")[2]
+    here = use.name == node
+    return PastNode(
+        use=use,
+        bars=(
+            bar("cpu", use.cpu_milli, use.used_cpu_milli, pods, scale),
+            bar("memory", use.memory_bytes, use.used_memory_bytes, pods, scale),
+        ),
+        gained=name if here else "",
+        n_nominated=sum(one.nominated for one in pods),
+        chosen=here,
+    )
+
+
+def _lanes(state: Mapping[str, Any], scale: PriorityScale) -> tuple[Lane, ...]:
+    now_ns = state["clock_ns"]
+    queue = state["queue"]
+    classes = {f"{pod['namespace']}/{pod['name']}": pod["priority_class"] for pod in state["pods"]}
+    lanes = {
+        lane: [
+            QueueItem(
+                pod=item["pod"],
+                lane=lane,
+                position=position,
+                priority=item.get("priority") or 0,
+                priority_class=classes.get(item["pod"], ""),
+                attempts=item.get("attempts") or 0,
+                left_s=max(0.0, (item["until_ns"] - now_ns) / 1e9)
+                if item.get("until_ns") is not None
+                else None,
+                reason=item.get("reason") or "",
+                node=item.get("node") or "",
+                plugin=item.get("plugin") or "",
+                facts=item,
+            )
+            for position, item in enumerate(queue.get(lane, ())[:LANE_LIMIT], 1)
+        ]
+        for lane in LANES
+    }
+    counts = {lane: len(queue.get(lane, ())) for lane in LANES}
+    return view_lanes(lanes, counts, scale, now_ns=now_ns, limit=LANE_LIMIT)

@@ -1,0 +1,329 @@
+"""Pages of a share: read by whoever has the link, without an account."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.clickjacking import xframe_options_exempt
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from playground.clusters.errors import ClusterError, NotFound
+from playground.engine.scenarios import ScenarioProblem, read_scenario, with_decisions
+from playground.scenarios import selectors, services
+from playground.scenarios.models import Scenario
+from playground.security import CONTENT_SECURITY_POLICY
+from playground.web.explanation import view_cycle
+from playground.web.numbers import positive_int
+from playground.web.problems import problems_of
+from playground.web.scenarios.focus import view_focus
+from playground.web.scenarios.past_board import view_past
+from playground.web.scenarios.picture import draw_cycle
+from playground.web.scenarios.sharing import expiry_of, site_user
+from playground.web.scenarios.timeline import view_timeline
+
+EMBEDDABLE = CONTENT_SECURITY_POLICY.replace("frame-ancestors 'none'", "frame-ancestors *")
+
+
+def get_share(request: HttpRequest, share_id: str) -> Scenario:
+    """The share, or 404: one that was deleted, has expired or is another team's looks the same."""
+    try:
+        return selectors.get_scenario(share_id, request.user)
+    except NotFound as error:
+        raise Http404(error.message) from None
+
+
+@require_safe
+def mine(request: HttpRequest) -> HttpResponse:
+    """The shares of whoever asks."""
+    user = site_user(request)
+    found = selectors.my_scenarios(user) if user is not None or settings.EMBEDDED else []
+    return render(request, "scenarios/mine.html", {"scenarios": found})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new(request: HttpRequest) -> HttpResponse:
+    """Share a document that was written by hand."""
+    text, problems, status = request.POST.get("text", ""), [], 200
+    if request.method == "POST":
+        user = site_user(request)
+        if user is None and not settings.EMBEDDED:
+            raise Http404("Sharing wants a login.")
+        try:
+            shared = services.share(
+                document=text,
+                owner=user,
+                visibility=request.POST.get("visibility", Scenario.Visibility.UNLISTED),
+                expires=expiry_of(request.POST.get("days", "")),
+            )
+        except ClusterError as error:
+            problems, status = problems_of(error, text), error.status
+        else:
+            return shared_page(request, shared)
+    context = {"text": text, "problems": problems, "visibilities": _visibilities()}
+    return render(request, "scenarios/new.html", context, status=status)
+
+
+def shared_page(request: HttpRequest, shared: services.Shared) -> HttpResponse:
+    """To the share, with what is told only once."""
+    words = "Shared." if shared.created else "You had shared this already; here it is."
+    if shared.delete_code:
+        words += f" Delete code, told only once: {shared.delete_code}"
+    messages.success(request, words)
+    for note in shared.notes:
+        messages.warning(request, note)
+    return redirect("scenarios:page", shared.scenario.public_id)
+
+
+def _visibilities() -> list[tuple[str, str]]:
+    words = [("unlisted", "whoever has the link"), ("public", "everybody, listed")]
+    return words if settings.EMBEDDED else [*words, ("team", "my team only")]
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def page(request: HttpRequest, share_id: str) -> HttpResponse:
+    """A share as of one of its cycles; the moment alone for htmx."""
+    share = get_share(request, share_id)
+    context = _moment_context(request, share)
+    template = "scenarios/moment.html" if request.htmx else "scenarios/page.html"
+    if not request.htmx:
+        context |= _page_context(request, share)
+    return _readable(render(request, template, context), share)
+
+
+@require_safe
+@xframe_options_exempt
+def embed(request: HttpRequest, share_id: str) -> HttpResponse:
+    """The moment for a frame in somebody's page: nothing to change, nothing that needs a cookie."""
+    share = get_share(request, share_id)
+    context = _moment_context(request, share) | {"embedded": True}
+    response = render(request, "scenarios/embed.html", context)
+    response.headers["Content-Security-Policy"] = EMBEDDABLE
+    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    return response
+
+
+def _moment_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
+    ticks = selectors.ticks_of(share.cycles)
+    timeline = view_timeline(ticks, positive_int(request.GET.get("cycle")), share.start_ns)
+    board, note = None, ""
+    if timeline is not None:
+        state, note = selectors.moment(scenario=share, cycle=timeline.number)
+        if state is not None:
+            board = view_past(state, pod=timeline.tick.pod, node=timeline.tick.node)
+        elif not note and "wait" not in request.GET:
+            services.request_moment(scenario=share, cycle=timeline.number)
+    here = reverse("scenarios:page", args=[share.public_id])
+    return {
+        "share": share,
+        "timeline": timeline,
+        "past": board,
+        "note": note,
+        "here": here,
+        "cycle_url": f"{here}cycles/",
+        "start_ns": share.start_ns,
+    }
+
+
+def _page_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
+    found = selectors.scenario_page(share)
+    facts = read_scenario(bytes(share.document))
+    differing = None
+    if found.last_proof is not None and not found.last_proof.is_proof:
+        differing = selectors.differing_proof(share)
+    return {
+        "proof": found.proof,
+        "last_proof": found.last_proof,
+        "differing": differing,
+        "sides": _sides(differing),
+        "facts": facts,
+        "link": request.build_absolute_uri(reverse("scenarios:page", args=[share.public_id])),
+        "is_local": settings.EMBEDDED,
+        "is_mine": _is_mine(request, share),
+        "n_failed": sum(not finding["holds"] for finding in share.findings),
+        "comparable": [
+            one for one in selectors.my_scenarios(site_user(request), limit=30) if one.pk != share.pk
+        ],
+    }
+
+
+def _sides(proof: Any) -> list[dict[str, Any]]:
+    if proof is None or not proof.differs_at:
+        return []
+    sides = []
+    for title, side in (("As recorded", proof.recorded), ("As decided now", proof.fresh)):
+        explanation = (side or {}).get("explanation")
+        sides.append(
+            {
+                "title": title,
+                "side": side,
+                "view": view_cycle(explanation, part=None, page=1) if explanation else None,
+            }
+        )
+    return sides
+
+
+def _is_mine(request: HttpRequest, share: Scenario) -> bool:
+    if settings.EMBEDDED:
+        return share.owner_id is None and not share.gallery_name
+    return request.user.is_authenticated and share.owner_id == request.user.pk
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def proof(request: HttpRequest, share_id: str) -> HttpResponse:
+    """The badge alone, for htmx to ask for while a proof is under way."""
+    share = get_share(request, share_id)
+    found = selectors.scenario_page(share)
+    return render(
+        request,
+        "scenarios/proof.html",
+        {"share": share, "proof": found.proof, "last_proof": found.last_proof, "polled": True},
+    )
+
+
+@require_safe
+def raw(request: HttpRequest, share_id: str) -> HttpResponse:
+    """The document, byte for byte; with ``?decisions=1`` with what was decided written into it."""
+    share = get_share(request, share_id)
+    data = bytes(share.document)
+    if request.GET.get("decisions") and share.state == Scenario.State.RECORDED:
+        lines = tuple(
+            " ".join(filter(None, (digest[:12], f"{namespace}/{name}", outcome, node)))
+            for digest, namespace, name, outcome, node in share.cycles.order_by("number").values_list(
+                "digest", "pod_namespace", "pod_name", "outcome", "node"
+            )[:2000]
+        )
+        if share.n_cycles <= len(lines):
+            data = with_decisions(data, share.decisions_digest, share.engine_version, lines).encode()
+    response = HttpResponse(data, content_type="application/yaml; charset=utf-8")
+    kind = "attachment" if request.GET.get("download") else "inline"
+    response.headers["Content-Disposition"] = f'{kind}; filename="{share.name or share.public_id}.yaml"'
+    response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    response.headers["ETag"] = f'"{share.public_id}-{len(data)}"'
+    return _readable(response, share)
+
+
+def _readable(response: HttpResponse, share: Scenario) -> HttpResponse:
+    """Pages elsewhere may read what is not a team's; nothing of it depends on who asks."""
+    if share.visibility != Scenario.Visibility.TEAM:
+        response.headers["Access-Control-Allow-Origin"] = "*"
+        response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    if share.visibility != Scenario.Visibility.PUBLIC:
+        response.headers["X-Robots-Tag"] = "noindex"
+    return response
+
+
+@require_safe
+def picture(request: HttpRequest, share_id: str) -> HttpResponse:
+    """One cycle as an SVG, for previews of the link."""
+    share = get_share(request, share_id)
+    ticks = selectors.ticks_of(share.cycles)
+    timeline = view_timeline(ticks, positive_int(request.GET.get("cycle")), share.start_ns)
+    state = None
+    if timeline is not None:
+        state, _ = selectors.moment(scenario=share, cycle=timeline.number)
+    response = HttpResponse(draw_cycle(share.words, timeline, state), content_type="image/svg+xml")
+    response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    return _readable(response, share)
+
+
+@require_safe
+def cycle(request: HttpRequest, share_id: str, number: int) -> HttpResponse:
+    """One recorded cycle opened up; ``?node=`` and ``?plugin=`` look at one place in it."""
+    share = get_share(request, share_id)
+    try:
+        row, document = selectors.recorded_cycle(share, number)
+    except NotFound as error:
+        raise Http404(error.message) from None
+    node, plugin = request.GET.get("node", ""), request.GET.get("plugin", "")
+    context: dict[str, Any] = {
+        "share": share,
+        "row": row,
+        "view": view_cycle(
+            document, part=request.GET.get("part"), page=positive_int(request.GET.get("page")) or 1
+        )
+        if document
+        else None,
+        "focus": view_focus(document, node, plugin) if document and (node or plugin) else None,
+        "previous": number - 1 if number > 1 else None,
+        "next": number + 1 if number < share.n_cycles else None,
+        "stop": next((stop for stop in _path(share) if stop["cycle"] == number), None),
+    }
+    return _readable(render(request, "scenarios/cycle.html", context), share)
+
+
+def _path(share: Scenario) -> list[dict[str, Any]]:
+    try:
+        stops = read_scenario(bytes(share.document)).path
+    except ScenarioProblem:
+        return []
+    return [
+        {"cycle": stop.cycle, "text": stop.text, "focus": stop.focus, "place": i, "of": len(stops),
+         "next": stops[i].cycle if i < len(stops) else None,
+         "previous": stops[i - 2].cycle if i > 1 else None}
+        for i, stop in enumerate(stops, 1)
+    ]  # fmt: skip
+
+
+@require_POST
+def fork(request: HttpRequest, share_id: str) -> HttpResponse:
+    """Open it in a new cluster of one's own."""
+    share = get_share(request, share_id)
+    _may_have_clusters(request)
+    try:
+        cluster = services.fork(scenario=share, owner=site_user(request))
+    except ClusterError as error:
+        messages.error(request, error.message)
+        return redirect("scenarios:page", share.public_id)
+    messages.success(request, f"This cluster begins as {share.words} does.")
+    return redirect("web:board", cluster.public_id)
+
+
+@require_POST
+def branch(request: HttpRequest, share_id: str) -> HttpResponse:
+    """A new cluster with everything as it was after a cycle."""
+    share = get_share(request, share_id)
+    _may_have_clusters(request)
+    number = positive_int(request.POST.get("cycle")) or 1
+    try:
+        cluster = services.branch(scenario=share, cycle=number, owner=site_user(request))
+    except ClusterError as error:
+        messages.error(request, error.message)
+        return redirect("scenarios:page", share.public_id)
+    messages.success(request, f"This cluster begins as {share.words} was after cycle {number}.")
+    return redirect("web:board", cluster.public_id)
+
+
+@require_POST
+def verify(request: HttpRequest, share_id: str) -> HttpResponse:
+    """Ask for a fresh proof."""
+    share = get_share(request, share_id)
+    services.request_verification(scenario=share)
+    return redirect("scenarios:page", share.public_id)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, share_id: str) -> HttpResponse:
+    """Take the share back."""
+    share = get_share(request, share_id)
+    if request.method == "POST":
+        try:
+            services.delete_share(scenario=share, user=site_user(request), code=request.POST.get("code", ""))
+        except ClusterError as error:
+            messages.error(request, error.message)
+            return redirect("scenarios:delete", share.public_id)
+        messages.success(request, "The share is deleted; its link leads nowhere now.")
+        return redirect("scenarios:mine")
+    return render(request, "scenarios/delete.html", {"share": share, "is_mine": _is_mine(request, share)})
+
+
+def _may_have_clusters(request: HttpRequest) -> None:
+    if not settings.EMBEDDED and not request.user.is_authenticated:
+        raise Http404("A cluster of your own wants a login.")

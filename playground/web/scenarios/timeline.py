@@ -1,0 +1,120 @@
+"""The cycles of a run as a row of ticks, by outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from playground.scenarios.selectors import Tick
+
+MAX_TICKS = 160
+# outcome -> (class, letter, top, height); what matters more stands higher, and wins its bucket.
+_DRAWN = {
+    "preempting": ("prem", "P", 0, 20),
+    "error": ("err", "E", 0, 20),
+    "unschedulable": ("uns", "U", 0, 20),
+    "waiting": ("waitg", "W", 5, 15),
+    "bound": ("bound", "", 10, 10),
+}
+_WORDS = {
+    "bound": ("ok", "bound (short)"),
+    "unschedulable": ("bad", "U unschedulable"),
+    "waiting": ("wait", "W waiting at Permit"),
+    "error": ("warn", "E error"),
+    "preempting": ("pre", "P preempting"),
+}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One cycle, or several of a long run, in percent of the width."""
+
+    title: str
+    css: str
+    letter: str
+    x: float
+    width: float
+    top: int
+    height: int
+    future: bool
+    current: bool
+
+    @property
+    def middle(self) -> float:
+        """Where the letter stands."""
+        return round(self.x + self.width / 2, 2)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """All cycles, one of them looked at."""
+
+    number: int
+    last: int
+    tick: Tick
+    before: Tick | None
+    after: Tick | None
+    marks: tuple[Mark, ...]
+    legend: tuple[tuple[str, int, str], ...]
+    counts: tuple[tuple[str, int], ...]
+    around: tuple[Tick, ...]
+    elapsed_ns: int
+
+    @property
+    def words(self) -> str:
+        """All outcomes in a sentence, for who does not see the ticks."""
+        return f"{self.last} cycles: " + ", ".join(f"{n} {outcome}" for outcome, n in self.counts)
+
+
+def view_timeline(ticks: Sequence[Tick], number: int | None, start_ns: int) -> Timeline | None:
+    """Draw the cycles; None if there are none. A number beyond the ends is the end."""
+    if not ticks:
+        return None
+    first, last = ticks[0].number, ticks[-1].number
+    chosen = last if number is None else min(max(number, first), last)
+    place = next((i for i, tick in enumerate(ticks) if tick.number >= chosen), len(ticks) - 1)
+    tick = ticks[place]
+    counts = {key: sum(one.outcome == key for one in ticks) for key in _WORDS}
+    return Timeline(
+        number=tick.number,
+        last=last,
+        tick=tick,
+        before=ticks[place - 1] if place else None,
+        after=ticks[place + 1] if place + 1 < len(ticks) else None,
+        marks=_marks(ticks, place),
+        legend=tuple((css, counts[key], words) for key, (css, words) in _WORDS.items() if counts[key]),
+        counts=tuple((key, n) for key, n in counts.items() if n),
+        around=tuple(reversed(ticks[max(0, place - 2) : place + 3])),
+        elapsed_ns=tick.at_ns - start_ns,
+    )
+
+
+def _marks(ticks: Sequence[Tick], place: int) -> tuple[Mark, ...]:
+    n_marks = min(len(ticks), MAX_TICKS)
+    step = 100 / n_marks
+    order = list(_DRAWN)
+    marks = []
+    for i in range(n_marks):
+        low, high = i * len(ticks) // n_marks, (i + 1) * len(ticks) // n_marks
+        members = ticks[low:high]
+        shown = min(members, key=lambda tick: order.index(tick.outcome) if tick.outcome in order else 9)
+        css, letter, top, height = _DRAWN.get(shown.outcome, _DRAWN["error"])
+        title = (
+            f"Cycle {shown.number}: {shown.outcome}"
+            if len(members) == 1
+            else f"Cycles {members[0].number} to {members[-1].number}, {shown.outcome} among them"
+        )
+        marks.append(
+            Mark(
+                title=title,
+                css=css,
+                letter=letter if step >= 1.2 else "",
+                x=round(i * step + step * 0.14, 3),
+                width=round(step * 0.72, 3),
+                top=top,
+                height=height,
+                future=low > place,
+                current=low <= place < high,
+            )
+        )
+    return tuple(marks)
