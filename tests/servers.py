@@ -148,13 +148,13 @@ def find_redis() -> Found | None:
     if url := os.environ.get("TEST_REDIS_URL"):
         return _running(url, "TEST_REDIS_URL")
     if program := shutil.which("redis-server") or shutil.which("valkey-server"):
-        return Found(f"throw-away server from {program}", lambda: _start_redis(program))
+        return Found(f"throw-away server from {program}", lambda: start_redis(program))
     return None
 
 
-def _start_redis(program: str) -> tuple[str, Callable[[], None]]:
+def start_redis(program: str, port: int | None = None) -> tuple[str, Callable[[], None]]:
     folder = tempfile.mkdtemp(prefix="playground-redis-")
-    port = free_port()
+    port = port or free_port()
     process = subprocess.Popen(
         [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
         stdin=subprocess.DEVNULL,
