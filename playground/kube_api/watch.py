@@ -230,12 +230,14 @@ async def stream(watch: Watch) -> AsyncIterator[bytes]:
     end = time.monotonic() + watch.timeout_s
     marked = time.monotonic()
     with pulse.changes(watch.cluster_id) as changed:
-        while not watch.over:
+        while True:
             changed.clear()
             for line in await call(watch, "read"):
                 yield line
             now = time.monotonic()
-            if watch.bookmarks and not watch.over and (now >= end or now - marked >= BOOKMARK_S):
+            if watch.over:
+                return
+            if watch.bookmarks and (now >= end or now - marked >= BOOKMARK_S):
                 marked = now
                 for line in await call(watch, "bookmark"):
                     yield line

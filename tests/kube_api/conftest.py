@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connections
 from django.test import Client
 
+from playground.clusters import services
 from playground.clusters.models import Cluster
+from playground.clusters.services.memory import EngineMemory
 from tests.api.conftest import Api, wakes, work
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -52,3 +57,48 @@ def kube(client: Client, cluster: Cluster) -> Kube:
 
 
 Work = Callable[[Cluster], None]
+
+
+class LiveWorker:
+    """A worker in a thread, which looks at one cluster until it is told to stop."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        memory = EngineMemory()
+        try:
+            while not self.stopped.wait(0.05):
+                services.advance(cluster_id=self.cluster.pk, memory=memory)
+        finally:
+            connections.close_all()
+
+    def __enter__(self) -> LiveWorker:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stopped.set()
+        self.thread.join(30)
+
+
+@pytest.fixture
+def live_cluster(transactional_db: None, wakes: list[Any]) -> Iterator[Cluster]:
+    """A cluster whose clock runs ten times as fast as ours, with a worker at it."""
+    cluster = make_cluster(make_node("n1"), make_node("n2"))
+    services.set_clock(cluster=cluster, mode="realtime", rate=10.0)
+    with LiveWorker(cluster):
+        yield cluster
+
+
+def eventually(look: Callable[[], Any], *, timeout_s: float = 30.0) -> Any:
+    """The first true answer; fails when none came in time."""
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end:
+        found = look()
+        if found:
+            return found
+        threading.Event().wait(0.05)
+    raise AssertionError(f"nothing came of {look} within {timeout_s} s")

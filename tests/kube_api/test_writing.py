@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ def test_a_pod_is_submitted(kube: Kube, cluster: Cluster) -> None:
 def test_a_body_may_leave_out_what_the_path_says(kube: Kube) -> None:
     pod = make_pod("bare")
     del pod["apiVersion"], pod["kind"], pod["metadata"]["namespace"]
-    answer = kube.send("POST", PODS, __import__("json").dumps(pod), media="application/json")
+    answer = kube.send("POST", PODS, json.dumps(pod), media="application/json")
     assert answer.status_code == 201
 
 
@@ -69,7 +70,7 @@ def test_yaml_is_taken_too_and_a_name_is_made_from_a_prefix(kube: Kube) -> None:
         (PODS, "[" * 99_999, 400, "BadRequest"),
         (PODS, {"metadata": {"name": "X_"}, "spec": {"containers": [{"name": "c"}]}}, 422, "Invalid"),
         (PODS, {"metadata": {"name": "x"}, "spec": {}}, 422, "Invalid"),
-        ("/api/v1/namespaces/nope/pods", {"metadata": {"name": "x"}, "spec": {"containers": [{"name": "c"}]}}, 404, "NotFound"),
+        ("/api/v1/namespaces/nope/pods", make_pod("x", namespace="nope"), 404, "NotFound"),
         ("/api/v1/namespaces/default/events", {"metadata": {"name": "x"}}, 405, "MethodNotAllowed"),
         (f"{PODS}/p1", make_pod("p1"), 405, "MethodNotAllowed"),
         (f"{PODS}/p1/status", make_pod("p1"), 405, "MethodNotAllowed"),
@@ -99,8 +100,6 @@ def test_other_media_types_are_refused(kube: Kube, media: str) -> None:
 
 
 def test_a_body_without_a_type_is_json_unless_a_web_page_sent_it(kube: Kube) -> None:
-    import json
-
     def sent(**extra: str) -> Any:
         return kube.client.generic(
             "POST", kube.prefix + PODS, json.dumps(make_pod("typeless")), content_type="", **extra

@@ -1,0 +1,268 @@
+"""Real kubectls against a real server: the oldest and the newest this machine has."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from playground.clusters import services
+from playground.clusters.models import Cluster, Pod
+from tests import servers
+from tests.kube_api.conftest import eventually
+
+pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
+
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, labels: {app: shop}}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: main
+        image: shop:1
+        resources: {requests: {cpu: 100m, memory: 64Mi}}
+"""
+
+
+@cache
+def kubectls() -> dict[tuple[int, int], str]:
+    """Every kubectl on PATH and beside it, by the version it is itself."""
+    names = [servers.kubectl(), *(shutil.which("kubectl", path=folder) for folder in os.get_exec_path())]
+    found = {str(Path(name).resolve()) for name in names if name}
+    for name in tuple(found):
+        found |= {str(path) for path in Path(name).parent.glob("kubectl.[0-9]*")}
+    versions: dict[tuple[int, int], str] = {}
+    for program in sorted(found):
+        said = subprocess.run(
+            [program, "version", "--client", "-o", "json"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        ).stdout
+        version = re.search(r'"gitVersion": "v(\d+)\.(\d+)\.', said)
+        # A dispatcher only chooses among the others.
+        if version and "dispatcher" not in said:
+            versions[(int(version[1]), int(version[2]))] = program
+    return versions
+
+
+def extremes() -> list[str]:
+    """The oldest and the newest."""
+    versions = kubectls() if servers.kubectl() else {}
+    return (
+        [versions[key] for key in dict.fromkeys((min(versions), max(versions)))] if versions else ["kubectl"]
+    )
+
+
+class Kubectl:
+    """One kubectl with a home and a cluster of its own."""
+
+    def __init__(self, program: str, server: str, home: Path) -> None:
+        self.arguments = [program, "--server", server, "--request-timeout=30s"]
+        self.environment = {"HOME": str(home), "PATH": os.environ["PATH"], "KUBECONFIG": str(home / "none")}
+
+    def run(self, *words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*self.arguments, *words],
+            input=text,
+            capture_output=True,
+            text=True,
+            env=self.environment,
+            timeout=90,
+            check=False,
+        )
+
+    def __call__(self, *words: str, text: str | None = None) -> str:
+        done = self.run(*words, text=text)
+        assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}{done.stdout}"
+        return done.stdout
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*self.arguments, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=self.environment,
+        )
+
+
+@pytest.fixture(params=extremes(), ids=lambda program: Path(program).name)
+def kubectl(
+    request: pytest.FixtureRequest, asgi_server: str, live_cluster: Cluster, tmp_path: Path
+) -> Iterator[Kubectl]:
+    yield Kubectl(request.param, f"{asgi_server}/k8s/{live_cluster.public_id}", tmp_path)
+
+
+def running(app: str, count: int) -> Callable[[], bool]:
+    return lambda: (
+        Pod.objects.filter(labels__app=app, phase="Running", terminating=False).count() == count
+        and Pod.objects.filter(labels__app=app).count() == count
+    )
+
+
+def test_the_life_of_a_deployment(kubectl: Kubectl) -> None:
+    assert "deployment.apps/shop created" in kubectl("apply", "-f", "-", text=DEPLOYMENT)
+    eventually(running("shop", 3))
+    assert "unchanged" in kubectl("apply", "-f", "-", text=DEPLOYMENT)
+    assert "configured" in kubectl("apply", "-f", "-", text=DEPLOYMENT.replace("replicas: 3", "replicas: 2"))
+    eventually(running("shop", 2))
+    shown = kubectl("get", "pods", "-o", "wide", "-l", "app=shop")
+    assert re.search(r"shop-\S+\s+1/1\s+Running\s+0\s+\d+", shown)
+    assert "NOMINATED NODE" in shown
+    assert re.search(r"shop\s+2/2\s+2\s+2", kubectl("get", "deploy", "shop"))
+    kubectl("scale", "deployment", "shop", "--replicas=4")
+    eventually(running("shop", 4))
+    kubectl("delete", "deployment", "shop")
+    eventually(running("shop", 0))
+
+
+def test_changes_of_one_object(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", text=DEPLOYMENT)
+    kubectl("label", "deployment", "shop", "tier=front")
+    kubectl("annotate", "deployment", "shop", "note=hello")
+    kubectl("patch", "deployment", "shop", "--type=merge", "-p", '{"metadata":{"labels":{"a":"1"}}}')
+    kubectl(
+        "patch", "deployment", "shop", "--type=json", "-p", '[{"op":"remove","path":"/metadata/labels/a"}]'
+    )
+    kubectl("patch", "deployment", "shop", "-p", '{"spec":{"minReadySeconds":3}}')
+    kubectl("set", "image", "deployment/shop", "main=shop:2")
+    found = json.loads(kubectl("get", "deployment", "shop", "-o", "json"))
+    assert found["metadata"]["labels"] == {"app": "shop", "tier": "front"}
+    assert found["metadata"]["annotations"]["note"] == "hello"
+    assert found["spec"]["minReadySeconds"] == 3
+    assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "shop:2"
+    replaced = DEPLOYMENT.replace("replicas: 3", "replicas: 1")
+    kubectl("replace", "-f", "-", text=replaced)
+    assert kubectl("get", "deployment", "shop", "-o", "jsonpath={.spec.replicas}") == "1"
+    assert "shop" in kubectl("get", "deployment", "shop", "-o", "yaml")
+
+
+def test_server_side_apply_and_its_conflicts(kubectl: Kubectl) -> None:
+    assert "serverside-applied" in kubectl("apply", "--server-side", "-f", "-", text=DEPLOYMENT)
+    other = DEPLOYMENT.replace("shop:1", "shop:9")
+    refused = kubectl.run("apply", "--server-side", "--field-manager=other", "-f", "-", text=other)
+    assert refused.returncode != 0
+    assert 'conflict with "kubectl"' in refused.stderr
+    kubectl("apply", "--server-side", "--field-manager=other", "--force-conflicts", "-f", "-", text=other)
+    image = kubectl("get", "deployment", "shop", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+    assert image == "shop:9"
+
+
+def test_nodes_are_tainted_cordoned_and_drained(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", text=DEPLOYMENT)
+    eventually(running("shop", 3))
+    kubectl("taint", "node", "n1", "dedicated=db:NoSchedule")
+    assert "dedicated=db:NoSchedule" in kubectl("describe", "node", "n1")
+    kubectl("taint", "node", "n1", "dedicated-")
+    kubectl("cordon", "n2")
+    assert "SchedulingDisabled" in kubectl("get", "node", "n2")
+    kubectl("uncordon", "n2")
+    kubectl("drain", "n1", "--ignore-daemonsets", "--force", "--timeout=60s")
+    eventually(running("shop", 3))
+    assert set(Pod.objects.values_list("node_name", flat=True)) == {"n2"}
+
+
+def test_a_drain_waits_for_the_budget(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", text=DEPLOYMENT)
+    budget = """
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: shop}
+spec: {minAvailable: 3, selector: {matchLabels: {app: shop}}}
+"""
+    kubectl("apply", "-f", "-", text=budget)
+    eventually(running("shop", 3))
+    node = Pod.objects.values_list("node_name", flat=True)[0]
+    stuck = kubectl.run("drain", node, "--ignore-daemonsets", "--force", "--timeout=3s")
+    assert stuck.returncode != 0
+    assert "disruption budget" in stuck.stderr
+    assert Pod.objects.filter(node_name=node, terminating=True).count() == 0
+
+
+def test_a_pending_pod_is_described_in_kubernetes_words(kubectl: Kubectl) -> None:
+    pod = json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "huge"},
+            "spec": {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "64"}}}]},
+        }
+    )
+    kubectl("create", "-f", "-", text=pod)
+    eventually(lambda: "FailedScheduling" in kubectl("get", "events"))
+    described = kubectl("describe", "pod", "huge")
+    assert "FailedScheduling" in described
+    assert "0/2 nodes are available: 2 Insufficient cpu." in described
+    assert "PodScheduled" in described
+    assert "0/1" in kubectl("get", "pod", "huge")
+
+
+def test_pods_are_watched_and_waited_for(kubectl: Kubectl) -> None:
+    watching = kubectl.start("get", "pods", "-w", "-o", "wide")
+    try:
+        kubectl("run", "solo", "--image=x")
+        assert watching.stdout
+        lines = iter(watching.stdout.readline, "")
+        timer = threading.Timer(60, watching.kill)
+        timer.start()
+        seen = next(line for line in lines if "Running" in line)
+        timer.cancel()
+        assert re.match(r"solo\s+1/1\s+Running\s+0\s+\S+\s+\S+\s+n[12]", seen)
+    finally:
+        watching.kill()
+        watching.communicate()
+    kubectl("wait", "--for=condition=PodScheduled", "pod/solo", "--timeout=30s")
+    kubectl("delete", "pod", "solo", "--grace-period=2")
+    assert kubectl.run("get", "pod", "solo").returncode != 0
+
+
+def test_typed_creates_lists_and_discovery(kubectl: Kubectl) -> None:
+    kubectl("create", "namespace", "team")
+    kubectl("create", "priorityclass", "high", "--value=100")
+    kubectl("create", "deployment", "web", "--image=web:1", "-n", "team")
+    kubectl("create", "configmap", "cm", "--from-literal=a=b", "-n", "team")
+    kubectl("create", "secret", "generic", "s", "--from-literal=a=b", "-n", "team")
+    assert "web" in kubectl("get", "deployments", "-A")
+    assert re.search(r"high\s+100\s+false", kubectl("get", "pc", "high"))
+    assert re.search(r"secret/s\s+Opaque\s+1", kubectl("get", "cm,secret", "-n", "team"))
+    resources = kubectl("api-resources", "-o", "name").split()
+    assert {"pods", "deployments.apps", "csistoragecapacities.storage.k8s.io"} <= set(resources)
+    assert "No resources found" in kubectl.run("get", "sts", "-A").stderr
+    unknown = kubectl.run("get", "widgets")
+    assert 'the server doesn\'t have a resource type "widgets"' in unknown.stderr
+    assert "v1.34.1" in kubectl("version", "-o", "json")
+
+
+def test_a_bad_manifest_is_refused_with_field_and_value(kubectl: Kubectl) -> None:
+    bad = DEPLOYMENT.replace("cpu: 100m", "cpu: 1x")
+    refused = kubectl.run("apply", "-f", "-", text=bad)
+    assert refused.returncode != 0
+    assert "spec.template.spec.containers[0].resources.requests.cpu" in refused.stderr
+    assert '"1x"' in refused.stderr
+
+
+def test_a_paused_cluster_explains_itself(kubectl: Kubectl, live_cluster: Cluster) -> None:
+    services.set_clock(cluster=live_cluster, mode="paused")
+    said = kubectl.run("create", "-f", "-", text=DEPLOYMENT)
+    # Older ones do not print warnings; the header is there all the same.
+    assert said.returncode == 0
+    if "kubectl.1." in " ".join(kubectl.arguments):
+        assert "cluster is paused: nothing is scheduled or terminated" in said.stderr

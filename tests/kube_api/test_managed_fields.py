@@ -1,0 +1,88 @@
+"""Server-side apply: ownership, conflicts, what is given up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playground.kube_api.managed_fields import applied, from_fields, owned_paths, to_fields, updated
+from playground.kube_api.status import Refusal
+
+NOW = "2026-01-02T00:00:00Z"
+
+
+def service(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}
+
+
+def apply(live: Any, wanted: Any, manager: str, *, force: bool = False) -> dict[str, Any]:
+    result, managers = applied(live, wanted, manager=manager, force=force, time=NOW)
+    return result | {"metadata": result["metadata"] | {"managedFields": managers}}
+
+
+def owners(document: dict[str, Any]) -> dict[str, set[str]]:
+    return {
+        entry["manager"]: {"/".join(path) for path in from_fields(entry["fieldsV1"])}
+        for entry in document["metadata"]["managedFields"]
+    }
+
+
+def test_fields_are_written_as_kubernetes_writes_them() -> None:
+    paths = owned_paths(service(ports=[{"port": 80, "name": "web"}], selector={"a": "b"}))
+    assert to_fields(paths) == {
+        "f:spec": {
+            "f:ports": {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:name": {}, "f:port": {}}},
+            "f:selector": {"f:a": {}},
+        }
+    }
+    assert from_fields(to_fields(paths)) == paths
+
+
+def test_two_managers_share_what_they_agree_on_and_conflict_where_they_do_not() -> None:
+    live = apply(None, service(type="ClusterIP", selector={"a": "1"}), "one")
+    live = apply(live, service(type="ClusterIP"), "two")
+    assert "f:spec/f:type" in owners(live)["one"] & owners(live)["two"]
+    with pytest.raises(Refusal) as refused:
+        apply(live, service(type="NodePort"), "two")
+    assert 'conflict with "one": .spec.type' in refused.value.message
+    forced = apply(live, service(type="NodePort"), "two", force=True)
+    assert forced["spec"]["type"] == "NodePort"
+    assert owners(forced) == {"one": {"f:spec/f:selector/f:a"}, "two": {"f:spec/f:type"}}
+
+
+def test_what_nobody_applies_any_more_goes() -> None:
+    live = apply(None, service(ports=[{"port": 80}, {"port": 81}], selector={"a": "1", "b": "2"}), "one")
+    live = apply(live, service(selector={"b": "2"}), "two")
+    live = apply(live, service(ports=[{"port": 81}]), "one")
+    assert live["spec"] == {"ports": [{"port": 81}], "selector": {"b": "2"}}
+
+
+def test_sets_keep_what_others_put_there() -> None:
+    live = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "finalizers": ["x"]}}
+    wanted = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "finalizers": ["y"]}}
+    assert apply(live, wanted, "one")["metadata"]["finalizers"] == ["x", "y"]
+
+
+def test_an_ordinary_write_takes_what_it_changes() -> None:
+    live = apply(None, service(type="ClusterIP", selector={"a": "1"}), "one")
+    new = live | {"spec": {"type": "NodePort", "selector": {"a": "1"}}}
+    managers = updated(live, new, manager="editor", time=NOW)
+    assert managers is not None
+    found = {(e["manager"], e["operation"]): from_fields(e["fieldsV1"]) for e in managers}
+    assert found[("editor", "Update")] == {("f:spec", "f:type")}
+    assert found[("one", "Apply")] == {("f:spec", "f:selector", "f:a")}
+
+
+def test_nothing_is_recorded_of_objects_nobody_applied() -> None:
+    assert updated(service(), service(type="NodePort"), manager="x", time=NOW) is None
+
+
+def test_a_broken_record_is_nobodys() -> None:
+    live = service(type="ClusterIP")
+    live["metadata"]["managedFields"] = [
+        "x",
+        {"manager": "m"},
+        {"manager": "m", "operation": "Apply", "fieldsV1": 3},
+    ]
+    assert apply(live, service(type="NodePort"), "one")["spec"]["type"] == "NodePort"

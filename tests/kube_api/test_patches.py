@@ -1,0 +1,127 @@
+"""The patches as functions, against the examples of their specifications."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playground.kube_api.patches import json_patch, merge_patch, strategic_merge_patch
+from playground.kube_api.status import Refusal
+
+POD: dict[str, Any] = {
+    "metadata": {"finalizers": ["a", "b"]},
+    "spec": {
+        "containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}],
+        "tolerations": [{"key": "x"}, {"key": "y"}],
+        "nodeSelector": {"disk": "ssd", "zone": "z"},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "patch", "result"),
+    [  # RFC 7386, appendix A
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_merge_patch(target: Any, patch: Any, result: Any) -> None:
+    assert merge_patch(target, patch) == result
+
+
+def spec(patch: dict[str, Any]) -> dict[str, Any]:
+    return strategic_merge_patch(POD, {"spec": patch})["spec"]
+
+
+def test_keyed_lists_merge_item_by_item() -> None:
+    assert spec({"containers": [{"name": "b", "image": "b:2"}, {"name": "c"}]})["containers"] == [
+        {"name": "a", "image": "a:1"},
+        {"name": "b", "image": "b:2"},
+        {"name": "c"},
+    ]
+
+
+def test_an_item_is_deleted_or_the_whole_list_replaced_on_request() -> None:
+    assert spec({"containers": [{"name": "a", "$patch": "delete"}]})["containers"] == [
+        {"name": "b", "image": "b:1"}
+    ]
+    assert spec({"containers": [{"$patch": "replace"}, {"name": "z"}]})["containers"] == [{"name": "z"}]
+
+
+def test_lists_without_a_key_are_replaced() -> None:
+    assert spec({"tolerations": [{"key": "z"}]})["tolerations"] == [{"key": "z"}]
+
+
+def test_objects_are_replaced_deleted_or_cut_on_request() -> None:
+    assert spec({"nodeSelector": {"$patch": "replace", "a": "b"}})["nodeSelector"] == {"a": "b"}
+    assert spec({"nodeSelector": {"$patch": "delete"}})["nodeSelector"] == {}
+    assert spec({"nodeSelector": {"$retainKeys": ["disk"]}})["nodeSelector"] == {"disk": "ssd"}
+    assert spec({"nodeSelector": {"disk": None}})["nodeSelector"] == {"zone": "z"}
+
+
+def test_sets_grow_shrink_and_take_an_order() -> None:
+    patch = {"metadata": {"finalizers": ["c"], "$deleteFromPrimitiveList/finalizers": ["a"]}}
+    assert strategic_merge_patch(POD, patch)["metadata"]["finalizers"] == ["b", "c"]
+    patch = {"metadata": {"$setElementOrder/finalizers": ["b", "a"]}}
+    assert strategic_merge_patch(POD, patch)["metadata"]["finalizers"] == ["b", "a"]
+    order = {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]}
+    assert [c["name"] for c in spec(order)["containers"]] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [{"containers": [{"image": "x"}]}, {"$patch": "explode"}, {"$unknown/x": []}],
+)
+def test_what_is_no_strategic_patch_is_refused(patch: dict[str, Any]) -> None:
+    with pytest.raises(Refusal):
+        spec(patch)
+
+
+@pytest.mark.parametrize(
+    ("operations", "result"),
+    [  # RFC 6902, appendix A
+        ([{"op": "add", "path": "/b", "value": 1}], {"a": [1, 2], "o": {"x~/y": 1}, "b": 1}),
+        ([{"op": "add", "path": "/a/1", "value": 9}], {"a": [1, 9, 2], "o": {"x~/y": 1}}),
+        ([{"op": "add", "path": "/a/-", "value": 9}], {"a": [1, 2, 9], "o": {"x~/y": 1}}),
+        ([{"op": "remove", "path": "/a/0"}], {"a": [2], "o": {"x~/y": 1}}),
+        ([{"op": "replace", "path": "/o/x~0~1y", "value": 2}], {"a": [1, 2], "o": {"x~/y": 2}}),
+        ([{"op": "move", "from": "/a", "path": "/c"}], {"c": [1, 2], "o": {"x~/y": 1}}),
+        ([{"op": "copy", "from": "/a/0", "path": "/c"}], {"a": [1, 2], "c": 1, "o": {"x~/y": 1}}),
+        ([{"op": "test", "path": "/a/0", "value": 1}], {"a": [1, 2], "o": {"x~/y": 1}}),
+    ],
+)
+def test_json_patch(operations: list[Any], result: Any) -> None:
+    target = {"a": [1, 2], "o": {"x~/y": 1}}
+    assert json_patch(target, operations) == result
+    assert target == {"a": [1, 2], "o": {"x~/y": 1}}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "remove", "path": "/nope"},
+        {"op": "replace", "path": "/a/7", "value": 1},
+        {"op": "add", "path": "/a/x", "value": 1},
+        {"op": "test", "path": "/a/0", "value": 3},
+        {"op": "add", "path": "/b"},
+        {"op": "fly", "path": "/a"},
+        {"op": "move", "path": "/a"},
+        {"op": "remove", "path": ""},
+        {"op": "add", "path": "a", "value": 1},
+        {"path": 3},
+        "x",
+    ],
+)
+def test_what_does_not_fit_is_refused(operation: Any) -> None:
+    with pytest.raises(Refusal):
+        json_patch({"a": [1, 2]}, [operation])
