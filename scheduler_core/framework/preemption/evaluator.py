@@ -51,7 +51,7 @@ def preempt(
         offset = handle.randomness.stream(OFFSET_STREAM).below(len(rows))
         sampling = Sampling(offset, candidates_wanted(len(rows), percentage, absolute))
     trace.sampling = sampling
-    trace.run, places = dry_run(cycle, rows, sampling, budgets)
+    trace.run, places = dry_run(cycle, rows, sampling, budgets, len(handle.nominator))
     if not len(places):
         return _without_candidates(trace)
     trace.places = places

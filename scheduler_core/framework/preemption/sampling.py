@@ -40,13 +40,18 @@ def candidates_wanted(n_nodes: int, percentage: int, absolute: int) -> int:
     return min(max(n_nodes * percentage // 100, absolute), n_nodes)
 
 
-def dry_run(cycle: FilteredCycle, rows: Rows, sampling: Sampling, budgets: Budgets) -> tuple[DryRun, Int64]:
+def dry_run(
+    cycle: FilteredCycle, rows: Rows, sampling: Sampling, budgets: Budgets, n_promised: int = 0
+) -> tuple[DryRun, Int64]:
     """Try nodes until enough candidates are found.
 
     Parameters
     ----------
     rows : ndarray of shape (n,), int64
         Rows where preemption might help, in evaluation order.
+    n_promised : int
+        How many pods are nominated anywhere: a node promised to another is rarely a candidate, so more are tried at
+        once. What is found does not depend on it.
 
     Returns
     -------
@@ -58,9 +63,11 @@ def dry_run(cycle: FilteredCycle, rows: Rows, sampling: Sampling, budgets: Budge
     rows = np.roll(rows, -sampling.offset)
     runs: list[DryRun] = []
     n_tried = 0
+    n_free = max(len(rows) - n_promised, 1)
+    n_expected = sampling.n_wanted * len(rows) // n_free + sampling.n_wanted // 10
     while n_tried < len(rows):
-        # As many at a time as are wanted, then twice as many: few are tried in vain.
-        block = rows[n_tried : n_tried + max(sampling.n_wanted, n_tried)]
+        # As many at a time as it will take, then twice as many: few are tried in vain.
+        block = rows[n_tried : n_tried + max(n_expected, n_tried)]
         runs.append(try_nodes(cycle, block, budgets))
         n_tried += len(block)
         run = _joined(runs)
