@@ -38,6 +38,7 @@ from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins import OPT_IN_POINTS
+from scheduler_core.plugins.volume_binding import VolumeBinding
 from scheduler_core.queue import QueueMove
 from scheduler_core.queue.queued_pod_info import info_document, info_from_document
 from scheduler_core.randomness import Randomness
@@ -608,6 +609,14 @@ class Simulation:
             "nominations": [[uid, name] for uid, name in scheduler.nominator.state()],
             "waiting": scheduler.waiting_pods.state(),
             "queue": scheduler.queue.checkpoint(name_of),
+            "plugins": {
+                profile: {
+                    name: plugin.checkpoint()
+                    for name, plugin in framework.plugins.items()
+                    if isinstance(plugin, VolumeBinding)
+                }
+                for profile, framework in scheduler.profiles.items()
+            },
             "bindings": [
                 {
                     "uid": uid,
@@ -707,6 +716,11 @@ class Simulation:
             return parse(manifest).typed
 
         scheduler.queue.restore(document["queue"], parse=parse_manifest, named=named.get)
+        for profile, states in document["plugins"].items():
+            for name, kept in states.items():
+                plugin = scheduler.profiles[profile].plugins[name]
+                if isinstance(plugin, VolumeBinding):
+                    plugin.restore(kept)
         for entry in document["bindings"]:
             pod = pods.get(entry["uid"]) or deleted[entry["uid"]]
             binding = scheduler.bindings[entry["uid"]] = Binding(

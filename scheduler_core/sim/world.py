@@ -23,6 +23,10 @@ WORKLOADS = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet",
 """Kinds whose changes are no news to a scheduler: what they bring is pods."""
 
 
+VERSIONED = ("PersistentVolume", "PersistentVolumeClaim")
+"""Kinds of which the scheduler tells versions apart: what the cluster writes gets a version of its own."""
+
+
 class Stored(NamedTuple):
     """An object as the API server holds it."""
 
@@ -62,6 +66,7 @@ class World:
         self._objects: dict[str, dict[tuple[str, str], Stored]] = {}
         self._priority_classes: PriorityClasses | None = None
         self._n_events = 0
+        self._n_versions = 0
 
     # ---- reading
 
@@ -113,6 +118,10 @@ class World:
             The parsed object where the caller has it already.
         """
         kind = str(manifest.get("kind", ""))
+        if reason is not None and kind in VERSIONED:
+            self._n_versions += 1
+            version = f"engine-{self._n_versions}"
+            manifest = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": version}}
         meta = manifest.get("metadata") or {}
         key = (str(meta.get("namespace") or ""), str(meta.get("name", "")))
         if typed is None and is_read(manifest):
@@ -241,6 +250,7 @@ class World:
             "cycle": self.cycle,
             "changes": self.changes,
             "nEvents": self._n_events,
+            "nVersions": self._n_versions,
             "objects": [dict(stored.manifest) for stored in self.everything()],
         }
 
@@ -252,6 +262,7 @@ class World:
         self.cycle = state["cycle"]
         self.changes = state["changes"]
         self._n_events = state["nEvents"]
+        self._n_versions = state["nVersions"]
 
 
 def with_condition(status: Mapping[str, Any], condition: Mapping[str, Any]) -> list[dict[str, Any]]:

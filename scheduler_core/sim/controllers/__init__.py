@@ -17,6 +17,7 @@ from scheduler_core.sim.controllers.pod_garbage_collector import PodGarbageColle
 from scheduler_core.sim.controllers.replica_set import ReplicaSetController, ReplicationControllerController
 from scheduler_core.sim.controllers.stateful_set import StatefulSetController
 from scheduler_core.sim.controllers.taint_eviction import TaintEvictionController
+from scheduler_core.sim.controllers.volume_binder import VolumeBinder
 
 CONTROLLERS: tuple[type[Controller], ...] = (
     NodeLifecycleController,
@@ -29,6 +30,7 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     StatefulSetController,
     DaemonSetController,
     JobController,
+    VolumeBinder,
     DisruptionController,
 )
 

@@ -121,6 +121,30 @@ def make_priority_class(name: str, value: int, **more: Any) -> dict[str, Any]:
     )
 
 
+def storage_class(
+    name: str, *, waits: bool = True, provisioner: str = "csi.example", **meta: Any
+) -> dict[str, Any]:
+    mode = "WaitForFirstConsumer" if waits else "Immediate"
+    return prepare(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": name, **meta},
+            "provisioner": provisioner,
+            "volumeBindingMode": mode,
+        }
+    )
+
+
+def claim(name: str, class_name: str | None = None) -> dict[str, Any]:
+    spec: dict[str, Any] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "5Gi"}}}
+    if class_name is not None:
+        spec["storageClassName"] = class_name
+    return prepare(
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
+    )
+
+
 PERMIT_CONFIG = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",

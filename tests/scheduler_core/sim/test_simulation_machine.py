@@ -20,12 +20,14 @@ from tests.scheduler_core.sim.builders import (
     PERMIT_CONFIG,
     SECOND_NS,
     START_NS,
+    claim,
     make_budget,
     make_node,
     make_pod,
     make_priority_class,
     make_workload,
     state,
+    storage_class,
 )
 
 NODES = st.sampled_from([f"node-{index}" for index in range(4)])
@@ -59,6 +61,7 @@ class SimulationMachine(RuleBasedStateMachine):
         for index in range(2):
             self.do(lambda it, index=index: it.submit(WriteObject(make_node(f"node-{index}"))))
         self.do(lambda it: it.submit(WriteObject(make_priority_class("high", 1000))))
+        self.do(lambda it: it.submit(WriteObject(storage_class("fast"))))
 
     def do(self, call: Callable[[Simulation], Any]) -> None:
         self.calls.append(call)
@@ -80,7 +83,7 @@ class SimulationMachine(RuleBasedStateMachine):
         name=PODS,
         cpu=CPUS,
         high=st.booleans(),
-        extra=st.sampled_from(["", "approval", "gang", "duration", "gate", "stranger", "delay"]),
+        extra=st.sampled_from(["", "approval", "gang", "duration", "gate", "stranger", "delay", "volume"]),
     )
     def write_pod(self, name: str, cpu: str, high: bool, extra: str) -> None:
         labels: dict[str, str] = {"app": "bare"}
@@ -100,6 +103,9 @@ class SimulationMachine(RuleBasedStateMachine):
                 annotations["playground.dev/start-delay"] = "3s"
             case "gate":
                 spec["schedulingGates"] = [{"name": "later"}]
+            case "volume":
+                volume = {"name": "data", "persistentVolumeClaim": {"claimName": f"claim-{name}"}}
+                spec["volumes"] = [volume]
             case "stranger":
                 spec["schedulerName"] = "another"
         self.n_written += 1
@@ -117,6 +123,21 @@ class SimulationMachine(RuleBasedStateMachine):
                     key: value for key, value in stored.manifest["spec"].items() if key != "schedulingGates"
                 }
                 it.submit(WriteObject({**stored.manifest, "metadata": meta, "spec": gone}))
+
+        self.do(submit)
+
+    @rule(name=PODS, there=st.booleans())
+    def write_or_delete_claim(self, name: str, there: bool) -> None:
+        self.n_written += 1
+        new = claim(f"claim-{name}", "fast")
+        new["metadata"]["uid"] = f"claim-{self.n_written}"
+
+        def submit(it: Simulation) -> None:
+            stored = it.world.get("PersistentVolumeClaim", "default", f"claim-{name}")
+            if there and stored is None:
+                it.submit(WriteObject(new))
+            elif not there:
+                it.submit(DeleteObject("PersistentVolumeClaim", "default", f"claim-{name}"))
 
         self.do(submit)
 
