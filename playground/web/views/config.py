@@ -1,18 +1,24 @@
 """The cluster's KubeSchedulerConfiguration."""
 
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from playground.clusters.errors import ClusterError, InvalidManifest
+from playground.clusters.models import Cluster
 from playground.clusters.services.config import set_config
+from playground.engine.profiles import outline
 from playground.web.access import get_cluster
+from playground.web.extension_points import edited, view_profile
 from playground.web.posted_yaml import line_of, read_mapping, yaml_of
 from playground.web.problems import problems_of
 
+DEFAULT_PROFILE = "default-scheduler"
 EMPTY = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -31,7 +37,8 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
     if request.method == "POST":
         text = request.POST.get("text", "")
         try:
-            document = None if request.POST.get("deed") == "default" else read_mapping(text)
+            document = _asked_for(request, cluster)
+            text = yaml_of([document]) if document else EMPTY
             set_config(cluster=cluster, config=document)
         except ClusterError as error:
             if isinstance(error, InvalidManifest):
@@ -41,8 +48,16 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
         else:
             words = "The default configuration is used" if document is None else "The configuration is saved"
             messages.success(request, f"{words} from the next cycle on.")
-            return redirect("web:config", cluster.public_id)
+            back = reverse("web:config", args=[cluster.public_id])
+            return redirect(f"{back}?profile={quote(_profile_name(request))}")
+    running = outline(cluster.config)
+    profile = next(
+        (p for p in running.profiles if p.scheduler_name == _profile_name(request)), running.profiles[0]
+    )
     context = {
+        "profiles": [p.scheduler_name for p in running.profiles],
+        "profile": view_profile(profile),
+        "extenders": running.extenders,
         "cluster": cluster,
         "tab": "config",
         "text": text,
@@ -50,3 +65,19 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "is_default": cluster.config is None,
     }
     return render(request, "config/page.html", context, status=status)
+
+
+def _profile_name(request: HttpRequest) -> str:
+    return request.POST.get("profile") or request.GET.get("profile") or DEFAULT_PROFILE
+
+
+def _asked_for(request: HttpRequest, cluster: Cluster) -> dict[str, Any] | None:
+    """The document a POST asks for: the default, the written one, or the one in use with other switches."""
+    deed = request.POST.get("deed")
+    if deed == "default":
+        return None
+    if deed != "points":
+        return read_mapping(request.POST.get("text", ""))
+    profiles = outline(cluster.config).profiles
+    profile = next((p for p in profiles if p.scheduler_name == _profile_name(request)), profiles[0])
+    return edited(cluster.config, profile, request.POST.dict())

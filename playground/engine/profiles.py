@@ -1,0 +1,100 @@
+"""What a configuration amounts to: plugins per extension point, weights, arguments and extenders."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scheduler_core.config.default_plugins import EXTENSION_POINTS, IN_TREE_PLUGINS
+from scheduler_core.config.load import LoadedConfiguration
+from scheduler_core.plugins import OPT_IN_POINTS
+from scheduler_core.sim.simulation import load
+
+POINTS: Final = EXTENSION_POINTS
+"""Extension points under their names in a configuration, in pipeline order."""
+
+PLUGIN_POINTS: Final[Mapping[str, tuple[str, ...]]] = {**IN_TREE_PLUGINS, **OPT_IN_POINTS}
+"""Every plugin a configuration may name -> the points it implements."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileOutline:
+    """What one profile runs.
+
+    Attributes
+    ----------
+    plugins
+        Point -> plugins in the order they run.
+    weights
+        Of the score plugins.
+    args
+        Plugin -> its arguments by field.
+    """
+
+    scheduler_name: str
+    plugins: Mapping[str, tuple[str, ...]]
+    weights: Mapping[str, int]
+    args: Mapping[str, Mapping[str, Any]]
+    percentage_of_nodes_to_score: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderOutline:
+    """One extender: where, which verbs in the order they are called, and how it is treated."""
+
+    url: str
+    verbs: tuple[str, ...]
+    weight: int
+    timeout_s: float
+    ignorable: bool
+    managed_resources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationOutline:
+    """A whole configuration."""
+
+    profiles: tuple[ProfileOutline, ...]
+    extenders: tuple[ExtenderOutline, ...]
+
+
+def outline(document: Mapping[str, Any] | None) -> ConfigurationOutline:
+    """Load a configuration that is known to be usable (None = the default one).
+
+    Raises
+    ------
+    ConfigurationError
+        It is not usable; `check_configuration` says where.
+    """
+    loaded: LoadedConfiguration = load(document)
+    profiles = tuple(
+        ProfileOutline(
+            plan.scheduler_name,
+            dict(plan.plugins),
+            dict(plan.weights),
+            {name: dataclasses.asdict(args) for name, args in plan.args.items()},
+            plan.percentage_of_nodes_to_score,
+        )
+        for plan in loaded.plans
+    )
+    extenders = tuple(
+        ExtenderOutline(
+            extender.url_prefix,
+            tuple(
+                verb
+                for verb, path in (
+                    ("filter", extender.filter_verb),
+                    ("prioritize", extender.prioritize_verb),
+                    ("preempt", extender.preempt_verb),
+                    ("bind", extender.bind_verb),
+                )
+                if path
+            ),
+            extender.weight,
+            extender.http_timeout_ns / 1e9,
+            extender.ignorable,
+            tuple(resource.name for resource in extender.managed_resources),
+        )
+        for extender in loaded.configuration.extenders
+    )
+    return ConfigurationOutline(profiles, extenders)
