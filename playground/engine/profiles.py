@@ -72,7 +72,7 @@ def outline(document: Mapping[str, Any] | None) -> ConfigurationOutline:
             plan.scheduler_name,
             dict(plan.plugins),
             dict(plan.weights),
-            {name: dataclasses.asdict(args) for name, args in plan.args.items()},
+            {name: _fields(args) for name, args in plan.args.items()},
             plan.percentage_of_nodes_to_score,
         )
         for plan in loaded.plans
@@ -98,3 +98,9 @@ def outline(document: Mapping[str, Any] | None) -> ConfigurationOutline:
         for extender in loaded.configuration.extenders
     )
     return ConfigurationOutline(profiles, extenders)
+
+
+def _fields(args: Any) -> Mapping[str, Any]:
+    if isinstance(args, Mapping):
+        return dict(args)
+    return dataclasses.asdict(args) if dataclasses.is_dataclass(args) and not isinstance(args, type) else {}
