@@ -24,7 +24,7 @@ def part(
     """A field of a part; `about` is its sentence in the schema."""
     metadata = {
         # With a default of its own a zero that was written must not read as "not written".
-        "wire": Field(name, kind, mode if default is UNSET else POINTER),
+        "wire": Field(name, kind, mode if default is UNSET and not required else POINTER),
         "about": about,
         "required": required,
     }

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_core.objects.defaults import NAMESPACED_KINDS, SYSTEM_PRIORITY_CLASSES
+from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES
 from scheduler_core.objects.kinds import KINDS
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
 from scheduler_core.scenario.load import load_scenario, scenario_document
@@ -456,9 +456,7 @@ def redact(scenario: Scenario) -> Redacted:
     provisioners = sorted({str(item["provisioner"]) for item in manifests if item.get("provisioner")})
     if provisioners:
         notes.append(f"names of storage provisioners are kept: {', '.join(provisioners)}")
-    foreign = sorted(
-        {str(item["kind"]) for item in manifests} - KINDS.keys() - NAMESPACED_KINDS - {"PriorityClass"}
-    )
+    foreign = sorted({str(item["kind"]) for item in manifests if not _is_needed(item)})
     if foreign:
         notes.append(f"objects of kinds no scheduler reads are left out: {', '.join(foreign)}")
     renamed = {what: dict(names.new) for what, names in redactor.names.items() if names.new}

@@ -1,0 +1,169 @@
+"""Extenders of rules, and recorded ones."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from scheduler_core.config.wire import Problems
+from scheduler_core.extender import ExtenderRequest
+from scheduler_core.scenario import MockExtender, MockTransport, run_scenario
+from scheduler_core.scenario.cassette import CassetteTransport, RecordedCall, RecordingTransport, record
+from scheduler_core.scenario.form import part_of
+from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
+
+LABELS = {"a": {"rack": "1"}, "b": {"rack": "2"}}
+
+
+def extender(*rules: dict[str, Any]) -> MockExtender:
+    problems = Problems()
+    checked = part_of(MockExtender).check({"extender": 0, "rules": list(rules)}, "", problems)
+    assert not problems.types and not problems.unknown
+    built: MockExtender = part_of(MockExtender).build(checked)
+    return built
+
+
+def asked(verb: str, names: list[str] | None = None, pod: str = "p", **body: Any) -> ExtenderRequest:
+    content = {
+        "Pod": {"metadata": {"namespace": "default", "name": pod, "labels": {"app": pod}}},
+        "NodeNames": names,
+        **body,
+    }
+    return ExtenderRequest("http://x/e", content, 5 * 10**9, None, verb, 0)
+
+
+def answered(
+    mock: MockExtender, verb: str, names: list[str] | None = None, call: int = 0, **body: Any
+) -> Any:
+    return json.loads(mock.reply(verb, asked(verb, names, **body).body, call, node_labels=LABELS.get).text)
+
+
+def test_deny_drops_nodes_by_name_or_label_with_a_reason() -> None:
+    mock = extender(
+        {"deny": {"labels": {"rack": "1"}, "reason": "no"}}, {"deny": {"nodes": ["c"], "unresolvable": True}}
+    )
+    answer = answered(mock, "filter", ["a", "b", "c"])
+    assert answer["NodeNames"] == ["b"]
+    assert answer["FailedNodes"] == {"a": "no"}
+    assert list(answer["FailedAndUnresolvableNodes"]) == ["c"]
+
+
+def test_whole_nodes_are_answered_with_whole_nodes() -> None:
+    nodes = [{"metadata": {"name": "a", "labels": {"rack": "1"}}}, {"metadata": {"name": "b"}}]
+    answer = answered(extender({"deny": {"labels": {"rack": "1"}}}), "filter", Nodes={"items": nodes})
+    assert answer["Nodes"] == {"items": [nodes[1]]} and answer["NodeNames"] is None
+
+
+def test_score_adds_points_over_rules() -> None:
+    mock = extender({"score": {"labels": {"rack": "1"}, "points": 3}}, {"score": {"points": 2}})
+    assert answered(mock, "prioritize", ["a", "b"]) == [{"Host": "a", "Score": 5}, {"Host": "b", "Score": 2}]
+
+
+def test_drop_takes_candidates_back_and_spares_victims() -> None:
+    mock = extender({"drop": {"nodes": ["a"]}}, {"drop": {"victims": {"labels": {"app": "db"}}}})
+    db = {"metadata": {"uid": "1", "name": "db", "labels": {"app": "db"}}}
+    web = {"metadata": {"uid": "2", "name": "web", "labels": {"app": "web"}}}
+    victims = {"a": {"Pods": [db], "NumPDBViolations": 0}, "b": {"Pods": [db, web], "NumPDBViolations": 1}}
+    answer = answered(mock, "preempt", NodeNameToVictims=victims)
+    assert answer == {"NodeNameToMetaVictims": {"b": {"Pods": [{"UID": "2"}], "NumPDBViolations": 1}}}
+
+
+def test_rules_hold_for_some_pods_and_some_calls_only() -> None:
+    mock = extender({"deny": {"nodes": ["a"]}, "pod": {"labels": {"app": "q"}}, "after": 1, "times": 1})
+    kept = [
+        answered(mock, "filter", ["a"], call, Pod={"metadata": {"labels": {"app": "q"}}})["NodeNames"]
+        for call in range(3)
+    ]
+    assert kept == [["a"], [], ["a"]]
+    assert answered(mock, "filter", ["a"], 1)["NodeNames"] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "status", "text", "error"),
+    [
+        ({"fail": {"status": 503, "text": "later"}}, 503, "later", None),
+        ({"fail": {"error": "connection reset"}}, 0, "", 'Post "http://x/e": connection reset'),
+        ({"nonsense": {}}, 200, "<html>It works!</html>", None),
+        ({"slow": "9s"}, 0, "", 'Post "http://x/e": context deadline exceeded'),
+    ],
+)
+def test_every_way_to_fail(rule: dict[str, Any], status: int, text: str, error: str | None) -> None:
+    (answer,) = MockTransport([extender(rule)])([asked("filter", ["a"])])
+    assert (answer.status, answer.text) == (status, text)
+    assert (answer.error or "").startswith(error or "") and (answer.error is None) == (error is None)
+
+
+def test_a_slow_answer_takes_virtual_time_alone() -> None:
+    (answer,) = MockTransport([extender({"slow": "2s"})])([asked("filter", ["a"])])
+    assert (answer.status, answer.duration_ns) == (200, 2 * 10**9)
+
+
+def test_an_extender_nobody_made_refuses_the_connection() -> None:
+    (answer,) = MockTransport([])([asked("filter", ["a"])])
+    assert "connection refused" in (answer.error or "")
+
+
+# ---- recordings
+
+CONFIG = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "extenders": [
+        {
+            "urlPrefix": "http://gone.example",
+            "filterVerb": "filter",
+            "prioritizeVerb": "rank",
+            "weight": 2,
+            "nodeCacheCapable": True,
+        }
+    ],
+}  # fmt: skip
+RULES = {"mock": [{"rules": [{"deny": {"nodes": ["b"]}}, {"score": {"nodes": ["c"]}}]}]}
+OBJECTS = (make_node("a"), make_node("b"), make_node("c"), make_pod("p"), make_pod("q"))
+
+
+def recorded_calls() -> list[dict[str, Any]]:
+    recording = RecordingTransport(MockTransport([extender(*RULES["mock"][0]["rules"])]))
+    recording([asked("filter", ["a", "b"]), asked("prioritize", ["a"])])
+    recording([asked("filter", ["a"], pod="q")])
+    return [part_of(RecordedCall).encode(call) for call in recording.calls]
+
+
+def test_a_recording_answers_as_the_extender_did() -> None:
+    live = MockTransport([extender(*RULES["mock"][0]["rules"])])
+    requests = [asked("filter", ["a", "b"]), asked("prioritize", ["a"]), asked("filter", ["a"], pod="q")]
+    answers = live(requests)
+    replay = CassetteTransport(
+        [record(request, answer) for request, answer in zip(requests, answers, strict=True)]
+    )
+    assert [json.loads(answer.text) for answer in replay(requests)] == [
+        json.loads(answer.text) for answer in answers
+    ]
+    assert not replay.missing and not replay.changed
+
+
+def test_leaving_the_recording_is_noted_and_answered_by_an_error() -> None:
+    request = asked("filter", ["a"])
+    replay = CassetteTransport([record(request, MockTransport([extender({"deny": {}})])([request])[0])])
+    replay([asked("filter", ["a", "b"])])
+    assert replay.changed == ["filter of default/p by extender 0"]
+    (answer,) = replay([request])
+    assert "holds no answer" in (answer.error or "") and replay.missing == [
+        "filter of default/p by extender 0"
+    ]
+
+
+def test_a_scenario_replays_with_the_extender_gone() -> None:
+    live = run_scenario(make_scenario(*OBJECTS, scheduler=CONFIG, extenders=RULES))
+    explained = [trace.explain()["extenders"] for trace in live.cycles]
+    cassette = [
+        {"extender": 0, "verb": call["verb"], "answer": json.loads(call["answer"])}
+        for calls in explained
+        for call in calls
+    ]
+    replay = run_scenario(make_scenario(*OBJECTS, scheduler=CONFIG, extenders={"cassette": cassette}))
+    assert len(cassette) == 4
+    assert replay.digest == live.digest and replay.notes == []
+    assert set(live.placement().values()) == {"c"}

@@ -1,0 +1,295 @@
+"""Scenarios made of a cluster's log decide what the cluster decided."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler_core.extender import ExtenderRequest
+from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.scenario import MockTransport, dump_scenario, load_scenario, run_scenario, verify
+from scheduler_core.scenario.make import MadeScenario, Recorded, make_scenario
+from scheduler_core.scenario.redact import leaked_names, redact, verify_redaction
+from scheduler_core.sim.changes import DeleteObject, ObjectDeleted, ObjectWritten, PermitDecision, WriteObject
+from scheduler_core.sim.simulation import Simulation
+from tests.scheduler_core.scenario.builders import make_budget, make_node, make_pod
+from tests.scheduler_core.scenario.test_extenders import extender
+
+START_NS = 1_700_000_000_000_000_000
+SECOND_NS = 10**9
+APPROVAL = {"profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "ManualApproval"}]}}}]}
+EXTENDER = {
+    "extenders": [{"urlPrefix": "http://x.example", "filterVerb": "filter", "nodeCacheCapable": True}]
+}
+
+
+def config(*parts: Mapping[str, Any]) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+    }
+    for part in parts:
+        document |= part
+    return document
+
+
+class LiveCluster:
+    """A cluster and its log, as a playground keeps them: inputs, then what each run read, called and brought about."""
+
+    def __init__(
+        self, configuration: dict[str, Any] | None = None, rules: tuple[dict[str, Any], ...] = ()
+    ) -> None:
+        self.config = configuration
+        self.mock = MockTransport([extender(*rules)])
+        self.answers: list[dict[str, Any]] = []
+        self.simulation = Simulation(configuration, seed=11, start_ns=START_NS, transport=self.carry)
+        self.records: list[Recorded] = []
+        self.unread: list[tuple[Recorded, Any]] = []
+        self.traces: list[CycleTrace] = []
+        self.clock_ns = START_NS
+        self.n_uids = 0
+
+    def carry(self, requests: Any) -> Any:
+        answers = self.mock(requests)
+        for request, answer in zip(requests, answers, strict=True):
+            assert isinstance(request, ExtenderRequest)
+            self.answers.append(
+                {
+                    "call": {"url": request.url, "verb": request.verb, "extender": request.extender_index},
+                    "answer": {
+                        "status": answer.status,
+                        "text": answer.text,
+                        "error": answer.error,
+                        "durationNs": 0,
+                    },
+                }
+            )
+        return answers
+
+    def log(self, source: str, kind: str, payload: dict[str, Any], cycle: int | None = None) -> Recorded:
+        record = Recorded(len(self.records) + 1, source, kind, self.clock_ns, payload, cycle)
+        self.records.append(record)
+        return record
+
+    def write(self, manifest: dict[str, Any]) -> None:
+        meta = dict(manifest["metadata"])
+        current = self.simulation.world.get(manifest["kind"], meta.get("namespace", "default"), meta["name"])
+        if current is None:
+            self.n_uids += 1
+            meta |= {"uid": f"0000-{self.n_uids}", "creationTimestamp": "2023-11-14T22:13:20Z"}
+        meta["resourceVersion"] = str(len(self.records) + 1)
+        prepared = prepare({**manifest, "metadata": meta}, self.simulation.world.priority_classes)
+        self.unread.append((self.log("api", "write", {"manifest": prepared}), WriteObject(prepared)))
+
+    def change(self, kind: str, name: str, **labels: str) -> None:
+        stored = self.simulation.world.get(kind, "default" if kind == "Pod" else "", name)
+        assert stored is not None
+        meta = {
+            **stored.manifest["metadata"],
+            "labels": {**stored.manifest["metadata"].get("labels", {}), **labels},
+        }
+        manifest = {**stored.manifest, "metadata": meta}
+        self.unread.append((self.log("api", "write", {"manifest": manifest}), WriteObject(manifest)))
+
+    def delete(self, name: str) -> None:
+        payload = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": "default",
+            "name": name,
+            "gracePeriodSeconds": 0,
+            "gone": True,
+        }
+        self.unread.append((self.log("api", "delete", payload), DeleteObject("Pod", "default", name, 0)))
+
+    def permit(self, name: str, decision: str) -> None:
+        payload = {
+            "namespace": "default",
+            "name": name,
+            "plugin": None,
+            "decision": decision,
+            "reason": "because",
+        }
+        change = PermitDecision("default", name, decision == "allow", None, "because")
+        self.unread.append((self.log("api", "permit", payload), change))
+
+    def wait(self, seconds: int) -> None:
+        self.clock_ns += seconds * SECOND_NS
+
+    def run(self, *calls: tuple[str, int, int]) -> None:
+        simulation = self.simulation
+        for record, change in self.unread:
+            if record.at_ns > simulation.now_ns:
+                simulation.advance(record.at_ns - simulation.now_ns)
+            simulation.submit(change)
+        if self.unread:
+            simulation.advance(0, max_cycles=0)
+        read = self.unread[-1][0].seq if self.unread else 0
+        self.unread = []
+        stop = ""
+        for name, argument, bound in calls:
+            if name == "idle":
+                stop = simulation.run_until_idle(max_cycles=bound).stop
+            elif name == "advance":
+                stop = simulation.advance(argument, max_cycles=bound).stop
+            else:
+                stop = simulation.step().stop
+        traces = simulation.drain_cycles()
+        self.traces += traces
+        self.clock_ns = simulation.now_ns
+        for outcome in simulation.drain_outcomes():
+            if isinstance(outcome, ObjectWritten):
+                self.log(
+                    "engine",
+                    "write",
+                    {"manifest": dict(outcome.manifest), "reason": outcome.reason},
+                    outcome.cycle,
+                )
+            elif isinstance(outcome, ObjectDeleted):
+                payload = {"kind": outcome.kind, "namespace": outcome.namespace, "name": outcome.name}
+                self.log("engine", "delete", payload, outcome.cycle)
+        for answer in self.answers:
+            self.log("api", "extender", answer, 1)
+        self.answers = []
+        stop = "batch" if stop == "budget" else stop
+        payload = {
+            "read": read,
+            "calls": [list(call) for call in calls],
+            "cycles": len(traces),
+            "clock_ns": self.clock_ns,
+        }
+        self.log("engine", "ran", {**payload, "stop": stop})
+
+    def made(self, **options: Any) -> MadeScenario:
+        return make_scenario(
+            self.records,
+            config=self.config,
+            seed=11,
+            start_ns=START_NS,
+            traces=self.traces,
+            name="live",
+            **options,
+        )
+
+
+def reproduced(made: MadeScenario) -> str:
+    scenario = load_scenario(dump_scenario(made.scenario))
+    assert scenario == made.scenario
+    verification = verify(run_scenario(scenario))
+    assert verification is not None
+    return verification.sentence
+
+
+def busy_cluster() -> LiveCluster:
+    """Permit waits, an extender, preemption, a controller's pods and a clock that runs on between inputs."""
+    live = LiveCluster(config(APPROVAL, EXTENDER), ({"deny": {"nodes": ["n3"]}},))
+    for index in range(4):
+        live.write(make_node(f"n{index}", "4", disk="hdd"))
+    live.write(make_budget("guard", "web"))
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": make_pod("x")["spec"]}
+    selector = {"matchLabels": {"app": "web"}}
+    live.write(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {"name": "web"},
+            "spec": {"replicas": 5, "selector": selector, "template": template},
+        }
+    )
+    live.run(("idle", 0, 1), ("idle", 0, 2))
+    live.run(("idle", 0, 64))
+    live.wait(7)
+    held = make_pod("held")
+    held["metadata"]["annotations"] = {"playground.dev/approval": "required"}
+    live.write(held)
+    live.write(make_pod("picky", nodeSelector={"disk": "ssd"}))
+    live.run(("idle", 0, 64))
+    live.permit("held", "allow")
+    live.change("Node", "n1", disk="ssd")
+    live.run(("advance", 40 * SECOND_NS, 1))
+    live.run(("advance", 40 * SECOND_NS, 64))
+    live.write(make_pod("urgent", "4", priority=1000))
+    live.run(("step", 0, 1))
+    live.delete("held")
+    live.wait(3)
+    live.change("Pod", "picky", tier="front")
+    live.run(("idle", 0, 64))
+    return live
+
+
+def test_a_busy_clusters_decisions_are_reproduced_from_its_inputs_with_the_extender_gone() -> None:
+    live = busy_cluster()
+    outcomes = {trace.outcome for trace in live.traces}
+    assert {"bound", "preempting"} <= outcomes
+    made = live.made()
+    count = made.scenario.decisions.count if made.scenario.decisions else 0
+    assert reproduced(made) == f"reproduced {count}/{count} decisions"
+    assert made.notes == ()
+
+
+def test_a_busy_cluster_can_be_shown_to_strangers() -> None:
+    scenario = busy_cluster().made().scenario
+    redacted = redact(scenario)
+    check = verify_redaction(scenario, redacted.scenario)
+    assert check.same, check.sentence
+    assert leaked_names(redacted, ["because"]) == []
+
+
+def test_bound_pods_become_pending_again_and_only_inputs_are_taken_over() -> None:
+    live = LiveCluster()
+    live.write(make_node("n"))
+    live.write(make_pod("p"))
+    live.run(("idle", 0, 64))
+    scenario = live.made().scenario
+    node, pod = scenario.objects
+    assert pod == {**make_pod("p"), "metadata": {"name": "p", "namespace": "default"}}
+    assert node["metadata"] == {"name": "n"} and "uid" not in json.dumps(scenario.objects)
+    assert [step.verb for step in scenario.steps] == ["run"]
+
+
+def test_a_write_of_somebody_who_changed_a_label_is_that_label_alone() -> None:
+    live = LiveCluster()
+    live.write(make_node("n"))
+    live.write(make_pod("p"))
+    live.run(("idle", 0, 64))
+    live.change("Pod", "p", tier="front")
+    live.run(("idle", 0, 64))
+    patch = live.made().scenario.steps[1].patch
+    assert patch is not None and patch.patch == {"metadata": {"labels": {"tier": "front"}}}
+
+
+def test_a_scenario_of_an_earlier_moment_leaves_later_records_out() -> None:
+    live = LiveCluster()
+    live.write(make_node("n"))
+    live.write(make_pod("p"))
+    live.run(("idle", 0, 64))
+    until = len(live.records)
+    live.write(make_pod("q"))
+    live.run(("idle", 0, 64))
+    run = run_scenario(live.made(up_to_seq=until).scenario)
+    assert run.placement() == {"default/p": "n"}
+
+
+def test_pods_that_were_there_at_the_start_stay_where_they_are() -> None:
+    live = LiveCluster()
+    live.write(make_pod("q"))
+    live.run(("idle", 0, 64))
+    made = make_scenario(live.records, start_ns=START_NS, initial=[make_node("n"), make_pod("p", node="n")])
+    assert run_scenario(made.scenario).placement() == {"default/p": "n", "default/q": "n"}
+
+
+def test_a_log_nobody_ran_makes_a_scenario_in_which_nothing_runs() -> None:
+    live = LiveCluster()
+    live.write(make_node("n"))
+    live.write(make_pod("p"))
+    run = run_scenario(live.made().scenario)
+    assert run.cycles == [] and run.pods()["default/p"].state == "pending"
+
+
+def test_deleting_what_is_not_there_is_noted_and_left_out() -> None:
+    live = LiveCluster()
+    live.delete("p")
+    made = live.made()
+    assert made.notes == ("record 1 deletes Pod default/p, which is not there",)

@@ -1,0 +1,136 @@
+"""`python -m scheduler_core replay`: exit status, words, JSON and JUnit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import scheduler_core.scenario
+from scheduler_core.cli.main import main
+from scheduler_core.scenario import dump_scenario
+from scheduler_core.scenario.gallery import ORDER, gallery_text
+from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
+
+GALLERY = Path(scheduler_core.scenario.__file__).parent / "gallery"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "scenario.yaml"
+    path.write_text(
+        dump_scenario(make_scenario(make_node("n"), make_pod("p"), expect=[{"pod": "p", "node": "n"}]))
+    )
+    return path
+
+
+def test_a_scenario_that_holds_exits_0(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(file), "--check", "--cycles"]) == 0
+    out = capsys.readouterr().out
+    assert "1 of 1 expectations hold" in out and "default/p bound n" in out
+
+
+def test_a_failing_expectation_exits_1_and_is_explained(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(file.read_text().replace("node: n\n", "node: m\n"))
+    assert main(["replay", str(file)]) == 1
+    out = capsys.readouterr().out
+    assert "first failing cycle: 1" in out
+    assert (
+        "FAILED expect[0]: default/p on m was expected, but it is on n. Cycle 1: default/p bound to n" in out
+    )
+
+
+def test_bad_input_exits_2_with_line_and_path(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(file.read_text().replace("seed: 0", "seed: x"))
+    assert main(["replay", str(file)]) == 2
+    assert 'seed: "x" must be an integer' in capsys.readouterr().err
+    assert main(["replay", str(file.parent / "absent.yaml"), "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["status"] == "unusable"
+
+
+def test_check_wants_something_to_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty.yaml"
+    path.write_text(dump_scenario(make_scenario(make_node("n"))))
+    assert main(["replay", str(path)]) == 0
+    assert main(["replay", str(path), "--check"]) == 1
+    assert "nothing to check" in capsys.readouterr().out
+
+
+def test_what_was_recorded_is_proved_and_a_change_is_found(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded = file.parent / "recorded.yaml"
+    assert main(["replay", str(file), "--record", str(recorded)]) == 0
+    assert main(["replay", str(recorded), "--check"]) == 0
+    assert "reproduced 1/1 decisions" in capsys.readouterr().out
+    recorded.write_text(
+        recorded.read_text().replace("cpu: '1'", "cpu: '9'").replace("expect:", "path: []\nexpect:")
+    )
+    assert main(["replay", str(recorded)]) == 1
+    out = capsys.readouterr().out
+    assert "cycle 1 differs. Recorded: default/p bound n. Now: default/p fits no node" in out
+
+
+def test_json_tells_everything(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["replay", str(file), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["status"] == "holds" and document["placement"] == {"default/p": "n"}
+    assert document["findings"][0]["holds"] and document["figures"]["bound"] == 1
+
+
+def test_junit_has_a_case_for_each_expectation(file: Path) -> None:
+    report = file.parent / "out.xml"
+    file.write_text(file.read_text().replace("node: n\n", "node: m\n"))
+    assert main(["replay", str(file), "--junit", str(report)]) == 1
+    suite = ElementTree.parse(report).getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
+    failure = suite.find("testcase/failure")
+    assert failure is not None and "default/p on m was expected" in (failure.text or "")
+    file.write_text("nonsense")
+    assert main(["replay", str(file), "--junit", str(report)]) == 2
+    assert ElementTree.parse(report).getroot().get("errors") == "1"
+
+
+def test_another_seed_leaves_recorded_decisions_aside(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded = file.parent / "recorded.yaml"
+    assert main(["replay", str(file), "--record", str(recorded)]) == 0
+    assert main(["replay", str(recorded), "--seed", "9"]) == 0
+    assert "reproduced" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ORDER[:2])
+def test_gallery_files_pass_the_check_from_the_command_line(name: str) -> None:
+    assert main(["replay", str(GALLERY / f"{name}.yaml"), "--check"]) == 0
+    assert gallery_text(name) == (GALLERY / f"{name}.yaml").read_text()
+
+
+def test_it_needs_nothing_but_numpy_and_a_yaml_library(file: Path) -> None:
+    code = (
+        "import sys\n"
+        "for name in ('django', 'celery', 'rest_framework', 'requests', 'httpx', 'sqlite3'):\n"
+        "    sys.modules[name] = None\n"
+        "from scheduler_core.cli.main import main\n"
+        "status = main(sys.argv[1:])\n"
+        "assert not {'socket', 'ssl', 'http.client', 'asyncio'} & set(sys.modules), 'no network'\n"
+        "sys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "replay", str(file), "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_lookalike_of_the_trace_is_drawn_from_its_seed(tmp_path: Path) -> None:
+    from scheduler_core.scenario.openb import lookalike
+
+    assert lookalike(3, n_nodes=20, n_pods=50) == lookalike(3, n_nodes=20, n_pods=50)
+    assert lookalike(3, n_nodes=20, n_pods=50) != lookalike(4, n_nodes=20, n_pods=50)
+    path = tmp_path / "small.yaml"
+    path.write_text(dump_scenario(lookalike(3, n_nodes=20, n_pods=50)))
+    assert main(["replay", str(path), "--check"]) == 0

@@ -1,0 +1,184 @@
+"""Running: each step does what its name says."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from scheduler_core.scenario import ScenarioError, ScenarioRun, run_scenario
+from tests.scheduler_core.scenario.builders import make_budget, make_node, make_pod, make_scenario
+
+APPROVAL = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "ManualApproval"}]}}}],
+}
+
+
+def ran(*objects: dict[str, Any], **fields: Any) -> ScenarioRun:
+    run = run_scenario(make_scenario(*objects, **fields))
+    assert [finding.sentence for finding in run.findings if not finding.holds] == []
+    return run
+
+
+def test_without_steps_it_runs_until_idle() -> None:
+    assert ran(make_node("n"), make_pod("p")).placement() == {"default/p": "n"}
+
+
+def test_run_cycle_runs_one_cycle() -> None:
+    run = ran(make_node("n"), make_pod("p"), make_pod("q"), steps=[{"run": "cycle"}])
+    assert [trace.pod for trace in run.cycles] == ["default/p"]
+
+
+def test_a_bounded_run_stops_after_so_many_cycles_and_the_next_goes_on() -> None:
+    pods = [make_pod(f"p{index}") for index in range(4)]
+    whole = ran(make_node("n"), *pods)
+    bounded = {"run": {"until": "idle", "cycles": 1}}
+    assert len(ran(make_node("n"), *pods, steps=[bounded]).cycles) == 1
+    assert ran(make_node("n"), *pods, steps=[bounded] * 5).digest == whole.digest
+
+
+def test_apply_patch_and_delete_change_objects() -> None:
+    run = ran(
+        make_node("n", disk="hdd"),
+        make_pod("p", nodeSelector={"disk": "ssd"}),
+        steps=[
+            {"run": "idle"},
+            {"expect": [{"pod": "p", "state": "pending"}]},
+            {"patch": {"kind": "Node", "name": "n", "patch": {"metadata": {"labels": {"disk": "ssd"}}}}},
+            {"run": "idle"},
+            {"expect": [{"pod": "p", "node": "n"}]},
+            {"delete": {"kind": "Pod", "name": "p", "gracePeriodSeconds": 0}},
+            {"apply": make_pod("q")},
+            {"run": "idle"},
+        ],
+        expect=[{"pod": "p", "state": "gone"}, {"pod": "q", "node": "n"}],
+    )
+    assert len(run.findings) == 4
+
+
+def test_a_pod_made_anew_is_another_pod() -> None:
+    run = ran(
+        make_node("n"),
+        make_pod("p"),
+        steps=[
+            {"run": "idle"},
+            {"delete": {"kind": "Pod", "name": "p", "gracePeriodSeconds": 0}},
+            {"apply": make_pod("p")},
+            {"run": "idle"},
+        ],
+    )
+    assert [trace.uid for trace in run.cycles] == ["default/p", "default/p#2"]
+
+
+def test_applying_a_bound_pod_again_leaves_it_where_it_is() -> None:
+    labelled = make_pod("p", labels={"tier": "web"})
+    run = ran(
+        make_node("a"),
+        make_node("b"),
+        make_pod("p"),
+        steps=[{"run": "idle"}, {"apply": labelled}, {"run": "idle"}],
+    )
+    assert len(run.cycles) == 1 and run.pods()["default/p"].state == "bound"
+    assert run.pods()["default/p"].labels == {"tier": "web"}
+
+
+def test_cordon_keeps_pods_off_and_uncordon_lets_them_come() -> None:
+    ran(
+        make_node("n"),
+        steps=[
+            {"cordon": "n"},
+            {"apply": make_pod("p")},
+            {"run": "idle"},
+            {"expect": [{"pod": "p", "state": "pending", "reason": "unschedulable"}]},
+            {"uncordon": "n"},
+            {"run": "idle"},
+        ],
+        expect=[{"pod": "p", "node": "n"}],
+    )
+
+
+def test_drain_evicts_as_far_as_budgets_allow_and_says_who_stays() -> None:
+    guarded, plain = make_pod("guarded", node="a", labels={"app": "g"}), make_pod("plain", node="a")
+    run = ran(
+        make_node("a"), make_budget("guard", "g"), guarded, plain, steps=[{"drain": "a"}, {"advance": "60s"}]
+    )
+    assert run.pods()["default/guarded"].state == "bound"
+    assert run.pods()["default/plain"].state == "gone"
+    assert run.notes == [
+        "steps[0].drain: default/guarded stays on a: its budget default/guard allows no disruption"
+    ]
+
+
+def test_allow_and_reject_answer_at_permit() -> None:
+    def waits(name: str) -> dict[str, Any]:
+        pod = make_pod(name)
+        pod["metadata"]["annotations"] = {"playground.dev/approval": "required"}
+        return pod
+
+    run = ran(
+        make_node("n"),
+        waits("p"),
+        waits("q"),
+        scheduler=APPROVAL,
+        steps=[
+            {"run": "idle"},
+            {"allow": "p"},
+            {"reject": {"pod": "q", "reason": "too late"}},
+            {"run": "idle"},
+            {"allow": "p"},
+        ],
+        expect=[{"pod": "p", "state": "bound"}, {"pod": "q", "state": "pending"}],
+    )
+    assert run.notes == ["steps[4].allow: default/p does not wait at Permit, so the answer changed nothing"]
+
+
+def test_configure_goes_on_with_another_scheduler() -> None:
+    off = {
+        "apiVersion": APPROVAL["apiVersion"],
+        "kind": APPROVAL["kind"],
+        "profiles": [{"schedulerName": "other"}],
+    }
+    run = ran(make_node("n"), steps=[{"configure": off}, {"apply": make_pod("p")}, {"run": "idle"}])
+    assert run.cycles == [] and run.pods()["default/p"].state == "pending"
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ({"delete": {"kind": "Pod", "name": "p"}}, "steps[1].delete: there is no Pod default/p after cycle 1"),
+        ({"patch": {"kind": "Node", "name": "x", "patch": {}}}, "steps[1].patch: there is no Node x"),
+        ({"cordon": "x"}, "steps[1].cordon: there is no Node x"),
+        ({"allow": "a/b"}, "steps[1].allow: there is no Pod a/b"),
+        ({"patch": {"kind": "Node", "name": "n", "patch": {"metadata": {"name": "m"}}}}, "cannot rename"),
+        ({"apply": make_pod("r", priorityClassName="none")}, 'steps[1].apply[0].spec.priorityClassName: "none"'),
+    ],
+)  # fmt: skip
+def test_a_step_on_what_does_not_exist_is_an_error_with_its_path(step: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(said)):
+        run_scenario(make_scenario(make_node("n"), make_pod("q"), steps=[{"run": "idle"}, step]))
+
+
+def test_a_run_is_bounded() -> None:
+    pods = [make_pod(f"p{index}") for index in range(5)]
+    with pytest.raises(ScenarioError, match="stopped after 3 cycles"):
+        run_scenario(make_scenario(make_node("n"), *pods), max_cycles=3)
+
+
+def test_two_runs_of_one_scenario_are_equal_in_bytes() -> None:
+    scenario = make_scenario(
+        *(make_node(f"n{index}") for index in range(5)), *(make_pod(f"p{index}") for index in range(9))
+    )
+    first, second = run_scenario(scenario), run_scenario(scenario)
+    assert [trace.to_bytes() for trace in first.cycles] == [trace.to_bytes() for trace in second.cycles]
+
+
+def test_figures_say_how_well_the_nodes_are_used() -> None:
+    figures = ran(make_node("a"), make_node("b"), make_pod("p", "2", node="a"), make_pod("q", "3")).metrics()
+    assert (figures["bound"], figures["pending"], figures["nodesUsed"]) == (2, 0, 1.0)
+    assert figures["cpuUtilisation"] == 0.625
+    assert figures["cpuImbalance"] == 0.125
+    # Free are 2 cores on a and 1 on b. A pod of two fits only on a, a pod of three nowhere: (1 + 3) of 2 x 3.
+    assert figures["cpuFragmentation"] == pytest.approx(4 / 6, abs=1e-6)
