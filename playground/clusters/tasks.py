@@ -3,6 +3,7 @@
 from celery import shared_task
 
 from playground.clusters import services
+from playground.clusters.services import questions
 
 
 @shared_task(name="playground.clusters.tasks.advance")
@@ -31,3 +32,21 @@ def sweep() -> None:
     Safe to run twice: it only sends wake-ups, and those are safe to send twice.
     """
     services.sweep()
+
+
+@shared_task(name="playground.clusters.tasks.answer")
+def answer(*, question_id: int) -> None:
+    """Answer a question that was asked about decisions.
+
+    Safe to run twice: a conditional update lets one worker in, and equal questions have equal answers.
+    """
+    questions.answer(question_id=question_id)
+
+
+@shared_task(name="playground.clusters.tasks.run_seeds")
+def run_seeds(*, question_id: int, seeds: list[int]) -> None:
+    """Run a cluster's log with some other seeds.
+
+    Safe to run twice: a seed has one end, and it is kept once.
+    """
+    questions.run_seeds(question_id=question_id, seeds=seeds)

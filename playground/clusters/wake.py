@@ -4,15 +4,18 @@ A message carries no truth. It says 'look at this cluster'; lost, late and doubl
 """
 
 import logging
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from celery import current_app
+from celery import current_app, group
 from django.db import transaction
 
 logger = logging.getLogger(__name__)
 
 ADVANCE = "playground.clusters.tasks.advance"
 RECOMPUTE_TRACE = "playground.clusters.tasks.recompute_trace"
+ANSWER = "playground.clusters.tasks.answer"
+SEEDS = "playground.clusters.tasks.run_seeds"
 
 
 def cluster_on_commit(cluster_id: int, *, countdown_s: float | None = None) -> None:
@@ -44,5 +47,22 @@ def send(task: str, *, countdown_s: float | None = None, **kwargs: Any) -> bool:
         current_app.send_task(task, kwargs=kwargs, countdown=countdown_s, ignore_result=True, retry=False)
     except Exception:
         logger.exception("wake-up not sent; the sweeper will send it again", extra={"task": task, **kwargs})
+        return False
+    return True
+
+
+def send_group(task: str, many: Iterable[Mapping[str, Any]]) -> bool:
+    """Send one task many times at once, as a group; False if the broker could not be reached.
+
+    Parameters
+    ----------
+    many
+        Keyword arguments of each.
+    """
+    try:
+        signatures = [current_app.signature(task, kwargs=dict(kwargs), ignore_result=True) for kwargs in many]
+        group(signatures).apply_async(retry=False, add_to_parent=False)
+    except Exception:
+        logger.exception("group of tasks not sent", extra={"task": task})
         return False
     return True

@@ -9,6 +9,7 @@ from playground.clusters.models.log import LogEntry
 from playground.clusters.models.metric import Metric
 from playground.clusters.models.move import QueueMove
 from playground.clusters.models.objects import Manifest, Node, Pod, PodDisruptionBudget, PriorityClass
+from playground.clusters.models.question import Question, SeedEnd
 from playground.clusters.models.run import Run
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "Pod",
     "PodDisruptionBudget",
     "PriorityClass",
+    "Question",
     "QueueMove",
     "QueueSnapshot",
     "Run",
+    "SeedEnd",
 ]

@@ -64,6 +64,13 @@ def transport_for(
     )
 
 
+def asking_transport(cluster: Cluster) -> HttpTransport:
+    """The transport of a question: as guarded as a visit's, and of which nothing is recorded."""
+    return HttpTransport(
+        _policy(), is_own=lambda path: _is_own(cluster, path), may_read_files=settings.EMBEDDED
+    )
+
+
 def _policy() -> OutboundPolicy:
     own = urlsplit(settings.PLAYGROUND_OWN_URL)
     site = OwnSite(own.hostname or "127.0.0.1", own.port or 80, settings.PLAYGROUND_OWN_HOST or own.netloc)
@@ -209,4 +216,4 @@ def awaited(cluster_id: int) -> bool:
     return ExtenderCall.objects.filter(cluster_id=cluster_id, state=ExtenderCall.State.INTENDED).exists()
 
 
-__all__ = ["awaited", "intend", "make_bind_calls", "transport_for"]
+__all__ = ["asking_transport", "awaited", "intend", "make_bind_calls", "transport_for"]

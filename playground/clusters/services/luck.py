@@ -1,0 +1,170 @@
+"""From the ends of many seeds to an answer: which end states there are, and what each draw decided."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from playground.clusters.models import Cycle, Question, SeedEnd
+from playground.engine import advise
+
+SHOWN_STATES: Final = 7
+SHOWN_DIFFERENCES: Final = 12
+
+
+def end_states_of(question: Question) -> dict[str, Any]:
+    """The answer to `seeds`."""
+    ends = list(SeedEnd.objects.filter(question=question).order_by("seed"))
+    by_digest: dict[str, list[SeedEnd]] = {}
+    for end in ends:
+        by_digest.setdefault(end.digest, []).append(end)
+    ranked = sorted(by_digest.values(), key=lambda alike: (-len(alike), alike[0].seed))
+    places = {end.seed: _places(end) for end in ends}
+    varying = _varying(list(places.values()))
+    states = [
+        {
+            "letter": chr(ord("A") + index),
+            "n": len(alike),
+            "seeds": [end.seed for end in alike],
+            "bound": len(alike[0].end["placement"]),
+            "pending": alike[0].end["pending"][:SHOWN_DIFFERENCES],
+            "nPending": len(alike[0].end["pending"]),
+            "differs": [
+                {"pod": pod, "node": places[alike[0].seed].get(pod, "")}
+                for pod in varying[:SHOWN_DIFFERENCES]
+            ],
+        }
+        for index, alike in enumerate(ranked[:SHOWN_STATES])
+    ]
+    rest = ranked[SHOWN_STATES:]
+    return {
+        "nSeeds": len(ends),
+        "first": ends[0].seed if ends else 0,
+        "nStates": len(ranked),
+        "states": states,
+        "rest": {"nStates": len(rest), "n": sum(map(len, rest))},
+        "nVarying": len(varying),
+        "nPods": len(places[ends[0].seed]) if ends else 0,
+        "nCycles": ends[0].end["cycles"] if ends else 0,
+        "sometimesPending": _sometimes_pending(ends),
+        "ties": _ties(question, ends, places, varying),
+        "path": _path(ends),
+    }
+
+
+def _places(end: SeedEnd) -> dict[str, str]:
+    """Pod -> node; empty for pending ones."""
+    return {**end.end["placement"], **dict.fromkeys(end.end["pending"], "")}
+
+
+def _varying(places: Sequence[dict[str, str]]) -> list[str]:
+    """Pods that do not end on the same node in every seed; those that are sometimes pending first."""
+    ends: dict[str, set[str]] = {}
+    for place in places:
+        for pod in ends.keys() | place.keys():
+            ends.setdefault(pod, set()).add(place.get(pod, "gone"))
+    varying = [pod for pod, nodes in ends.items() if len(nodes) > 1]
+    return sorted(varying, key=lambda pod: ("" not in ends[pod], pod))
+
+
+def _sometimes_pending(ends: Sequence[SeedEnd]) -> list[dict[str, Any]]:
+    """Pods that run in some seeds and not in others, with the number of seeds in which they run."""
+    counts = Counter(pod for end in ends for pod in end.end["pending"])
+    return [
+        {"pod": pod, "runs": len(ends) - number}
+        for pod, number in sorted(counts.items())
+        if number < len(ends)
+    ][:SHOWN_DIFFERENCES]
+
+
+def _ties(
+    question: Question, ends: Sequence[SeedEnd], places: dict[int, dict[str, str]], varying: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Decisions that hung on a draw, the ones that decide most first."""
+    drawn: dict[str, dict[int, str]] = {}
+    cycles: dict[str, int] = {}
+    equals: dict[str, int] = {}
+    for end in ends:
+        for number, pod, node, count in end.end["draws"]:
+            drawn.setdefault(pod, {})[end.seed] = node
+            cycles.setdefault(pod, number)
+            equals[pod] = max(count, equals.get(pod, 0))
+    found = []
+    for pod, nodes in drawn.items():
+        counts = Counter(nodes.values())
+        others = [other for other in varying if other != pod and other not in drawn]
+        decides = [other for other in others if _follows(other, nodes, places)]
+        found.append(
+            {
+                "cycle": cycles[pod],
+                "pod": pod,
+                "nEqual": equals[pod],
+                "nDrawn": len(nodes),
+                "counts": [{"node": node, "n": number} for node, number in counts.most_common(8)],
+                "decides": decides[:6],
+                "nDecides": len(decides),
+            }
+        )
+    found.sort(key=lambda item: (-item["nDecides"], item["cycle"]))
+    _add_settling(question, found[:20])
+    return found[:50]
+
+
+def _follows(pod: str, drawn: dict[int, str], places: dict[int, dict[str, str]]) -> bool:
+    """Whether where a pod ends is settled by this draw alone, and not the same whatever is drawn."""
+    if len(drawn) < len(places):
+        return False
+    ends: dict[str, set[str]] = {}
+    for seed, node in drawn.items():
+        ends.setdefault(node, set()).add(places[seed].get(pod, "gone"))
+    return (
+        all(len(nodes) == 1 for nodes in ends.values()) and len({min(nodes) for nodes in ends.values()}) > 1
+    )
+
+
+def _add_settling(question: Question, ties: list[dict[str, Any]]) -> None:
+    """What would settle a tie without luck, from the trace of the recorded cycle where it is kept."""
+    for tie in ties:
+        namespace, _, name = tie["pod"].partition("/")
+        cycle = Cycle.objects.filter(
+            cluster_id=question.cluster_id,
+            pod_namespace=namespace,
+            pod_name=name,
+            sentence__contains="drawn among",
+            trace__isnull=False,
+        ).first()
+        tie["recorded"] = cycle.number if cycle else None
+        document = advise.weights_of(bytes(cycle.trace)) if cycle and cycle.trace else None
+        if document is not None:
+            tie["tied"] = document["winners"]
+            tie["settle"] = document["settle"]
+
+
+def _path(ends: Sequence[SeedEnd]) -> list[dict[str, Any]]:
+    """How the seeds part, tie by tie: at each level the seeds grouped by all they drew so far, in one order."""
+    if not ends:
+        return []
+    pods = list(dict.fromkeys(draw[1] for end in ends for draw in end.end["draws"]))
+    common = [pod for pod in pods if all(any(d[1] == pod for d in end.end["draws"]) for end in ends)][:4]
+    drawn = {end.seed: {draw[1]: (draw[0], draw[2]) for draw in end.end["draws"]} for end in ends}
+    levels = []
+    for depth in range(1, len(common) + 1):
+        taken = common[:depth]
+        groups = Counter(tuple(drawn[end.seed][pod][1] for pod in taken) for end in ends)
+        # Siblings stand below their parents: by the parents' sizes, then by their own.
+        order = sorted(
+            groups,
+            key=lambda path: [
+                (-sum(n for other, n in groups.items() if other[: at + 1] == path[: at + 1]), path[at])
+                for at in range(depth)
+            ],
+        )
+        if len(order) > 24:
+            break
+        levels.append(
+            {
+                "cycle": min(drawn[end.seed][taken[-1]][0] for end in ends),
+                "pod": taken[-1],
+                "parts": [{"node": path[-1], "n": groups[path]} for path in order],
+            }
+        )
+    return levels

@@ -1,0 +1,420 @@
+"""Asking about decisions. A question is a row; a worker runs the engine and writes the answer into it.
+
+Equal questions about the same moment of a cluster's log are one row, so whoever asks second has the answer at once.
+No web process ever runs a cycle.
+"""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from playground.clusters import wake
+from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
+from playground.clusters.models import Cluster, Cycle, LogEntry, Pod, PriorityClass, Question, Run, SeedEnd
+from playground.clusters.services.advance import advance, as_entry, initial_config, load, nearest, stretch
+from playground.clusters.services.extenders import asking_transport
+from playground.clusters.services.luck import end_states_of
+from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
+from playground.clusters.services.posted import as_error, read_posted
+from playground.engine import admission, advise
+from playground.engine.admission import ManifestProblem
+from playground.engine.advise import CannotAnswer
+from playground.engine.simulator import default_simulator
+from playground.engine.times import format_seconds
+
+logger = logging.getLogger(__name__)
+
+MAX_OPEN: Final = 20
+KEPT: Final = 200
+STALE_S: Final = 45
+"""A question nobody gave a sign of life of for so long is sent again."""
+PATIENCE: Final = 40
+"""How often a question is put off because another worker drives the cluster."""
+N_SEEDS: Final = 50
+SEEDS_A_TASK: Final = 5
+MOST_SEED_CYCLES: Final = 100_000
+"""Cycles times seeds that one question may cost."""
+
+
+def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
+    """Ask a question, or find it asked already.
+
+    Parameters
+    ----------
+    kind
+        One of `Question.Kind`.
+    params
+        ``namespace`` and ``name`` of a pod; ``node``; ``cycle``; ``manifest`` (admitted); ``seeds``.
+
+    Raises
+    ------
+    InvalidInput, NotFound
+    Conflict
+        The cluster is parked, or too many questions wait.
+    """
+    if cluster.is_parked:
+        raise Conflict(f"the cluster is parked: {cluster.parked_reason}", kind="Cluster")
+    checked = _checked(cluster, kind, dict(params))
+    text = json.dumps(checked, sort_keys=True, separators=(",", ":"))
+    wanted = {
+        "cluster": cluster,
+        "generation": cluster.generation,
+        "seq": 0 if "cycle" in checked else cluster.last_seq,
+        "key": advise.question_key(kind, text),
+    }
+    found = Question.objects.filter(**wanted).first()
+    if found is None or found.state == Question.State.FAILED:
+        if Question.objects.filter(cluster=cluster, state__in=Question.OPEN).count() >= MAX_OPEN:
+            raise Conflict(f"{MAX_OPEN} questions wait already", kind="Question")
+        if found is not None:
+            found.delete()
+        try:
+            with transaction.atomic():
+                found = Question.objects.create(**wanted, kind=kind, params=checked)
+                _forget_old(cluster)
+                transaction.on_commit(lambda: _send(found.pk), robust=True)
+        except IntegrityError:  # somebody asked the same this moment
+            found = Question.objects.get(**wanted)
+    elif found.is_open and found.touched < timezone.now() - timedelta(seconds=STALE_S):
+        # Its message was lost, or its worker was killed.
+        Question.objects.filter(pk=found.pk).update(state=Question.State.QUEUED, touched=timezone.now())
+        _send(found.pk)
+        found.refresh_from_db()
+    return found
+
+
+def _send(question_id: int, countdown_s: float | None = None) -> None:
+    wake.send(wake.ANSWER, countdown_s=countdown_s, question_id=question_id)
+
+
+def _forget_old(cluster: Cluster) -> None:
+    old = Question.objects.filter(cluster=cluster).exclude(state__in=Question.OPEN).order_by("-pk")
+    last = old.values_list("pk", flat=True)[KEPT : KEPT + 1].first()
+    if last is not None:
+        old.filter(pk__lte=last).delete()
+
+
+def _checked(cluster: Cluster, kind: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters a question of this kind has, each known to be there."""
+    match kind:
+        case Question.Kind.EDITS:
+            return _pending(cluster, params)
+        case Question.Kind.WHY_NOT if "cycle" in params:
+            return {"cycle": _cycle(cluster, params).number, "node": _node(params)}
+        case Question.Kind.WHY_NOT:
+            return _pending(cluster, params) | {"node": _node(params)}
+        case Question.Kind.WEIGHTS:
+            return {"cycle": _cycle(cluster, params).number}
+        case Question.Kind.TRY:
+            return {"manifest": params["manifest"]}
+        case Question.Kind.SEEDS:
+            return _seeds(cluster, params)
+    raise InvalidInput(f"a question is one of {', '.join(Question.Kind.values)}", field="kind", value=kind)
+
+
+def _pending(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
+    namespace, name = str(params["namespace"]), str(params["name"])
+    pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).only("node_name").first()
+    if pod is None:
+        raise NotFound(f'pods "{name}" not found', kind="Pod", namespace=namespace, name=name)
+    if pod.node_name:
+        raise Conflict(
+            f'pod "{name}" runs on {pod.node_name} already', kind="Pod", namespace=namespace, name=name
+        )
+    return {"namespace": namespace, "name": name}
+
+
+def _node(params: Mapping[str, Any]) -> str:
+    node = str(params.get("node") or "").strip()
+    if not node:
+        raise InvalidInput("node names the node to ask about", field="node")
+    if len(node) > 253:
+        raise InvalidInput("a node's name has 253 characters at most", field="node")
+    return node
+
+
+def _cycle(cluster: Cluster, params: Mapping[str, Any]) -> Cycle:
+    number = int(params["cycle"])
+    cycle = Cycle.objects.filter(cluster=cluster, number=number).defer("trace").first()
+    if cycle is None:
+        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
+    return cycle
+
+
+def _seeds(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
+    n_seeds = int(params.get("seeds") or N_SEEDS)
+    if not 2 <= n_seeds <= N_SEEDS:
+        raise InvalidInput(f"seeds is a whole number from 2 to {N_SEEDS}", field="seeds", value=str(n_seeds))
+    n_cycles = max(1, cluster.next_cycle - 1)
+    if n_cycles * n_seeds > MOST_SEED_CYCLES:
+        most = max(2, MOST_SEED_CYCLES // n_cycles)
+        raise Conflict(
+            f"this cluster has run {n_cycles:,} cycles; {n_seeds} seeds of them are more than"
+            f" {MOST_SEED_CYCLES:,} cycles to decide. Ask for {most} seeds.",
+            kind="Question",
+        )
+    return {"seeds": n_seeds, "first": cluster.seed}
+
+
+def admitted_pod(
+    *, cluster: Cluster, text: str | bytes, content_type: str = "application/yaml"
+) -> dict[str, Any]:
+    """The one pod of a posted text, as the API server would keep it; nothing is written.
+
+    Raises
+    ------
+    InvalidManifest
+    """
+    posted = [item for item in read_posted(text, content_type) if item.kind == "Pod"]
+    if not posted:
+        raise InvalidManifest("there is no Pod in the text to try")
+    stored = PriorityClass.objects.filter(cluster=cluster).values_list("manifest", flat=True)
+    try:
+        manifest = admission.admit(posted[0], admission.priority_classes(stored))
+    except ManifestProblem as problem:
+        raise as_error(problem) from None
+    meta = dict(manifest["metadata"])
+    if not meta.get("name"):
+        meta["name"] = f"{meta.get('generateName') or 'pod-'}tried"
+    # A pod of that name may be there: the one that is tried is another.
+    meta["uid"] = "tried"
+    meta["creationTimestamp"] = format_seconds(cluster.now_ns)
+    meta.setdefault("namespace", "default")
+    return {**manifest, "metadata": meta}
+
+
+# ---- the worker's side
+
+
+def answer(*, question_id: int, memory: EngineMemory | None = None) -> str:
+    """Answer a question; returns its state then. Safe to run twice: one conditional update lets one worker in."""
+    question = Question.objects.select_related("cluster").filter(pk=question_id).first()
+    if question is None or not question.is_open:
+        return "" if question is None else question.state
+    cluster = question.cluster
+    if cluster.generation != question.generation:
+        return _failed(question, "The cluster was reset since.")
+    memory = ENGINES if memory is None else memory
+    if question.seq and not _up_to_date(question, memory):
+        return str(Question.State.QUEUED)
+    claimed = Question.objects.filter(pk=question.pk, state=Question.State.QUEUED).update(
+        state=Question.State.RUNNING, touched=timezone.now()
+    )
+    if not claimed:
+        return str(Question.State.RUNNING)
+    cluster.refresh_from_db()
+    try:
+        if question.kind == Question.Kind.SEEDS:
+            return _scatter(question)
+        began = time.monotonic()
+        document = _ANSWERS[question.kind](question, cluster, memory)
+        took_ms = round((time.monotonic() - began) * 1000)
+    except CannotAnswer as error:
+        return _failed(question, str(error.args[0]))
+    except Exception as error:
+        logger.exception("question failed", extra={"question": question.public_id})
+        return _failed(question, f"The engine could not answer: {type(error).__name__}: {error}")
+    return _done(question, document, took_ms)
+
+
+def _up_to_date(question: Question, memory: EngineMemory) -> bool:
+    """Whether the engine has read all there was when the question came; has it read it, or asks again later."""
+    cluster = question.cluster
+    if cluster.cursor_seq >= cluster.last_input_seq or question.attempts >= PATIENCE:
+        return True
+    if not Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists():
+        advance(cluster_id=cluster.pk, memory=memory)
+        cluster.refresh_from_db()
+        if cluster.cursor_seq >= cluster.last_input_seq:
+            _asked_of_now(question)
+            return True
+    Question.objects.filter(pk=question.pk).update(
+        attempts=F("attempts") + 1, doing="waiting for the engine", touched=timezone.now()
+    )
+    _send(question.pk, countdown_s=0.25)
+    return False
+
+
+def _asked_of_now(question: Question) -> None:
+    """Reading inputs moved the log on: the answer is about that moment, unless it is asked there already."""
+    try:
+        with transaction.atomic():
+            Question.objects.filter(pk=question.pk).update(seq=question.cluster.last_seq)
+    except IntegrityError:
+        logger.debug("asked of this moment too", extra={"question": question.public_id})
+
+
+def _done(question: Question, document: Mapping[str, Any], took_ms: int | None) -> str:
+    Question.objects.filter(pk=question.pk).update(
+        state=Question.State.DONE, answer=document, doing="", took_ms=took_ms, touched=timezone.now()
+    )
+    return str(Question.State.DONE)
+
+
+def _failed(question: Question, why: str) -> str:
+    Question.objects.filter(pk=question.pk).update(
+        state=Question.State.FAILED, error=why[:1000], doing="", touched=timezone.now()
+    )
+    return str(Question.State.FAILED)
+
+
+def _reporting(question: Question) -> Callable[[int, int, str], None]:
+    """Writes progress into the row, five times a second at most."""
+    last_s = 0.0
+
+    def report(done: int, total: int, what: str) -> None:
+        nonlocal last_s
+        if time.monotonic() - last_s < 0.2 and done < total:
+            return
+        last_s = time.monotonic()
+        Question.objects.filter(pk=question.pk).update(
+            done=done, total=total, doing=what[:120], touched=timezone.now()
+        )
+
+    return report
+
+
+class _Borrowed:
+    """The cluster's engine, given back to the memory: questions read it and change nothing."""
+
+    def __init__(self, cluster: Cluster, memory: EngineMemory) -> None:
+        self.cluster = cluster
+        self.memory = memory
+        self.driven: Driven = memory.take(cluster) or load(cluster, default_simulator())
+
+    def __enter__(self) -> Driven:
+        return self.driven
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.memory.put(self.cluster.pk, self.driven)
+
+
+def _edits(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
+    params, report = question.params, _reporting(question)
+    report(0, 9, "loading the engine")
+    with _Borrowed(cluster, memory) as driven:
+        document = advise.edits_for(
+            driven.engine,
+            params["namespace"],
+            params["name"],
+            transport=asking_transport(cluster),
+            report=report,
+        )
+    return document | {"seq": cluster.engine_seq, "nowNs": cluster.now_ns}
+
+
+def _why_not(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
+    params = question.params
+    if "cycle" in params:
+        past, trace = _past(cluster, params["cycle"])
+        return advise.why_not_then(past, trace, params["node"]) | {"cycle": params["cycle"]}
+    with _Borrowed(cluster, memory) as driven:
+        return advise.why_not_node(
+            driven.engine,
+            params["namespace"],
+            params["name"],
+            params["node"],
+            transport=asking_transport(cluster),
+        )
+
+
+def _weights(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
+    report = _reporting(question)
+    report(0, 1, "deciding the past again")
+    past, trace = _past(cluster, question.params["cycle"])
+    return advise.prove_weights(past, trace, report=report)
+
+
+def _past(cluster: Cluster, number: int) -> tuple[advise.Past, bytes]:
+    """The moment before a cycle, and the cycle's trace."""
+    cycle = Cycle.objects.get(cluster=cluster, number=number)
+    if cycle.trace is None:
+        raise CannotAnswer(
+            cycle.trace_note
+            or f"Only the summary of cycle {number} is kept: open its page to have it decided again."
+        )
+    engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, default_simulator())
+    past = advise.before_cycle(engine, stretch(cluster, engine, engine_seq, cycle.ran_seq), number)
+    return past, bytes(cycle.trace)
+
+
+def _try(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
+    with _Borrowed(cluster, memory) as driven:
+        return advise.try_manifest(
+            driven.engine, question.params["manifest"], transport=asking_transport(cluster)
+        )
+
+
+_ANSWERS: Final[dict[str, Callable[[Question, Cluster, EngineMemory], dict[str, Any]]]] = {
+    Question.Kind.EDITS: _edits,
+    Question.Kind.WHY_NOT: _why_not,
+    Question.Kind.WEIGHTS: _weights,
+    Question.Kind.TRY: _try,
+}
+
+
+# ---- luck: one question, many tasks
+
+
+def _scatter(question: Question) -> str:
+    """Send the seeds out as a group of tasks."""
+    first, n_seeds = question.params["first"], question.params["seeds"]
+    seeds = [first + step for step in range(n_seeds)]
+    Question.objects.filter(pk=question.pk).update(
+        total=n_seeds, doing="running seeds", touched=timezone.now()
+    )
+    parts = [seeds[at : at + SEEDS_A_TASK] for at in range(0, n_seeds, SEEDS_A_TASK)]
+    wake.send_group(wake.SEEDS, [{"question_id": question.pk, "seeds": part} for part in parts])
+    return str(Question.State.RUNNING)
+
+
+def run_seeds(*, question_id: int, seeds: Sequence[int]) -> None:
+    """Run some seeds of a question; the last one of all puts the answer together.
+
+    Safe to run twice: a seed has one end, and it is kept once.
+    """
+    question = Question.objects.select_related("cluster").filter(pk=question_id).first()
+    if question is None or not question.is_open:
+        return
+    cluster = question.cluster
+    there = set(SeedEnd.objects.filter(question=question).values_list("seed", flat=True))
+    log = LogEntry.objects.filter(cluster=cluster, seq__lte=question.seq).order_by("seq")
+
+    def keep(run: advise.SeedRun) -> None:
+        end = {
+            "placement": run.placement,
+            "pending": list(run.pending),
+            "draws": [list(draw) for draw in run.draws],
+            "cycles": run.n_cycles,
+        }
+        SeedEnd.objects.bulk_create(
+            [SeedEnd(question=question, seed=run.seed, digest=run.digest, end=end)], ignore_conflicts=True
+        )
+        done = SeedEnd.objects.filter(question=question).count()
+        Question.objects.filter(pk=question.pk).update(done=done, touched=timezone.now())
+
+    try:
+        advise.run_seeds(
+            (as_entry(row) for row in log.iterator(2000)),
+            [seed for seed in seeds if seed not in there],
+            config=initial_config(cluster),
+            start_ns=cluster.start_ns,
+            each=keep,
+        )
+    except Exception as error:
+        logger.exception("seeds failed", extra={"question": question.public_id})
+        _failed(question, f"The log could not be run again: {error}")
+        return
+    if SeedEnd.objects.filter(question=question).count() >= question.params["seeds"]:
+        _done(question, end_states_of(question), None)
+        SeedEnd.objects.filter(question=question).delete()
+
+
+__all__ = ["admitted_pod", "answer", "ask", "run_seeds"]

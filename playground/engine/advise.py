@@ -1,0 +1,453 @@
+"""Questions about decisions, as the workers ask them: an engine in, plain data out.
+
+The engine is read and never changed: every answer comes from a copy of its scheduler (`scheduler_core.advice`).
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from playground.engine.drive import Engine
+from playground.engine.entries import Entry
+from playground.engine.relay import answer_of
+from scheduler_core.advice import (
+    CycleWeights,
+    Limits,
+    Sandbox,
+    UnknownNode,
+    distances,
+    try_pod,
+    weights_document,
+    what_would_it_take,
+    why_not,
+)
+from scheduler_core.advice.weights import PluginWeights
+from scheduler_core.extender import ExtenderAnswer, ExtenderRequest, Transport, no_transport
+from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.objects.defaults import PriorityClass, priority_class_from
+from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.randomness import Randomness
+from scheduler_core.scenario.luck import end_state_digest, with_seed
+from scheduler_core.scenario.make import make_scenario
+from scheduler_core.scenario.run import run as run_scenario
+from scheduler_core.schedule_one import TIE_STREAM
+from scheduler_core.scheduler import Scheduler
+from scheduler_core.sim.simulation import Simulation
+
+Report = Callable[[int, int, str], None]
+
+WITH_EXTENDERS: Final = Limits(per_kind=3, exhaustive_pods=20, elsewhere=5)
+"""Every try is a call over the network then."""
+N_SEEDS_SHOWN: Final = 12
+N_SEEDS_COUNTED: Final = 50
+MOST_PROVEN: Final = 24
+"""Whole weights that are run again at most, in one answer."""
+
+
+class CannotAnswer(LookupError):
+    """The question has no answer here; the message says why."""
+
+
+def _simulation(engine: Engine) -> Simulation:
+    simulation: Any = engine.simulation
+    found: Simulation = simulation
+    return found
+
+
+def _pending(simulation: Simulation, namespace: str, name: str) -> Pod:
+    pod = simulation.world.pod(namespace, name)
+    if pod is None:
+        raise CannotAnswer(f"There is no pod {namespace}/{name}.")
+    if pod.node_name:
+        raise CannotAnswer(f"{pod.key} runs on {pod.node_name} already.")
+    if pod.scheduler_name not in simulation.scheduler.profiles:
+        raise CannotAnswer(f"{pod.key} waits for the scheduler {pod.scheduler_name}, which is not here.")
+    if simulation.scheduler.cache.is_assumed(pod.uid):
+        raise CannotAnswer(f"{pod.key} has its node already and is being bound.")
+    return pod
+
+
+def edits_for(
+    engine: Engine,
+    namespace: str,
+    name: str,
+    *,
+    transport: Transport = no_transport,
+    report: Report = lambda done, total, what: None,
+) -> dict[str, Any]:
+    """What would it take to place a pending pod; and how far every node is from taking it.
+
+    Raises
+    ------
+    CannotAnswer
+    """
+    simulation = _simulation(engine)
+    pod = _pending(simulation, namespace, name)
+    report(0, 9, "copying the cluster")
+    sandbox = Sandbox(simulation.scheduler, transport=transport)
+    limits = WITH_EXTENDERS if simulation.scheduler.extenders else Limits()
+    advice = what_would_it_take(
+        sandbox,
+        pod,
+        priority_classes=_priority_classes(simulation),
+        limits=limits,
+        report=lambda done, total, what: report(done + 1, total + 1, what),
+    )
+    near, n_nodes = distances(sandbox, pod)
+    return advice.document() | {
+        "distances": [item.document() for item in near],
+        "nNodes": n_nodes,
+        "requests": dict(pod.requests),
+        "priority": pod.priority,
+    }
+
+
+def _priority_classes(simulation: Simulation) -> list[PriorityClass]:
+    return [priority_class_from(stored.manifest) for stored in simulation.world.all("PriorityClass")]
+
+
+def why_not_node(
+    engine: Engine, namespace: str, name: str, node: str, *, transport: Transport = no_transport
+) -> dict[str, Any]:
+    """Why a cycle for a pending pod, run now, would not choose a node.
+
+    Raises
+    ------
+    CannotAnswer
+    """
+    simulation = _simulation(engine)
+    pod = _pending(simulation, namespace, name)
+    return _why_not(Sandbox(simulation.scheduler, transport=transport), pod, node)
+
+
+def _why_not(sandbox: Sandbox, pod: Pod, node: str) -> dict[str, Any]:
+    try:
+        return why_not(sandbox, pod, node).document()
+    except UnknownNode:
+        raise CannotAnswer(f"There is no node {node}.") from None
+
+
+def try_manifest(
+    engine: Engine, manifest: Mapping[str, Any], *, transport: Transport = no_transport
+) -> dict[str, Any]:
+    """The cycle a pod would have now; `manifest` is admitted and not in the cluster."""
+    return try_pod(_simulation(engine).scheduler, pod_from(manifest), transport=transport).document()
+
+
+# ---- a past cycle
+
+
+@dataclass(slots=True)
+class Past:
+    """The moment just before a cycle.
+
+    Attributes
+    ----------
+    answers
+        What extenders answered in that cycle, in order.
+    """
+
+    engine: Engine
+    answers: list[dict[str, Any]] = field(default_factory=list)
+
+    def transport(self, requests: Sequence[ExtenderRequest]) -> Sequence[ExtenderAnswer]:
+        """Give the recorded answers again, by URL and verb."""
+        found = []
+        for request in requests:
+            payload = next(
+                (
+                    item
+                    for item in self.answers
+                    if (item["call"]["url"], item["call"]["verb"]) == (request.url, request.verb)
+                ),
+                None,
+            )
+            if payload is None:
+                raise CannotAnswer(f"{request.verb} at {request.url} was not asked in that cycle.")
+            found.append(answer_of(payload))
+        return found
+
+
+def before_cycle(engine: Engine, entries: Iterable[Entry], number: int) -> Past:
+    """Go through a stretch of log as `Engine.replay` does, up to just before a cycle.
+
+    Parameters
+    ----------
+    entries
+        Up to the `ran` entry of the cycle's batch, included.
+
+    Raises
+    ------
+    CannotAnswer
+        The stretch does not come to that cycle.
+    """
+    simulation = _simulation(engine)
+    waiting: list[Entry] = []
+    answers: list[Entry] = []
+    for entry in entries:
+        if entry.kind == "extender" and entry.cycle is not None:
+            answers.append(entry)
+        elif entry.source == "api":
+            waiting.append(entry)
+        elif entry.kind == "ran":
+            read = entry.payload["read"]
+            engine._relay.replay([item.payload for item in answers])
+            engine._read(item for item in waiting if item.seq <= read)
+            waiting = [item for item in waiting if item.seq > read]
+            for name, argument, max_cycles in entry.payload["calls"]:
+                left = number - 1 - simulation.scheduler.cycle
+                most = 1 if name == "step" else max_cycles
+                if left >= most:
+                    engine._call((name, argument, max_cycles), [])
+                    continue
+                if name == "advance":
+                    report = simulation.advance(argument, max_cycles=left)
+                else:
+                    report = simulation.run_until_idle(max_cycles=left)
+                if report.stop == "budget":
+                    engine._relay.connect(None)
+                    return Past(engine, [item.payload for item in answers if item.cycle == number])
+            engine._relay.end_replay()
+            answers = []
+            simulation.drain_cycles()
+            simulation.drain_outcomes()
+    raise CannotAnswer(f"Cycle {number} cannot be decided again by this engine.")
+
+
+def _pod_of_cycle(past: Past, trace: CycleTrace) -> Pod:
+    pod = _simulation(past.engine).scheduler.pods.get(trace.uid)
+    if pod is None:
+        raise CannotAnswer(f"{trace.pod} is not there just before cycle {trace.number}.")
+    return pod
+
+
+def why_not_then(past: Past, trace_bytes: bytes, node: str) -> dict[str, Any]:
+    """Why a recorded cycle did not choose a node.
+
+    Raises
+    ------
+    CannotAnswer
+    """
+    trace = CycleTrace.from_bytes(trace_bytes)
+    sandbox = Sandbox(_simulation(past.engine).scheduler, transport=past.transport)
+    return _why_not(sandbox, _pod_of_cycle(past, trace), node)
+
+
+def weights_of(trace_bytes: bytes, changed: Mapping[str, int] | None = None) -> dict[str, Any] | None:
+    """Switch points of a recorded cycle, from its trace alone; None where no scores were compared.
+
+    Parameters
+    ----------
+    changed
+        Weights set otherwise than they were, by plugin.
+    """
+    found = CycleWeights.of(CycleTrace.from_bytes(trace_bytes))
+    if found is None:
+        return None
+    known = {name: weight for name, weight in (changed or {}).items() if name in found.weights}
+    totals = found.totals(known).tolist()
+    recorded = found.totals().tolist()
+    order = sorted(range(len(totals)), key=lambda place: -totals[place])[:20]
+    before = sorted(recorded, reverse=True)
+    return weights_document(found, known) | {
+        "set": {**found.weights, **known},
+        "nodes": [
+            {
+                "node": found.names[place],
+                "total": totals[place],
+                "recorded": recorded[place],
+                "rank": 1 + sum(total > totals[place] for total in totals),
+                "recordedRank": 1 + before.index(recorded[place]),
+            }
+            for place in order
+        ],
+        "nNodes": len(totals),
+        "settle": _settling(found),
+    }
+
+
+def _settling(found: CycleWeights) -> dict[str, Any] | None:
+    """The nearest whole weight that leaves one winner where several tie; None without a tie or a way."""
+    if len(found.winners()) < 2:
+        return None
+    best: tuple[int, str, int, str] | None = None
+    for plugin, weight in found.weights.items():
+        for other in range(1, 11):
+            winners = found.winners({plugin: other})
+            if len(winners) == 1:
+                way = (abs(other - weight), plugin, other, winners[0])
+                best = way if best is None else min(best, way)
+    return None if best is None else {"plugin": best[1], "weight": best[2], "winner": best[3]}
+
+
+def prove_weights(past: Past, trace_bytes: bytes, *, report: Report) -> dict[str, Any]:
+    """Switch points of a recorded cycle; the whole weights on either side are run again.
+
+    Returns
+    -------
+    dict
+        `weights_of`, and `proofs`: plugin, weight, winners as computed and as decided again, and whether they
+        agree; `same`: whether deciding the cycle again with the weights it had gives what was recorded; `draw`.
+    """
+    trace = CycleTrace.from_bytes(trace_bytes)
+    document = weights_of(trace_bytes)
+    if document is None:
+        raise CannotAnswer("No scores were compared in this cycle: fewer than two nodes were feasible.")
+    found = CycleWeights.of(trace)
+    assert found is not None
+    sandbox = Sandbox(_simulation(past.engine).scheduler, transport=past.transport)
+    pod = _pod_of_cycle(past, trace)
+    again = sandbox.decide(pod)
+    wanted = [
+        (plugin, weight)
+        for plugin in found.all_plugins()
+        for weight in _whole_weights(plugin)
+    ][:MOST_PROVEN]  # fmt: skip
+    proofs = []
+    for done, (plugin, weight) in enumerate(wanted):
+        report(done, len(wanted), f"{plugin.plugin} × {weight}")
+        decided = set(sandbox.decide(pod, weights={plugin.plugin: weight}).ties)
+        computed = plugin.winners_at(weight)
+        proofs.append(
+            {
+                "plugin": plugin.plugin,
+                "weight": weight,
+                "winners": list(computed[:20]),
+                "agrees": decided == set(computed),
+            }
+        )
+    return document | {
+        "proofs": proofs,
+        "same": again.node_name == trace.node and set(again.ties) == set(trace.header["best"] or ()),
+        "draw": _draw(past, trace, again.ties),
+    }
+
+
+def _whole_weights(plugin: PluginWeights) -> list[int]:
+    """Weights to run again: on both sides of each switch point, as far as a configuration can have them."""
+    wanted = [weight for switch in plugin.switches for weight in (switch.below, switch.above)]
+    return sorted({weight for weight in wanted if 1 <= weight <= 100})
+
+
+def _draw(past: Past, trace: CycleTrace, tied: Sequence[str]) -> dict[str, Any] | None:
+    """How the tie was settled, and how other seeds would have settled it from the same state."""
+    if len(tied) < 2:
+        return None
+    simulation = _simulation(past.engine)
+    state = simulation.randomness.state()
+    counter = int(state["streams"].get(TIE_STREAM, 0))
+
+    def drawn(seed: int) -> str:
+        other = Randomness(seed)
+        other.restore({"seed": seed, "streams": {TIE_STREAM: counter}})
+        return tied[other.stream(TIE_STREAM).below(len(tied))]
+
+    seed = int(state["seed"])
+    chosen = [drawn(seed + step) for step in range(N_SEEDS_COUNTED)]
+    counts = {name: chosen.count(name) for name in dict.fromkeys(chosen)}
+    return {
+        "stream": TIE_STREAM,
+        "number": counter,
+        "tied": list(tied[:50]),
+        "nTied": len(tied),
+        "chosen": trace.node,
+        "place": list(tied).index(trace.node) if trace.node is not None and trace.node in tied else None,
+        "seed": seed,
+        "seeds": [{"seed": seed + step, "node": chosen[step]} for step in range(N_SEEDS_SHOWN)],
+        "counts": dict(sorted(counts.items(), key=lambda item: -item[1])[:12]),
+        "nCounted": N_SEEDS_COUNTED,
+    }
+
+
+# ---- luck
+
+
+@dataclass(frozen=True, slots=True)
+class SeedRun:
+    """How a cluster's log ends with another seed.
+
+    Attributes
+    ----------
+    digest
+        Of where every pod ended.
+    placement
+        Pod -> node, of those that are on one.
+    pending
+        Pods that are on none, sorted.
+    draws
+        (cycle, pod, chosen node, number of equals) of each tie.
+    """
+
+    seed: int
+    digest: str
+    placement: dict[str, str]
+    pending: tuple[str, ...]
+    draws: tuple[tuple[int, str, str, int], ...]
+    n_cycles: int
+
+
+def run_seeds(
+    entries: Iterable[Entry],
+    seeds: Sequence[int],
+    *,
+    config: Mapping[str, Any] | None,
+    start_ns: int,
+    each: Callable[[SeedRun], None],
+) -> None:
+    """Run a cluster's whole log with other seeds: its inputs, never its outcomes.
+
+    Parameters
+    ----------
+    entries
+        The whole log, in order.
+    each
+        Told of every seed as it is done.
+
+    Raises
+    ------
+    ScenarioError
+        The log cannot be run again by itself.
+    """
+    scenario = make_scenario(entries, config=config, start_ns=start_ns).scenario
+    for seed in seeds:
+        result = run_scenario(with_seed(scenario, seed), full_traces=False)
+        placement = result.placement()
+        pending = tuple(
+            sorted(key for key, facts in result.pods().items() if facts.state not in ("bound", "gone"))
+        )
+        told = {**placement, **dict.fromkeys(pending, "")}
+        draws = tuple(
+            (trace.number, trace.pod, str(tie["chosen"]), int(tie["count"]))
+            for trace in result.cycles
+            if (tie := trace.header.get("tie"))
+        )
+        each(SeedRun(seed, end_state_digest(told), placement, pending, draws, len(result.cycles)))
+
+
+def question_key(kind: str, text: str) -> str:
+    """A short name for a question, equal for equal ones."""
+    return hashlib.sha256(f"{kind}\n{text}".encode()).hexdigest()[:40]
+
+
+def has_extenders(engine: Engine) -> bool:
+    """Whether answering means calling somebody."""
+    scheduler: Scheduler = _simulation(engine).scheduler
+    return bool(scheduler.extenders)
+
+
+__all__ = [
+    "CannotAnswer",
+    "Past",
+    "SeedRun",
+    "before_cycle",
+    "edits_for",
+    "has_extenders",
+    "prove_weights",
+    "question_key",
+    "run_seeds",
+    "try_manifest",
+    "weights_of",
+    "why_not_node",
+    "why_not_then",
+]

@@ -1,0 +1,290 @@
+"""Questions over scheduler_core itself: asked once, answered by a worker, true, and nothing changes."""
+
+from typing import Any
+
+import pytest
+
+from playground.clusters import services, wake
+from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
+from playground.clusters.kinds import by_kind
+from playground.clusters.models import Cluster, Cycle, LogEntry, Pod, Question, SeedEnd
+from playground.clusters.services import questions
+from playground.clusters.services.advance import load
+from playground.clusters.services.memory import EngineMemory
+from playground.engine import Budget
+from playground.engine.simulator import default_simulator
+from tests.clusters.builders import make_cluster, make_node, make_pod
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    """Messages are kept instead of sent."""
+    messages: list[tuple[str, dict[str, Any]]] = []
+
+    def send(task: str, *, countdown_s: float | None = None, **kwargs: Any) -> bool:
+        messages.append((task, kwargs))
+        return True
+
+    def send_group(task: str, many: Any) -> bool:
+        messages.extend((task, dict(kwargs)) for kwargs in many)
+        return True
+
+    monkeypatch.setattr(wake, "send", send)
+    monkeypatch.setattr(wake, "send_group", send_group)
+    return messages
+
+
+def work(cluster: Cluster, until: str = "idle", max_cycles: int = 5) -> None:
+    services.request_run(cluster=cluster, until=until)
+    visit = services.Visit(wall_s=60, batch=Budget(wall_s=60, max_cycles=max_cycles))
+    report = services.advance(cluster_id=cluster.pk, memory=EngineMemory(), visit=visit)
+    cluster.refresh_from_db()
+    assert report.state == "driven", cluster.last_error
+
+
+def answered(cluster: Cluster, kind: str, **params: Any) -> Question:
+    question = questions.ask(cluster=cluster, kind=kind, params=params)
+    questions.answer(question_id=question.pk, memory=EngineMemory())
+    question.refresh_from_db()
+    return question
+
+
+def full_cluster() -> Cluster:
+    taint = {"key": "gpu", "value": "t4", "effect": "NoSchedule"}
+    cluster = make_cluster(
+        make_node("n1", cpu="2"),
+        make_node("n2", cpu="8", taints=[taint]),
+        make_pod("small", cpu="1500m"),
+    )
+    work(cluster)
+    services.apply_documents(cluster=cluster, objects=[make_pod("large", cpu="1800m")])
+    work(cluster)
+    return cluster
+
+
+def test_what_it_would_take_is_answered_and_told_by_cost() -> None:
+    cluster = full_cluster()
+    question = answered(cluster, "what-would-it-take", namespace="default", name="large")
+    assert question.state == "done", question.error
+    found = [(item["cost"], item["kind"], item["node"]) for item in question.answer["edits"]]
+    assert (1, "tolerate", "n2") in found
+    assert (1, "lower-request", "n1") in found
+    assert (4, "delete-pod", "n1") in found
+    assert (5, "add-node", "n1-2") in found
+    assert [item["node"] for item in question.answer["distances"]] == ["n2", "n1"]
+
+
+def test_the_edit_told_does_place_the_pod() -> None:
+    cluster = full_cluster()
+    question = answered(cluster, "what-would-it-take", namespace="default", name="large")
+    first = question.answer["edits"][0]
+    services.delete_object(cluster=cluster, kind=by_kind("Pod"), namespace="default", name="large")
+    work(cluster)
+    manifest = first["change"]["write"]
+    manifest["metadata"] = {"name": "large", "namespace": "default"}
+    manifest.pop("status", None)
+    services.apply_documents(cluster=cluster, objects=[manifest])
+    work(cluster)
+    assert Pod.objects.get(cluster=cluster, name="large").node_name == first["node"]
+
+
+def test_asking_twice_is_asking_once_until_something_happens(
+    sent: list[tuple[str, dict[str, Any]]], django_capture_on_commit_callbacks: Any
+) -> None:
+    cluster = full_cluster()
+    sent.clear()
+    ask = {"kind": "what-would-it-take", "params": {"namespace": "default", "name": "large"}}
+    with django_capture_on_commit_callbacks(execute=True):
+        first = questions.ask(cluster=cluster, **ask)
+        assert questions.ask(cluster=cluster, **ask).pk == first.pk
+    assert [task for task, _ in sent] == [wake.ANSWER]
+    questions.answer(question_id=first.pk, memory=EngineMemory())
+    assert questions.ask(cluster=cluster, **ask).state == "done"
+    services.apply_documents(cluster=cluster, objects=[make_pod("more", cpu="100m")])
+    cluster.refresh_from_db()
+    assert questions.ask(cluster=cluster, **ask).pk != first.pk
+
+
+def test_answering_twice_is_answering_once() -> None:
+    cluster = full_cluster()
+    question = answered(cluster, "what-would-it-take", namespace="default", name="large")
+    assert questions.answer(question_id=question.pk) == "done"
+    Question.objects.filter(pk=question.pk).update(state="running")
+    assert questions.answer(question_id=question.pk) == "running"
+
+
+def test_inputs_the_engine_has_not_read_are_read_before_the_answer() -> None:
+    cluster = full_cluster()
+    services.apply_documents(cluster=cluster, objects=[make_node("n3", cpu="2")])
+    cluster.refresh_from_db()
+    assert cluster.cursor_seq < cluster.last_input_seq
+    question = answered(cluster, "why-not", namespace="default", name="large", node="n3")
+    assert question.answer["verdict"] == "chosen"
+
+
+def test_why_not_says_the_values() -> None:
+    cluster = full_cluster()
+    question = answered(cluster, "why-not", namespace="default", name="large", node="n1")
+    assert question.answer["rejectedBy"] == "NodeResourcesFit"
+    assert question.answer["needs"] == ["1.3 cpu more: it asks 1.8 cpu, 0.5 free of 2"]
+    missing = answered(cluster, "why-not", namespace="default", name="large", node="n9")
+    assert (missing.state, missing.error) == ("failed", "There is no node n9.")
+
+
+def test_nothing_of_the_cluster_or_its_engine_changes() -> None:
+    cluster = full_cluster()
+    log = list(LogEntry.objects.order_by("seq").values_list("seq", "kind"))
+    memory = EngineMemory()
+    memory.put(cluster.pk, load(cluster, default_simulator()))
+    driven = memory.take(cluster)
+    assert driven is not None
+    before = driven.engine.checkpoint()
+    memory.put(cluster.pk, driven)
+    for kind, params in (
+        ("what-would-it-take", {"namespace": "default", "name": "large"}),
+        ("why-not", {"namespace": "default", "name": "large", "node": "n1"}),
+        ("weights", {"cycle": 1}),
+        ("try", {"manifest": questions.admitted_pod(cluster=cluster, text=TRIED)}),
+    ):
+        question = questions.ask(cluster=cluster, kind=kind, params=params)
+        questions.answer(question_id=question.pk, memory=memory)
+    assert list(LogEntry.objects.order_by("seq").values_list("seq", "kind")) == log
+    again = memory.take(cluster)
+    assert again is driven
+    assert again.engine.checkpoint() == before
+
+
+TRIED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: tried}
+spec:
+  containers: [{name: c, image: a, resources: {requests: {cpu: 400m}}}]
+"""
+
+
+def test_a_tried_pod_has_its_cycle_explained_and_is_not_there() -> None:
+    cluster = full_cluster()
+    manifest = questions.admitted_pod(cluster=cluster, text=TRIED)
+    question = answered(cluster, "try", manifest=manifest)
+    assert question.answer["outcome"] == "bound"
+    assert question.answer["cycle"]["node"] == "n1"
+    assert question.answer["cycle"]["cycle"] == cluster.next_cycle
+    assert "filterByPlugin" in question.answer["cycle"]
+    assert not Pod.objects.filter(name="tried").exists()
+    services.apply_documents(cluster=cluster, text=TRIED)
+    work(cluster)
+    assert Cycle.objects.get(number=cluster.next_cycle - 1).node == "n1"
+
+
+def test_a_gated_pod_has_no_cycle() -> None:
+    cluster = full_cluster()
+    text = TRIED.replace("spec:", "spec:\n  schedulingGates: [{name: hold}]")
+    question = answered(cluster, "try", manifest=questions.admitted_pod(cluster=cluster, text=text))
+    assert (question.answer["outcome"], question.answer["cycle"]) == ("gated", None)
+
+
+def test_what_cannot_be_tried_is_refused_when_it_is_asked() -> None:
+    cluster = full_cluster()
+    with pytest.raises(InvalidManifest):
+        questions.admitted_pod(cluster=cluster, text="kind: Service\napiVersion: v1\nmetadata: {name: s}")
+    with pytest.raises(InvalidManifest, match="1x"):
+        questions.admitted_pod(cluster=cluster, text=TRIED.replace("400m", "1x"))
+
+
+def tied_cluster() -> Cluster:
+    cluster = make_cluster(make_node("n1"), make_node("n2"), make_node("n3", cpu="8"))
+    services.apply_documents(cluster=cluster, objects=[make_pod(f"p{index}", cpu="3") for index in range(4)])
+    work(cluster, max_cycles=3)
+    return cluster
+
+
+def test_weights_of_every_recorded_cycle_are_proven() -> None:
+    cluster = tied_cluster()
+    numbers = [
+        item.number
+        for item in Cycle.objects.filter(cluster=cluster).order_by("number")
+        if item.n_feasible > 1
+    ]
+    assert numbers
+    for number in numbers:
+        question = answered(cluster, "weights", cycle=number)
+        assert question.state == "done", question.error
+        assert question.answer["same"] is True, number
+        assert all(item["agrees"] for item in question.answer["proofs"])
+
+
+def test_a_draw_is_told_with_what_other_seeds_draw() -> None:
+    cluster = tied_cluster()
+    tied = Cycle.objects.filter(cluster=cluster, sentence__contains="drawn among").first()
+    assert tied is not None
+    draw = answered(cluster, "weights", cycle=tied.number).answer["draw"]
+    assert (draw["chosen"], draw["seed"]) == (tied.node, cluster.seed)
+    assert draw["seeds"][0] == {"seed": cluster.seed, "node": tied.node}
+    assert sum(draw["counts"].values()) == draw["nCounted"] == 50
+
+
+def test_why_a_recorded_cycle_did_not_choose_a_node() -> None:
+    cluster = tied_cluster()
+    first = Cycle.objects.get(cluster=cluster, number=1)
+    loser = next(name for name in ("n1", "n2", "n3") if name != first.node)
+    question = answered(cluster, "why-not", cycle=1, node=loser)
+    assert question.seq == 0
+    assert question.answer["winner"] == first.node
+    assert question.answer["verdict"] in ("lost", "tied")
+    last = Cycle.objects.filter(cluster=cluster, outcome="bound").order_by("number").last()
+    assert last is not None
+    for name in ("n1", "n2", "n3"):
+        answer = answered(cluster, "why-not", cycle=last.number, node=name).answer
+        assert (answer["verdict"] == "chosen") == (name == last.node)
+
+
+def test_seeds_are_counted_by_how_they_end(sent: list[tuple[str, dict[str, Any]]]) -> None:
+    cluster = tied_cluster()
+    question = questions.ask(cluster=cluster, kind="seeds", params={"seeds": 12})
+    sent.clear()
+    questions.answer(question_id=question.pk)
+    parts = [kwargs for task, kwargs in sent if task == wake.SEEDS]
+    assert [len(part["seeds"]) for part in parts] == [5, 5, 2]
+    for part in (*parts, parts[0]):
+        questions.run_seeds(**part)
+    question.refresh_from_db()
+    assert question.state == "done", question.error
+    answer = question.answer
+    assert answer["nSeeds"] == sum(state["n"] for state in answer["states"]) + answer["rest"]["n"] == 12
+    assert answer["ties"]
+    # The cluster's own seed is the first, and ends as the cluster did.
+    own = next(state for state in answer["states"] if cluster.seed in state["seeds"])
+    for item in own["differs"]:
+        namespace, name = item["pod"].split("/")
+        assert Pod.objects.get(cluster=cluster, namespace=namespace, name=name).node_name == item["node"]
+    assert not SeedEnd.objects.exists()
+
+
+def test_bad_questions_are_refused() -> None:
+    cluster = full_cluster()
+    with pytest.raises(NotFound):
+        questions.ask(
+            cluster=cluster, kind="what-would-it-take", params={"namespace": "default", "name": "x"}
+        )
+    with pytest.raises(Conflict, match="runs on n1 already"):
+        questions.ask(
+            cluster=cluster, kind="what-would-it-take", params={"namespace": "default", "name": "small"}
+        )
+    with pytest.raises(NotFound):
+        questions.ask(cluster=cluster, kind="weights", params={"cycle": 99})
+    with pytest.raises(InvalidInput):
+        questions.ask(cluster=cluster, kind="seeds", params={"seeds": 51})
+    with pytest.raises(InvalidInput):
+        questions.ask(cluster=cluster, kind="nonsense", params={})
+
+
+def test_a_question_of_a_reset_cluster_fails() -> None:
+    cluster = full_cluster()
+    question = questions.ask(
+        cluster=cluster, kind="what-would-it-take", params={"namespace": "default", "name": "large"}
+    )
+    Cluster.objects.filter(pk=cluster.pk).update(generation=cluster.generation + 1)
+    assert questions.answer(question_id=question.pk) == "failed"
