@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from django.db import transaction
+from django.db import close_old_connections, transaction
 from django.db.models import F, Q
 
 from playground.clusters import wake
@@ -126,6 +126,8 @@ def advance(
         return AdvanceReport("fenced", worker.cycles, worker.batches)
     except Exception as error:
         logger.exception("engine failed", extra={"cluster": cluster.public_id})
+        # If it was the connection, a new one gives the lease back; else others would wait for it to run out.
+        close_old_connections()
         leases.release(lease, failed=f"{type(error).__name__}: {error}")
         wake.send(wake.ADVANCE, countdown_s=1.0, cluster_id=cluster_id)
         return AdvanceReport("failed", worker.cycles, worker.batches)
