@@ -1,0 +1,167 @@
+"""Every number on a cycle's page is the API's: both are read for the same cycles and compared cell by cell."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from django.urls import reverse
+
+from playground.clusters import wake
+from playground.clusters.models import Cycle
+from playground.clusters.services.advance import advance
+from playground.clusters.services.apply import apply_documents
+from playground.clusters.services.runs import request_run
+from playground.web.explanation.preemption import CRITERIA
+from tests.web import factories
+
+pytestmark = pytest.mark.django_db
+
+
+class Tables(HTMLParser):
+    """The rows of each table, keyed by the id of the section it stands in: cells as plain text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.rows: dict[str, list[list[str]]] = {}
+        self._section = ""
+        self._cell: list[str] | None = None
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag in ("section", "details") and given.get("id"):
+            self._section = given["id"]
+        if tag == "tr":
+            self.rows.setdefault(self._section, []).append([])
+        if tag in ("td", "th"):
+            self._cell = []
+        if tag == "small" and self._cell is not None:
+            self._cell.append(" ")
+        if self._cell is not None and given.get("aria-label") and tag == "svg":
+            self._cell.append(f"[{given['aria-label']}]")
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th") and self._cell is not None and self._section in self.rows:
+            self.rows[self._section][-1].append(" ".join("".join(self._cell).split()))
+            self._cell = None
+        if tag in ("br", "span", "b", "small") and self._cell is not None:
+            self._cell.append(" ")
+
+    def handle_data(self, data):
+        if self._cell is not None:
+            self._cell.append(data)
+
+
+@pytest.fixture
+def cluster(db, monkeypatch):
+    monkeypatch.setattr(wake, "send", lambda *_, **__: True)
+    cluster = factories.make_cluster()
+    apply_documents(
+        cluster=cluster,
+        objects=[
+            *(factories.pod(f"new-{i}", cpu="500m") for i in range(4)),
+            factories.pod("vip", cpu="7", class_="business-critical"),
+            factories.pod("giant", cpu="600"),
+        ],
+    )
+    request_run(cluster=cluster, until="idle")
+    for _ in range(6):
+        advance(cluster_id=cluster.pk)
+    cluster.refresh_from_db()
+    return cluster
+
+
+def both(client, cluster, number):
+    page = client.get(reverse("web:cycle", args=[cluster.public_id, number]))
+    api = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{number}/")
+    assert page.status_code == api.status_code == 200
+    return page.content.decode(), json.loads(api.content)
+
+
+def numbers_of(cluster, outcome):
+    return list(Cycle.objects.filter(cluster=cluster, outcome=outcome).values_list("number", flat=True))
+
+
+def test_scores_are_the_apis_cell_by_cell(client, cluster):
+    compared = 0
+    for number in numbers_of(cluster, "bound"):
+        html, told = both(client, cluster, number)
+        if not told["total"]:
+            continue
+        head, *rows = Tables(html).rows["score"]
+        plugins = told["scorePlugins"]
+        assert len(head) == 3 + len(plugins)
+        for row in rows:
+            node = row[0].split(" ", 1)[1]
+            assert int(row[1].split()[0].replace(",", "")) == told["total"][node]
+            for plugin, cell in zip(plugins, row[3:], strict=True):
+                if plugin in told["skippedScore"]:
+                    assert cell == "[skipped]"
+                    continue
+                points, raw, normalised, weight = map(
+                    int, re.fullmatch(r"(\d+) (\S+) → (\d+) × (\d+)", cell.replace(",", "")).groups()
+                )
+                assert raw == told["rawScores"][plugin][node]
+                assert normalised == told["scores"][plugin][node]
+                assert weight == told["weights"][plugin] and points == normalised * weight
+                compared += 1
+        assert len(rows) == len(told["total"])
+    assert compared > 50
+
+
+def test_filter_rows_are_the_apis_node_by_node(client, cluster):
+    seen = 0
+    for number in Cycle.objects.filter(cluster=cluster).values_list("number", flat=True):
+        html, told = both(client, cluster, number)
+        if not told["filter"]:
+            continue
+        _, *rows = Tables(html).rows["filter"]
+        stated = {}
+        for row in rows:
+            node = next(name for name in told["nodes"] if row[0].split(" ")[0] == name)
+            stated[node] = row[-1]
+        assert set(stated) == set(told["filter"])
+        for node, verdict in told["filter"].items():
+            if verdict is None:
+                assert "feasible" in stated[node]
+            else:
+                assert stated[node].startswith(f"{verdict['plugin']} {', '.join(verdict['reasons'])}")
+            seen += 1
+    assert seen > 50
+
+
+def test_points_sentence_and_figures_are_the_apis(client, cluster):
+    for number in Cycle.objects.filter(cluster=cluster).values_list("number", flat=True):
+        html, told = both(client, cluster, number)
+        text = " ".join(re.sub(r"<[^>]+>", "", html).split())
+        strip = re.search(r'<ol class="pipe">(.*?)</ol>', html, re.S).group(1)
+        states = re.findall(r"</svg>(\w+)</span><small>(.*?)</small>", strip)
+        assert states == [(p["point"], p["detail"] or p["state"]) for p in told["points"]]
+        assert f"{told['nNodes']}, {told['nFeasible']} feasible" in text
+        assert told["digest"] in html
+
+
+def test_preemption_is_the_apis_candidate_by_candidate(client, cluster):
+    compared = 0
+    for number in numbers_of(cluster, "preempting"):
+        html, told = both(client, cluster, number)
+        _, *rows = Tables(html).rows["preempt"]
+        candidates = {c["node"]: c for c in told["preemption"]["candidates"]}
+        assert {row[0] for row in rows} == set(candidates)
+        for row in rows:
+            candidate = candidates[row[0]]
+            for victim in candidate["victims"]:
+                assert victim.rpartition("/")[2] in row[1]
+            if told["preemption"]["criteria"]:
+                for key, cell in zip(CRITERIA, row[2:], strict=False):
+                    value = candidate["criterionValues"].get(key)
+                    if key == "lowestPrioritySum" and value is not None:
+                        value -= 2**31 * len(candidate["victims"])
+                    shown = cell.removeprefix("[eliminated] ")
+                    if key not in candidate["criterionValues"]:
+                        assert shown == "[not compared]"
+                    else:
+                        assert shown == ("not started" if value is None else str(value))
+            compared += 1
+    assert compared
