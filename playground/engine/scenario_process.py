@@ -14,8 +14,11 @@ from playground.engine.scenarios import ScenarioProblem, load, problem_of
 from playground.engine.version import EMULATES, engine_version
 from scheduler_core.framework.trace import BOUND
 from scheduler_core.scenario.canonical import scenario_digest
-from scheduler_core.scenario.errors import ScenarioError
+from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.load import dump_scenario
+from scheduler_core.scenario.redact import redact, verify_redaction
 from scheduler_core.scenario.run import run
+from scheduler_core.scenario.verify import with_decisions
 from scheduler_core.sim.simulation import Simulation
 
 
@@ -64,11 +67,26 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def redacted(request: dict[str, Any]) -> dict[str, Any]:
+    """Take the names out, and see that nothing is decided otherwise."""
+    original = load(request["document"])
+    found = redact(original)
+    try:
+        check = verify_redaction(original, found.scenario)
+        if not check.same:
+            raise ScenarioError([Problem("", f"without its names it decides otherwise: {check.sentence}")])
+        scenario = with_decisions(run(found.scenario))
+    except ScenarioError as error:
+        raise problem_of(error) from None
+    scenario = dataclasses.replace(scenario, title=request.get("title", ""))
+    return {"text": dump_scenario(scenario), "notes": [*found.notes, check.sentence]}
+
+
 def main() -> int:
     """Answer one request."""
     request = json.load(sys.stdin)
     try:
-        found = answer(request)
+        found = redacted(request) if request.get("redact") else answer(request)
     except ScenarioProblem as problem:
         found = {"problems": [dataclasses.asdict(item) for item in problem.items]}
     json.dump(found, sys.stdout, separators=(",", ":"))

@@ -12,16 +12,18 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from playground.engine.entries import CycleRecord
 from scheduler_core.scenario.canonical import effective_steps, scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document
-from scheduler_core.scenario.types import VERB_FIELDS, Scenario
+from scheduler_core.scenario.types import Scenario
 
 RUN_TIMEOUT_S: Final = 240.0
-OLDEST_FORMAT: Final = "scheduling.playground/v1"
+_ROOT: Final = Path(__file__).resolve().parents[2]
+"""Where both packages are found, installed or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,28 +301,15 @@ def run_fresh(
         It cannot be read, or a step cannot be done.
     RunStopped
     """
-    request = {
-        "document": text if isinstance(text, str) else text.decode("utf-8-sig"),
-        "moments": moments,
-        "objectsAt": objects_at,
-        "tracesUpTo": traces_up_to,
-    }
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "playground.engine.scenario_process"],
-            input=json.dumps(request).encode(),
-            capture_output=True,
-            timeout=timeout_s,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise RunStopped(f"the run was ended after {timeout_s:.0f} s") from None
-    if done.returncode != 0:
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {done.returncode}"]
-        raise RunStopped(f"the run broke off: {last[0][:300]}")
-    answer = json.loads(done.stdout)
-    if "problems" in answer:
-        raise ScenarioProblem(tuple(ScenarioItem(**item) for item in answer["problems"]))
+    answer = ask_process(
+        {
+            "document": _decoded(text),
+            "moments": moments,
+            "objectsAt": objects_at,
+            "tracesUpTo": traces_up_to,
+        },
+        timeout_s,
+    )
     return FreshRun(
         engine=answer["engine"],
         emulates=answer["emulates"],
@@ -337,14 +326,43 @@ def run_fresh(
     )
 
 
+def ask_process(request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+    """Ask a fresh process (`scenario_process`) and wait for its answer.
+
+    Raises
+    ------
+    ScenarioProblem, RunStopped
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "playground.engine.scenario_process"],
+            input=json.dumps(request).encode(),
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+            cwd=_ROOT,
+        )
+    except subprocess.TimeoutExpired:
+        raise RunStopped(f"the run was ended after {timeout_s:.0f} s") from None
+    if done.returncode != 0:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {done.returncode}"]
+        raise RunStopped(f"the run broke off: {last[0][:300]}")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    if "problems" in answer:
+        raise ScenarioProblem(tuple(ScenarioItem(**item) for item in answer["problems"]))
+    return answer
+
+
+def _decoded(text: str | bytes) -> str:
+    return text if isinstance(text, str) else text.decode("utf-8-sig")
+
+
 def _record(item: dict[str, Any]) -> CycleRecord:
     trace = item.pop("trace")
     return CycleRecord(**item, trace=None if trace is None else base64.b64decode(trace))
 
 
 __all__ = [
-    "OLDEST_FORMAT",
-    "VERB_FIELDS",
     "FreshRun",
     "Opening",
     "RunStopped",
@@ -353,6 +371,7 @@ __all__ = [
     "ScenarioProblem",
     "Step",
     "Stop",
+    "ask_process",
     "gallery_documents",
     "opening_of",
     "read_scenario",

@@ -17,7 +17,7 @@ from playground.clusters.selectors.objects import get_object
 from playground.clusters.services.advance import as_entry, initial_config
 from playground.engine import scenario_making
 from playground.engine.scenario_making import Cut, MadeText
-from playground.engine.scenarios import ScenarioProblem, opening_of
+from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of
 from playground.scenarios.models import Draft, Scenario
 from playground.scenarios.services.shares import Shared, as_error, share
 
@@ -203,9 +203,12 @@ def make_text(
             cut=cut,
         )
         if redact:
-            made = scenario_making.redact_text(made.text)
+            # The title of a cluster is a name too: only one that was chosen for this goes along.
+            made = scenario_making.redact_text(made.text, title="" if title == cluster.name else title)
     except ScenarioProblem as problem:
         raise as_error(problem) from None
+    except RunStopped as stopped:
+        raise Conflict(f"the names could not be taken out: {stopped}", kind="Cluster") from None
     return made
 
 

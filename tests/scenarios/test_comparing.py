@@ -1,0 +1,131 @@
+"""Two sides: where they part, and what came of it."""
+
+import pytest
+
+from playground.clusters.errors import ClusterError
+from playground.scenarios.models import Comparison, Optimum
+from playground.scenarios.services import fork, request_comparison, request_optimum, share
+from playground.scenarios.services.comparing import result_of
+from tests.scenarios.documents import PACKING, node, pod, priority_class, small, small_text, text_of
+from tests.scenarios.test_clusters import made_by_hand
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def ref(scenario, cycle=None):
+    return {"kind": "scenario", "id": scenario.public_id, "cycle": cycle}
+
+
+def compared(work, a, b):
+    comparison = request_comparison(a=a, b=b)
+    work()
+    comparison.refresh_from_db()
+    assert comparison.state == Comparison.State.DONE, comparison.problem
+    return result_of(comparison)
+
+
+def test_two_configurations_part_at_a_cycle_with_both_score_rows(work):
+    spreading = share(document=small_text()).scenario
+    packing = share(document=small_text(scheduler=PACKING)).scenario
+    found = compared(work, ref(spreading), ref(packing))
+    parted = found["divergence"]
+    assert parted["cycle"] == found["nSame"] + 1
+    assert parted["a"]["node"] != parted["b"]["node"]
+    fit = [[row["points"][side]["NodeResourcesFit"] for row in parted["rows"]] for side in (0, 1)]
+    assert fit[0] != fit[1]
+    winners = [next(row["node"] for row in parted["rows"] if row["chosen"][side]) for side in (0, 1)]
+    assert winners == [parted["a"]["node"], parted["b"]["node"]]
+    assert found["figures"]["bound"] == [4, 4]
+    spread, packed = found["figures"]["cpuImbalance"]
+    assert packed > spread
+    assert found["nMoved"] == len(found["moved"]) > 0
+    assert {row["node"] for row in found["packing"]} == {"node-a", "node-b", "node-c"}
+
+
+def test_the_same_twice_has_no_divergence(work):
+    first = share(document=small_text()).scenario
+    again = share(document=small_text(), visibility="public").scenario
+    found = compared(work, ref(first), ref(again))
+    assert found["divergence"] is None and found["nSame"] == 5 and not found["moved"]
+
+
+def test_two_moments_of_one_cluster(work):
+    cluster = made_by_hand(work)
+    side = {"kind": "cluster", "id": cluster.public_id}
+    found = compared(work, {**side, "cycle": 2}, {**side, "cycle": None})
+    assert found["nSame"] == 2
+    assert found["figures"]["cycles"] == [2, 6]
+    assert found["figures"]["bound"][0] == 2 < found["figures"]["bound"][1]
+    assert found["divergence"]["a"] is None
+    assert [item["a"]["state"] for item in found["moved"] if item["pod"] == "default/late"] == ["not there"]
+
+
+def test_a_share_and_the_cluster_forked_from_it(work):
+    scenario = share(document=small_text()).scenario
+    cluster = fork(scenario=scenario)
+    found = compared(work, ref(scenario, 1), {"kind": "cluster", "id": cluster.public_id, "cycle": None})
+    assert found["figures"]["cycles"] == [1, 0]
+
+
+def test_what_is_not_there_is_refused_and_what_went_is_said(work):
+    scenario = share(document=small_text()).scenario
+    with pytest.raises(ClusterError, match="there were 5 cycles"):
+        request_comparison(a=ref(scenario, 9), b=ref(scenario))
+    with pytest.raises(ClusterError, match="no scenario"):
+        request_comparison(a=ref(scenario), b={"kind": "scenario", "id": "nothing"})
+    with pytest.raises(ClusterError, match=r"b.kind|a side is"):
+        request_comparison(a=ref(scenario), b={"kind": "pod", "id": "x"})
+    comparison = request_comparison(a=ref(scenario), b=ref(scenario))
+    scenario.delete()
+    work()
+    comparison.refresh_from_db()
+    assert comparison.state == Comparison.State.FAILED and "deleted" in comparison.problem
+
+
+def greedy_fails():
+    """Two nodes of 4 cpu. One by one the small pods are spread, and the large one finds no node."""
+    return small(
+        objects=[
+            priority_class("low", 10),
+            node("node-a"),
+            node("node-b"),
+            pod("small-0", cpu="2", priorityClassName="low"),
+            pod("small-1", cpu="2", priorityClassName="low"),
+            pod("large", cpu="4"),
+        ],
+    )
+
+
+def test_the_best_joint_placement_places_what_one_by_one_does_not(work):
+    pytest.importorskip("highspy")
+    scenario = share(document=text_of(greedy_fails())).scenario
+    assert list(scenario.cycles.values_list("outcome", flat=True)).count("unschedulable") == 1
+    optimum = request_optimum(scenario=scenario, time_limit_s=10)
+    work()
+    optimum.refresh_from_db()
+    assert optimum.state == Optimum.State.DONE, optimum.problem
+    result = optimum.result
+    assert result["placed"] == [2, 3] and result["proved"]
+    assert [(one["priority"], one["now"], one["best"]) for one in result["levels"]] == [(10, 2, 2), (0, 0, 1)]
+    large = next(item for item in result["pods"] if item["pod"] == "default/large")
+    assert large["now"] == "" and large["best"]
+    assert optimum.progress == 1.0
+
+
+def test_the_best_joint_placement_of_a_cluster(work):
+    pytest.importorskip("highspy")
+    cluster = made_by_hand(work)
+    optimum = request_optimum(cluster=cluster)
+    work()
+    optimum.refresh_from_db()
+    assert optimum.state == Optimum.State.DONE, optimum.problem
+    levels = optimum.result["levels"]
+    assert all(one["best"] >= one["now"] for one in levels[:1])
+    assert optimum.result["placed"][1] >= 1
+
+
+def test_a_large_cluster_is_refused(sent, db):
+    objects = [node(f"node-{i}") for i in range(201)]
+    scenario = share(document=text_of(small(objects=objects, steps=[{"advance": "1s"}]))).scenario
+    with pytest.raises(ClusterError, match="up to 200 nodes"):
+        request_optimum(scenario=scenario)
