@@ -1,5 +1,6 @@
 """From posted text to objects an API server would keep: read, expand lists, default, admit, validate."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from scheduler_core.objects.documents import (
     dump_yaml,
     load_documents,
 )
+from scheduler_core.sim.admission import to_current_version, with_default_tolerations
 
 __all__ = [
     "ManifestProblem",
@@ -177,7 +179,11 @@ def _expand(posted: Posted, result: list[Posted]) -> None:
             value = manifest.get(key)
             raise posted.problem("is required and must be a string", path=key, value=value)
     if not (posted.kind.endswith("List") and "items" in manifest):
-        result.append(posted)
+        try:
+            current = dict(to_current_version(manifest))
+        except InvalidObject as error:
+            raise posted.invalid(error) from None
+        result.append(dataclasses.replace(posted, manifest=current))
         return
     items = manifest["items"]
     if items is None:
@@ -217,6 +223,7 @@ def admit(posted: Posted, classes: PriorityClasses) -> dict[str, Any]:
     try:
         manifest = prepare(posted.manifest, classes)
         if posted.kind == "Pod":
+            manifest["spec"] = with_default_tolerations(manifest["spec"])
             status = manifest.get("status")
             manifest["status"] = {"phase": "Pending"} | (dict(status) if isinstance(status, Mapping) else {})
             if not manifest["status"].get("phase"):

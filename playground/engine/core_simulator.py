@@ -48,7 +48,7 @@ class CoreSimulator:
         transport: Transport = no_transport,
     ) -> Simulation:
         """A fresh engine of an empty cluster."""
-        options = SimulationOptions(extenders_post_bindings=True)
+        options = SimulationOptions(extenders_post_bindings=True, default_tolerations=True)
         return Simulation(config, seed=seed, start_ns=start_ns, options=options, transport=transport)
 
     def restore(self, document: dict[str, Any], *, transport: Transport = no_transport) -> Simulation:
