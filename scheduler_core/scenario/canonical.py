@@ -40,6 +40,8 @@ _BUDGET_STATUS = frozenset(("disruptionsAllowed", "disruptedPods"))
 _NO_STATUS = frozenset(
     ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "Namespace", "Service")
 )
+_TEMPLATED = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"))
+"""Kinds whose pods are named after a hash of the template as it is spelled."""
 
 
 def in_run_order(manifests: Iterable[Manifest]) -> list[Manifest]:
@@ -75,7 +77,7 @@ def canonical_document(scenario: Scenario) -> dict[str, Any]:
     for step in document["steps"]:
         if "apply" in step:
             step["apply"] = [canonical_manifest(manifest, owners) for manifest in step["apply"]]
-        elif "patch" in step:
+        elif "patch" in step and step["patch"]["kind"] not in _TEMPLATED:
             step["patch"] = {**step["patch"], "patch": _quantities(step["patch"]["patch"])}
         for verb in ("patch", "delete"):
             if verb in step and step[verb]["kind"] in NAMESPACED_KINDS:
@@ -103,7 +105,8 @@ def scenario_digest(scenario: Scenario) -> str:
 
 def canonical_manifest(manifest: Manifest, owner_uids: frozenset[str] = frozenset()) -> dict[str, Any]:
     """A manifest without what only a server sets (`without_server_fields`), quantities written one way."""
-    cleaned: dict[str, Any] = _quantities(without_server_fields(manifest, owner_uids))
+    bare = without_server_fields(manifest, owner_uids)
+    cleaned: dict[str, Any] = bare if bare.get("kind") in _TEMPLATED else _quantities(bare)
     return cleaned
 
 

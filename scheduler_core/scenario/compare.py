@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_core.framework.trace import CycleTrace, sentence
-from scheduler_core.scenario.run import ScenarioRun
+from scheduler_core.framework.trace import ERROR, CycleTrace, sentence
+from scheduler_core.scenario.run import ScenarioRun, run_to_cycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,10 @@ class Comparison:
 
 
 def compare(a: ScenarioRun, b: ScenarioRun) -> Comparison:
-    """Compare two runs: of two configurations, two scenarios, or two seeds."""
+    """Compare two runs: of two configurations, two scenarios, or two seeds.
+
+    Where the runs kept summaries only, both are run again up to the cycle in which they part, for its scores.
+    """
     n_same = 0
     for first, second in zip(a.cycles, b.cycles, strict=False):
         if first.digest != second.digest:
@@ -115,10 +118,7 @@ def compare(a: ScenarioRun, b: ScenarioRun) -> Comparison:
         n_same += 1
     divergence = None
     if n_same < max(len(a.cycles), len(b.cycles)):
-        divergence = _divergence(
-            a.cycles[n_same] if n_same < len(a.cycles) else None,
-            b.cycles[n_same] if n_same < len(b.cycles) else None,
-        )
+        divergence = _divergence(_full_cycle(a, n_same), _full_cycle(b, n_same))
     in_a, in_b = a.placement(), b.placement()
     moved = tuple(
         Moved(pod, in_a.get(pod), in_b.get(pod))
@@ -138,6 +138,16 @@ def compare(a: ScenarioRun, b: ScenarioRun) -> Comparison:
             if on_a.get(node) != on_b.get(node)
         },
     )
+
+
+def _full_cycle(run: ScenarioRun, place: int) -> CycleTrace | None:
+    if place >= len(run.cycles):
+        return None
+    trace = run.cycles[place]
+    if trace.is_full or trace.outcome == ERROR:
+        return trace
+    again, _ = run_to_cycle(run.scenario, trace.number, seed=run.simulation.randomness.seed)
+    return again.cycle(trace.number) or trace
 
 
 def _by_node(placement: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +30,7 @@ from scheduler_core.scenario.record import (
     cycle_line,
     decisions_digest,
 )
-from scheduler_core.scenario.types import MAX_CYCLES, Manifest, PermitAnswer, Scenario, Step
+from scheduler_core.scenario.types import MAX_CYCLES, Advance, Manifest, PermitAnswer, Run, Scenario, Step
 from scheduler_core.sim.changes import (
     DeleteObject,
     ObjectDeleted,
@@ -221,6 +222,18 @@ class ScenarioTransport:
         return None if pod is None else pod.manifest
 
 
+class _Reached(Exception):
+    """The cycle that was wanted has been run."""
+
+
+def _bounded(step: Step, n_cycles: int) -> Step:
+    if step.run is not None and step.run.until == "idle":
+        return Step(run=Run("idle", n_cycles))
+    if step.advance is not None:
+        return Step(advance=Advance(step.advance.by_ns, n_cycles))
+    return step
+
+
 class _Runner:
     """One run under way."""
 
@@ -241,9 +254,22 @@ class _Runner:
         self.run = ScenarioRun(scenario, self.simulation)
         self.cycles_left = max_cycles
         self.max_cycles = max_cycles
+        self.stops_quietly = False
+        """Reaching the bound on cycles is what was wanted, no error."""
+        self.done: list[Step] = []
+        """Steps so far, the last one bounded to what of it was run."""
         self._versions = 0
         self._generations: dict[tuple[str, str, str], int] = {}
         self._has_input = False
+
+    def go(self) -> None:
+        """Build the cluster and do all steps."""
+        scenario = self.run.scenario
+        places = {id(manifest): index for index, manifest in enumerate(scenario.objects)}
+        for manifest in in_run_order(scenario.objects):
+            self.apply(manifest, f"objects[{places[id(manifest)]}]")
+        for index, step in enumerate(effective_steps(scenario)):
+            self.do(step, f"steps[{index}]")
 
     # ---- objects
 
@@ -299,6 +325,10 @@ class _Runner:
         """Do one step."""
         verb = step.verb
         here = f"{path}.{verb}"
+        self._do(step, here)
+        self.done.append(step)
+
+    def _do(self, step: Step, here: str) -> None:
         if step.apply is not None:
             for index, manifest in enumerate(step.apply):
                 self.apply(manifest, f"{here}[{index}]")
@@ -391,6 +421,9 @@ class _Runner:
         self.cycles_left -= report.cycles
         self.run.stop = report.message
         self.run.collect()
+        if self.stops_quietly and self.cycles_left <= 0:
+            self.done.append(_bounded(step, report.cycles))
+            raise _Reached
         if report.stop == "budget" and self.cycles_left <= 0:
             limit = f"{self.max_cycles:,}"
             raise ScenarioError(
@@ -426,11 +459,7 @@ def run(
     """
     runner = _Runner(scenario, seed, full_traces, max_cycles)
     runner.simulation.after_cycle = after_cycle
-    places = {id(manifest): index for index, manifest in enumerate(scenario.objects)}
-    for manifest in in_run_order(scenario.objects):
-        runner.apply(manifest, f"objects[{places[id(manifest)]}]")
-    for index, step in enumerate(effective_steps(scenario)):
-        runner.do(step, f"steps[{index}]")
+    runner.go()
     result = runner.run
     result.collect()
     cassette = runner.transport.cassette
@@ -438,3 +467,40 @@ def run(
     result.notes += [f"the request differs from the recorded one: {what}" for what in cassette.changed[:20]]
     result.findings += check(scenario.expect, result, "expect")
     return result
+
+
+def run_to_cycle(scenario: Scenario, number: int, *, seed: int | None = None) -> tuple[ScenarioRun, Scenario]:
+    """Run up to a cycle and stop right after it, keeping that cycle's trace in full whatever the cluster's size.
+
+    Returns
+    -------
+    run : ScenarioRun
+        As of that moment; expectations at the end are not asked.
+    scenario : Scenario
+        The same, ending there: a branch to go on from with other steps. It expects nothing.
+
+    Raises
+    ------
+    ScenarioError
+        The run has no such cycle.
+    """
+    bare = dataclasses.replace(scenario, expect=(), path=(), decisions=None)
+    runner = _Runner(bare, seed, None, number)
+    runner.stops_quietly = True
+    scheduler = runner.simulation.scheduler
+
+    def look(simulation: Simulation) -> None:
+        if simulation.scheduler.cycle == number - 1:
+            options = simulation.scheduler.options
+            simulation.scheduler.options = dataclasses.replace(options, full_traces=True)
+
+    if number == 1:
+        scheduler.options = dataclasses.replace(scheduler.options, full_traces=True)
+    runner.simulation.after_cycle = look
+    try:
+        runner.go()
+    except _Reached:
+        runner.run.collect()
+        return runner.run, dataclasses.replace(bare, steps=tuple(runner.done))
+    n_cycles = len(runner.run.cycles)
+    raise ScenarioError([Problem("", f"there is no cycle {number}, the run had {n_cycles}")])

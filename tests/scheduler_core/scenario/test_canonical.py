@@ -61,5 +61,16 @@ def test_documents_with_equal_digests_run_alike() -> None:
     assert run_scenario(first).digest == run_scenario(second).digest
 
 
+def test_templates_keep_their_spelling_because_pods_are_named_after_its_hash() -> None:
+    def deployment(cpu: str) -> dict[str, Any]:
+        template = {"metadata": {"labels": {"app": "w"}}, "spec": make_pod("x", cpu)["spec"]}
+        spec = {"replicas": 1, "selector": {"matchLabels": {"app": "w"}}, "template": template}
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "w"}, "spec": spec}
+
+    one, other = (make_scenario(make_node("n"), deployment(cpu)) for cpu in ("1", "1000m"))
+    assert run_scenario(one).digest != run_scenario(other).digest
+    assert scenario_digest(one) != scenario_digest(other)
+
+
 def test_no_two_gallery_scenarios_share_a_digest() -> None:
     assert len({scenario_digest(gallery_scenario(name)) for name in ORDER}) == len(ORDER)

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.scenario import ScenarioError, ScenarioRun, run_scenario
+from scheduler_core.scenario import (
+    ScenarioError,
+    ScenarioRun,
+    dump_scenario,
+    load_scenario,
+    run_scenario,
+    run_to_cycle,
+)
+from scheduler_core.scenario.gallery import gallery_scenario
 from tests.scheduler_core.scenario.builders import make_budget, make_node, make_pod, make_scenario
 
 APPROVAL = {
@@ -165,6 +173,18 @@ def test_a_run_is_bounded() -> None:
     pods = [make_pod(f"p{index}") for index in range(5)]
     with pytest.raises(ScenarioError, match="stopped after 3 cycles"):
         run_scenario(make_scenario(make_node("n"), *pods), max_cycles=3)
+
+
+def test_a_run_can_end_after_any_cycle_and_go_on_from_there() -> None:
+    scenario = gallery_scenario("gang-timeout")
+    whole = run_scenario(scenario)
+    for number in (1, 4, 8, len(whole.cycles)):
+        run, branch = run_to_cycle(scenario, number)
+        assert [trace.pod for trace in run.cycles] == [trace.pod for trace in whole.cycles[:number]]
+        again = run_scenario(load_scenario(dump_scenario(branch)))
+        assert again.digest == run.digest and again.simulation.now_ns == run.simulation.now_ns
+    with pytest.raises(ScenarioError, match="there is no cycle 99, the run had 12"):
+        run_to_cycle(scenario, 99)
 
 
 def test_two_runs_of_one_scenario_are_equal_in_bytes() -> None:

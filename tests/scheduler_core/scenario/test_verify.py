@@ -101,6 +101,13 @@ def test_two_configurations_part_at_a_cycle_and_its_scores_say_why() -> None:
     assert comparison.packing and json.dumps(comparison.explain())
 
 
+def test_runs_that_kept_summaries_are_run_again_for_the_scores() -> None:
+    scenarios = [make_scenario(*NODES, *PODS, scheduler=config) for config in (None, MOST)]
+    short = compare(*(run_scenario(scenario, full_traces=False) for scenario in scenarios))
+    full = compare(*(run_scenario(scenario) for scenario in scenarios))
+    assert short == full and short.divergence is not None and short.divergence.scores
+
+
 def test_a_run_compared_with_itself_shows_no_difference() -> None:
     run = run_scenario(make_scenario(*NODES, *PODS))
     comparison = compare(run, run_scenario(make_scenario(*NODES, *PODS)))
