@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from django.urls import URLPattern, path, re_path
 
-from playground.api.views import clusters, manifests, openapi, runs, scheduling, settings, site, tokens
+from playground.api.views import clusters, manifests, openapi, runs, scenarios, scheduling, settings, site, tokens
 
 app_name = "api"
 
@@ -64,5 +64,21 @@ urlpatterns: list[URLPattern] = [
     *both(f"{_CLUSTER}permits/<str:namespace>/<str:pod>/", scheduling.Permits.as_view(), "permit"),
     *both(f"{_CLUSTER}config/", settings.Config.as_view(), "config"),
     *both(f"{_CLUSTER}clock/", settings.Clock.as_view(), "clock"),
+    *both("scenarios/", scenarios.Scenarios.as_view(), "scenarios"),
+    *both("scenarios/<str:scenario_id>/", scenarios.OneScenario.as_view(), "scenario"),
+    *both("scenarios/<str:scenario_id>/verify", scenarios.Verify.as_view(), "scenario-verify"),
+    *both("comparisons/", scenarios.Comparisons.as_view(), "comparisons"),
+    *both("comparisons/<str:comparison_id>/", scenarios.OneComparison.as_view(), "comparison"),
+    *both(
+        f"{_CLUSTER}pods/<str:namespace>/<str:pod>/what-would-it-take",
+        questions.WhatWouldItTake.as_view(),
+        "what-would-it-take",
+    ),
+    *both(f"{_CLUSTER}pods/<str:namespace>/<str:pod>/why-not", questions.WhyNot.as_view(), "why-not"),
+    *both(f"{_CLUSTER}cycles/<int:number>/why-not", questions.WhyNotThen.as_view(), "why-not-then"),
+    *both(f"{_CLUSTER}cycles/<int:number>/weights", questions.Weights.as_view(), "weights"),
+    *both(f"{_CLUSTER}try", questions.Try.as_view(), "try"),
+    *both(f"{_CLUSTER}seeds", questions.Seeds.as_view(), "seeds"),
+    *both(f"{_CLUSTER}questions/<str:question_id>/", questions.OneQuestion.as_view(), "question"),
     re_path(r"^(?P<rest>.*)$", site.Nothing.as_view()),
 ]

@@ -1,0 +1,69 @@
+"""What is answered about scenarios and comparisons."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from playground.api.serializers.answers import Answer, _text
+from playground.api.serializers.requests import Strict, StrictInteger, StrictString
+
+
+class Proof(Answer):
+    state = serializers.ChoiceField(["queued", "done", "failed"])
+    reproduced = serializers.IntegerField(help_text="Decisions from the first on that are as recorded.")
+    recorded = serializers.IntegerField()
+    differsAt = serializers.IntegerField(allow_null=True, help_text="The first cycle that differs.")
+    expectationsHeld = serializers.IntegerField()
+    expectations = serializers.IntegerField()
+    sentence = _text()
+    engine = _text()
+
+
+class Scenario(Answer):
+    id = _text()
+    page = _text("Address of the page.")
+    raw = _text("Address of the document.")
+    title = _text()
+    visibility = serializers.ChoiceField(["public", "unlisted", "team"])
+    digest = _text("SHA-256 of the canonical form.")
+    decisionsDigest = _text("SHA-256 over the digests of all cycles.", allow_null=True)
+    state = serializers.ChoiceField(["queued", "recorded", "failed"])
+    problem = _text(allow_null=True)
+    cycles = serializers.IntegerField()
+    nodes = serializers.IntegerField()
+    pods = serializers.IntegerField()
+    seed = serializers.IntegerField()
+    emulates = _text()
+    engine = _text()
+    createdAt = serializers.DateTimeField()
+    expiresAt = serializers.DateTimeField(allow_null=True)
+    forkedFrom = _text(allow_null=True)
+    proof = Proof(allow_null=True)
+
+
+class SharedScenario(Scenario):
+    created = serializers.BooleanField(help_text="False: you had shared the same already.")
+    deleteCode = _text("Told once.", allow_null=True)
+    notes = serializers.ListField(child=serializers.CharField())
+
+
+class Side(Strict):
+    kind = serializers.ChoiceField(["scenario", "cluster"])
+    id = StrictString(max_length=24)
+    cycle = StrictInteger(min_value=1, required=False, allow_null=True, default=None)
+
+
+class ComparisonRequest(Strict):
+    a = Side()
+    b = Side()
+
+
+class Comparison(Answer):
+    id = _text()
+    page = _text()
+    url = _text()
+    state = serializers.ChoiceField(["queued", "done", "failed"])
+    problem = _text(allow_null=True)
+    a = serializers.JSONField()
+    b = serializers.JSONField()
+    result = serializers.JSONField(allow_null=True, help_text="Figures, first divergence, moved pods, packing.")

@@ -1,0 +1,290 @@
+"""Scenarios: a document in, a link out; comparisons."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from playground.accounts.authentication import MayEnter
+from playground.api.documentation import number, operation, query
+from playground.api.queries import whole_number
+from playground.api.serializers import scenarios as answers
+from playground.api.views.base import PlaygroundView, django_request
+from playground.bodies import BodyTooLarge, read_body
+from playground.clusters import selectors as cluster_selectors
+from playground.clusters.errors import NotFound, TooLarge
+from playground.scenarios import selectors, services
+from playground.scenarios.models import Comparison, Scenario, Verification
+from playground.scenarios.services.comparing import result_of
+from playground.scenarios.services.shares import max_bytes
+
+EXAMPLE = """\
+apiVersion: scheduling.playground/v1
+kind: Scenario
+title: One pod, two nodes
+objects:
+- {apiVersion: v1, kind: Node, metadata: {name: a}, status: {allocatable: {cpu: "2", pods: "10"}}}
+- {apiVersion: v1, kind: Node, metadata: {name: b}, status: {allocatable: {cpu: "4", pods: "10"}}}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: web}
+  spec: {containers: [{name: c, resources: {requests: {cpu: "1"}}}]}
+expect:
+- {pod: web, node: b}
+"""
+_PROOF = {
+    "state": "done",
+    "reproduced": 1,
+    "recorded": 1,
+    "differsAt": None,
+    "expectationsHeld": 1,
+    "expectations": 1,
+    "sentence": "Reproduced 1 of 1 decisions",
+    "engine": "0.1.0",
+}
+ANSWER = {
+    "id": "k3fq9abc2mxy",
+    "page": "https://playground.example/s/k3fq9abc2mxy/",
+    "raw": "https://playground.example/s/k3fq9abc2mxy.yaml",
+    "title": "One pod, two nodes",
+    "visibility": "unlisted",
+    "digest": "6f1c0b7e92d4a85f3c1e7d09b4a2865e0fd37c91ab5e4428d06c9f7712e3ab54",
+    "decisionsDigest": "0a1c0b7e92d4a85f3c1e7d09b4a2865e0fd37c91ab5e4428d06c9f7712e3ab54",
+    "state": "recorded",
+    "problem": None,
+    "cycles": 1,
+    "nodes": 2,
+    "pods": 1,
+    "seed": 0,
+    "emulates": "v1.34",
+    "engine": "0.1.0",
+    "createdAt": "2026-01-02T00:00:00Z",
+    "expiresAt": None,
+    "forkedFrom": None,
+    "proof": _PROOF,
+}
+COMPARISON = {
+    "id": "m8r4wxyz7abc",
+    "page": "https://playground.example/compare/m8r4wxyz7abc/",
+    "url": "/api/v1/comparisons/m8r4wxyz7abc/",
+    "state": "queued",
+    "problem": None,
+    "a": {"kind": "scenario", "id": "k3fq9abc2mxy", "cycle": None},
+    "b": {"kind": "cluster", "id": "fk5pq8t2ab", "cycle": 12},
+    "result": None,
+}
+
+
+def _scenario(request: Request, scenario: Scenario, proof: Verification | None) -> dict[str, Any]:
+    page = request.build_absolute_uri(f"/s/{scenario.public_id}/")
+    return {
+        "id": scenario.public_id,
+        "page": page,
+        "raw": f"{page.rstrip('/')}.yaml",
+        "title": scenario.words,
+        "visibility": scenario.visibility,
+        "digest": scenario.digest,
+        "decisionsDigest": scenario.decisions_digest or None,
+        "state": scenario.state,
+        "problem": scenario.problem or None,
+        "cycles": scenario.n_cycles,
+        "nodes": scenario.n_nodes,
+        "pods": scenario.n_pods,
+        "seed": scenario.seed,
+        "emulates": scenario.emulates,
+        "engine": scenario.engine_version,
+        "createdAt": scenario.created,
+        "expiresAt": scenario.expires,
+        "forkedFrom": scenario.forked_from or None,
+        "proof": None if proof is None else _proof(proof),
+    }
+
+
+def _proof(proof: Verification) -> dict[str, Any]:
+    return {
+        "state": proof.state,
+        "reproduced": proof.n_same,
+        "recorded": proof.n_recorded,
+        "differsAt": proof.differs_at,
+        "expectationsHeld": proof.n_held,
+        "expectations": proof.n_expectations,
+        "sentence": proof.sentence,
+        "engine": proof.engine_version,
+    }
+
+
+class Reads(PlaygroundView):
+    """Reading wants no account; everything else does, on a served site."""
+
+    def get_permissions(self) -> list[Any]:
+        return [AllowAny()] if self.request.method in ("GET", "HEAD", "OPTIONS") else [MayEnter()]
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        final = super().finalize_response(request, response, *args, **kwargs)
+        if request.method in ("GET", "HEAD") and not request.headers.get("Authorization"):
+            final.headers["Access-Control-Allow-Origin"] = "*"
+            final.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+        return final
+
+
+class Scenarios(PlaygroundView):
+    parser_classes: list[Any] = []
+
+    @operation(
+        "Share a scenario",
+        id="scenarios_share",
+        request={"application/yaml": OpenApiTypes.STR, "application/json": OpenApiTypes.OBJECT},
+        answers_={201: answers.SharedScenario, 200: answers.SharedScenario},
+        errors=(400, 404, 413),
+        parameters=[
+            query("visibility", "public, unlisted (whoever has the link) or team."),
+            number("days", "It expires after so many days.", least=1, most=3660),
+        ],
+        example=EXAMPLE,
+        example_media_type="application/yaml",
+        answer_example=ANSWER | {"created": True, "deleteCode": "t0Ld-0nce", "notes": []},
+        tag="scenarios",
+    )
+    def post(self, request: Request) -> Response:
+        """The document as it is (`curl --data-binary @scenario.yaml`); the answer has the link.
+
+        It is run before the link exists: a document that cannot be run is refused, and nothing of it is kept.
+        The same content with the same visibility is the same share (200).
+        """
+        try:
+            document = read_body(django_request(request), limit_bytes=max_bytes())
+        except BodyTooLarge:
+            raise TooLarge(f"a scenario that is shared has at most {max_bytes():,} bytes") from None
+        days = whole_number(request, "days", least=1, most=3660)
+        shared = services.share(
+            document=document,
+            owner=self.person,
+            visibility=request.GET.get("visibility") or Scenario.Visibility.UNLISTED,
+            expires=timezone.now() + timedelta(days=days) if days else None,
+        )
+        page = selectors.scenario_page(shared.scenario)
+        body = _scenario(request, shared.scenario, page.proof) | {
+            "created": shared.created,
+            "deleteCode": shared.delete_code,
+            "notes": list(shared.notes),
+        }
+        return Response(body, status=201 if shared.created else 200, headers={"Location": body["page"]})
+
+
+class OneScenario(Reads):
+    @operation(
+        "Read a scenario",
+        id="scenarios_read",
+        answers_={200: answers.Scenario},
+        errors=(400, 404),
+        answer_example=ANSWER,
+        tag="scenarios",
+        reads=True,
+    )
+    def get(self, request: Request, scenario_id: str) -> Response:
+        """What it is and whether its decisions were reproduced; the document itself is at `raw`."""
+        scenario = selectors.get_scenario(scenario_id, request.user)
+        return Response(_scenario(request, scenario, selectors.scenario_page(scenario).proof))
+
+    @operation(
+        "Delete a scenario",
+        id="scenarios_delete",
+        answers_={204: None},
+        errors=(400, 403, 404),
+        parameters=[query("code", "The delete code, for who is not its owner.")],
+        tag="scenarios",
+    )
+    def delete(self, request: Request, scenario_id: str) -> Response:
+        """The link leads nowhere then; other shares of the same content stay."""
+        scenario = selectors.get_scenario(scenario_id, request.user)
+        services.delete_share(scenario=scenario, user=self.person, code=request.GET.get("code", ""))
+        return Response(status=204)
+
+
+class Verify(PlaygroundView):
+    @operation(
+        "Prove a scenario again",
+        id="scenarios_verify",
+        answers_={202: answers.Scenario},
+        errors=(400, 404),
+        answer_example=ANSWER | {"proof": _PROOF | {"state": "queued", "sentence": ""}},
+        tag="scenarios",
+    )
+    def post(self, request: Request, scenario_id: str) -> Response:
+        """A worker runs it in a process that never saw it; read the scenario for its `proof`."""
+        scenario = selectors.get_scenario(scenario_id, request.user)
+        proof = services.request_verification(scenario=scenario)
+        return Response(_scenario(request, scenario, proof), status=202)
+
+
+class Comparisons(PlaygroundView):
+    @operation(
+        "Compare two runs",
+        id="comparisons_create",
+        request=answers.ComparisonRequest,
+        answers_={202: answers.Comparison},
+        errors=(400, 404, 413, 415),
+        example={
+            "a": {"kind": "scenario", "id": "k3fq9abc2mxy"},
+            "b": {"kind": "cluster", "id": "fk5pq8t2ab", "cycle": 12},
+        },
+        answer_example=COMPARISON,
+        tag="scenarios",
+    )
+    def post(self, request: Request) -> Response:
+        """Scenarios and clusters, at their end or after a cycle."""
+        asked = answers.ComparisonRequest(data=request.data)
+        asked.is_valid(raise_exception=True)
+        for side in (asked.validated_data["a"], asked.validated_data["b"]):
+            if side["kind"] == "cluster":
+                cluster_selectors.get_cluster(side["id"], self.person)
+            else:
+                selectors.get_scenario(side["id"], request.user)
+        comparison = services.request_comparison(
+            a=asked.validated_data["a"], b=asked.validated_data["b"], owner=self.person
+        )
+        body = _comparison(request, comparison)
+        return Response(body, status=202, headers={"Location": body["url"]})
+
+
+class OneComparison(Reads):
+    @operation(
+        "Read a comparison",
+        id="comparisons_read",
+        answers_={200: answers.Comparison},
+        errors=(400, 404),
+        answer_example=COMPARISON,
+        tag="scenarios",
+        reads=True,
+    )
+    def get(self, request: Request, comparison_id: str) -> Response:
+        """Figures, the first diverging cycle with both score rows, pods that landed elsewhere."""
+        comparison = Comparison.objects.filter(public_id=comparison_id).first()
+        if comparison is None:
+            raise NotFound(f'there is no comparison "{comparison_id}"', kind="Comparison", name=comparison_id)
+        for side in (comparison.a, comparison.b):
+            if side["kind"] == "scenario" and not settings.EMBEDDED:
+                team_only = Scenario.objects.filter(public_id=side["id"], visibility=Scenario.Visibility.TEAM)
+                if team_only.exists():
+                    selectors.get_scenario(side["id"], request.user)
+        return Response(_comparison(request, comparison))
+
+
+def _comparison(request: Request, comparison: Comparison) -> dict[str, Any]:
+    return {
+        "id": comparison.public_id,
+        "page": request.build_absolute_uri(f"/compare/{comparison.public_id}/"),
+        "url": f"/api/v1/comparisons/{comparison.public_id}/",
+        "state": comparison.state,
+        "problem": comparison.problem or None,
+        "a": comparison.a,
+        "b": comparison.b,
+        "result": result_of(comparison),
+    }

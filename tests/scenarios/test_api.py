@@ -1,0 +1,138 @@
+"""POST a document, get a link; read it from anywhere."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from playground.accounts.models import Membership, Team, User
+from playground.scenarios.models import Scenario, Verification
+from playground.scenarios.services import share
+from tests.scenarios.documents import PACKING, small_text
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATH = "/api/v1/scenarios/"
+
+
+def post(client, text, path=PATH, media="application/x-www-form-urlencoded", **headers):
+    return client.generic("POST", path, text.encode(), content_type=media, headers=headers)
+
+
+def test_curl_with_data_binary_gets_a_link(client, work):
+    answer = post(client, small_text())
+    assert answer.status_code == 201
+    body = answer.json()
+    assert body["page"] == f"http://testserver/s/{body['id']}/" == answer["Location"]
+    assert body["created"] and body["deleteCode"] and body["cycles"] == 5
+    assert body["proof"]["state"] == "queued"
+    work()
+    read = client.get(f"{PATH}{body['id']}/", headers={"Origin": "https://elsewhere.example"})
+    assert read["Access-Control-Allow-Origin"] == "*"
+    assert read.json()["proof"]["sentence"] == "Reproduced 5 of 5 decisions"
+    again = post(client, small_text())
+    assert again.status_code == 200 and again.json()["id"] == body["id"] and again.json()["deleteCode"] is None
+
+
+def test_bad_documents_are_problems_with_path_and_line(client, sent):
+    answer = post(client, small_text(steps=[{"runn": "idle"}]), media="application/yaml")
+    assert answer.status_code == 400 and answer["Content-Type"] == "application/problem+json"
+    body = answer.json()
+    assert body["field"].startswith("steps[0]") and body["line"] and body["kind"] == "Scenario"
+    answer = post(client, small_text(steps=[{"drain": "node-z"}]))
+    assert answer.json()["field"] == "steps[0].drain"
+    assert "there is no Node node-z" in answer.json()["detail"]
+    assert not Scenario.objects.exists()
+
+
+def test_the_cap_is_in_the_refusal(client, sent, settings):
+    settings.PLAYGROUND_MAX_SCENARIO_BYTES = 500
+    answer = post(client, small_text())
+    assert answer.status_code == 413 and "at most 500 bytes" in answer.json()["detail"]
+
+
+def test_deleting(client, sent):
+    body = post(client, small_text()).json()
+    assert client.delete(f"{PATH}{body['id']}/").status_code == 204
+    assert client.get(f"{PATH}{body['id']}/").status_code == 404
+
+
+def test_a_new_proof_can_be_asked_for(client, work):
+    body = post(client, small_text()).json()
+    work()
+    assert post(client, "", path=f"{PATH}{body['id']}/verify").status_code == 202
+    work()
+    assert Verification.objects.filter(state="done").count() == 2
+
+
+def test_two_scenarios_are_compared(client, work):
+    ids = [post(client, text).json()["id"] for text in (small_text(), small_text(scheduler=PACKING))]
+    asked = {"a": {"kind": "scenario", "id": ids[0]}, "b": {"kind": "scenario", "id": ids[1]}}
+    answer = client.post("/api/v1/comparisons/", json.dumps(asked), content_type="application/json")
+    assert answer.status_code == 202 and answer.json()["state"] == "queued"
+    work()
+    found = client.get(answer["Location"]).json()
+    assert found["state"] == "done" and found["result"]["divergence"]["cycle"] >= 1
+    asked["b"]["id"] = "nothing"
+    answer = client.post("/api/v1/comparisons/", json.dumps(asked), content_type="application/json")
+    assert answer.status_code == 404
+
+
+@pytest.fixture
+def served(settings):
+    """A served site with two teams."""
+    settings.EMBEDDED = False
+    people = [User.objects.create_user(name, password=name) for name in ("ada", "bob", "eve")]
+    team, other = Team.objects.create(name="sched"), Team.objects.create(name="other")
+    for person in people[:2]:
+        Membership.objects.create(team=team, user=person)
+    Membership.objects.create(team=other, user=people[2])
+    return people
+
+
+def logged_in(person):
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def test_public_and_unlisted_shares_are_read_without_an_account(served, client, sent):
+    ada = served[0]
+    for visibility in ("public", "unlisted"):
+        scenario = share(document=small_text(), owner=ada, visibility=visibility).scenario
+        for path in (f"/s/{scenario.public_id}/", f"/s/{scenario.public_id}.yaml", f"{PATH}{scenario.public_id}/"):
+            answer = client.get(path)
+            assert answer.status_code == 200, path
+            assert answer["Access-Control-Allow-Origin"] == "*"
+    assert post(client, small_text()).status_code == 401
+
+
+def test_a_team_share_does_not_exist_for_others(served, client, sent):
+    ada, bob, eve = served
+    scenario = share(document=small_text(), owner=ada, visibility="team").scenario
+    paths = [
+        f"/s/{scenario.public_id}/",
+        f"/s/{scenario.public_id}.yaml",
+        f"/s/{scenario.public_id}.svg",
+        f"/s/{scenario.public_id}/cycles/1/",
+        f"/s/{scenario.public_id}/embed/",
+        f"{PATH}{scenario.public_id}/",
+    ]
+    for path in paths:
+        assert client.get(path).status_code == 404, path
+        assert logged_in(eve).get(path).status_code == 404, path
+        answer = logged_in(bob).get(path)
+        assert answer.status_code == 200, path
+    assert "Access-Control-Allow-Origin" not in logged_in(bob).get(f"/s/{scenario.public_id}.yaml")
+
+
+def test_an_expired_share_does_not_exist(client, sent):
+    from datetime import timedelta
+
+    from django.utils import timezone
+
+    scenario = share(document=small_text(), expires=timezone.now() + timedelta(days=1)).scenario
+    assert client.get(f"/s/{scenario.public_id}/").status_code == 200
+    Scenario.objects.update(expires=timezone.now() - timedelta(seconds=1))
+    assert client.get(f"/s/{scenario.public_id}/").status_code == 404
+    assert client.get(f"/s/{scenario.public_id}.yaml").status_code == 404
