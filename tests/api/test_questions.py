@@ -1,0 +1,113 @@
+"""Questions over the API: 202 and a place to poll, one answer for equal questions, problems like everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playground.clusters import services
+from playground.clusters.models import Cluster, Question
+from playground.clusters.services import questions
+from playground.clusters.services.memory import EngineMemory
+from tests.api.conftest import Api
+from tests.clusters.builders import make_cluster, make_node, make_pod
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: tried}
+spec:
+  containers: [{name: c, image: a, resources: {requests: {cpu: 400m}}}]
+"""
+
+
+@pytest.fixture
+def cluster(db: None, wakes: list[Any]) -> Cluster:
+    made = make_cluster(
+        make_node("n1", cpu="2"),
+        make_node("n2", cpu="2"),
+        make_pod("small", cpu="1"),
+        make_pod("large", cpu="3"),
+    )
+    services.request_run(cluster=made, until="idle")
+    services.advance(cluster_id=made.pk, memory=EngineMemory())
+    made.refresh_from_db()
+    return made
+
+
+def answer(api: Api, asked: Any) -> dict[str, Any]:
+    assert asked.status_code == 202, asked.content
+    assert asked["Location"] == asked.json()["url"]
+    questions.answer(
+        question_id=Question.objects.get(public_id=asked.json()["question"]).pk, memory=EngineMemory()
+    )
+    found = api.get(asked.json()["url"].removeprefix("/api/v1"))
+    assert found.status_code == 200
+    body: dict[str, Any] = found.json()
+    assert (body["state"], body["error"]) == ("done", None)
+    return body
+
+
+def test_every_question_is_asked_polled_and_answered(api: Api, cluster: Cluster) -> None:
+    base = f"/clusters/{cluster.public_id}"
+    edits = answer(api, api.post(f"{base}/pods/default/large/what-would-it-take"))
+    assert edits["answer"]["edits"][0]["kind"] == "lower-request"
+    assert (edits["stale"], edits["resourceVersion"]) == (False, str(cluster.last_seq))
+    why = answer(api, api.post(f"{base}/pods/default/large/why-not?node=n1"))
+    assert why["answer"]["rejectedBy"] == "NodeResourcesFit"
+    number = api.get(f"{base}/cycles/?pod=default/small").json()["items"][-1]["cycle"]
+    weights = answer(api, api.post(f"{base}/cycles/{number}/weights"))
+    assert weights["answer"]["plugins"]
+    assert weights["resourceVersion"] is None
+    then = answer(api, api.post(f"{base}/cycles/{number}/why-not/?node=n1"))
+    assert then["answer"]["cycle"] == number
+    tried = answer(api, api.yaml(f"{base}/try", POD))
+    assert tried["answer"]["outcome"] == "bound"
+
+
+def test_the_answer_of_an_equal_question_is_there_at_once(api: Api, cluster: Cluster) -> None:
+    path = f"/clusters/{cluster.public_id}/pods/default/large/what-would-it-take"
+    first = answer(api, api.post(path))
+    again = api.post(path).json()
+    assert (again["question"], again["state"]) == (first["question"], "done")
+    services.apply_documents(cluster=cluster, objects=[make_node("n3", cpu="8")])
+    assert api.get(first["url"].removeprefix("/api/v1")).json()["stale"] is True
+    assert api.post(path).json()["question"] != first["question"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "reason"),
+    [
+        ("pods/default/nobody/what-would-it-take", 404, "NotFound"),
+        ("pods/default/small/what-would-it-take", 409, "Conflict"),
+        ("pods/default/large/why-not", 400, "Invalid"),
+        ("cycles/999/weights", 404, "NotFound"),
+        ("seeds?seeds=51", 400, "Invalid"),
+        ("try", 400, "Invalid"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_problem(
+    api: Api, cluster: Cluster, path: str, status: int, reason: str
+) -> None:
+    full = f"/clusters/{cluster.public_id}/{path}"
+    found = api.yaml(full, "# nothing") if path == "try" else api.post(full)
+    assert (found.status_code, found.json()["reason"]) == (status, reason)
+    assert found["Content-Type"] == "application/problem+json"
+
+
+def test_no_web_process_runs_a_cycle(api: Api, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("a cycle was run in the web process")
+
+    monkeypatch.setattr("scheduler_core.schedule_one.Algorithm.schedule", never)
+    base = f"/clusters/{cluster.public_id}"
+    for path in ("pods/default/large/what-would-it-take", "cycles/1/weights", "seeds"):
+        assert api.post(f"{base}/{path}").status_code == 202
+    assert api.yaml(f"{base}/try", POD).status_code == 202
+
+
+def test_a_question_of_another_cluster_is_not_found(api: Api, cluster: Cluster) -> None:
+    asked = api.post(f"/clusters/{cluster.public_id}/seeds").json()
+    other = make_cluster(name="other")
+    assert api.get(f"/clusters/{other.public_id}/questions/{asked['question']}/").status_code == 404
