@@ -11,7 +11,18 @@ from typing import Any, Final
 
 from django.urls import URLPattern, path, re_path
 
-from playground.api.views import clusters, manifests, openapi, runs, scenarios, scheduling, settings, site, tokens
+from playground.api.views import (
+    clusters,
+    manifests,
+    openapi,
+    questions,
+    runs,
+    scenarios,
+    scheduling,
+    settings,
+    site,
+    tokens,
+)
 
 app_name = "api"
 
