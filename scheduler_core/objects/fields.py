@@ -161,6 +161,7 @@ def format_time_ns(at_ns: int) -> str:
     return f"{text}.{fraction_ns:09d}".rstrip("0") + "Z" if fraction_ns else f"{text}Z"
 
 
+@lru_cache(maxsize=1024)
 def format_micro_time(at_ns: int) -> str:
     """RFC 3339 in UTC with exactly six digits of a second: clients refuse an eventTime with any other number.
 
