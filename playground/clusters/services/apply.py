@@ -95,7 +95,7 @@ class _Planned:
 
 def apply_documents(
     *,
-    cluster: Cluster,
+    cluster: Cluster | None,
     text: str | bytes | None = None,
     objects: Iterable[Mapping[str, Any]] | None = None,
     content_type: str = "application/yaml",
@@ -106,7 +106,7 @@ def apply_documents(
     Parameters
     ----------
     cluster
-        Where to.
+        Where to. None = one that is still to be made, for a dry run only: nothing is locked then.
     text
         Multi-document YAML or JSON, lists included. Give either this or `objects`.
     objects
@@ -135,6 +135,12 @@ def apply_documents(
         raise TooLarge(f"{len(posted):,} objects in one request, the limit is {MAX_OBJECTS:,}")
     result = ApplyResult()
     known = _known(posted, result)
+    if cluster is None:
+        if not dry_run:
+            raise ValueError("without a cluster only a dry run is possible")
+        nowhere = Cluster(pk=0, name="still to be made", start_ns=0, now_ns=0)
+        _fold(LogWriter(nowhere), _admitted(nowhere, known), result)
+        return result
     names = _class_names(cluster)
     planned = _admitted(cluster, known)
     if dry_run:

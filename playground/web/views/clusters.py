@@ -187,17 +187,17 @@ def _import(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
     if posted and form.is_valid():
         data = form.cleaned_data
         try:
-            target, result = _apply(
-                request, cluster, data["cluster_name"], text=data["manifests"], dry_run=is_preview
-            )
+            if is_preview:
+                # Without a transaction: a large text takes a second, and others want to write meanwhile.
+                previewed = apply_documents(cluster=cluster, text=data["manifests"], dry_run=True)
+                context["preview"] = view_import(previewed)
+            else:
+                target, result = _apply(request, cluster, data["cluster_name"], text=data["manifests"])
+                messages.success(request, _told(result))
+                return redirect("web:board", target.public_id)
         except ClusterError as error:
             context["problems"] = problems_of(error, data["manifests"])
             status = error.status
-        else:
-            if not is_preview:
-                messages.success(request, _told(result))
-                return redirect("web:board", target.public_id)
-            context["preview"] = view_import(result)
     elif posted:
         status = 400
     if request.htmx:
@@ -207,17 +207,14 @@ def _import(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
 
 
 def _apply(
-    request: HttpRequest, cluster: Cluster | None, name: str, *, dry_run: bool = False, **manifests: Any
+    request: HttpRequest, cluster: Cluster | None, name: str, **manifests: Any
 ) -> tuple[Cluster, ApplyResult]:
     """Apply to the cluster, or to a new one that exists only if everything goes well."""
     if cluster is not None:
-        return cluster, apply_documents(cluster=cluster, dry_run=dry_run, **manifests)
+        return cluster, apply_documents(cluster=cluster, **manifests)
     with transaction.atomic():
         target = create_cluster(name=name or "my-cluster", owner=_owner(request))
-        result = apply_documents(cluster=target, dry_run=dry_run, **manifests)
-        if dry_run:
-            transaction.set_rollback(True)
-    return target, result
+        return target, apply_documents(cluster=target, **manifests)
 
 
 def _told(result: ApplyResult) -> str:
