@@ -21,6 +21,16 @@ BEAT_S = 15.0
 GONE = "gone"
 
 
+def _not_an_ended_stream(record: logging.LogRecord) -> bool:
+    """Whether a record of uvicorn is anything else than an open page's event stream cut when the server ends."""
+    cut = record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError)
+    return not cut and not record.getMessage().startswith("Cancel ")
+
+
+# However the site is served: a page that still watches is no reason for a traceback when the server stops.
+logging.getLogger("uvicorn.error").addFilter(_not_an_ended_stream)
+
+
 def cluster_stamps(ids: list[int]) -> dict[int, str]:
     """Return what a page can see change, as a word per cluster: its version and how far its run is."""
     stamps = {

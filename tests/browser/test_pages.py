@@ -30,6 +30,13 @@ PAGES = {
     "prefilter": "/c/{id}/cycles/6/",
     "narrowed": "/c/{id}/cycles/7/",
     "error": "/c/{id}/cycles/8/",
+    "preempted": "/c/{id}/cycles/9/",
+    "gallery": "/gallery/",
+    "scenarios": "/s/",
+    "new scenario": "/s/new/",
+    "compare": "/compare/",
+    "replay": "/c/{id}/replay/",
+    "share": "/c/{id}/share/",
 }
 
 

@@ -56,7 +56,7 @@ def test_the_board_follows_the_cluster_without_a_reload(page, asgi_server, clust
     page.evaluate("window.notReloaded = true")
     page.locator("#view-heat").focus()
     factories.add_cycle(cluster, "scored", pod_name="web-5")
-    expect(page.locator("#ev-9")).to_be_visible()
+    expect(page.locator("#ev-10")).to_be_visible()
     expect(page.locator("#status")).to_contain_text("Cycle 9")
     assert page.evaluate("window.notReloaded")
     assert page.evaluate("document.activeElement.id") == "view-heat"
@@ -66,7 +66,7 @@ def test_focus_stays_on_a_control_that_is_replaced(page, asgi_server, cluster):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/")
     page.locator("#ev-8").focus()
     factories.add_cycle(cluster, "scored", pod_name="web-5")
-    expect(page.locator("#ev-9")).to_be_visible()
+    expect(page.locator("#ev-10")).to_be_visible()
     assert page.evaluate("document.activeElement.id") == "ev-8"
 
 

@@ -4,7 +4,7 @@ import json
 import zlib
 from typing import Any
 
-from playground.clusters.models import Cluster, Cycle, Event, Pod, QueueSnapshot
+from playground.clusters.models import Cluster, Cycle, Event, Pod, QueueMove, QueueSnapshot
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.lifecycle import create_cluster
 from playground.clusters.services.pools import expand_pool
@@ -152,6 +152,22 @@ def item(name: str, priority: int, **facts: Any) -> dict[str, Any]:
     return {"pod": f"default/{name}", "priority": priority, **facts}
 
 
+def add_moves(cluster: Cluster, name: str) -> None:
+    """The queue's side of a pod that failed once, waited, and was moved by an event."""
+    asked = {"plugin": "NodeResourcesFit", "hint": "Queue", "reason": "a pod left its node"}
+    skipped = {"plugin": "NodeResourcesFit", "hint": "Skip", "reason": "the node is too small"}
+    for at_s, source, target, event, more in (
+        (3, "", "activeQ", "UnschedulablePodAdd", {}),
+        (3, "inFlight", "unschedulable", "ScheduleAttemptFailure", {}),
+        (5, "unschedulable", "unschedulable", "NodeAdd", skipped),
+        (9, "unschedulable", "activeQ", "AssignedPodDelete", asked),
+    ):
+        QueueMove.objects.create(
+            cluster=cluster, at_ns=START_NS + at_s * SECOND_NS, pod_namespace="default", pod_name=name,
+            pod_uid=name, source=source, target=target, event=event, **more,
+        )  # fmt: skip
+
+
 def add_event(cluster: Cluster, name: str, reason: str, message: str) -> Event:
     """An Event about a pod."""
     number = Event.objects.filter(cluster=cluster).count() + 1
@@ -182,7 +198,9 @@ def full_cluster(name: str = "storefront-3z") -> Cluster:
     add_cycle(cluster, "prefilter", pod_name="thumbs-8")
     add_cycle(cluster, "narrowed", pod_name="web-3")
     add_cycle(cluster, "error", pod_name="thumbs-8")
+    add_cycle(cluster, "reprieved", pod_name="payments-b7d", node=None, outcome="preempting")
     add_queue(cluster)
+    add_moves(cluster, "train-2")
     add_event(cluster, "train-2", "FailedScheduling", "0/12 nodes are available")
     add_event(cluster, "train-2", "NotTriggerScaleUp", "pod did not trigger scale-up")
     return cluster

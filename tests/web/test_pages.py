@@ -89,7 +89,7 @@ def test_somebody_elses_cluster_is_not_found(client, cluster, settings, django_u
 
 def test_home_shows_figures_and_the_last_cycle(client, cluster):
     html = get(client, "home").content.decode()
-    assert cluster.name in html and "Cycle 8: thumbs-8 error" in html
+    assert cluster.name in html and "Cycle 9: payments-b7d preempting" in html
 
 
 def test_home_answers_htmx_with_the_cards_alone(client, cluster):

@@ -12,29 +12,8 @@ from tests.web.factories import SECOND_NS, START_NS
 pytestmark = pytest.mark.django_db
 
 
-def move(cluster, at_s, source, target, event, **more):
-    QueueMove.objects.create(
-        cluster=cluster,
-        at_ns=START_NS + at_s * SECOND_NS,
-        pod_namespace="default",
-        pod_name="train-2",
-        pod_uid="u",
-        source=source,
-        target=target,
-        event=event,
-        **more,
-    )
-
-
 @pytest.fixture
 def told(cluster):
-    move(cluster, 3, "", "activeQ", "UnschedulablePodAdd")
-    move(cluster, 3, "inFlight", "unschedulable", "ScheduleAttemptFailure")
-    move(cluster, 5, "unschedulable", "unschedulable", "NodeAdd", plugin="NodeResourcesFit", hint="Skip")
-    move(
-        cluster, 9, "unschedulable", "activeQ", "AssignedPodDelete",
-        plugin="NodeResourcesFit", hint="Queue", reason="a pod left its node",
-    )  # fmt: skip
     return cluster
 
 

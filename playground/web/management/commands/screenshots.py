@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.urls import reverse
 
 from playground.clusters import services
 from playground.clusters.demo import create_demo
@@ -18,6 +19,14 @@ from playground.clusters.models import Cluster, Cycle
 from playground.web.screenshots import browser, shoot
 
 MOST_VISITS = 50
+IMPORTANT = """
+apiVersion: v1
+kind: Pod
+metadata: {name: vip-0}
+spec:
+  priorityClassName: business-critical
+  containers: [{name: main, image: "vip:1", resources: {requests: {cpu: "4", memory: 4Gi}}}]
+"""
 
 
 class Command(BaseCommand):
@@ -51,7 +60,13 @@ class Command(BaseCommand):
             services.delete_cluster(cluster=cluster)
 
     def _run(self, cluster: Cluster) -> None:
-        run = services.request_run(cluster=cluster, until="idle")
+        """Until idle; then an important pod makes room for itself, and the moment after that is shown."""
+        self._run_until(cluster, "idle")
+        services.apply_documents(cluster=cluster, text=IMPORTANT)
+        self._run_until(cluster, "cycle")
+
+    def _run_until(self, cluster: Cluster, until: str) -> None:
+        run = services.request_run(cluster=cluster, until=until)
         for _ in range(MOST_VISITS):
             services.advance(cluster_id=cluster.pk)
             run.refresh_from_db()
@@ -80,6 +95,12 @@ def page_list(cluster: Cluster) -> list[tuple[str, str]]:
         ("pools", f"{base}pools/"),
         ("config", f"{base}config/"),
         ("settings", f"{base}cluster/"),
+        ("gallery", reverse("scenarios:gallery")),
+        ("scenarios", reverse("scenarios:mine")),
+        ("scenario-new", reverse("scenarios:new")),
+        ("compare", reverse("scenarios:compare-ask")),
+        ("replay", reverse("scenarios:replay", args=[cluster.public_id])),
+        ("share", reverse("scenarios:share", args=[cluster.public_id])),
     ]
     for outcome in Cycle.Outcome.values:
         found = Cycle.objects.filter(cluster=cluster, outcome=outcome).order_by("-n_feasible", "number")
