@@ -14,8 +14,9 @@ from typing import Any
 
 from scheduler_core.config import wire
 from scheduler_core.config.wire import OMIT_EMPTY, POINTER, UNSET, Field, Kind, Problems
-from scheduler_core.errors import FieldError
+from scheduler_core.errors import FieldError, InvalidObject
 from scheduler_core.objects.fields import format_time_ns, parse_time_ns
+from scheduler_core.sim.admission import to_current_version
 
 
 def part(
@@ -268,15 +269,28 @@ class ManifestList(wire.ListOf):
             return checked
         opened: list[Any] = []
         for index, manifest in enumerate(checked):
-            if isinstance(manifest, Mapping) and manifest["kind"].endswith("List") and "items" in manifest:
+            if not isinstance(manifest, Mapping):
+                opened.append(manifest)
+            elif manifest["kind"].endswith("List") and "items" in manifest:
                 kind = manifest["kind"].removesuffix("List")
                 implied = {"apiVersion": manifest["apiVersion"], "kind": kind} if kind else {}
                 items = [implied | item if isinstance(item, dict) else item for item in manifest["items"]]
                 inner = super().check(items, f"{path}[{index}].items", problems)
-                opened.extend(() if inner is UNSET else inner)
+                opened.extend(
+                    self._current(item, f"{path}[{index}].items[{place}]", problems)
+                    for place, item in enumerate(() if inner is UNSET else inner)
+                    if isinstance(item, Mapping)
+                )
             else:
-                opened.append(manifest)
+                opened.append(self._current(manifest, f"{path}[{index}]", problems))
         return opened
+
+    def _current(self, manifest: Mapping[str, Any], path: str, problems: Problems) -> Any:
+        """In the API version that is served now."""
+        try:
+            return to_current_version(manifest)
+        except InvalidObject as error:
+            return problems.wrong_type(f"{path}.{error.path}", error.value, error.reason)
 
 
 DURATION = _Duration()

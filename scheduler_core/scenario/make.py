@@ -36,6 +36,7 @@ from scheduler_core.scenario.types import (
     Scenario,
     Step,
 )
+from scheduler_core.sim.admission import TOLERATED_TAINTS, with_default_tolerations
 from scheduler_core.version import ENGINE_VERSION
 
 Key = tuple[str, str, str]
@@ -419,6 +420,12 @@ def without_defaults(manifest: Manifest, classes: Collection[str], zero_is_defau
         del spec["priorityClassName"]
     elif class_name or (spec.get("priority") == 0 and zero_is_default):
         spec.pop("priority", None)
+    if spec.get("tolerations"):
+        own = [item for item in spec["tolerations"] if item.get("key") not in TOLERATED_TAINTS]
+        if with_default_tolerations({**spec, "tolerations": own})["tolerations"] == spec["tolerations"]:
+            spec["tolerations"] = own
+        if not spec["tolerations"]:
+            del spec["tolerations"]
     for key in ("containers", "initContainers"):
         if spec.get(key):
             spec[key] = [_container_without_defaults(item) for item in spec[key]]

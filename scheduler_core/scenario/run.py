@@ -31,6 +31,7 @@ from scheduler_core.scenario.record import (
     decisions_digest,
 )
 from scheduler_core.scenario.types import MAX_CYCLES, Advance, Manifest, PermitAnswer, Run, Scenario, Step
+from scheduler_core.sim.admission import check_priority_class, with_default_tolerations
 from scheduler_core.sim.changes import (
     DeleteObject,
     ObjectDeleted,
@@ -247,7 +248,7 @@ class _Runner:
             scenario.scheduler,
             seed=scenario.seed if seed is None else seed,
             start_ns=scenario.start_ns,
-            options=SimulationOptions(full_traces=full),
+            options=SimulationOptions(full_traces=full, default_tolerations=True),
             transport=self.transport,
         )
         self.transport.simulation = self.simulation
@@ -297,7 +298,12 @@ class _Runner:
             if kind == "Pod" and before.typed.node_name and not (manifest.get("spec") or {}).get("nodeName"):
                 document["spec"] = {**(manifest.get("spec") or {}), "nodeName": before.typed.node_name}
         try:
+            if kind == "PriorityClass":
+                others = [stored.manifest for stored in world.all(kind)]
+                check_priority_class(document, others, None if before is None else before.manifest)
             prepared = prepare(document, world.priority_classes)
+            if kind == "Pod":
+                prepared["spec"] = with_default_tolerations(prepared["spec"])
             self._submit(WriteObject(prepared))
         except InvalidObject as error:
             raise ScenarioError([Problem(f"{path}.{error.path}", error.reason, error.value)]) from None

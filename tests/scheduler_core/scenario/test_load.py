@@ -87,6 +87,11 @@ def test_texts_that_hold_no_scenario_are_refused_whole(text: str) -> None:
     assert problems(text)
 
 
+def test_older_api_versions_are_read_as_the_present_one() -> None:
+    budget = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}}
+    assert make_scenario(budget).objects[0]["apiVersion"] == "policy/v1"
+
+
 def test_a_list_of_manifests_is_opened() -> None:
     scenario = make_scenario({"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {"name": "a"}}]})
     assert scenario.objects == ({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}},)

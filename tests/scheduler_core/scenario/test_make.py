@@ -12,8 +12,9 @@ from scheduler_core.objects.defaults import prepare
 from scheduler_core.scenario import MockTransport, dump_scenario, load_scenario, run_scenario, verify
 from scheduler_core.scenario.make import MadeScenario, Recorded, make_scenario
 from scheduler_core.scenario.redact import leaked_names, redact, verify_redaction
+from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.changes import DeleteObject, ObjectDeleted, ObjectWritten, PermitDecision, WriteObject
-from scheduler_core.sim.simulation import Simulation
+from scheduler_core.sim.simulation import Simulation, SimulationOptions
 from tests.scheduler_core.scenario.builders import make_budget, make_node, make_pod
 from tests.scheduler_core.scenario.test_extenders import extender
 
@@ -44,7 +45,10 @@ class LiveCluster:
         self.config = configuration
         self.mock = MockTransport([extender(*rules)])
         self.answers: list[dict[str, Any]] = []
-        self.simulation = Simulation(configuration, seed=11, start_ns=START_NS, transport=self.carry)
+        options = SimulationOptions(default_tolerations=True)
+        self.simulation = Simulation(
+            configuration, seed=11, start_ns=START_NS, transport=self.carry, options=options
+        )
         self.records: list[Recorded] = []
         self.unread: list[tuple[Recorded, Any]] = []
         self.traces: list[CycleTrace] = []
@@ -81,6 +85,8 @@ class LiveCluster:
             meta |= {"uid": f"0000-{self.n_uids}", "creationTimestamp": "2023-11-14T22:13:20Z"}
         meta["resourceVersion"] = str(len(self.records) + 1)
         prepared = prepare({**manifest, "metadata": meta}, self.simulation.world.priority_classes)
+        if manifest["kind"] == "Pod":
+            prepared["spec"] = with_default_tolerations(prepared["spec"])
         self.unread.append((self.log("api", "write", {"manifest": prepared}), WriteObject(prepared)))
 
     def change(self, kind: str, name: str, **labels: str) -> None:

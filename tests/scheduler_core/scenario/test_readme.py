@@ -25,7 +25,9 @@ def test_the_example_runs_and_says_what_the_readme_says(
     path.write_text(blocks("yaml")[0])
     assert main(["replay", str(path), "--check"]) == 0
     printed = re.sub(r" \([^)]*\)|; decisions \w+", "", capsys.readouterr().out)
-    shown = README.partition("$ python -m scheduler_core replay two-nodes.yaml --check\n")[2].partition("```")[0]
+    shown = README.partition("$ python -m scheduler_core replay two-nodes.yaml --check\n")[2].partition(
+        "```"
+    )[0]
     assert printed == shown
 
 

@@ -23,6 +23,12 @@ APPROVAL = {
     "kind": "KubeSchedulerConfiguration",
     "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "ManualApproval"}]}}}],
 }
+SYSTEM_CLASS = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "system-mine"},
+    "value": 7,
+}
 
 
 def ran(*objects: dict[str, Any], **fields: Any) -> ScenarioRun:
@@ -162,6 +168,7 @@ def test_configure_goes_on_with_another_scheduler() -> None:
         ({"allow": "a/b"}, "steps[1].allow: there is no Pod a/b"),
         ({"patch": {"kind": "Node", "name": "n", "patch": {"metadata": {"name": "m"}}}}, "cannot rename"),
         ({"apply": make_pod("r", priorityClassName="none")}, 'steps[1].apply[0].spec.priorityClassName: "none"'),
+        ({"apply": SYSTEM_CLASS}, 'steps[1].apply[0].metadata.name: "system-mine"'),
     ],
 )  # fmt: skip
 def test_a_step_on_what_does_not_exist_is_an_error_with_its_path(step: dict[str, Any], said: str) -> None:
