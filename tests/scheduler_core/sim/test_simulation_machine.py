@@ -324,7 +324,7 @@ class SimulationMachine(RuleBasedStateMachine):
 
 
 SimulationMachine.TestCase.settings = settings(
-    max_examples=500,
+    max_examples=300,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
