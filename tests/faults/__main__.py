@@ -19,6 +19,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="number of the first round, to see one again")
+    parser.add_argument("--log", help="file to keep what workers say")
     parser.add_argument("--on", choices=("embedded", "servers"), default="embedded",
                         help="SQLite and the embedded broker, or PostgreSQL and Redis, throw-away ones")  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="only the report, as JSON")
@@ -75,7 +77,7 @@ def _run(options: argparse.Namespace, folder: Path, stops: list[Callable[[], Non
     logging.disable(logging.CRITICAL)
     app.finalize()
     app.loader.import_default_modules()
-    workers = Workers(str(folder / "workers.log"))
+    workers = Workers(options.log or str(folder / "workers.log"))
     stops.append(workers.stop)
     call_command("migrate", verbosity=0)
     connections.close_all()
@@ -97,7 +99,7 @@ def _run(options: argparse.Namespace, folder: Path, stops: list[Callable[[], Non
         cut_connections if options.on == "servers" else None,
         (lambda line: None) if options.quiet else print,
     )
-    report = harness.run(options.rounds)
+    report = harness.run(options.rounds, options.first)
     print(json.dumps({"on": where, **vars(report)}, indent=None if options.quiet else 2))
     return 1 if report.violations else 0
 

@@ -77,9 +77,9 @@ class Harness:
         self._cut_connections = cut_connections
         self._say = say
 
-    def run(self, rounds: int) -> Report:
+    def run(self, rounds: int, first: int = 0) -> Report:
         began = time.monotonic()
-        for number in range(rounds):
+        for number in range(first, first + rounds):
             _Round(self, self.report.seed * 100_003 + number, number).live()
             self.report.rounds += 1
         self.report.seconds = round(time.monotonic() - began, 1)
@@ -96,7 +96,8 @@ class _Round:
         self._dice = random.Random(seed)
         # Every kind comes in turn, so that the fewest rounds have all of them; a second one is drawn.
         self._kinds = {KINDS[number % len(KINDS)], self._dice.choice(KINDS)}
-        self._kills_left = 2
+        # Three in a row would rightly park the cluster.
+        self._kills_left = self._cuts_left = 2
         self._stalled: list[int] = []
 
     def live(self) -> None:
@@ -154,8 +155,9 @@ class _Round:
         from django.db import OperationalError
 
         from playground.clusters import services, wake
-        from playground.clusters.models import Cluster, Run
+        from playground.clusters.models import Run
 
+        self._insist(lambda: self._unpark(cluster))
         asked = self._insist(lambda: story.perform(cluster, phase))
         give_up_at_s = time.monotonic() + ROUND_TIMEOUT_S
         while time.monotonic() < give_up_at_s:
@@ -164,9 +166,7 @@ class _Round:
                     break
                 # The sweeper, oftener than in earnest: waiting for it is not what is tested.
                 services.sweep()
-                if Cluster.objects.filter(pk=cluster.pk).exclude(parked_reason="").exists():
-                    self._report.parked += 1
-                    services.unpark_cluster(cluster=cluster)
+                if self._unpark(cluster):
                     Run.objects.filter(pk=asked.pk, state="failed").update(state="running", finished=None)
             self._harm(cluster, wake)
             known = len(self._workers.pids)
@@ -210,8 +210,21 @@ class _Round:
                 app.control.purge()
         if "broker restarted" in kinds and dice.random() < 0.05 and self._harness._restart_broker:
             self._harness._restart_broker()
-        if "database connection cut" in kinds and dice.random() < 0.1 and self._harness._cut_connections:
-            self._harness._cut_connections()
+        cut = self._harness._cut_connections
+        if "database connection cut" in kinds and cut is not None and self._cuts_left and dice.random() < 0.1:
+            self._cuts_left -= 1
+            cut()
+
+    def _unpark(self, cluster: Any) -> bool:
+        """What a person does about a cluster whose workers died three times in a row."""
+        from playground.clusters import services
+        from playground.clusters.models import Cluster
+
+        if not Cluster.objects.filter(pk=cluster.pk).exclude(parked_reason="").exists():
+            return False
+        self._report.parked += 1
+        services.unpark_cluster(cluster=cluster)
+        return True
 
     def _expire_lease(self, cluster: Any) -> None:
         """Let 30 s pass for the lease of the worker that is stopped."""

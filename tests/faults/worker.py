@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Callable
@@ -64,6 +65,7 @@ def run(orders: Orders) -> None:
     from playground.celery import app
 
     connections.close_all()
+    logging.disable(logging.NOTSET)
     obey(orders)
     # A pool of its own would make this process the parent of the one that works.
     app.Worker(

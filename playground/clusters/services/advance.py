@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from django.db import close_old_connections, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Q
 
 from playground.clusters import wake
@@ -111,12 +111,19 @@ def advance(
     if not leases.has_work(cluster, now=now()):
         _wake_at_deadline(cluster, now())
         return AdvanceReport("idle")
-    lease = leases.claim(cluster_id, holder=holder, now=now())
-    if lease is None:
-        return AdvanceReport("held")
-    if leases.park_if_failing(lease, now=now()):
-        logger.error("cluster parked", extra={"cluster": cluster.public_id})
-        return AdvanceReport("parked")
+    holder = holder or leases.holder_name()
+    try:
+        lease = leases.claim(cluster_id, holder=holder, now=now())
+        if lease is None:
+            return AdvanceReport("held")
+        if leases.park_if_failing(lease, now=now()):
+            logger.error("cluster parked", extra={"cluster": cluster.public_id})
+            return AdvanceReport("parked")
+    except DatabaseError:
+        # Perhaps it was taken before the connection broke, and nobody knows its token now.
+        _drop_broken_connection()
+        leases.abandon(cluster_id, holder=holder)
+        raise
     worker = _Visitor(lease, visit, simulator or default_simulator(), memory, now)
     try:
         worker.drive()
@@ -127,7 +134,7 @@ def advance(
     except Exception as error:
         logger.exception("engine failed", extra={"cluster": cluster.public_id})
         # If it was the connection, a new one gives the lease back; else others would wait for it to run out.
-        close_old_connections()
+        _drop_broken_connection()
         leases.release(lease, failed=f"{type(error).__name__}: {error}")
         wake.send(wake.ADVANCE, countdown_s=1.0, cluster_id=cluster_id)
         return AdvanceReport("failed", worker.cycles, worker.batches)
@@ -140,6 +147,11 @@ def advance(
     elif cluster is not None:
         _wake_at_deadline(cluster, now())
     return AdvanceReport("driven", worker.cycles, worker.batches, more)
+
+
+def _drop_broken_connection() -> None:
+    if not connection.in_atomic_block:  # somebody else's transaction, as in tests
+        connection.close_if_unusable_or_obsolete()
 
 
 class _Visitor:

@@ -100,6 +100,12 @@ def release(lease: Lease, *, failed: str = "") -> bool:
     return held.update(lease_expires=None, lease_holder="", failures=0) == 1
 
 
+def abandon(cluster_id: int, *, holder: str) -> bool:
+    """Let go of a lease whose token was never learned; the failure stays counted."""
+    mine = Cluster.objects.filter(pk=cluster_id, lease_holder=holder[:120])
+    return mine.update(lease_expires=None, lease_holder="", lease_token=F("lease_token") + 1) == 1
+
+
 def park_if_failing(lease: Lease, *, now: datetime | None = None) -> bool:
     """Set the cluster aside if the three claims before this one ended without a commit.
 
