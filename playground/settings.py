@@ -13,6 +13,7 @@ PLAYGROUND_HTTPS          ``1`` (default in team mode): secure cookies and HSTS
 PLAYGROUND_LOG            ``text`` (default) or ``json``
 PLAYGROUND_EXTENDER_HOSTS comma-separated ``host`` or ``host:port`` that scheduler extenders may have although
                           they are inside this server's network; in team mode no other host may be called
+PLAYGROUND_KEEP_TRACES_DAYS  days before traces are dropped, to be made again on demand (default 14)
 PLAYGROUND_OWN_URL        how workers reach the site, for its mock extenders (default ``http://127.0.0.1:8000``;
                           `manage.py play` sets it)
 DATABASE_URL              e.g. ``postgresql://user:password@host/name`` (default: SQLite in the data folder)
@@ -226,6 +227,9 @@ for _name, _value in broker.celery_settings(CELERY_BROKER_URL).items():
 # The worker's own timer: it says that it lives, and wakes the sweeper that finds work nobody picked up.
 WORKER_BEAT_INTERVAL_S = 5.0
 WORKER_SEEN_TIMEOUT_S = 30.0
+# Traces are dropped after this long and decided again when somebody looks; log entries are never dropped.
+PLAYGROUND_KEEP_TRACES_DAYS = float(os.environ.get("PLAYGROUND_KEEP_TRACES_DAYS", "14"))
+TIDY_INTERVAL_S = 3600.0
 
 LOGGING = {
     "version": 1,

@@ -50,3 +50,12 @@ def run_seeds(*, question_id: int, seeds: list[int]) -> None:
     Safe to run twice: a seed has one end, and it is kept once.
     """
     questions.run_seeds(question_id=question_id, seeds=seeds)
+
+
+@shared_task(name="playground.clusters.tasks.tidy")
+def tidy() -> None:
+    """Drop old traces and other things that can be made again or are of no use any more.
+
+    Safe to run twice: what is gone stays gone, and the log, from which all else comes, is never touched.
+    """
+    services.tidy()

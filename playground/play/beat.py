@@ -22,6 +22,7 @@ from playground.play.models import WorkerHeartbeat
 logger = logging.getLogger(__name__)
 
 SWEEP_TASK = "playground.clusters.tasks.sweep"
+TIDY_TASK = "playground.clusters.tasks.tidy"
 FORGET_AFTER = datetime.timedelta(days=1)
 
 
@@ -33,14 +34,21 @@ class WorkerBeat(bootsteps.StartStopStep):
     def start(self, parent: Any) -> None:
         self._beat(parent)
         self._entry = parent.timer.call_repeatedly(settings.WORKER_BEAT_INTERVAL_S, self._beat, (parent,))
+        self._tidy = parent.timer.call_repeatedly(settings.TIDY_INTERVAL_S, self._send_tidy, (parent,))
 
     def stop(self, parent: Any) -> None:
         self._entry.cancel()
+        self._tidy.cancel()
         _guarded(lambda: WorkerHeartbeat.objects.filter(worker=parent.hostname).delete())
 
     def _beat(self, parent: Any) -> None:
         _guarded(lambda: say_alive(parent.hostname))
         _guarded(lambda: wake_sweeper(parent.app))
+
+
+    def _send_tidy(self, parent: Any) -> None:
+        if TIDY_TASK in parent.app.tasks:
+            _guarded(lambda: parent.app.send_task(TIDY_TASK, expires=settings.TIDY_INTERVAL_S))
 
 
 def say_alive(worker: str) -> None:

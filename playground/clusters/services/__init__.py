@@ -11,6 +11,7 @@ from playground.clusters.services.apply import (
     apply_documents,
 )
 from playground.clusters.services.config import set_clock, set_config
+from playground.clusters.services.housekeeping import tidy
 from playground.clusters.services.lifecycle import (
     clone_cluster,
     create_cluster,
@@ -79,6 +80,7 @@ __all__ = [
     "set_config",
     "set_cordon",
     "sweep",
+    "tidy",
     "unpark_cluster",
     "update_mock_extender",
 ]

@@ -39,6 +39,7 @@ def create_cluster(
     *,
     name: str,
     owner: Any = None,
+    team: Any = None,
     seed: int | None = None,
     config: Mapping[str, Any] | None = None,
     start_ns: int | None = None,
@@ -51,6 +52,8 @@ def create_cluster(
         What people call it; 1 to 100 characters, need not be unique.
     owner
         A user, or None for the local one.
+    team
+        A team instead of an owner.
     seed
         Of the named random streams; drawn when None.
     config
@@ -64,7 +67,9 @@ def create_cluster(
         A bad name, seed or configuration.
     """
     start = wall_now_ns() if start_ns is None else start_ns
-    cluster = Cluster(name=_checked_name(name), owner=owner, start_ns=start, now_ns=start)
+    cluster = Cluster(
+        name=_checked_name(name), owner=None if team else owner, team=team, start_ns=start, now_ns=start
+    )
     if seed is not None:
         if isinstance(seed, bool) or not 0 <= seed < 2**63:
             raise InvalidInput("the seed must be a whole number from 0 to 2^63-1", field="seed", value=seed)
