@@ -57,7 +57,7 @@ def test_the_board_follows_the_cluster_without_a_reload(page, asgi_server, clust
     page.locator("#view-heat").focus()
     factories.add_cycle(cluster, "scored", pod_name="web-5")
     expect(page.locator("#ev-10")).to_be_visible()
-    expect(page.locator("#status")).to_contain_text("Cycle 9")
+    expect(page.locator("#status")).to_contain_text("Cycle 10")
     assert page.evaluate("window.notReloaded")
     assert page.evaluate("document.activeElement.id") == "view-heat"
 
