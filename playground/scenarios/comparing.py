@@ -217,7 +217,7 @@ def _moved(a: Side, b: Side) -> list[dict[str, Any]]:
     last_cycle = {one.pod: one.number for side in (b, a) for one in side.decisions}
     moved = []
     for pod in sorted({*here, *there}):
-        first, second = here.get(pod, GONE), there.get(pod, GONE)
+        first, second = here.get(pod) or _absent(a, pod), there.get(pod) or _absent(b, pod)
         if first == second:
             continue
         facts = pods.get(pod, {})
@@ -238,7 +238,10 @@ def _moved(a: Side, b: Side) -> list[dict[str, Any]]:
     return moved
 
 
-GONE: Final = {"node": "", "state": "not there"}
+def _absent(side: Side, pod: str) -> dict[str, str]:
+    """A pod that had its turn and is gone was evicted or deleted."""
+    was_there = any(one.pod == pod for one in side.decisions)
+    return {"node": "", "state": "gone" if was_there else "not there"}
 
 
 def _places(side: Side) -> dict[str, dict[str, str]]:

@@ -191,7 +191,7 @@ def _figures(numbers: dict[str, list[float]]) -> list[Figure]:
 
 
 def _number(value: float, unit: str) -> str:
-    text = f"{value:,.1f}".removesuffix(".0")
+    text = f"{value:,.0f}" if unit and abs(value) >= 10 else f"{value:,.1f}".removesuffix(".0")
     return f"{text} {unit}" if unit else text
 
 

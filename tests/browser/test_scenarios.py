@@ -1,0 +1,202 @@
+"""Scenario pages in a real browser: accessible, fitting, and two people's round trip."""
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from playground.scenarios.models import RecordedCycle
+from playground.scenarios.services import (
+    fork,
+    request_comparison,
+    request_optimum,
+    request_verification,
+    share,
+    share_gallery,
+)
+from tests.browser.test_pages import LOOKS
+from tests.scenarios.conftest import sent, work
+from tests.scenarios.documents import PACKING, node, pod, priority_class, small, text_of
+from tests.scenarios.test_clusters import made_by_hand
+
+__all__ = ["sent", "work"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SHOTS = os.environ.get("PLAYGROUND_SHOTS")
+
+
+def storefront():
+    """Three zones, three classes of priority, more pods than fit."""
+    zone = "topology.kubernetes.io/zone"
+    nodes = [node(f"node-{z}{i}", cpu="8", memory="32Gi", **{zone: f"zone-{z}"}) for z in "abc" for i in (1, 2, 3)]
+    pods = []
+    for i in range(18):
+        name = ("payments", "web", "etl")[i % 3]
+        cpu = ("2", "1500m", "3")[i % 3]
+        priority = ("critical", "standard", "batch")[i % 3]
+        pods.append(pod(f"{name}-{i}", cpu=cpu, memory="2Gi", priorityClassName=priority))
+    pods += [pod(f"late-{i}", cpu="7", priorityClassName="critical") for i in range(3)]
+    pods += [pod("giant", cpu="64", priorityClassName="batch")]
+    classes = [priority_class("critical", 100000), priority_class("standard", 1000), priority_class("batch", 100)]
+    return small(
+        name="storefront",
+        title="Storefront under load: checkout preempts a batch job",
+        lesson="Three zones of three nodes. Watch the late pods arrive: they preempt what is cheapest.",
+        objects=[*classes, *nodes, *pods[:18]],
+        steps=[{"run": "idle"}, {"apply": pods[18:]}, {"run": "idle"}],
+        path=[
+            {"cycle": 1, "focus": "NodeResourcesFit", "text": "The first pod: every node is equal."},
+            {"cycle": 19, "text": "A late pod finds no room. Who has to go?"},
+        ],
+        expect=[{"pod": "giant", "reason": "Insufficient cpu"}, {"metric": "bound", "count": {"min": 99}}],
+    )
+
+
+@pytest.fixture
+def pages(work, monkeypatch):
+    """Paths of everything there is to see."""
+    from playground.engine.scenarios import gallery_documents
+
+    few = dict(list(gallery_documents().items())[:2])
+    monkeypatch.setattr("playground.scenarios.services.gallery.gallery_documents", lambda: few)
+    spread = share(document=text_of(storefront())).scenario
+    packed = share(document=text_of(storefront() | {"scheduler": PACKING, "title": "The same, packed"})).scenario
+    broken = share(document=text_of(storefront() | {"seed": 8, "title": "Another engine's"})).scenario
+    cluster = made_by_hand(work)
+    forked = fork(scenario=spread)
+    work()
+    RecordedCycle.objects.filter(scenario=broken, number=4).update(digest="0" * 64)
+    request_verification(scenario=broken)
+    sides = [{"kind": "scenario", "id": one.public_id, "cycle": None} for one in (spread, packed)]
+    comparison = request_comparison(a=sides[0], b=sides[1])
+    request_optimum(cluster=cluster, time_limit_s=5)
+    share_gallery()
+    work()
+    return {
+        "share": f"/s/{spread.public_id}/",
+        "share at 12": f"/s/{spread.public_id}/?cycle=12",
+        "differs": f"/s/{broken.public_id}/",
+        "cycle": f"/s/{spread.public_id}/cycles/19/?node=node-a1&plugin=NodeResourcesFit",
+        "embed": f"/s/{spread.public_id}/embed/?cycle=7",
+        "mine": "/s/",
+        "new": "/s/new/",
+        "delete": f"/s/{spread.public_id}/delete/",
+        "gallery": "/gallery/",
+        "compare ask": "/compare/",
+        "compare": f"/compare/{comparison.public_id}/",
+        "replay": f"/c/{cluster.public_id}/replay/?cycle=5",
+        "share cluster": f"/c/{forked.public_id}/share/",
+        "optimum": f"/c/{cluster.public_id}/optimum/",
+    }
+
+
+def shoot(page, name, look):
+    if SHOTS:
+        Path(SHOTS).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=f"{SHOTS}/{name.replace(' ', '-')}-{look}.png", full_page=True)
+
+
+def test_every_scenario_page_is_accessible_and_fits(page, asgi_server, pages, work, complaints):
+    found = []
+    for name, path in pages.items():
+        page.goto(asgi_server + path)
+        work()
+        if page.locator("#deciding").count():
+            page.wait_for_selector("#deciding", state="detached", timeout=15_000)
+        for scheme, width in LOOKS:
+            look = "phone" if width == 390 else scheme
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            page.set_viewport_size({"width": width, "height": 900})
+            shoot(page, name, look)
+            for violation in Axe().run(page).response["violations"]:
+                targets = [" ".join(map(str, one["target"])) for one in violation["nodes"][:3]]
+                found.append(f"{name} {look}: {violation['id']} {targets}")
+            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            if wide > 0:
+                found.append(f"{name} {look}: {wide} px too wide")
+    assert not found, "\n".join(found)
+
+
+PODS = """\
+apiVersion: v1
+kind: Node
+metadata: {name: node-a}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}, conditions: [{type: Ready, status: "True"}]}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: node-b}
+status: {allocatable: {cpu: "8", memory: 8Gi, pods: "10"}, conditions: [{type: Ready, status: "True"}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-0}
+spec: {containers: [{name: c, image: web, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-1}
+spec: {containers: [{name: c, image: web, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web-2}
+spec: {containers: [{name: c, image: web, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
+"""
+
+
+def test_two_people_share_fork_change_and_compare(browser, asgi_server, work):
+    """Ada builds a cluster and shares it; Bob, in a browser of his own, forks it, packs instead, compares."""
+    with browser.new_context() as adas:
+        ada = adas.new_page()
+        ada.goto(f"{asgi_server}/new/import/")
+        ada.get_by_label("Or pasted").fill(PODS)
+        expect(ada.locator("#import-preview")).to_contain_text("create")
+        ada.get_by_role("button", name="Create cluster").click()
+        ada.get_by_role("button", name="Run until idle").click()
+        expect(ada.locator("#runbar")).to_contain_text("waiting for a worker")
+        work()
+        expect(ada.locator("#feed")).to_contain_text("web-2 bound")
+        ada.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Share").click()
+        ada.get_by_label("Title").fill("Three pods, two nodes")
+        ada.get_by_role("button", name="Make a link").click()
+        expect(ada.locator("#messages")).to_contain_text("Delete code")
+        link = ada.locator("#lnk").input_value()
+        work()
+        expect(ada.locator("#proof-badge")).to_contain_text("Reproduced 3 of 3 decisions")
+    with browser.new_context() as bobs:
+        bob = bobs.new_page()
+        bob.goto(link)
+        expect(bob.get_by_role("heading", level=1)).to_have_text("Three pods, two nodes")
+        bob.keyboard.press("[")
+        expect(bob.locator("#timeline")).to_contain_text("Cycle 2 of 3")
+        work()
+        expect(bob.locator("#past")).to_contain_text("node-b")
+        bob.get_by_role("button", name="Fork to edit").click()
+        bob.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Config").click()
+        bob.locator("#text").fill(yaml.safe_dump(PACKING))
+        bob.locator("form:has(#text)").get_by_role("button", name="Save").click()
+        bob.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Share").click()
+        expect(bob.locator("#changed")).to_contain_text("changed since forked")
+        while bob.get_by_role("button", name="Do the next step").count():
+            bob.get_by_role("button", name="Do the next step").click()
+            work()
+            bob.reload()
+        bob.get_by_role("button", name="Make a link").click()
+        work()
+        expect(bob.locator("#proof-badge")).to_contain_text("Reproduced 3 of 3 decisions")
+        expect(bob.locator(".ro")).to_contain_text("Forked from Three pods, two nodes")
+        bob.get_by_label("Or a scenario's link").fill(link)
+        bob.get_by_role("button", name="Compare").click()
+        work()
+        expect(bob.locator("#divergence")).to_contain_text("First diverging cycle")
+        comparison = bob.url
+    with browser.new_context() as adas:
+        ada = adas.new_page()
+        ada.goto(comparison)
+        expect(ada.locator("#divergence")).to_contain_text("NodeResourcesFit")
+        expect(ada.locator("#moved")).to_contain_text("default/web-")
