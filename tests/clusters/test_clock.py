@@ -12,6 +12,7 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Pod
 from playground.clusters.services.memory import EngineMemory
+from playground.engine import Budget
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
 
 pytestmark = pytest.mark.django_db
@@ -164,3 +165,24 @@ def test_a_run_until_idle_may_jump_ahead_of_the_wall_clock_and_the_clock_goes_on
     assert elapsed_s(cluster, wall) == 1800
     wall.passes(7)
     assert elapsed_s(cluster, wall) == 1807
+
+
+def test_at_1x_a_visit_that_is_over_before_the_pods_are_leaves_work_for_the_next(wall: Wall) -> None:
+    cluster = paced(wall)
+    services.apply_documents(cluster=cluster, objects=[make_pod(f"p{number}", "100m") for number in range(9)])
+    wall.passes(1)
+    visit = services.Visit(wall_s=0, batch=Budget(wall_s=60, max_cycles=2))
+    visits = 0
+    while services.advance(cluster_id=cluster.pk, memory=wall.memory, now=wall.now, visit=visit).more:
+        visits += 1
+    assert visits >= 4
+    assert Pod.objects.filter(node_name="n1").count() == 9
+
+
+def test_at_1x_pods_that_a_step_left_are_tried_without_another_step(wall: Wall) -> None:
+    cluster = make_cluster(make_node(), make_pod("a"), make_pod("b"))
+    services.set_clock(cluster=cluster, mode="realtime")
+    services.request_run(cluster=cluster, until="cycle")
+    while services.advance(cluster_id=cluster.pk, memory=wall.memory, now=wall.now).more:
+        pass
+    assert Pod.objects.filter(node_name="n1").count() == 2

@@ -262,6 +262,9 @@ def _move_clock(cluster: Cluster, result: DriveResult, now: datetime) -> None:
     )
     if cluster.clock_mode != Cluster.ClockMode.REALTIME:
         return
+    if result.queue.get("active") or not result.finished:
+        # At 1x nobody asks for cycles: while pods can be tried, the next moment of interest is now.
+        cluster.next_deadline_ns, cluster.next_deadline_what = result.clock_ns, "the next cycle"
     behind_s = wall_seconds(cluster, paced_ns(cluster, now) - result.clock_ns)
     if behind_s > REANCHOR_GAP_S:
         cluster.clock_note = f"The clock was set back by {behind_s:.0f} s: the engine was busy for so long."
