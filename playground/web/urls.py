@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from playground.web.views import board, clusters, config, cycles, home, objects, pods
+from playground.web.views import advice, board, clusters, config, cycles, home, objects, pods
 
 app_name = "web"
 
@@ -27,6 +27,17 @@ urlpatterns = [
     path("c/<slug:cluster_id>/pods/", pods.pod_list, name="pods"),
     path("c/<slug:cluster_id>/pods/new/", pods.pod_new, name="pod-new"),
     path("c/<slug:cluster_id>/pods/<str:namespace>/<str:name>/", pods.pod_story, name="pod"),
+    path("c/<slug:cluster_id>/pods/<str:namespace>/<str:name>/explain/", advice.explain, name="explain"),
+    path(
+        "c/<slug:cluster_id>/pods/<str:namespace>/<str:name>/explain/ask/",
+        advice.explain_ask,
+        name="explain-ask",
+    ),
+    path("c/<slug:cluster_id>/cycles/<int:number>/why-not/", advice.cycle_why, name="cycle-why"),
+    path("c/<slug:cluster_id>/cycles/<int:number>/weights/", advice.weights, name="weights"),
+    path("c/<slug:cluster_id>/try/", advice.try_pod, name="try"),
+    path("c/<slug:cluster_id>/luck/", advice.luck, name="luck"),
+    path("c/<slug:cluster_id>/questions/<slug:question_id>/", advice.question, name="question"),
     path("c/<slug:cluster_id>/objects/<slug:kind>/<str:namespace>/<str:name>/", objects.edit, name="object"),
     path(
         "c/<slug:cluster_id>/objects/<slug:kind>/<str:namespace>/<str:name>/delete/",

@@ -1,0 +1,368 @@
+"""Answers to questions, made ready to be looked at: pure functions from the answer's data to what templates walk."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from playground.web.explanation.score_table import _DRAWN
+
+AXIS_LEAST = 10
+"""The weight axis is at least so long; longer where the weight, or a switch point, lies further out."""
+AXIS_MOST = 100
+_FILLS = ("wt", "wc", "wb")
+_ROOM_PERCENT = 9
+
+ABOUT = {"pod": "This pod only", "nodes": "Nodes only", "others": "Other pods only"}
+
+
+@dataclass(frozen=True)
+class EditRow:
+    """One ranked edit."""
+
+    rank: int
+    facts: Mapping[str, Any]
+
+    @property
+    def cost(self) -> int:
+        return int(self.facts["cost"])
+
+    @property
+    def gained(self) -> str:
+        """What the pod gains, in words."""
+        number = self.facts["nFeasible"]
+        if self.facts["outcome"] == "preempting":
+            n_victims = len(self.facts["victims"])
+            return f"nominated there, {n_victims} pod{'s' if n_victims != 1 else ''} preempted"
+        return "1 node feasible, bound there" if number == 1 else f"{number:,} nodes feasible, bound there"
+
+
+@dataclass(frozen=True)
+class EditsView:
+    """The ranked edits of a pod."""
+
+    answer: Mapping[str, Any]
+    rows: tuple[EditRow, ...]
+    about: str
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence, after the question."""
+        outcome = self.answer["outcome"]
+        if outcome == "bound":
+            return f"Nothing: it fits on {self.answer['node']} as things are."
+        if not self.answer["edits"]:
+            return "No single edit is enough."
+        best = self.answer["edits"][0]
+        return f"{best['title']} is enough."
+
+    @property
+    def more(self) -> str:
+        """What else would help and is more of the same."""
+        words = {
+            "delete-pod": "other pods whose going would do",
+            "free-room": "other nodes where several pods going would do",
+            "uncordon": "other cordoned nodes",
+            "add-node": "other kinds of node",
+        }
+        return ", ".join(f"{n:,} {words.get(kind, kind)}" for kind, n in self.answer["nMore"].items())
+
+
+def view_edits(answer: Mapping[str, Any], about: str = "") -> EditsView:
+    """The edits about one thing (`pod`, `nodes`, `others`), or all of them."""
+    about = about if about in ABOUT else ""
+    rows = [EditRow(rank, item) for rank, item in enumerate(answer["edits"], start=1)]
+    return EditsView(answer, tuple(row for row in rows if not about or row.facts["about"] == about), about)
+
+
+@dataclass(frozen=True)
+class WhyLine:
+    """One row of the filter table; a plugin that compared several things has several."""
+
+    plugin: str
+    first: bool
+    hit: bool
+    asks: str
+    has: str
+    nominated: str
+    state: str
+    words: str
+    stopped: bool
+
+
+@dataclass(frozen=True)
+class WhyView:
+    """Why not one node."""
+
+    answer: Mapping[str, Any]
+    lines: tuple[WhyLine, ...]
+    skipped: tuple[str, ...]
+
+    @property
+    def lost(self) -> list[Mapping[str, Any]]:
+        """Score plugins, the ones that cost most first."""
+        return sorted(self.answer["scores"], key=lambda item: -item["lost"])
+
+
+def view_why(answer: Mapping[str, Any]) -> WhyView:
+    """The table of one node's filters."""
+    lines: list[WhyLine] = []
+    for item in answer["filters"]:
+        if item["state"] == "skipped":
+            continue
+        fails = item["state"] == "fails"
+        values = item["values"] or [
+            {"asks": "", "has": ", ".join(item["reasons"]), "ok": not fails, "short": "", "withNominated": ""}
+        ]
+        # A plugin's verdict stands on the line that decided it, or on its first one.
+        deciding = next((at for at, value in enumerate(values) if value["ok"] is False), 0)
+        for index, value in enumerate(values):
+            hit = fails and (value["ok"] is False or index == deciding)
+            words = "pass"
+            if hit:
+                words = f"short by {value['short']}" if value["short"] else "fails"
+            elif fails:
+                words = "fits" if value["ok"] else "one of several"
+            elif value["ok"] is None:
+                words = "considered"
+            lines.append(
+                WhyLine(
+                    item["plugin"],
+                    index == 0,
+                    hit,
+                    value["asks"],
+                    value["has"],
+                    value["withNominated"],
+                    "fails" if hit else "pass" if value["ok"] or not fails else "part",
+                    words,
+                    bool(item["stopped"]) and index == deciding,
+                )
+            )
+    skipped = tuple(item["plugin"] for item in answer["filters"] if item["state"] == "skipped")
+    return WhyView(answer, tuple(lines), skipped)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of a weight axis, in percent of its length."""
+
+    css: str
+    label: str
+    x: float
+    width: float
+
+    @property
+    def middle(self) -> float:
+        return round(self.x + self.width / 2, 2)
+
+    @property
+    def has_room(self) -> bool:
+        return self.width >= _ROOM_PERCENT
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A switch point on an axis."""
+
+    x: float
+    at: str
+
+
+@dataclass(frozen=True)
+class WeightRow:
+    """One score plugin: its weight, its axis, and where winners switch."""
+
+    plugin: str
+    letter: str
+    css: str
+    recorded: int
+    value: int
+    axis_end: int
+    segments: tuple[Segment, ...]
+    ticks: tuple[Tick, ...]
+    sentences: tuple[str, ...]
+    proofs: tuple[Mapping[str, Any], ...]
+
+    @property
+    def edited(self) -> bool:
+        return self.value != self.recorded
+
+    @property
+    def proven(self) -> bool:
+        """Whether every whole weight that was run again agrees."""
+        return bool(self.proofs) and all(item["agrees"] for item in self.proofs)
+
+
+@dataclass(frozen=True)
+class WeightsView:
+    """The weights of a cycle."""
+
+    answer: Mapping[str, Any]
+    rows: tuple[WeightRow, ...]
+
+    @property
+    def edited(self) -> bool:
+        return any(row.edited for row in self.rows)
+
+    @property
+    def winners(self) -> str:
+        return some(self.answer["winners"])
+
+
+def view_weights(
+    answer: Mapping[str, Any], proofs: Sequence[Mapping[str, Any]] = (), winner: str | None = None
+) -> WeightsView:
+    """Axes and sentences for each score plugin.
+
+    Parameters
+    ----------
+    proofs
+        Whole weights that were run again, with the weights as recorded.
+    winner
+        The node of the cycle, drawn in one colour everywhere.
+    """
+    colours: dict[tuple[str, ...], str] = {}
+    rows = []
+    for item in answer["plugins"]:
+        name = item["plugin"]
+        letter, css = _DRAWN.get(name, (name[:1].upper(), "s8"))
+        value = int(answer["set"][name])
+        points = [switch["at"]["value"] for switch in item["switches"]]
+        furthest = max([value, *(point for point in points if point <= AXIS_MOST)], default=value)
+        end = AXIS_LEAST if furthest < AXIS_LEAST else min(AXIS_MOST, int(furthest * 1.25) + 1)
+        segments = []
+        for part in item["intervals"]:
+            start = part["start"]["value"]
+            if start >= end:
+                continue
+            stop = end if part["end"] is None else min(end, part["end"]["value"])
+            fill = _fill(colours, tuple(part["winners"]), winner)
+            x = round(100 * start / end, 2)
+            segments.append(
+                Segment(
+                    fill, some(part["winners"], part["nWinners"]), x, round(100 * (stop - start) / end, 2)
+                )
+            )
+        ticks = [Tick(round(100 * at / end, 2), str(at)) for at in points if at < end]
+        rows.append(
+            WeightRow(
+                name,
+                letter,
+                css,
+                int(item["weight"]),
+                value,
+                end,
+                tuple(segments),
+                tuple(ticks),
+                tuple(_switch_words(switch) for switch in item["switches"]),
+                tuple(proof for proof in proofs if proof["plugin"] == name),
+            )
+        )
+    return WeightsView(answer, tuple(rows))
+
+
+def _fill(colours: dict[tuple[str, ...], str], winners: tuple[str, ...], winner: str | None) -> str:
+    if winner is not None and winner in winners:
+        return _FILLS[0]
+    if winners not in colours:
+        colours[winners] = _FILLS[1 + len(colours) % 2]
+    return colours[winners]
+
+
+def _switch_words(switch: Mapping[str, Any]) -> str:
+    before, after = some(switch["before"]), some(switch["after"])
+    verb = "win" if len(switch["after"]) > 1 else "wins"
+    at = switch["at"]
+    exact = at["text"] if "/" in at["text"] else f"{at['value']:g}"
+    near = f" (about {at['value']:g})" if "/" in at["text"] else ""
+    return f"{after} {verb} above {exact}{near}, {before} below; there they tie"
+
+
+def some(names: Sequence[str], number: int | None = None) -> str:
+    """`a`, `a or b`, `a and 4 more`."""
+    total = len(names) if number is None else number
+    if total == 1:
+        return names[0]
+    if total == 2:
+        return f"{names[0]} or {names[1]}"
+    return f"{names[0]} or {total - 1} others" if names else "nobody"
+
+
+# ---- luck
+
+
+@dataclass(frozen=True)
+class PathPart:
+    """Seeds that drew the same so far."""
+
+    node: str
+    n: int
+    x: float
+    width: float
+    css: str
+
+    @property
+    def middle(self) -> float:
+        return round(self.x + self.width / 2, 2)
+
+    @property
+    def label(self) -> str:
+        return f"{self.node} {self.n}" if self.width > 12 else str(self.n)
+
+
+@dataclass(frozen=True)
+class LuckView:
+    """How often each end occurs."""
+
+    answer: Mapping[str, Any]
+    levels: tuple[tuple[Mapping[str, Any], tuple[PathPart, ...]], ...]
+    ties: tuple[tuple[Mapping[str, Any], tuple[PathPart, ...]], ...]
+
+    @property
+    def headline(self) -> str:
+        answer = self.answer
+        seeds = f"{answer['nSeeds']} seeds"
+        if answer["nStates"] == 1:
+            return f"{seeds}, one end state: no luck involved."
+        found = f"{seeds}, {answer['nStates']} end states."
+        if answer["sometimesPending"]:
+            item = answer["sometimesPending"][0]
+            name = item["pod"].partition("/")[2]
+            return (
+                f"{found} Luck decides whether {name} runs: it does in {item['runs']} of {answer['nSeeds']}."
+            )
+        number = answer["nVarying"]
+        noun = "pod runs" if number == 1 else "pods run"
+        return f"{found} Luck decides only where {number} {noun}."
+
+
+def view_luck(answer: Mapping[str, Any]) -> LuckView:
+    """Bars for the seeds, level by level, and for each draw."""
+    levels = tuple((level, _parts(level["parts"])) for level in answer["path"])
+    ties = tuple((tie, _parts(tie["counts"])) for tie in answer["ties"])
+    return LuckView(answer, levels, ties)
+
+
+def _parts(items: Sequence[Mapping[str, Any]]) -> tuple[PathPart, ...]:
+    total = sum(item["n"] for item in items) or 1
+    colours: dict[str, str] = {}
+    x, parts = 0.0, []
+    for item in items:
+        css = colours.setdefault(item["node"], f"s{1 + (4 * len(colours)) % 7}")
+        width = 100 * item["n"] / total
+        parts.append(PathPart(item["node"], item["n"], round(x, 2), round(width, 2), css))
+        x += width
+    return tuple(parts)
+
+
+@dataclass(frozen=True)
+class DrawView:
+    """How a tie was settled."""
+
+    answer: Mapping[str, Any]
+
+    @property
+    def sentence(self) -> str:
+        """One sentence about luck."""
+        counts = self.answer["counts"]
+        words = ", ".join(f"{n} {node}" for node, n in counts.items())
+        return f"Over {self.answer['nCounted']} seeds from this very state: {words}."

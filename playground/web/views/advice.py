@@ -1,0 +1,287 @@
+"""Questions about decisions: what would it take, why not there, weights, try, luck.
+
+Every page here shows the newest answer a worker has given, or asks for one. None runs a cycle.
+"""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from playground.clusters.errors import ClusterError, NotFound
+from playground.clusters.models import Cluster, Cycle, Pod, Question
+from playground.clusters.selectors.cycles import cycle_explanation
+from playground.clusters.selectors.questions import get_question, is_stale, latest_question
+from playground.clusters.services import questions
+from playground.engine import advise
+from playground.web.access import get_cluster
+from playground.web.advice import (
+    ABOUT,
+    DrawView,
+    view_edits,
+    view_luck,
+    view_weights,
+    view_why,
+)
+from playground.web.board import priority_scale
+from playground.web.explanation import view_cycle
+from playground.web.numbers import positive_int
+
+STOP_POLLING = 286
+MAX_WEIGHT = 100
+
+
+def _context(request: HttpRequest, cluster: Cluster, question: Question | None) -> dict[str, Any]:
+    """What every fragment of an answer needs."""
+    found: dict[str, Any] = {"cluster": cluster, "question": question, "here": request.path}
+    if question is not None:
+        found["stale"] = is_stale(cluster, question)
+        found["percent"] = round(100 * (question.progress or 0))
+        found["poll"] = reverse("web:question", args=[cluster.public_id, question.public_id])
+    return found
+
+
+def _ask(request: HttpRequest, cluster: Cluster, kind: str, **params: Any) -> Question | None:
+    """Ask, or say why it cannot be asked."""
+    try:
+        return questions.ask(cluster=cluster, kind=kind, params=params)
+    except ClusterError as error:
+        messages.error(request, error.message)
+        return None
+
+
+# ---- what would it take, and why not
+
+
+@require_safe
+def explain(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
+    """What it would take to place a pod; with ``?node=``, why not that node."""
+    cluster = get_cluster(request, cluster_id)
+    pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
+    if pod is None:
+        raise Http404(f"There is no pod {namespace}/{name}.")
+    node = request.GET.get("node", "").strip()
+    params = {"namespace": namespace, "name": name}
+    edits = latest_question(cluster, "what-would-it-take", params)
+    why = latest_question(cluster, "why-not", {**params, "node": node}) if node else None
+    cycles = Cycle.objects.filter(cluster=cluster, pod_namespace=namespace, pod_name=name)
+    last = cycles.defer("trace").order_by("-number").first()
+    context = _context(request, cluster, edits) | {
+        "pod": pod,
+        "namespace": namespace,
+        "name": name,
+        "mark": priority_scale(cluster).mark(pod.priority, pod.priority_class),
+        "last": last,
+        "node": node,
+        "abouts": [("", "Anything"), *ABOUT.items()],
+        "why_question": why,
+        "why_stale": why is not None and is_stale(cluster, why),
+    }
+    context |= _edits_context(request, edits) | _why_context(why)
+    return render(request, "advice/explain.html", context)
+
+
+def _edits_context(request: HttpRequest, question: Question | None) -> dict[str, Any]:
+    if question is None or question.answer is None:
+        return {}
+    return {"edits": view_edits(question.answer, request.GET.get("about", ""))}
+
+
+def _why_context(question: Question | None) -> dict[str, Any]:
+    return {"why": view_why(question.answer)} if question is not None and question.answer is not None else {}
+
+
+@require_POST
+def explain_ask(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
+    """Ask what it would take; with a node, why not that one. Back to the page, which waits for the answer."""
+    cluster = get_cluster(request, cluster_id)
+    node = request.POST.get("node", "").strip()
+    page = reverse("web:explain", args=[cluster.public_id, namespace, name])
+    if node:
+        _ask(request, cluster, "why-not", namespace=namespace, name=name, node=node)
+        return redirect(f"{page}?{urlencode({'node': node})}#why")
+    _ask(request, cluster, "what-would-it-take", namespace=namespace, name=name)
+    return redirect(page)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def cycle_why(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
+    """Why a recorded cycle did not choose a node."""
+    cluster = get_cluster(request, cluster_id)
+    cycle = _cycle(cluster, number)
+    if request.method == "POST":
+        node = request.POST.get("node", "").strip()
+        _ask(request, cluster, "why-not", cycle=number, node=node)
+        page = reverse("web:cycle-why", args=[cluster.public_id, number])
+        return redirect(f"{page}?{urlencode({'node': node})}")
+    node = request.GET.get("node", "").strip()
+    why = latest_question(cluster, "why-not", {"cycle": number, "node": node}) if node else None
+    context = _context(request, cluster, why) | {
+        "tab": "cycles",
+        "row": cycle,
+        "node": node,
+        "why_question": why,
+        "nodes": _names(cluster, number),
+    }
+    return render(request, "advice/cycle_why.html", context | _why_context(why))
+
+
+def _names(cluster: Cluster, number: int) -> list[str]:
+    """Nodes of a cycle, the first few hundred in evaluation order."""
+    document = cycle_explanation(cluster, number).document or {}
+    return list(document.get("nodes") or ())[:300]
+
+
+def _cycle(cluster: Cluster, number: int) -> Cycle:
+    cycle = Cycle.objects.filter(cluster=cluster, number=number).first()
+    if cycle is None:
+        raise Http404(f"There is no cycle {number}.")
+    return cycle
+
+
+# ---- weights
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
+def weights(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
+    """From which weights on another node would have won; ``?w-Plugin=3`` sets one. POST has it proven."""
+    cluster = get_cluster(request, cluster_id)
+    cycle = _cycle(cluster, number)
+    if request.method == "POST":
+        _ask(request, cluster, "weights", cycle=number)
+        return redirect("web:weights", cluster.public_id, number)
+    changed = {
+        key[2:]: weight
+        for key in request.GET
+        if key.startswith("w-") and (weight := positive_int(request.GET[key])) is not None
+        and weight <= MAX_WEIGHT
+    }  # fmt: skip
+    question = latest_question(cluster, "weights", {"cycle": number})
+    proven = question.answer if question is not None and question.answer is not None else {}
+    # The trace alone gives the lines; nothing is decided again here.
+    found = _lines(cycle, changed)
+    context = _context(request, cluster, question) | {
+        "tab": "cycles",
+        "row": cycle,
+        "weights": None
+        if found is None
+        else view_weights(found, () if changed else proven.get("proofs", ()), cycle.node or None),
+        "proven": proven,
+        "draw": DrawView(proven["draw"]) if proven.get("draw") else None,
+        "changed": bool(changed),
+    }
+    response = render(
+        request, "advice/weights_panel.html" if request.htmx else "advice/weights.html", context
+    )
+    response["X-Swap"] = "1"
+    return response
+
+
+def _lines(cycle: Cycle, changed: dict[str, int]) -> dict[str, Any] | None:
+    """Switch points out of the kept trace; None without one, or where no scores were compared."""
+    try:
+        return advise.weights_of(bytes(cycle.trace), changed) if cycle.trace else None
+    except ValueError:  # a trace of a format this engine does not read
+        return None
+
+
+# ---- try
+
+
+@require_POST
+def try_pod(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Try the pod of the posted YAML without submitting it; the question's page waits for its cycle."""
+    cluster = get_cluster(request, cluster_id)
+    try:
+        manifest = questions.admitted_pod(cluster=cluster, text=request.POST.get("yaml", ""))
+        question = questions.ask(cluster=cluster, kind="try", params={"manifest": manifest})
+    except ClusterError as error:
+        messages.error(request, f"It cannot be tried: {error.message}")
+        return redirect("web:pod-new", cluster.public_id)
+    return redirect("web:question", cluster.public_id, question.public_id)
+
+
+# ---- luck
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def luck(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """How often each end state occurs with other seeds."""
+    cluster = get_cluster(request, cluster_id)
+    if request.method == "POST":
+        seeds = positive_int(request.POST.get("seeds")) or questions.N_SEEDS
+        _ask(request, cluster, "seeds", seeds=seeds)
+        return redirect("web:luck", cluster.public_id)
+    newest = Question.objects.filter(cluster=cluster, generation=cluster.generation, kind="seeds")
+    question = newest.order_by("-pk").first()
+    context = _context(request, cluster, question) | {
+        "tab": "cycles",
+        "n_ties": _n_ties(cluster),
+        "n_cycles": cluster.next_cycle - 1,
+        "luck": view_luck(question.answer) if question is not None and question.answer is not None else None,
+    }
+    return render(request, "advice/luck.html", context)
+
+
+def _n_ties(cluster: Cluster) -> int:
+    return Cycle.objects.filter(cluster=cluster, sentence__contains="drawn among").count()
+
+
+# ---- one question
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def question(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+    """Its progress for whoever polls; the page of a tried pod; the page it was asked on for all others."""
+    cluster = get_cluster(request, cluster_id)
+    try:
+        found = get_question(cluster, question_id)
+    except NotFound as error:
+        raise Http404(error.message) from None
+    context = _context(request, cluster, found)
+    if request.htmx and "page" not in request.GET and "part" not in request.GET:
+        if found.is_open:
+            return render(request, "advice/asking.html", context)
+        # Whoever waited gets the whole answer from the page it stands on.
+        response = HttpResponse(status=STOP_POLLING)
+        response["HX-Refresh"] = "true"
+        return response
+    if found.kind == Question.Kind.TRY:
+        return _tried(request, context, found)
+    return redirect(_page_of(cluster, found))
+
+
+def _page_of(cluster: Cluster, found: Question) -> str:
+    params, public_id = found.params, cluster.public_id
+    if found.kind == Question.Kind.SEEDS:
+        return reverse("web:luck", args=[public_id])
+    if found.kind == Question.Kind.WEIGHTS:
+        return reverse("web:weights", args=[public_id, params["cycle"]])
+    if "cycle" in params:
+        page = reverse("web:cycle-why", args=[public_id, params["cycle"]])
+    else:
+        page = reverse("web:explain", args=[public_id, params["namespace"], params["name"]])
+    return f"{page}?{urlencode({'node': params['node']})}" if "node" in params else page
+
+
+def _tried(request: HttpRequest, context: dict[str, Any], found: Question) -> HttpResponse:
+    """The explanation as if the pod were submitted now."""
+    meta = found.params["manifest"]["metadata"]
+    context |= {"tab": "pod-new", "name": meta["name"], "namespace": meta["namespace"]}
+    answer = found.answer
+    if answer is not None:
+        context["answer"] = answer
+        if answer["cycle"] is not None:
+            context["view"] = view_cycle(
+                answer["cycle"],
+                part=request.GET.get("part"),
+                page=positive_int(request.GET.get("page")) or 1,
+            )
+    return render(request, "advice/tried.html", context)

@@ -1,0 +1,217 @@
+"""Pages of questions: not asked, asking, answered, failed, and never a cycle in the web process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from playground.clusters import services, wake
+from playground.clusters.models import Cluster, Cycle, Question
+from playground.clusters.services import questions
+from playground.clusters.services.memory import EngineMemory
+from tests.clusters.builders import make_cluster, make_node, make_pod
+
+YAML = """
+apiVersion: v1
+kind: Pod
+metadata: {name: tried}
+spec:
+  containers: [{name: c, image: a, resources: {requests: {cpu: 400m}}}]
+"""
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    messages: list[tuple[str, dict[str, Any]]] = []
+    monkeypatch.setattr(
+        wake, "send", lambda task, countdown_s=None, **how: bool(messages.append((task, how))) or True
+    )
+    monkeypatch.setattr(
+        wake,
+        "send_group",
+        lambda task, many: bool(messages.extend((task, dict(how)) for how in many)) or True,
+    )
+    return messages
+
+
+@pytest.fixture
+def cluster(db: None, sent: list[Any]) -> Cluster:
+    taint = {"key": "gpu", "value": "t4", "effect": "NoSchedule"}
+    made = make_cluster(
+        make_node("node-a1", cpu="4"),
+        make_node("node-a2", cpu="4"),
+        make_node("node-b1", cpu="8", taints=[taint]),
+        *(make_pod(f"web-{index}", cpu="1500m") for index in range(3)),
+    )
+    services.request_run(cluster=made, until="idle")
+    services.advance(cluster_id=made.pk, memory=EngineMemory())
+    services.apply_documents(cluster=made, objects=[make_pod("large", cpu="5")])
+    services.request_run(cluster=made, until="idle")
+    services.advance(cluster_id=made.pk, memory=EngineMemory())
+    made.refresh_from_db()
+    return made
+
+
+def page(client: Client, name: str, *args: Any, query: str = "") -> str:
+    response = client.get(reverse(f"web:{name}", args=args) + query)
+    assert response.status_code == 200
+    html = response.content.decode()
+    assert html.count("<main") == 1
+    assert " style=" not in html and "<script>" not in html and "onclick" not in html
+    return html
+
+
+def work_off() -> None:
+    for item in Question.objects.filter(state="queued"):
+        questions.answer(question_id=item.pk, memory=EngineMemory())
+
+
+def test_what_would_it_take_is_asked_watched_and_read(client: Client, cluster: Cluster) -> None:
+    args = (cluster.public_id, "default", "large")
+    assert "Not asked yet" in page(client, "explain", *args)
+    assert client.post(reverse("web:explain-ask", args=args)).status_code == 302
+    waiting = page(client, "explain", *args)
+    assert "A worker looks for the answer" in waiting
+    poll = reverse("web:question", args=[cluster.public_id, Question.objects.get().public_id])
+    assert f'hx-get="{poll}"' in waiting
+    assert "waiting for its turn" in client.get(poll, headers={"HX-Request": "true"}).content.decode()
+    work_off()
+    done = client.get(poll, headers={"HX-Request": "true"})
+    assert (done.status_code, done["HX-Refresh"]) == (286, "true")
+    html = page(client, "explain", *args)
+    assert "Tolerate the taint gpu=t4:NoSchedule" in html
+    assert "Lower the cpu request from 5 to" in html
+    assert "Cost 1 of 5" in html
+    only_nodes = page(client, "explain", *args, query="?about=nodes")
+    assert "Add a node like" in only_nodes
+    assert 'id="edit-1"' not in only_nodes
+
+
+def test_why_not_a_node_stands_beside_the_edits(client: Client, cluster: Cluster) -> None:
+    args = (cluster.public_id, "default", "large")
+    client.post(reverse("web:explain-ask", args=args))
+    asked = client.post(reverse("web:explain-ask", args=args), {"node": "node-b1"})
+    assert asked["Location"].endswith("?node=node-b1#why")
+    work_off()
+    html = page(client, "explain", *args, query="?node=node-b1")
+    assert "rejected by TaintToleration" in html
+    assert "no matching toleration" in html
+    assert "NodeResourcesFit" in html
+
+
+def test_why_a_recorded_cycle_did_not_choose_a_node(client: Client, cluster: Cluster) -> None:
+    args = (cluster.public_id, 1)
+    assert "Ask about a node" in page(client, "cycle-why", *args)
+    first = Cycle.objects.get(cluster=cluster, number=1)
+    other = "node-a2" if first.node == "node-a1" else "node-a1"
+    client.post(reverse("web:cycle-why", args=args), {"node": other})
+    work_off()
+    html = page(client, "cycle-why", *args, query=f"?node={other}")
+    assert "Score plugin" in html
+
+
+def test_weights_are_lines_at_once_and_proofs_when_asked(client: Client, cluster: Cluster) -> None:
+    number = next(item.number for item in Cycle.objects.order_by("number") if item.n_feasible > 1)
+    args = (cluster.public_id, number)
+    html = page(client, "weights", *args)
+    assert 'class="waxis"' in html and "Run them" in html
+    client.post(reverse("web:weights", args=args))
+    work_off()
+    assert "Run them" not in page(client, "weights", *args)
+    part = client.get(
+        reverse("web:weights", args=args) + "?w-NodeResourcesFit=9", headers={"HX-Request": "true"}
+    ).content.decode()
+    assert "<main" not in part and "was 1" in part
+
+
+def test_a_cycle_without_scores_says_so(client: Client, cluster: Cluster) -> None:
+    last = Cycle.objects.order_by("number").last()
+    assert last is not None
+    assert "No scores were compared" in page(client, "weights", cluster.public_id, last.number)
+
+
+def test_a_pod_is_tried_without_being_submitted(client: Client, cluster: Cluster) -> None:
+    asked = client.post(reverse("web:try", args=[cluster.public_id]), {"yaml": YAML})
+    assert asked.status_code == 302
+    where = asked["Location"]
+    assert "A worker looks" in client.get(where).content.decode()
+    work_off()
+    html = client.get(where).content.decode()
+    assert "tried, not submitted" in html
+    assert "default/tried bound to" in html
+    assert 'id="filter"' in html
+    refused = client.post(reverse("web:try", args=[cluster.public_id]), {"yaml": "nonsense"}, follow=True)
+    assert "It cannot be tried" in refused.content.decode()
+
+
+def test_luck_is_run_as_a_group_and_counted(
+    client: Client, cluster: Cluster, sent: list[tuple[str, dict[str, Any]]]
+) -> None:
+    assert "Not run yet" in page(client, "luck", cluster.public_id)
+    client.post(reverse("web:luck", args=[cluster.public_id]), {"seeds": "10"})
+    work_off()
+    for task, how in list(sent):
+        if task == wake.SEEDS:
+            questions.run_seeds(**how)
+    html = page(client, "luck", cluster.public_id)
+    assert "10 seeds" in html
+    assert "End states" in html
+
+
+def test_a_failed_question_says_why_and_can_be_asked_again(client: Client, cluster: Cluster) -> None:
+    args = (cluster.public_id, "default", "large")
+    client.post(reverse("web:explain-ask", args=args))
+    Question.objects.update(state="failed", error="The engine could not answer: it was tired")
+    assert "it was tired" in page(client, "explain", *args)
+    client.post(reverse("web:explain-ask", args=args))
+    assert Question.objects.get().state == "queued"
+
+
+def test_a_stale_answer_is_marked(client: Client, cluster: Cluster) -> None:
+    args = (cluster.public_id, "default", "large")
+    client.post(reverse("web:explain-ask", args=args))
+    work_off()
+    assert "Prove again" not in page(client, "explain", *args)
+    services.apply_documents(cluster=cluster, objects=[make_node("node-c1")])
+    assert "Prove again" in page(client, "explain", *args)
+
+
+def test_no_page_runs_a_cycle(client: Client, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*args: Any, **kwargs: Any) -> None:
+        raise AssertionError("a cycle was run in the web process")
+
+    monkeypatch.setattr("scheduler_core.schedule_one.Algorithm.schedule", never)
+    pod = (cluster.public_id, "default", "large")
+    for name, args in (
+        ("explain", pod), ("weights", (cluster.public_id, 1)), ("luck", (cluster.public_id,)),
+        ("cycle-why", (cluster.public_id, 1)),
+    ):  # fmt: skip
+        page(client, name, *args)
+        where = "explain-ask" if name == "explain" else name
+        assert client.post(reverse(f"web:{where}", args=args), {"node": "node-a1"}).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "most"),
+    [
+        ("explain", ("c", "default", "large"), 6),
+        ("weights", ("c", 1), 4),
+        ("luck", ("c",), 4),
+        ("cycle-why", ("c", 1), 4),
+    ],
+)
+def test_the_number_of_queries_is_pinned(
+    client: Client, cluster: Cluster, name: str, args: Any, most: int, django_assert_max_num_queries: Any
+) -> None:
+    with django_assert_max_num_queries(most):
+        page(client, name, *(cluster.public_id if item == "c" else item for item in args))
+
+
+def test_pages_that_lead_here_link_here(client: Client, cluster: Cluster) -> None:
+    assert "What would it take?" in page(client, "pod", cluster.public_id, "default", "large")
+    assert "Why not another node?" in page(client, "cycle", cluster.public_id, 1)
+    assert "Try it" in page(client, "pod-new", cluster.public_id)
+    assert "/luck/" in page(client, "cycles", cluster.public_id)
