@@ -128,14 +128,65 @@ def test_copies_of_a_pod_are_numbered(client, cluster):
 
 
 def test_the_form_writes_the_yaml_beside_it(client, cluster):
-    form = POD | {"deed": "preview", "toleration_key": "gpu", "toleration_operator": "Exists",
-                  "affinity_key": "disk", "affinity_operator": "In", "affinity_values": "ssd",
-                  "spread_key": "topology.kubernetes.io/zone", "labels": "app=p", "node_selector": "disk=ssd",
+    form = POD | {"deed": "preview", "toleration_0_key": "gpu", "toleration_0_operator": "Exists",
+                  "toleration_1_key": "spot", "toleration_1_value": "true", "required_0_key": "os",
+                  "required_0_values": "linux",
+                  "affinity_0_key": "disk", "affinity_0_operator": "In", "affinity_0_values": "ssd",
+                  "spread_0_key": "topology.kubernetes.io/zone", "labels": "app=p", "node_selector": "disk=ssd",
                   "extended": "nvidia.com/gpu=1", "host_port": "80"}  # fmt: skip
     html = client.post(url("pod-new", cluster.public_id), form, **HTMX).content.decode()
     for words in ("operator: Exists", "topologyKey", "matchExpressions", "nvidia.com/gpu", "hostPort: 80"):
         assert words in html, words
     assert not Pod.objects.filter(cluster=cluster, name="p").exists()
+
+
+EDITED = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: typed, namespace: default}
+spec:
+  terminationGracePeriodSeconds: 5
+  tolerations:
+  - {key: gpu, operator: Exists, effect: NoSchedule}
+  - {key: spot, operator: Equal, value: "true"}
+  containers:
+  - name: main
+    image: x
+    resources: {requests: {cpu: 250m}}
+"""
+
+
+def test_the_form_follows_the_yaml(client, cluster):
+    address = url("pod-new", cluster.public_id)
+    html = client.post(address, POD | {"deed": "from_yaml", "yaml": EDITED}, **HTMX).content.decode()
+    for words in (
+        'value="typed"',
+        'value="250m"',
+        'name="toleration_1_key" value="spot"',
+        "toleration_2_key",
+    ):
+        assert words in html, words
+    bad = EDITED.replace("250m", "1x")
+    html = client.post(address, POD | {"deed": "from_yaml", "yaml": bad}, **HTMX).content.decode()
+    assert "line 12" in html and 'name="name" value="p"' in html
+
+
+def test_what_the_form_has_no_field_for_stays_in_the_yaml(client, cluster):
+    address = url("pod-new", cluster.public_id)
+    form = POD | {"deed": "preview", "yaml": EDITED, "cpu": "2"}
+    html = client.post(address, form, **HTMX).content.decode()
+    assert "terminationGracePeriodSeconds: 5" in html and "cpu: &#x27;2&#x27;" in html
+    assert "spot" not in html  # the form's rows were emptied
+
+
+def test_form_and_yaml_say_the_same():
+    from playground.web.forms.pod_rows import values_of
+    from playground.web.forms.pods import PodForm
+    from playground.web.posted_yaml import read_mapping
+
+    manifest = read_mapping(EDITED)
+    form = PodForm(values_of(manifest), base=manifest)
+    assert form.is_valid() and form.manifests() == [manifest]
 
 
 def test_a_bad_quantity_is_refused_at_its_field(client, cluster):

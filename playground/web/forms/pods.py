@@ -1,12 +1,58 @@
 """The form for submitting a pod."""
 
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django import forms
 
+from playground.web.forms import pod_rows
 from playground.web.forms.quantities import AmountsField, NameField, PairsField, QuantityField
 
 MAX_COPIES = 1000
+MAX_ROWS = 8
+
+EFFECTS = [
+    ("", "every effect"),
+    ("NoSchedule", "NoSchedule"),
+    ("PreferNoSchedule", "PreferNoSchedule"),
+    ("NoExecute", "NoExecute"),
+]
+OPERATORS = [(word, word) for word in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")]
+
+# group -> its fields; the first one says whether a row is filled.
+ROWS: dict[str, dict[str, Callable[[], forms.Field]]] = {
+    "toleration": {
+        "key": lambda: forms.CharField(required=False, label="Key"),
+        "operator": lambda: forms.ChoiceField(
+            required=False, choices=[("Equal", "Equal"), ("Exists", "Exists")], label="Operator"
+        ),
+        "value": lambda: forms.CharField(required=False, label="Value"),
+        "effect": lambda: forms.ChoiceField(required=False, choices=EFFECTS, label="Effect"),
+    },
+    "required": {
+        "key": lambda: forms.CharField(required=False, label="Required node label"),
+        "operator": lambda: forms.ChoiceField(required=False, choices=OPERATORS, label="Operator"),
+        "values": lambda: forms.CharField(required=False, label="Values"),
+    },
+    "affinity": {
+        "key": lambda: forms.CharField(required=False, label="Preferred node label"),
+        "operator": lambda: forms.ChoiceField(required=False, choices=OPERATORS, label="Operator"),
+        "values": lambda: forms.CharField(required=False, label="Values"),
+        "weight": lambda: forms.IntegerField(
+            required=False, min_value=1, max_value=100, initial=50, label="Weight"
+        ),
+    },
+    "spread": {
+        "key": lambda: forms.CharField(required=False, label="Topology key"),
+        "skew": lambda: forms.IntegerField(required=False, min_value=1, initial=1, label="maxSkew"),
+        "when": lambda: forms.ChoiceField(
+            required=False,
+            choices=[("ScheduleAnyway", "ScheduleAnyway"), ("DoNotSchedule", "DoNotSchedule")],
+            label="When unsatisfiable",
+        ),
+    },
+}
 
 
 class PodForm(forms.Form):
@@ -23,46 +69,55 @@ class PodForm(forms.Form):
     image = forms.CharField(required=False, initial="nginx:1.29", label="Image")
     host_port = forms.IntegerField(required=False, min_value=1, max_value=65535, label="Host port")
     node_selector = PairsField(required=False, label="Labels the node must have", help_text="disk=ssd")
-    toleration_key = forms.CharField(required=False, label="Key")
-    toleration_operator = forms.ChoiceField(
-        required=False, choices=[("Equal", "Equal"), ("Exists", "Exists")], label="Operator"
-    )
-    toleration_value = forms.CharField(required=False, label="Value")
-    toleration_effect = forms.ChoiceField(
-        required=False,
-        choices=[
-            ("", "every effect"),
-            ("NoSchedule", "NoSchedule"),
-            ("PreferNoSchedule", "PreferNoSchedule"),
-            ("NoExecute", "NoExecute"),
-        ],
-        label="Effect",
-    )
-    affinity_key = forms.CharField(required=False, label="Preferred node label")
-    affinity_operator = forms.ChoiceField(
-        required=False, choices=[(o, o) for o in ("In", "NotIn", "Exists", "DoesNotExist")], label="Operator"
-    )
-    affinity_values = forms.CharField(required=False, label="Values")
-    affinity_weight = forms.IntegerField(
-        required=False, min_value=1, max_value=100, initial=50, label="Weight"
-    )
-    spread_key = forms.CharField(required=False, label="Topology key")
-    spread_skew = forms.IntegerField(required=False, min_value=1, initial=1, label="maxSkew")
-    spread_when = forms.ChoiceField(
-        required=False,
-        choices=[("ScheduleAnyway", "ScheduleAnyway"), ("DoNotSchedule", "DoNotSchedule")],
-        label="When unsatisfiable",
-    )
 
-    def __init__(self, *args: Any, priority_classes: list[tuple[str, int]] = [], **kwargs: Any) -> None:  # noqa: B006
+    def __init__(
+        self,
+        *args: Any,
+        priority_classes: Sequence[tuple[str, int]] = (),
+        base: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.base = base
         self.fields["priority_class"].choices = [  # type: ignore[attr-defined]
             ("", "none"),
             *((name, f"{name} ({value})") for name, value in priority_classes),
         ]
+        self.counts: dict[str, int] = {}
+        for group, makers in ROWS.items():
+            self.counts[group] = self._count(group)
+            for i in range(self.counts[group]):
+                for name, make in makers.items():
+                    self.fields[f"{group}_{i}_{name}"] = make()
+
+    def _count(self, group: str) -> int:
+        """Rows up to the last filled one, and an empty one to go on with."""
+        given: Mapping[str, Any] = self.data if self.is_bound else self.initial
+        filled = [i for i in range(MAX_ROWS) if _is_filled(group, i, given)]
+        return min(MAX_ROWS, max(filled, default=-1) + 2)
+
+    def rows(self, group: str) -> list[list[Any]]:
+        """The bound fields of a group, row by row."""
+        return [[self[f"{group}_{i}_{name}"] for name in ROWS[group]] for i in range(self.counts[group])]
+
+    @property
+    def groups(self) -> list[tuple[str, str, list[list[Any]]]]:
+        """Every group for the page: (key, legend, rows)."""
+        return [(group, LEGENDS[group], self.rows(group)) for group in ROWS]
+
+    def filled(self, group: str) -> list[dict[str, Any]]:
+        """Cleaned values of the rows that say something."""
+        data = self.cleaned_data
+        rows = [
+            {name: data.get(f"{group}_{i}_{name}") for name in ROWS[group]} for i in range(self.counts[group])
+        ]
+        return [row for row in rows if row["key"] or (group == "toleration" and row["operator"] == "Exists")]
 
     def manifests(self) -> list[dict[str, Any]]:
-        """The pods this valid form describes; copies are called name-1, name-2, ..."""
+        """The pods this valid form describes; copies are called name-1, name-2, ...
+
+        What the form has no field for stays as it is in `base`.
+        """
         copies = self.cleaned_data["copies"]
         name = self.cleaned_data["name"]
         if copies == 1:
@@ -71,55 +126,32 @@ class PodForm(forms.Form):
 
     def _manifest(self, name: str) -> dict[str, Any]:
         data = self.cleaned_data
-        metadata: dict[str, Any] = {"name": name, "namespace": data["namespace"]}
-        if data["labels"]:
-            metadata["labels"] = data["labels"]
-        spec: dict[str, Any] = {}
-        if data["priority_class"]:
-            spec["priorityClassName"] = data["priority_class"]
-        if data["node_selector"]:
-            spec["nodeSelector"] = data["node_selector"]
-        if data["toleration_key"] or data["toleration_operator"] == "Exists":
-            spec["tolerations"] = [self._toleration()]
-        if data["affinity_key"]:
-            spec["affinity"] = {
-                "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [self._term()]}
-            }
-        if data["spread_key"]:
-            constraint: dict[str, Any] = {
-                "maxSkew": data["spread_skew"] or 1,
-                "topologyKey": data["spread_key"],
-                "whenUnsatisfiable": data["spread_when"] or "ScheduleAnyway",
-            }
-            if data["labels"]:
-                constraint["labelSelector"] = {"matchLabels": data["labels"]}
-            spec["topologySpreadConstraints"] = [constraint]
-        container: dict[str, Any] = {"name": "main", "image": data["image"] or "pause:3.10"}
-        requests = {key: data[key] for key in ("cpu", "memory") if data[key]} | data["extended"]
-        if requests:
-            container["resources"] = {"requests": requests}
-            if data["extended"]:
-                container["resources"]["limits"] = data["extended"]
-        if data["host_port"]:
-            container["ports"] = [{"containerPort": data["host_port"], "hostPort": data["host_port"]}]
-        spec["containers"] = [container]
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        manifest: dict[str, Any] = copy.deepcopy(dict(self.base or {}))
+        manifest = {"apiVersion": "v1", "kind": "Pod", **manifest}
+        metadata = {**(manifest.get("metadata") or {}), "name": name, "namespace": data["namespace"]}
+        manifest["metadata"] = pod_rows.put(metadata, "labels", data["labels"])
+        spec = dict(manifest.get("spec") or {})
+        containers = spec.pop("containers", None) or [{"name": "main"}]
+        pod_rows.put(spec, "priorityClassName", data["priority_class"])
+        pod_rows.put(spec, "nodeSelector", data["node_selector"])
+        pod_rows.put(spec, "tolerations", [pod_rows.toleration(row) for row in self.filled("toleration")])
+        pod_rows.put_node_affinity(spec, self.filled("required"), self.filled("affinity"))
+        spreads = [pod_rows.spread(row, data["labels"]) for row in self.filled("spread")]
+        pod_rows.put(spec, "topologySpreadConstraints", spreads)
+        first = pod_rows.container(containers[0], data)
+        manifest["spec"] = {**spec, "containers": [first, *containers[1:]]}
+        return manifest
 
-    def _toleration(self) -> dict[str, str]:
-        data = self.cleaned_data
-        toleration = {"operator": data["toleration_operator"] or "Equal"}
-        if data["toleration_key"]:
-            toleration = {"key": data["toleration_key"], **toleration}
-        if toleration["operator"] == "Equal" and data["toleration_value"]:
-            toleration["value"] = data["toleration_value"]
-        if data["toleration_effect"]:
-            toleration["effect"] = data["toleration_effect"]
-        return toleration
 
-    def _term(self) -> dict[str, Any]:
-        data = self.cleaned_data
-        operator = data["affinity_operator"] or "In"
-        expression: dict[str, Any] = {"key": data["affinity_key"], "operator": operator}
-        if operator in ("In", "NotIn"):
-            expression["values"] = [v.strip() for v in data["affinity_values"].split(",") if v.strip()]
-        return {"weight": data["affinity_weight"] or 1, "preference": {"matchExpressions": [expression]}}
+LEGENDS = {
+    "toleration": "Tolerations",
+    "required": "Required node affinity",
+    "affinity": "Preferred node affinity",
+    "spread": "Topology spread",
+}
+
+
+def _is_filled(group: str, i: int, given: Mapping[str, Any]) -> bool:
+    if given.get(f"{group}_{i}_key"):
+        return True
+    return group == "toleration" and given.get(f"{group}_{i}_operator") == "Exists"

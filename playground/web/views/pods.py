@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.errors import ClusterError
+from playground.clusters.errors import ClusterError, InvalidManifest
 from playground.clusters.models import Cluster, Pod, PriorityClass
 from playground.clusters.selectors.cycles import cycle_explanation
 from playground.clusters.selectors.pod_lists import pod_page
@@ -20,9 +20,10 @@ from playground.clusters.services.runs import request_run
 from playground.web.access import get_cluster
 from playground.web.board import priority_scale
 from playground.web.explanation import FilterView, view_filter
+from playground.web.forms.pod_rows import values_of
 from playground.web.forms.pods import PodForm
 from playground.web.numbers import positive_int
-from playground.web.posted_yaml import yaml_of
+from playground.web.posted_yaml import read_mapping, yaml_of
 from playground.web.problems import problems_of
 from playground.web.story import story_sentence, story_steps
 from playground.web.swim_lanes import swim_lanes
@@ -101,7 +102,9 @@ def pod_new(request: HttpRequest, cluster_id: str) -> HttpResponse:
         form = PodForm(priority_classes=classes, initial=_defaults(cluster))
         text = _text_of(PodForm({**_plain(form)}, priority_classes=classes))
         return _render(request, cluster, form, text)
-    form = PodForm(request.POST, priority_classes=classes)
+    if deed == "from_yaml":
+        return _form_of_yaml(request, cluster, classes)
+    form = PodForm(request.POST, priority_classes=classes, base=_base(request.POST.get("yaml", "")))
     if deed == "yaml":
         return _submit(request, cluster, PodForm(priority_classes=classes, initial=_defaults(cluster)),
                        request.POST.get("yaml", ""))  # fmt: skip
@@ -115,6 +118,31 @@ def pod_new(request: HttpRequest, cluster_id: str) -> HttpResponse:
             return _render(request, cluster, form, text, error=error, status=200)
         return _render(request, cluster, form, text)
     return _submit(request, cluster, form, text)
+
+
+def _base(text: str) -> dict[str, Any] | None:
+    """The pod in the editor, for the parts the form has no field for; None when it cannot be read."""
+    try:
+        posted = read_mapping(text) if text.strip() else {}
+    except ClusterError:
+        return None
+    return posted if posted.get("kind") == "Pod" else None
+
+
+def _form_of_yaml(request: HttpRequest, cluster: Cluster, classes: list[tuple[str, int]]) -> HttpResponse:
+    """The form as the edited YAML says; while the YAML is wrong, what is wrong with it."""
+    text = request.POST.get("yaml", "")
+    try:
+        apply_documents(cluster=cluster, text=text, dry_run=True)
+        manifest = read_mapping(text)
+        if manifest.get("kind") != "Pod":
+            raise InvalidManifest("the form shows one Pod; other YAML can be submitted as it is")
+        form = PodForm(values_of(manifest), priority_classes=classes, base=manifest)
+    except ClusterError as error:
+        form = PodForm(request.POST, priority_classes=classes)
+        context = {"form": form, "yaml_problems": problems_of(error, text)}
+        return render(request, "pods/form_fields.html", context)
+    return render(request, "pods/form_fields.html", {"form": form})
 
 
 def _submit(request: HttpRequest, cluster: Cluster, form: PodForm, text: str) -> HttpResponse:
