@@ -12,11 +12,13 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes
+from playground.accounts.models import Role
 from playground.clusters import selectors
 from playground.clusters.models import Cluster
 from playground.kube_api import discovery, writing
@@ -71,7 +73,8 @@ class KubernetesAPI(APIView):
             raise Refusal("BadRequest", "the request holds the character U+0000")
         user = request.user
         person = user if not settings.EMBEDDED and user and user.is_authenticated else None
-        cluster = selectors.get_cluster(cluster_id, person)
+        role = Role.VIEWER if inner.method in SAFE_METHODS else Role.EDITOR
+        cluster = selectors.get_cluster(cluster_id, person, at_least=role)
         path = path.strip("/")
         if inner.method in ("GET", "HEAD") and (told := _told(inner, path)) is not None:
             return told

@@ -1,10 +1,14 @@
 """Who may see which cluster."""
 
 from django.conf import settings
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 
+from playground.accounts.models import Role
+from playground.clusters.errors import Forbidden
 from playground.clusters.models import Cluster
+from playground.clusters.selectors.objects import check_role
 from playground.clusters.selectors.overview import clusters_of
 
 
@@ -16,8 +20,19 @@ def visible_clusters(request: HttpRequest) -> QuerySet[Cluster]:
 
 
 def get_cluster(request: HttpRequest, cluster_id: str) -> Cluster:
-    """Return the cluster, or answer 404: somebody else's cluster does not exist for you."""
+    """Return the cluster, or answer 404: somebody else's cluster does not exist for you.
+
+    Changing it takes an editor, deleting it an owner; a viewer is answered 403.
+    """
     cluster = visible_clusters(request).filter(public_id=cluster_id).first()
     if cluster is None:
         raise Http404(f'There is no cluster "{cluster_id}".')
+    if request.method not in ("GET", "HEAD", "OPTIONS"):
+        person = request.user if request.user.is_authenticated else None
+        match = request.resolver_match
+        deletes = match is not None and match.kwargs.get("deed") == "delete"
+        try:
+            check_role(cluster, person, Role.OWNER if deletes else Role.EDITOR)
+        except Forbidden as error:
+            raise PermissionDenied(error.message) from None
     return cluster

@@ -37,6 +37,9 @@ class Cluster(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="clusters"
     )
+    team = models.ForeignKey(  # of its members, by their roles; then it has no owner of its own
+        "accounts.Team", null=True, blank=True, on_delete=models.CASCADE, related_name="clusters"
+    )
     created = models.DateTimeField(auto_now_add=True)
     seed = models.BigIntegerField(default=new_seed)
     config = models.JSONField(null=True, blank=True)  # KubeSchedulerConfiguration; null = the default one
@@ -84,6 +87,10 @@ class Cluster(models.Model):
                 name="cluster_realtime_has_anchors",
             ),
             models.CheckConstraint(condition=models.Q(rate__gt=0), name="cluster_rate_positive"),
+            models.CheckConstraint(
+                condition=models.Q(owner__isnull=True) | models.Q(team__isnull=True),
+                name="cluster_of_a_person_or_a_team",
+            ),
             models.CheckConstraint(
                 condition=models.Q(next_seq__gte=1, next_cycle__gte=1), name="cluster_counters_positive"
             ),

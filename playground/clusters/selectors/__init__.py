@@ -18,6 +18,7 @@ from playground.clusters.selectors.cycles import (
     neighbours,
 )
 from playground.clusters.selectors.objects import (
+    check_role,
     get_cluster,
     get_object,
     get_run,
@@ -29,6 +30,7 @@ from playground.clusters.selectors.overview import (
     ClusterSummary,
     cluster_summary,
     clusters_overview,
+    role_in,
     version_token,
 )
 from playground.clusters.selectors.pods import PodStory, StoryItem, pod_story
@@ -48,6 +50,7 @@ __all__ = [
     "QueueItem",
     "StoryItem",
     "board",
+    "check_role",
     "cluster_summary",
     "clusters_overview",
     "cycle_explanation",
@@ -62,5 +65,6 @@ __all__ = [
     "node_detail",
     "pod_story",
     "queue_view",
+    "role_in",
     "version_token",
 ]

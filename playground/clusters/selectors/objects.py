@@ -1,28 +1,52 @@
 """Plain look-ups: clusters, runs, objects of any kind, the log."""
 
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import QuerySet
 
-from playground.clusters.errors import NotFound
+from playground.accounts.models import Role
+from playground.clusters.errors import Forbidden, NotFound
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry, Run
 from playground.clusters.rows import row_of, rows_of
-from playground.clusters.selectors.overview import clusters_of
+from playground.clusters.selectors.overview import clusters_of, role_in
+
+_RANK: Final = {Role.VIEWER: 1, Role.EDITOR: 2, Role.OWNER: 3}
 
 
-def get_cluster(public_id: str, user: Any = None) -> Cluster:
-    """The cluster a user may see.
+def get_cluster(public_id: str, user: Any = None, *, at_least: Role = Role.VIEWER) -> Cluster:
+    """The cluster, if a user may do with it what the role may.
 
     Raises
     ------
     NotFound
         It does not exist, or it is somebody else's: the two look the same.
+    Forbidden
+        The user may see it and no more.
     """
     cluster = clusters_of(user).filter(public_id=public_id).first()
     if cluster is None:
         raise NotFound(f'cluster "{public_id}" not found', kind="Cluster", name=public_id)
+    check_role(cluster, user, at_least)
     return cluster
+
+
+def check_role(cluster: Cluster, user: Any, at_least: Role) -> None:
+    """Refuse what takes a higher role than the user has.
+
+    Raises
+    ------
+    Forbidden
+    """
+    if at_least == Role.VIEWER:
+        return
+    role = role_in(cluster, user)
+    if role is None or _RANK[role] < _RANK[at_least]:
+        raise Forbidden(
+            f'that takes the role "{at_least}" in cluster "{cluster.public_id}", yours is "{role}"',
+            kind="Cluster",
+            name=cluster.public_id,
+        )
 
 
 def get_run(cluster: Cluster, public_id: str) -> Run:

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from playground.accounts.models import Membership, Role
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle, Node, Pod, Run
 
@@ -34,10 +36,29 @@ class ClusterSummary:
 
 
 def clusters_of(user: Any) -> QuerySet[Cluster]:
-    """The clusters a user may see: his own; for the local user of embedded mode (None) those of nobody."""
+    """The clusters a user may see: his own and his teams'; for the local user of embedded mode those of nobody."""
     if user is None or not getattr(user, "is_authenticated", False):
-        return Cluster.objects.filter(owner__isnull=True)
-    return Cluster.objects.filter(owner=user)
+        if not settings.EMBEDDED:
+            return Cluster.objects.none()
+        return Cluster.objects.filter(owner__isnull=True, team__isnull=True)
+    mine = Membership.objects.filter(user=user).values("team")
+    return Cluster.objects.filter(Q(owner=user) | Q(team__in=mine))
+
+
+def role_in(cluster: Cluster, user: Any) -> Role | None:
+    """What a user may do with a cluster; None for a stranger. The local user owns what is nobody's.
+
+    At most one query.
+    """
+    if user is None or not getattr(user, "is_authenticated", False):
+        local = settings.EMBEDDED and cluster.owner_id is None and cluster.team_id is None
+        return Role.OWNER if local else None
+    if cluster.owner_id == user.pk:
+        return Role.OWNER
+    if cluster.team_id is None:
+        return None
+    role = Membership.objects.filter(team=cluster.team_id, user=user).values_list("role", flat=True).first()
+    return None if role is None else Role(role)
 
 
 def clusters_overview(

@@ -1,0 +1,105 @@
+"""Teams: who belongs to which, and as what. A team always has an owner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from playground.accounts.models import Membership, Role, Team, User
+
+
+class TeamError(Exception):
+    """Refused.
+
+    Attributes
+    ----------
+    reason : str
+        ``NotFound``, ``Forbidden``, ``AlreadyExists`` or ``Conflict``.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+def teams_of(user: Any) -> list[Team]:
+    """A person's teams with their members, by name. Three queries."""
+    found = Team.objects.filter(memberships__user=user).prefetch_related("memberships__user")
+    return list(found.order_by("name"))
+
+
+def get_team(name: str, user: Any, *, to_manage: bool = False) -> Team:
+    """A team the person belongs to.
+
+    Raises
+    ------
+    TeamError
+        There is none of that name for this person, or he is not its owner and wants to manage it.
+    """
+    membership = Membership.objects.filter(team__name=name, user=user).select_related("team").first()
+    if membership is None:
+        raise TeamError("NotFound", f'team "{name}" not found')
+    if to_manage and membership.role != Role.OWNER:
+        raise TeamError("Forbidden", f'only an owner of team "{name}" may do that')
+    return membership.team
+
+
+def create_team(*, name: str, owner: User) -> Team:
+    """A new team with one owner.
+
+    Raises
+    ------
+    TeamError
+        The name is taken.
+    """
+    with transaction.atomic():
+        team, is_new = Team.objects.get_or_create(name=name)
+        if not is_new:
+            raise TeamError("AlreadyExists", f'there is a team "{name}" already')
+        Membership.objects.create(team=team, user=owner, role=Role.OWNER)
+    return team
+
+
+def set_member(*, team: Team, username: str, role: str) -> Membership:
+    """Take somebody in, or give him another role.
+
+    Raises
+    ------
+    TeamError
+        No such person, or the team would be left without an owner.
+    """
+    user = User.objects.filter(username=username, is_active=True).first()
+    if user is None:
+        raise TeamError("NotFound", f'there is no person "{username}"')
+    with transaction.atomic():
+        Team.objects.select_for_update(of=("self",)).get(pk=team.pk)
+        if role != Role.OWNER:
+            _keep_an_owner(team, but=user)
+        membership, _ = Membership.objects.update_or_create(team=team, user=user, defaults={"role": role})
+    return membership
+
+
+def remove_member(*, team: Team, username: str) -> None:
+    """Let somebody go.
+
+    Raises
+    ------
+    TeamError
+        He is no member, or the team would be left without an owner.
+    """
+    with transaction.atomic():
+        Team.objects.select_for_update(of=("self",)).get(pk=team.pk)
+        membership = Membership.objects.filter(team=team, user__username=username).first()
+        if membership is None:
+            raise TeamError("NotFound", f'"{username}" is no member of team "{team.name}"')
+        _keep_an_owner(team, but=membership.user)
+        membership.delete()
+
+
+def _keep_an_owner(team: Team, *, but: User) -> None:
+    others = Membership.objects.filter(team=team, role=Role.OWNER).exclude(user=but)
+    mine = Membership.objects.filter(team=team, role=Role.OWNER, user=but)
+    if mine.exists() and not others.exists():
+        raise TeamError("Conflict", f'team "{team.name}" would be left without an owner')
