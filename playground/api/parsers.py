@@ -7,6 +7,7 @@ from typing import IO, Any, Final
 from rest_framework.parsers import BaseParser
 
 from playground.bodies import BodyTooLarge
+from playground.clusters.errors import InvalidInput
 from playground.clusters.services.posted import as_error
 from playground.engine.admission import ManifestProblem
 from playground.engine.documents import load_one
@@ -30,7 +31,9 @@ class StrictJSONParser(BaseParser):
             document: dict[str, Any] | None = load_one(body, json_only=self.json_only, max_bytes=MAX_BYTES)
         except ManifestProblem as problem:
             raise as_error(problem) from None
-        return {} if document is None else document
+        if document is None and body.strip():
+            raise InvalidInput("the body holds nothing; an object is wanted")
+        return document or {}
 
 
 class YAMLParser(StrictJSONParser):

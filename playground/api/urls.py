@@ -21,6 +21,7 @@ from playground.api.views import (
     scheduling,
     settings,
     site,
+    teams,
     tokens,
 )
 
@@ -57,6 +58,9 @@ urlpatterns: list[URLPattern] = [
     *both("docs/", openapi.docs, "docs"),
     *both("tokens/", tokens.Tokens.as_view(), "tokens"),
     *both("tokens/<int:token_id>/", tokens.OneToken.as_view(), "token"),
+    *both("teams/", teams.Teams.as_view(), "teams"),
+    *both("teams/<str:team>/", teams.OneTeam.as_view(), "team"),
+    *both("teams/<str:team>/members/<str:user>/", teams.OneMember.as_view(), "member"),
     *both("clusters/", clusters.Clusters.as_view(), "clusters"),
     *both(_CLUSTER, clusters.OneCluster.as_view(), "cluster"),
     *both(f"{_CLUSTER}clone", clusters.Clone.as_view(), "clone"),

@@ -206,3 +206,18 @@ class NewToken(Token):
 
 class Tokens(Answer):
     items = Token(many=True)
+
+
+class TeamMember(Answer):
+    user = _text()
+    role = serializers.ChoiceField(["owner", "editor", "viewer"])
+
+
+class Team(Answer):
+    name = _text()
+    url = _text()
+    members = TeamMember(many=True)
+
+
+class Teams(Answer):
+    items = Team(many=True)

@@ -35,6 +35,24 @@ class StrictInteger(serializers.IntegerField):
         return super().to_internal_value(data)
 
 
+class StrictBoolean(serializers.BooleanField):
+    """True or false; DRF would also take "yes" and 1."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            raise serializers.ValidationError("must be true or false")
+        return data
+
+
+class StrictNumber(serializers.FloatField):
+    """A JSON number; DRF would also take strings."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            raise serializers.ValidationError("must be a number")
+        return super().to_internal_value(data)
+
+
 class ClusterCreate(Strict):
     name = StrictString(max_length=100, help_text="What people call it; need not be unique.")
     seed = StrictInteger(
@@ -45,9 +63,22 @@ class ClusterCreate(Strict):
         allow_null=True,
         help_text="A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1); absent = the default one.",
     )
-    demo = serializers.BooleanField(
-        required=False, default=False, help_text="Begin with the demo's nodes and pods."
+    team = StrictString(
+        required=False, allow_null=True, max_length=100, help_text="A team of yours that is to own it."
     )
+    demo = StrictBoolean(required=False, default=False, help_text="Begin with the demo's nodes and pods.")
+
+
+class TeamCreate(Strict):
+    name = serializers.RegexField(
+        r"^[A-Za-z0-9][-A-Za-z0-9_.]*$",
+        max_length=100,
+        help_text="Letters, digits, '-', '_' and '.': it is part of paths.",
+    )
+
+
+class Member(Strict):
+    role = serializers.ChoiceField(["owner", "editor", "viewer"])
 
 
 class ClusterRename(Strict):
@@ -80,7 +111,7 @@ class Clock(Strict):
     mode = serializers.ChoiceField(
         ["paused", "realtime", "1x"], help_text="`1x` is `realtime` at rate 1. To jump, run for a duration."
     )
-    rate = serializers.FloatField(required=False, default=1.0, min_value=0.1, max_value=100)
+    rate = StrictNumber(required=False, default=1.0, min_value=0.1, max_value=100)
 
 
 class NodePool(Strict):

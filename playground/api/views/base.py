@@ -12,12 +12,14 @@ from django.middleware.http import ConditionalGetMiddleware
 from django.utils.decorators import decorator_from_middleware, method_decorator
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.parsers import BaseParser
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes
+from playground.accounts.models import Role
 from playground.api import errors
 from playground.api.documentation import OperationSchema
 from playground.api.parsers import StrictJSONParser
@@ -70,14 +72,18 @@ class PlaygroundView(APIView):
         user = self.request.user
         return user if not settings.EMBEDDED and user and user.is_authenticated else None
 
-    def cluster(self, cluster_id: str) -> Cluster:
+    def cluster(self, cluster_id: str, *, at_least: Role | None = None) -> Cluster:
         """The cluster of the path, if it is there for whoever asks, to do what the method does.
+
+        Reading takes a viewer, everything else an editor unless `at_least` says otherwise.
 
         Raises
         ------
         NotFound, Forbidden
         """
-        return selectors.get_cluster(cluster_id, self.person)
+        if at_least is None:
+            at_least = Role.VIEWER if self.request.method in SAFE_METHODS else Role.EDITOR
+        return selectors.get_cluster(cluster_id, self.person, at_least=at_least)
 
 
 def django_request(request: Request) -> HttpRequest:

@@ -6,6 +6,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from playground.accounts.models import Role
 from playground.api import examples, representations
 from playground.api.documentation import number, operation, query
 from playground.api.errors import PreconditionFailed
@@ -13,6 +14,7 @@ from playground.api.pages import next_page
 from playground.api.queries import whole_number
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
+from playground.api.views.teams import team_of
 from playground.clusters import demo, selectors, services
 from playground.clusters.models import Cluster
 
@@ -78,7 +80,7 @@ class Clusters(PlaygroundView):
         id="clusters_create",
         request=requests.ClusterCreate,
         answers_={201: answers.Cluster},
-        errors=(400, 413, 415),
+        errors=(400, 404, 413, 415),
         example={"name": "demo"},
         answer_example=examples.CLUSTER,
     )
@@ -88,7 +90,8 @@ class Clusters(PlaygroundView):
         asked.is_valid(raise_exception=True)
         wanted = dict(asked.validated_data)
         objects = demo.demo_objects() if wanted.pop("demo") else ()
-        cluster = services.create_cluster(owner=self.person, **wanted)
+        team = team_of(wanted.pop("team", None), self.person)
+        cluster = services.create_cluster(owner=self.person, team=team, **wanted)
         if objects:
             services.apply_documents(cluster=cluster, objects=objects)
         return answer(cluster, 201)
@@ -120,9 +123,9 @@ class OneCluster(PlaygroundView):
     def patch(self, request: Request, cluster_id: str) -> Response:
         """The name is all that can be changed here; clock and configuration have paths of their own."""
         cluster = self.cluster(cluster_id)
-        check_if_match(request, cluster)
         asked = requests.ClusterRename(data=request.data)
         asked.is_valid(raise_exception=True)
+        check_if_match(request, cluster)
         return answer(services.rename_cluster(cluster=cluster, **asked.validated_data))
 
     @operation(
@@ -134,7 +137,7 @@ class OneCluster(PlaygroundView):
     )
     def delete(self, request: Request, cluster_id: str) -> Response:
         """The cluster and everything in it is gone; a run at work on it cannot commit afterwards."""
-        cluster = self.cluster(cluster_id)
+        cluster = self.cluster(cluster_id, at_least=Role.OWNER)
         check_if_match(request, cluster)
         services.delete_cluster(cluster=cluster)
         return Response(status=204)
@@ -152,7 +155,7 @@ class Clone(PlaygroundView):
     )
     def post(self, request: Request, cluster_id: str) -> Response:
         """A new cluster of yours with the objects of this one as they are now, bound pods included."""
-        source = self.cluster(cluster_id)
+        source = self.cluster(cluster_id, at_least=Role.VIEWER)
         asked = requests.ClusterClone(data=request.data)
         asked.is_valid(raise_exception=True)
         name = asked.validated_data.get("name") or f"{source.name[:95]} copy"

@@ -14,6 +14,7 @@ from drf_spectacular.settings import patched_settings
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from playground.api.serializers import requests
 from playground.api.views.base import PlaygroundView
 from playground.engine.admission import dump_yaml
 
@@ -28,23 +29,28 @@ SETTINGS: Final[dict[str, Any]] = {
     "POSTPROCESSING_HOOKS": ["playground.api.views.openapi.completed"],
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SORT_OPERATIONS": False,
+    "COMPONENT_SPLIT_PATCH": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "TAGS": [
         {"name": "clusters", "description": "Clusters and the objects in them."},
         {"name": "scheduling", "description": "Running the scheduler, and what it did."},
         {"name": "settings", "description": "A cluster's configuration and clock."},
         {"name": "tokens", "description": "Personal tokens for tools (team mode)."},
+        {"name": "teams", "description": "The people who own clusters together (team mode)."},
         {"name": "about", "description": "What this site is."},
     ],
 }
 
 
 def completed(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """How to authenticate, which no view says: a token or nothing, depending on the mode."""
+    """What no view says: how to authenticate (a token or nothing, by mode), and that misspelt keys are refused."""
     result.setdefault("components", {})["securitySchemes"] = {
         "token": {"type": "http", "scheme": "bearer", "description": "A personal token (team mode)."}
     }
     result["security"] = [{"token": []}, {}]
+    for name, schema in result["components"].get("schemas", {}).items():
+        if issubclass(getattr(requests, name, type), requests.Strict):
+            schema["additionalProperties"] = False
     for path in result["paths"].values():
         for operation in path.values():
             operation.pop("security", None)
@@ -58,8 +64,13 @@ def document() -> dict[str, Any]:
         made: dict[str, Any] = SchemaGenerator(urlconf=None, api_version="v1").get_schema(
             request=None, public=True
         )
-    plain: dict[str, Any] = json.loads(json.dumps(made))
+    plain: dict[str, Any] = json.loads(json.dumps(made), object_hook=_anything_once)
     return plain
+
+
+def _anything_once(schema: dict[str, Any]) -> dict[str, Any]:
+    """Anything or null is anything; said as `oneOf` it would be neither, null being both."""
+    return {} if schema.get("oneOf") == [{}, {"type": "null"}] else schema
 
 
 class DocumentJSON(PlaygroundView):
@@ -83,9 +94,9 @@ def docs(request: HttpRequest) -> HttpResponse:
     for path, item in document()["paths"].items():
         for method in METHODS:
             if method in item:
-                groups[item[method]["tags"][0]].append(_operation(path, method, item[method]))
+                groups.setdefault(item[method]["tags"][0], []).append(_operation(path, method, item[method]))
     titles = {tag["name"]: tag["description"] for tag in SETTINGS["TAGS"]}
-    context = {"groups": [(name, titles[name], operations) for name, operations in groups.items()]}
+    context = {"groups": [(name, titles.get(name, ""), operations) for name, operations in groups.items()]}
     return render(request, "api/docs.html", context)
 
 

@@ -1,0 +1,159 @@
+"""Teams: the people who own clusters together (team mode)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from playground.accounts import teams
+from playground.accounts.models import Membership, Role, Team
+from playground.accounts.teams import TeamError
+from playground.api.documentation import operation
+from playground.api.serializers import answers, requests
+from playground.api.views.base import PlaygroundView
+from playground.clusters.errors import AlreadyExists, ClusterError, Conflict, Forbidden, NotFound
+
+TEAM = {
+    "name": "platform",
+    "url": "/api/v1/teams/platform/",
+    "members": [{"user": "ada", "role": "owner"}, {"user": "grace", "role": "viewer"}],
+}
+_ERRORS: dict[str, type[ClusterError]] = {
+    "NotFound": NotFound,
+    "Forbidden": Forbidden,
+    "AlreadyExists": AlreadyExists,
+    "Conflict": Conflict,
+}
+
+
+def as_error(error: TeamError) -> ClusterError:
+    """A refusal about teams in the shape of all others."""
+    return _ERRORS[error.reason](error.message, kind="Team")  # type: ignore[call-arg]
+
+
+def team_of(name: str | None, person: Any) -> Team | None:
+    """The team a new cluster is for: a viewer of it may not make one.
+
+    Raises
+    ------
+    NotFound, Forbidden
+    """
+    if not name:
+        return None
+    if person is None:
+        raise NotFound(f'team "{name}" not found', kind="Team", name=name)
+    try:
+        team = teams.get_team(name, person)
+    except TeamError as error:
+        raise as_error(error) from None
+    if not Membership.objects.filter(team=team, user=person).exclude(role=Role.VIEWER).exists():
+        raise Forbidden(f'a viewer of team "{name}" may not make clusters for it', kind="Team", name=name)
+    return team
+
+
+def shown(team: Team) -> dict[str, Any]:
+    members = sorted(team.memberships.all(), key=lambda member: member.user.username)
+    return {
+        "name": team.name,
+        "url": f"/api/v1/teams/{team.name}/",
+        "members": [{"user": member.user.username, "role": member.role} for member in members],
+    }
+
+
+class TeamView(PlaygroundView):
+    """Base: refusals of `accounts.teams` become problems, and embedded mode has no teams."""
+
+    def handle_exception(self, exc: Exception) -> Response:
+        if isinstance(exc, TeamError):
+            exc = as_error(exc)
+        return super().handle_exception(exc)
+
+    def team(self, name: str, *, to_manage: bool = False) -> Team:
+        if self.person is None:
+            raise NotFound(f'team "{name}" not found', kind="Team", name=name)
+        return teams.get_team(name, self.person, to_manage=to_manage)
+
+
+class Teams(TeamView):
+    @operation(
+        "List your teams",
+        id="teams_list",
+        answers_={200: answers.Teams},
+        answer_example={"items": [TEAM]},
+        tag="teams",
+        reads=True,
+    )
+    def get(self, request: Request) -> Response:
+        """With their members and what each may do. Embedded mode has none."""
+        found = teams.teams_of(self.person) if self.person else []
+        return Response({"items": [shown(team) for team in found]})
+
+    @operation(
+        "Make a team",
+        id="teams_create",
+        request=requests.TeamCreate,
+        answers_={201: answers.Team},
+        errors=(400, 409, 413, 415),
+        example={"name": "platform"},
+        answer_example=TEAM,
+        tag="teams",
+    )
+    def post(self, request: Request) -> Response:
+        """You are its first owner."""
+        if settings.EMBEDDED:
+            raise Conflict("the embedded playground has no login, so it has no teams", kind="Team")
+        asked = requests.TeamCreate(data=request.data)
+        asked.is_valid(raise_exception=True)
+        team = teams.create_team(name=asked.validated_data["name"], owner=self.person)
+        return Response(shown(team), status=201)
+
+
+class OneTeam(TeamView):
+    @operation(
+        "Read a team",
+        id="teams_read",
+        answers_={200: answers.Team},
+        errors=(400, 404),
+        answer_example=TEAM,
+        tag="teams",
+        reads=True,
+    )
+    def get(self, request: Request, team: str) -> Response:
+        """Its members and what each may do."""
+        return Response(shown(self.team(team)))
+
+
+class OneMember(TeamView):
+    @operation(
+        "Take somebody into a team, or give a member another role",
+        id="teams_set_member",
+        request=requests.Member,
+        answers_={200: answers.Team},
+        errors=(400, 404, 409, 413, 415),
+        example={"role": "editor"},
+        answer_example=TEAM,
+        tag="teams",
+    )
+    def put(self, request: Request, team: str, user: str) -> Response:
+        """Owners manage the team, editors change its clusters, viewers look. It takes an owner."""
+        managed = self.team(team, to_manage=True)
+        asked = requests.Member(data=request.data)
+        asked.is_valid(raise_exception=True)
+        teams.set_member(team=managed, username=user, role=asked.validated_data["role"])
+        return Response(shown(managed))
+
+    @operation(
+        "Let a member go",
+        id="teams_remove_member",
+        answers_={204: None},
+        errors=(400, 404, 409),
+        tag="teams",
+    )
+    def delete(self, request: Request, team: str, user: str) -> Response:
+        """Members may leave by themselves; the last owner may not."""
+        itself = self.person is not None and self.person.get_username() == user
+        teams.remove_member(team=self.team(team, to_manage=not itself), username=user)
+        return Response(status=204)
