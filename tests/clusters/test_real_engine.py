@@ -1,5 +1,6 @@
 """The pipeline over scheduler_core itself."""
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -172,3 +173,32 @@ def test_deleting_a_running_pod_takes_its_grace_period() -> None:
     run(cluster, "1s")
     assert not Pod.objects.exists()
     assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_two_workers_by_turns_bring_their_remembered_engines_up_to_date(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pods = [make_pod(f"p{number:02}", "100m") for number in range(12)]
+    cluster = make_cluster(make_node(), make_node("n2"), *pods)
+    asked = services.request_run(cluster=cluster)
+    memories = [EngineMemory(), EngineMemory()]
+    visit = services.Visit(wall_s=0, batch=Budget(wall_s=60, max_cycles=2))
+    for turn in range(2):
+        services.advance(cluster_id=cluster.pk, memory=memories[turn], visit=visit)
+    monkeypatch.setattr(import_module("playground.clusters.services.advance"), "load", None)
+    turn = 0
+    while asked.is_open:
+        report = services.advance(cluster_id=cluster.pk, memory=memories[turn % 2], visit=visit)
+        assert report.state == "driven"
+        asked.refresh_from_db()
+        turn += 1
+    assert Pod.objects.exclude(node_name="").count() == 12
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_the_more_clusters_wait_the_shorter_is_a_visit() -> None:
+    fair = import_module("playground.clusters.services.advance").fair_visit
+    assert fair().wall_s == 2
+    for _ in range(20):
+        services.request_run(cluster=make_cluster())
+    assert fair().wall_s == pytest.approx(0.15)

@@ -33,6 +33,12 @@ from playground.engine.transport import HttpTransport
 logger = logging.getLogger(__name__)
 
 MAX_RACES: Final = 50
+MAX_CATCH_UP: Final = 2000
+"""Entries replayed on a remembered engine rather than on a newer checkpoint."""
+LONGEST_VISIT_S: Final = 2.0
+SHORTEST_VISIT_S: Final = 0.1
+ROUND_S: Final = 3.0
+"""Worker seconds in which every busy cluster is visited once: 1.5 s of two workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +101,13 @@ def advance(
     holder
         Who we are, for people.
     visit
-        How long to stay.
+        How long to stay; None = as long as the others who wait allow.
     simulator, memory
         Where engines come from and are kept; the real ones when None.
     now
         Wall clock of lease and 1x pacing.
     """
-    visit = visit or Visit()
+    visit = visit or fair_visit()
     memory = ENGINES if memory is None else memory
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
@@ -149,6 +155,13 @@ def advance(
     return AdvanceReport("driven", worker.cycles, worker.batches, more)
 
 
+def fair_visit() -> Visit:
+    """A visit so short that every busy cluster has its next batch within about two seconds."""
+    n_busy = Run.objects.filter(state__in=Run.OPEN).values("cluster_id").distinct().count()
+    wall_s = min(LONGEST_VISIT_S, max(SHORTEST_VISIT_S, ROUND_S / max(1, n_busy)))
+    return Visit(wall_s=wall_s, batch=Budget(wall_s=min(Budget().wall_s, wall_s / 2)))
+
+
 def _drop_broken_connection() -> None:
     if not connection.in_atomic_block:  # somebody else's transaction, as in tests
         connection.close_if_unusable_or_obsolete()
@@ -178,7 +191,7 @@ class _Visitor:
         """Batches until there is nothing to do or the visit is over."""
         began = time.monotonic()
         cluster = self._anchored(Cluster.objects.get(pk=self.lease.cluster_id))
-        driven = self.memory.take(cluster) or load(cluster, self.simulator)
+        driven = self.memory.take(cluster) or self._caught_up(cluster) or load(cluster, self.simulator)
         races = 0
         budget = self.visit.batch
         while True:
@@ -227,6 +240,18 @@ class _Visitor:
             if self._next_run(cluster) is None and not unread(cluster, driven.engine.read_seq):
                 break
         self.memory.put(cluster.pk, driven)
+
+    def _caught_up(self, cluster: Cluster) -> Driven | None:
+        """A remembered engine that another worker has gone past, brought to where the cluster is now."""
+        driven = self.memory.take_older(cluster)
+        if driven is None or cluster.engine_seq - driven.engine_seq > MAX_CATCH_UP:
+            return None
+        try:
+            driven.engine.replay(stretch(cluster, driven.engine, driven.engine_seq, cluster.engine_seq))
+        except Exception:
+            logger.exception("a remembered engine cannot go on", extra={"cluster": cluster.public_id})
+            return None
+        return Driven(cluster.generation, cluster.engine_seq, driven.engine)
 
     def _anchored(self, cluster: Cluster) -> Cluster:
         """The cluster with anchors that are right, anchored anew and saying so where they were not."""

@@ -7,7 +7,7 @@ from typing import Final
 from playground.clusters.models import Cluster
 from playground.engine import Engine
 
-MAX_ENGINES: Final = 16
+MAX_ENGINES: Final = 24
 
 
 @dataclass(slots=True)
@@ -39,12 +39,18 @@ class EngineMemory:
 
         Whoever takes it puts it back after its commit. One that was not committed is never put back.
         """
+        driven = self._engines.get(cluster.pk)
+        if driven is None or driven.generation != cluster.generation:
+            self._engines.pop(cluster.pk, None)
+            return None
+        return self._engines.pop(cluster.pk) if driven.engine_seq == cluster.engine_seq else None
+
+    def take_older(self, cluster: Cluster) -> Driven | None:
+        """An engine of an earlier state of the cluster, which the log can bring up to date; forgotten then."""
         driven = self._engines.pop(cluster.pk, None)
-        if driven is None:
+        if driven is None or driven.generation != cluster.generation:
             return None
-        if (driven.generation, driven.engine_seq) != (cluster.generation, cluster.engine_seq):
-            return None
-        return driven
+        return driven if driven.engine_seq < cluster.engine_seq else None
 
     def put(self, cluster_id: int, driven: Driven) -> None:
         """Remember it."""
