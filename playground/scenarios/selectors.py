@@ -33,7 +33,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioPage:
-    """What the page of a share shows besides a moment of it.
+    """What the page of a share shows besides a moment of it, and the API.
 
     Attributes
     ----------
@@ -44,7 +44,6 @@ class ScenarioPage:
     """
 
     scenario: Scenario
-    ticks: Sequence[Tick]
     proof: Verification | None
     last_proof: Verification | None
 
@@ -82,10 +81,10 @@ def my_scenarios(user: Any = None, *, limit: int = 60) -> list[Scenario]:
 
 
 def scenario_page(scenario: Scenario) -> ScenarioPage:
-    """Timeline and proof. Two queries."""
+    """How its proofs went. One query."""
     proofs = list(scenario.verifications.defer("recorded", "fresh").order_by("-pk")[:5])
     finished = next((one for one in proofs if one.state == Verification.State.DONE), None)
-    return ScenarioPage(scenario, ticks_of(scenario.cycles), proofs[0] if proofs else None, finished)
+    return ScenarioPage(scenario, proofs[0] if proofs else None, finished)
 
 
 def ticks_of(rows: Any) -> list[Tick]:

@@ -32,7 +32,9 @@ SHOTS = os.environ.get("PLAYGROUND_SHOTS")
 def storefront():
     """Three zones, three classes of priority, more pods than fit."""
     zone = "topology.kubernetes.io/zone"
-    nodes = [node(f"node-{z}{i}", cpu="8", memory="32Gi", **{zone: f"zone-{z}"}) for z in "abc" for i in (1, 2, 3)]
+    nodes = [
+        node(f"node-{z}{i}", cpu="8", memory="32Gi", **{zone: f"zone-{z}"}) for z in "abc" for i in (1, 2, 3)
+    ]
     pods = []
     for i in range(18):
         name = ("payments", "web", "etl")[i % 3]
@@ -41,7 +43,11 @@ def storefront():
         pods.append(pod(f"{name}-{i}", cpu=cpu, memory="2Gi", priorityClassName=priority))
     pods += [pod(f"late-{i}", cpu="7", priorityClassName="critical") for i in range(3)]
     pods += [pod("giant", cpu="64", priorityClassName="batch")]
-    classes = [priority_class("critical", 100000), priority_class("standard", 1000), priority_class("batch", 100)]
+    classes = [
+        priority_class("critical", 100000),
+        priority_class("standard", 1000),
+        priority_class("batch", 100),
+    ]
     return small(
         name="storefront",
         title="Storefront under load: checkout preempts a batch job",
@@ -64,7 +70,9 @@ def pages(work, monkeypatch):
     few = dict(list(gallery_documents().items())[:2])
     monkeypatch.setattr("playground.scenarios.services.gallery.gallery_documents", lambda: few)
     spread = share(document=text_of(storefront())).scenario
-    packed = share(document=text_of(storefront() | {"scheduler": PACKING, "title": "The same, packed"})).scenario
+    packed = share(
+        document=text_of(storefront() | {"scheduler": PACKING, "title": "The same, packed"})
+    ).scenario
     broken = share(document=text_of(storefront() | {"seed": 8, "title": "Another engine's"})).scenario
     cluster = made_by_hand(work)
     forked = fork(scenario=spread)
@@ -115,7 +123,9 @@ def test_every_scenario_page_is_accessible_and_fits(page, asgi_server, pages, wo
             for violation in Axe().run(page).response["violations"]:
                 targets = [" ".join(map(str, one["target"])) for one in violation["nodes"][:3]]
                 found.append(f"{name} {look}: {violation['id']} {targets}")
-            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            wide = page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             if wide > 0:
                 found.append(f"{name} {look}: {wide} px too wide")
     assert not found, "\n".join(found)

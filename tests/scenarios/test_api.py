@@ -31,7 +31,9 @@ def test_curl_with_data_binary_gets_a_link(client, work):
     assert read["Access-Control-Allow-Origin"] == "*"
     assert read.json()["proof"]["sentence"] == "Reproduced 5 of 5 decisions"
     again = post(client, small_text())
-    assert again.status_code == 200 and again.json()["id"] == body["id"] and again.json()["deleteCode"] is None
+    assert (
+        again.status_code == 200 and again.json()["id"] == body["id"] and again.json()["deleteCode"] is None
+    )
 
 
 def test_bad_documents_are_problems_with_path_and_line(client, sent):
@@ -100,7 +102,11 @@ def test_public_and_unlisted_shares_are_read_without_an_account(served, client, 
     ada = served[0]
     for visibility in ("public", "unlisted"):
         scenario = share(document=small_text(), owner=ada, visibility=visibility).scenario
-        for path in (f"/s/{scenario.public_id}/", f"/s/{scenario.public_id}.yaml", f"{PATH}{scenario.public_id}/"):
+        for path in (
+            f"/s/{scenario.public_id}/",
+            f"/s/{scenario.public_id}.yaml",
+            f"{PATH}{scenario.public_id}/",
+        ):
             answer = client.get(path)
             assert answer.status_code == 200, path
             assert answer["Access-Control-Allow-Origin"] == "*"

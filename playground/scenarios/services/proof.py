@@ -166,5 +166,5 @@ def readable(trace: bytes | None) -> Mapping[str, Any] | None:
         return None
     try:
         return explain_trace(trace, full=True)
-    except (ValueError, KeyError):
+    except Exception:  # bytes of another engine may break this one's reader anywhere
         return None

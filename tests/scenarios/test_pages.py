@@ -1,0 +1,272 @@
+"""Pages of scenarios without a browser: what they say, whom they answer, and what they cost."""
+
+import re
+
+import pytest
+
+from playground.clusters import services as clusters
+from playground.clusters.models import Cluster
+from playground.engine.scenarios import gallery_documents
+from playground.scenarios.models import Comparison, Draft, Moment, RecordedCycle, Scenario
+from playground.scenarios.services import fork, request_comparison, request_verification, share
+from playground.scenarios.services.gallery import share_one
+from tests.scenarios.documents import PACKING, small, small_text, text_of
+from tests.scenarios.test_clusters import made_by_hand
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def scenario(work) -> Scenario:
+    path = [{"cycle": 2, "focus": "NodeResourcesFit", "text": "Look at the fit."}]
+    made = share(document=small_text(path=path, lesson="A lesson.")).scenario
+    work()
+    made.refresh_from_db()
+    return made
+
+
+def words(answer) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
+
+
+def test_the_page_shows_title_proof_and_the_last_moment(client, scenario):
+    answer = client.get(f"/s/{scenario.public_id}/")
+    assert answer.status_code == 200
+    said = words(answer)
+    for expected in (
+        "Five pods on three nodes",
+        "Reproduced 5 of 5 decisions",
+        "Cycle 5 of 5",
+        "Guided path",
+    ):
+        assert expected in said
+    assert scenario.digest in said
+    assert "giant" in said and "Insufficient cpu" in said
+    assert client.get(f"/s/{scenario.public_id}").status_code == 200
+
+
+def test_in_embedded_mode_the_file_comes_first_and_the_link_is_this_machines(client, scenario, settings):
+    page = client.get(f"/s/{scenario.public_id}/").content.decode()
+    assert page.index("Download .yaml") < page.index("Fork to edit") < page.index("this machine only")
+    settings.EMBEDDED = False
+    page = client.get(f"/s/{scenario.public_id}/").content.decode()
+    assert page.index("Fork to edit") < page.index("Download .yaml")
+    assert "this machine only" not in page
+
+
+def test_htmx_gets_the_moment_alone(client, scenario):
+    whole = client.get(f"/s/{scenario.public_id}/?cycle=5")
+    part = client.get(f"/s/{scenario.public_id}/?cycle=5", headers={"HX-Request": "true"})
+    assert "<html" not in part.content.decode() and 'id="moment"' in part.content.decode()
+    assert "HX-Request" in whole["Vary"]
+
+
+def test_a_moment_not_known_yet_is_asked_for_once(client, scenario, sent, work):
+    first = client.get(f"/s/{scenario.public_id}/?cycle=2")
+    assert "A worker decides this stretch again" in words(first)
+    assert len(sent) == 1
+    client.get(f"/s/{scenario.public_id}/?cycle=2&wait=1")
+    assert len(sent) == 1
+    work()
+    assert "Nodes after cycle 2" in words(client.get(f"/s/{scenario.public_id}/?cycle=2&wait=1"))
+    assert Moment.objects.count() == 5
+
+
+def test_the_raw_document_is_what_was_given(client, scenario):
+    answer = client.get(f"/s/{scenario.public_id}.yaml", headers={"Origin": "https://elsewhere.example"})
+    assert answer.content == bytes(scenario.document)
+    assert answer["Content-Type"].startswith("application/yaml")
+    assert answer["Access-Control-Allow-Origin"] == "*"
+    assert answer["X-Robots-Tag"] == "noindex"
+
+
+def test_the_download_carries_the_decisions_and_is_the_same_scenario(client, scenario, work):
+    answer = client.get(f"/s/{scenario.public_id}.yaml?decisions=1&download=1")
+    assert answer["Content-Disposition"] == 'attachment; filename="small.yaml"'
+    assert f"digest: {scenario.decisions_digest}" in answer.content.decode()
+    again = share(document=answer.content, visibility="public").scenario
+    work()
+    assert again.digest == scenario.digest
+    assert again.verifications.get().is_proof
+
+
+def test_a_link_leads_to_a_cycle_a_node_and_a_plugin(client, scenario):
+    answer = client.get(f"/s/{scenario.public_id}/cycles/2/?node=node-c&plugin=NodeResourcesFit")
+    said = words(answer)
+    assert "node-c, NodeResourcesFit what the link points at" in said
+    assert "Look at the fit." in said and "stop 1 of 1" in said
+    assert client.get(f"/s/{scenario.public_id}/cycles/2/?node=nobody").status_code == 200
+    assert client.get(f"/s/{scenario.public_id}/cycles/99/").status_code == 404
+
+
+def test_a_cycle_of_an_engine_nobody_has_stays_viewable(client, scenario):
+    RecordedCycle.objects.filter(scenario=scenario, number=2).update(trace=b"from another age")
+    answer = client.get(f"/s/{scenario.public_id}/cycles/2/")
+    assert answer.status_code == 200
+    assert "recorded by another engine" in words(answer)
+    assert "default/web-1 bound" in words(answer)
+
+
+def test_the_badge_names_the_cycle_that_differs(client, scenario, work):
+    RecordedCycle.objects.filter(scenario=scenario, number=3).update(digest="f" * 64)
+    request_verification(scenario=scenario)
+    work()
+    said = words(client.get(f"/s/{scenario.public_id}/"))
+    assert "Differs at cycle 3" in said
+    assert "Cycle 3 is decided differently" in said and "As recorded" in said and "As decided now" in said
+
+
+def test_the_picture_is_an_svg_that_can_be_shown_elsewhere(client, scenario):
+    from xml.etree import ElementTree
+
+    answer = client.get(f"/s/{scenario.public_id}.svg?cycle=5")
+    assert answer["Content-Type"] == "image/svg+xml"
+    assert answer["Cross-Origin-Resource-Policy"] == "cross-origin"
+    root = ElementTree.fromstring(answer.content)
+    assert root.tag.endswith("svg")
+    assert "giant" in answer.content.decode()
+
+
+def test_names_in_a_picture_are_escaped(client, work):
+    title = '<script>alert("x")</script> & more'
+    made = share(document=small_text(title=title)).scenario
+    for path in (f"/s/{made.public_id}.svg", f"/s/{made.public_id}/", f"/s/{made.public_id}/embed/"):
+        assert b"<script>alert" not in client.get(path).content
+
+
+def test_the_embed_may_be_framed_and_nothing_else_may(client, scenario):
+    embed = client.get(f"/s/{scenario.public_id}/embed/")
+    assert "frame-ancestors *" in embed["Content-Security-Policy"]
+    assert "X-Frame-Options" not in embed
+    assert "<form" not in embed.content.decode()
+    page = client.get(f"/s/{scenario.public_id}/")
+    assert "frame-ancestors 'none'" in page["Content-Security-Policy"]
+    assert page["X-Frame-Options"] == "DENY"
+
+
+def test_no_page_has_inline_script_or_style(client, scenario, work):
+    cluster = made_by_hand(work)
+    for path in (
+        f"/s/{scenario.public_id}/",
+        f"/s/{scenario.public_id}/embed/",
+        f"/s/{scenario.public_id}/cycles/1/",
+        "/s/",
+        "/s/new/",
+        "/gallery/",
+        "/compare/",
+        f"/c/{cluster.public_id}/replay/",
+        f"/c/{cluster.public_id}/share/",
+        f"/c/{cluster.public_id}/optimum/",
+    ):
+        page = client.get(path).content.decode()
+        assert not re.search(r"<style|\sstyle=|<script(?![^>]*\ssrc=)|\son[a-z]+=", page), path
+
+
+def test_forking_and_branching_make_clusters(client, scenario):
+    answer = client.post(f"/s/{scenario.public_id}/fork/")
+    cluster = Cluster.objects.get()
+    assert answer["Location"] == f"/c/{cluster.public_id}/"
+    assert Draft.objects.get().scenario == scenario
+    answer = client.post(f"/s/{scenario.public_id}/branch/", {"cycle": "2"})
+    assert Cluster.objects.count() == 2
+    assert client.post(f"/s/{scenario.public_id}/branch/", {"cycle": "77"}).status_code == 302
+    assert Cluster.objects.count() == 2
+
+
+def test_a_form_shares_what_was_written_and_shows_errors_at_their_line(client, sent):
+    bad = small_text(stepz=[])
+    answer = client.post("/s/new/", {"text": bad, "visibility": "unlisted"})
+    assert answer.status_code == 400 and "did you mean" in words(answer)
+    assert not Scenario.objects.exists()
+    answer = client.post("/s/new/", {"text": small_text(), "visibility": "public", "days": "7"})
+    made = Scenario.objects.get()
+    assert answer["Location"] == f"/s/{made.public_id}/" and made.expires
+    assert client.post("/s/new/", {"text": small_text(), "days": "soon"}).status_code == 400
+
+
+def test_deleting_wants_a_post(client, scenario):
+    assert client.get(f"/s/{scenario.public_id}/delete/").status_code == 200
+    assert Scenario.objects.exists()
+    client.post(f"/s/{scenario.public_id}/delete/")
+    assert not Scenario.objects.exists()
+
+
+def test_a_cluster_is_downloaded_or_linked(client, work):
+    cluster = made_by_hand(work)
+    answer = client.post(f"/c/{cluster.public_id}/share/", {"as": "file", "title": "T"})
+    assert answer["Content-Disposition"] == 'attachment; filename="by-hand.yaml"'
+    assert answer.content.startswith(b"apiVersion: scheduling.playground/v1")
+    answer = client.post(f"/c/{cluster.public_id}/share/", {"title": "T", "visibility": "unlisted"})
+    assert answer["Location"] == f"/s/{Scenario.objects.get().public_id}/"
+    assert "as shared" in words(client.get(f"/c/{cluster.public_id}/share/"))
+    clusters.set_cordon(cluster=cluster, node="node-b", unschedulable=False)
+    assert "changed since shared" in words(client.get(f"/c/{cluster.public_id}/share/"))
+
+
+def test_the_gallery_lists_every_lesson_and_opens_one(client, work):
+    documents = gallery_documents()
+    name = next(iter(documents))
+    share_one(name, documents[name])
+    work()
+    answer = client.get("/gallery/")
+    page = answer.content.decode()
+    assert page.count('class="card"') == len(documents)
+    assert "proved" in page and "not checked yet" in page
+    answer = client.post(f"/gallery/{name}/open/")
+    cluster = Cluster.objects.get()
+    assert answer["Location"] == f"/c/{cluster.public_id}/"
+    assert cluster.nodes.exists() and Draft.objects.get().steps
+    assert client.get("/gallery/nothing-of-that-name/").status_code == 404
+    found = client.get("/gallery/?q=preemption")
+    assert 0 < found.content.decode().count('class="card"') < len(documents)
+
+
+def test_a_comparison_is_asked_for_by_form_and_has_a_link(client, scenario, work):
+    other = share(document=small_text(scheduler=PACKING)).scenario
+    asked = {
+        "a": f"scenario/{scenario.public_id}",
+        "b": "",
+        "b-link": f"http://testserver/s/{other.public_id}/",
+    }
+    answer = client.post("/compare/", asked)
+    comparison = Comparison.objects.get()
+    assert answer["Location"] == f"/compare/{comparison.public_id}/"
+    assert "Comparing" in words(client.get(answer["Location"]))
+    work()
+    said = words(client.get(answer["Location"]))
+    assert "First diverging cycle" in said and "Node Resources Fit" in said
+    client.post("/compare/", asked | {"b-link": "http://testserver/s/nobody/"})
+    assert Comparison.objects.count() == 1
+
+
+def test_somebody_elses_cluster_does_not_exist(client, work, settings):
+    cluster = made_by_hand(work)
+    settings.EMBEDDED = False
+    for path in ("replay/", "share/", "optimum/"):
+        assert client.get(f"/c/{cluster.public_id}/{path}").status_code == 404
+    made = fork(scenario=share(document=text_of(small())).scenario)
+    assert client.post(f"/c/{made.public_id}/share/step/").status_code == 404
+
+
+def test_every_page_has_a_fixed_number_of_queries(client, scenario, work, django_assert_num_queries):
+    cluster = made_by_hand(work)
+    sides = [{"kind": "scenario", "id": scenario.public_id, "cycle": cycle} for cycle in (2, None)]
+    comparison = request_comparison(a=sides[0], b=sides[1])
+    client.get(f"/c/{cluster.public_id}/replay/?cycle=4")
+    work()
+    for path, n_queries in (
+        (f"/s/{scenario.public_id}/", 5),
+        (f"/s/{scenario.public_id}/embed/", 3),
+        (f"/s/{scenario.public_id}.yaml", 1),
+        (f"/s/{scenario.public_id}.svg", 3),
+        (f"/s/{scenario.public_id}/cycles/2/", 2),
+        ("/s/", 1),
+        ("/gallery/", 1),
+        ("/compare/", 4),
+        (f"/compare/{comparison.public_id}/", 3),
+        (f"/c/{cluster.public_id}/replay/?cycle=4", 3),
+        (f"/c/{cluster.public_id}/share/", 2),
+        (f"/c/{cluster.public_id}/optimum/", 2),
+    ):
+        with django_assert_num_queries(n_queries, info=path):
+            assert client.get(path).status_code == 200
