@@ -17,7 +17,7 @@ from typing import Any
 
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.quantity import QuantityError, parse_quantity
-from scheduler_core.scenario.load import object_key, scenario_document
+from scheduler_core.scenario.load import TEMPLATED, object_key, scenario_document
 from scheduler_core.scenario.types import Manifest, Run, Scenario, Step
 
 _FIRST = (
@@ -40,8 +40,6 @@ _BUDGET_STATUS = frozenset(("disruptionsAllowed", "disruptedPods"))
 _NO_STATUS = frozenset(
     ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "Namespace", "Service")
 )
-_TEMPLATED = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"))
-"""Kinds whose pods are named after a hash of the template as it is spelled."""
 
 
 def in_run_order(manifests: Iterable[Manifest]) -> list[Manifest]:
@@ -77,7 +75,7 @@ def canonical_document(scenario: Scenario) -> dict[str, Any]:
     for step in document["steps"]:
         if "apply" in step:
             step["apply"] = [canonical_manifest(manifest, owners) for manifest in step["apply"]]
-        elif "patch" in step and step["patch"]["kind"] not in _TEMPLATED:
+        elif "patch" in step and step["patch"]["kind"] not in TEMPLATED:
             step["patch"] = {**step["patch"], "patch": _quantities(step["patch"]["patch"])}
         for verb in ("patch", "delete"):
             if verb in step and step[verb]["kind"] in NAMESPACED_KINDS:
@@ -106,7 +104,7 @@ def scenario_digest(scenario: Scenario) -> str:
 def canonical_manifest(manifest: Manifest, owner_uids: frozenset[str] = frozenset()) -> dict[str, Any]:
     """A manifest without what only a server sets (`without_server_fields`), quantities written one way."""
     bare = without_server_fields(manifest, owner_uids)
-    cleaned: dict[str, Any] = bare if bare.get("kind") in _TEMPLATED else _quantities(bare)
+    cleaned: dict[str, Any] = bare if bare.get("kind") in TEMPLATED else _quantities(bare)
     return cleaned
 
 

@@ -26,6 +26,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
 
 Columns = NDArray[np.int64]
+MAX_AMOUNT = 2**62
 MAX_SHAPES = 2_000
 """Distinct request shapes looked at for fragmentation; the most frequent ones."""
 
@@ -77,7 +78,8 @@ def _shapes(pods: Iterable[Pod], names: list[str]) -> list[tuple[Columns, int]]:
         column = np.zeros(len(names), np.int64)
         for name, amount in requests:
             if name in place_of:
-                column[place_of[name]] = amount
+                # A pod may ask for more than any node could have.
+                column[place_of[name]] = min(amount, MAX_AMOUNT)
         result.append((column, count))
     return result
 

@@ -215,6 +215,17 @@ class _PodName(Kind):
         return value if "/" in value else f"default/{value}"
 
 
+class ListOf(wire.ListOf):
+    """A list without nulls."""
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        if isinstance(value, list | tuple):
+            for index, item in enumerate(value):
+                if item is None:
+                    return problems.wrong_type(f"{path}[{index}]", None, "must not be null")
+        return super().check(value, path, problems)
+
+
 class _StringMap(wire.MapOf):
     def __init__(self) -> None:
         super().__init__(wire.STRING)
@@ -253,7 +264,7 @@ class _Manifest(_Document):
         return checked
 
 
-class ManifestList(wire.ListOf):
+class ManifestList(ListOf):
     """Manifests; one alone needs no list, and a `kind: List` is opened."""
 
     zero: Any = ()

@@ -11,7 +11,8 @@ from scheduler_core.config.wire import Problems, encode
 from scheduler_core.errors import ConfigurationError, InvalidObject
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.documents import DocumentError, LineMap, dump_yaml, load_documents
-from scheduler_core.objects.kinds import is_read, parse
+from scheduler_core.objects.fields import mapping, mappings, string
+from scheduler_core.objects.kinds import KINDS, is_read, parse
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean, part_of
 from scheduler_core.scenario.types import (
@@ -28,6 +29,8 @@ from scheduler_core.sim.simulation import load as load_as_simulated
 from scheduler_core.version import EMULATES
 
 MAX_BYTES = 64_000_000
+TEMPLATED = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"))
+"""Kinds that make pods, which are named after a hash of the template as it is spelled."""
 _GROUP, _, _VERSION = API_VERSION.partition("/")
 _WITH_LINES = 5
 """Problems whose line is looked up: the text is composed again for each."""
@@ -175,10 +178,39 @@ def configuration_problems(document: Manifest, path: str) -> Iterator[Problem]:
 def _manifest_problems(manifests: tuple[Manifest, ...], path: str) -> Iterator[Problem]:
     for index, manifest in enumerate(manifests):
         try:
+            check_shape(manifest)
             if is_read(manifest):
                 parse(manifest)
+            elif manifest["kind"] in KINDS:
+                reason = f"is no API version of a {manifest['kind']} that is simulated; leave the object out"
+                yield Problem(f"{path}[{index}].apiVersion", reason, manifest["apiVersion"])
         except InvalidObject as error:
             yield Problem(f"{path}[{index}].{error.path}", error.reason, error.value)
+
+
+def check_shape(manifest: Manifest) -> None:
+    """Look at what is only read while the cluster runs: conditions, and the pods a workload makes.
+
+    Raises
+    ------
+    InvalidObject
+    """
+    status = mapping(manifest, "status", "")
+    for path, condition in mappings(status, "conditions", "status"):
+        string(condition, "type", path)
+        string(condition, "status", path)
+    if manifest["kind"] not in TEMPLATED:
+        return
+    template = mapping(mapping(manifest, "spec", ""), "template", "spec")
+    pod = {
+        "kind": "Pod",
+        "metadata": {**mapping(template, "metadata", "spec.template"), "name": "x"},
+        "spec": mapping(template, "spec", "spec.template"),
+    }
+    try:
+        parse(pod)
+    except InvalidObject as error:
+        raise InvalidObject(f"spec.template.{error.path}", error.value, error.reason) from None
 
 
 def object_key(manifest: Manifest) -> tuple[str, str, str]:

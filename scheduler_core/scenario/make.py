@@ -19,6 +19,7 @@ from scheduler_core.config.types import KIND as CONFIG_KIND
 from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES, prepare
 from scheduler_core.objects.fields import parse_time_ns
+from scheduler_core.objects.kinds import KINDS, is_read
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.load import object_key
@@ -242,6 +243,11 @@ class _Maker:
 
     def _write(self, manifest: Manifest) -> Step | None:
         key = object_key(manifest)
+        if key[0] in KINDS and not is_read(manifest):
+            self.notes.append(
+                f"{manifest.get('apiVersion')} {key[0]} {key[2]} is not simulated and was left out"
+            )
+            return None
         before = self.current.get(key)
         self.current[key] = manifest
         if before is None:

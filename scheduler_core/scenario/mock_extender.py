@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.config.wire import BOOLEAN, STRING, ListOf
+from scheduler_core.config.wire import BOOLEAN, STRING
 from scheduler_core.extender import ExtenderAnswer, ExtenderRequest
 from scheduler_core.scenario.form import (
     DURATION,
     POD_NAME,
     STRING_MAP,
     Choice,
+    ListOf,
     Number,
     Shorthand,
     part,

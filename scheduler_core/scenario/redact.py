@@ -317,7 +317,7 @@ class _Redactor:
         if key == "template":
             return {
                 "metadata": self.metadata(value.get("metadata") or {}, "Pod"),
-                "spec": self.pod_spec(value["spec"]),
+                "spec": self.pod_spec(value.get("spec") or {}),
             }
         if key == "claimRef":
             return {

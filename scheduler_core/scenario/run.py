@@ -18,7 +18,7 @@ from scheduler_core.scenario.cassette import CassetteTransport
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.expectations import check
 from scheduler_core.scenario.figures import node_figures
-from scheduler_core.scenario.load import object_key
+from scheduler_core.scenario.load import check_shape, object_key
 from scheduler_core.scenario.merge import merged
 from scheduler_core.scenario.mock_extender import MockTransport
 from scheduler_core.scenario.record import (
@@ -259,18 +259,28 @@ class _Runner:
         """Reaching the bound on cycles is what was wanted, no error."""
         self.done: list[Step] = []
         """Steps so far, the last one bounded to what of it was run."""
+        self._path = ""
         self._versions = 0
         self._generations: dict[tuple[str, str, str], int] = {}
         self._has_input = False
 
     def go(self) -> None:
         """Build the cluster and do all steps."""
+        try:
+            self._go_through()
+        except OverflowError as error:
+            said = "a number does not fit 64 bits"
+            raise ScenarioError([Problem(self._path, said)]) from error
+
+    def _go_through(self) -> None:
         scenario = self.run.scenario
         places = {id(manifest): index for index, manifest in enumerate(scenario.objects)}
         for manifest in in_run_order(scenario.objects):
-            self.apply(manifest, f"objects[{places[id(manifest)]}]")
+            self._path = f"objects[{places[id(manifest)]}]"
+            self.apply(manifest, self._path)
         for index, step in enumerate(effective_steps(scenario)):
-            self.do(step, f"steps[{index}]")
+            self._path = f"steps[{index}]"
+            self.do(step, self._path)
 
     # ---- objects
 
@@ -298,6 +308,7 @@ class _Runner:
             if kind == "Pod" and before.typed.node_name and not (manifest.get("spec") or {}).get("nodeName"):
                 document["spec"] = {**(manifest.get("spec") or {}), "nodeName": before.typed.node_name}
         try:
+            check_shape(document)
             if kind == "PriorityClass":
                 others = [stored.manifest for stored in world.all(kind)]
                 check_priority_class(document, others, None if before is None else before.manifest)
@@ -362,7 +373,9 @@ class _Runner:
 
     def _replace(self, manifest: Manifest, patch: Manifest, path: str) -> None:
         changed = merged(manifest, patch)
-        if object_key(changed) != object_key(manifest):
+        if object_key(changed) != object_key(manifest) or changed.get("apiVersion") != manifest.get(
+            "apiVersion"
+        ):
             raise ScenarioError([Problem(path, "a patch cannot rename an object")])
         self.apply(changed, f"{path}.patch")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.config.wire import BOOLEAN, STRING, ListOf
+from scheduler_core.config.wire import BOOLEAN, STRING
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.form import (
     DOCUMENT,
@@ -18,6 +18,7 @@ from scheduler_core.scenario.form import (
     STRING_MAP,
     TIME,
     Choice,
+    ListOf,
     Number,
     Shorthand,
     part,
