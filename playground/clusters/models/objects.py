@@ -96,7 +96,10 @@ class Pod(ObjectRow):
             ),
         ]
         indexes = [
-            models.Index(fields=["cluster", "node_name"], name="pod_node"),
+            # Wide enough that what nodes have in use is summed without touching the rows.
+            models.Index(
+                fields=["cluster", "node_name", "phase", "cpu_milli", "memory_bytes"], name="pod_use"
+            ),
             models.Index(fields=["cluster", "phase"], name="pod_phase"),
             models.Index(fields=["cluster", "lane"], name="pod_lane"),
             models.Index(fields=["cluster", "priority"], name="pod_priority"),
