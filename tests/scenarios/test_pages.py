@@ -270,3 +270,22 @@ def test_every_page_has_a_fixed_number_of_queries(client, scenario, work, django
     ):
         with django_assert_num_queries(n_queries, info=path):
             assert client.get(path).status_code == 200
+
+
+def test_a_lost_message_is_sent_again_when_somebody_waits(client, sent):
+    from datetime import timedelta
+
+    from django.core.cache import cache
+    from django.utils import timezone
+
+    from playground.scenarios.models import Verification
+
+    cache.clear()
+    made = share(document=small_text()).scenario
+    sent.clear()
+    client.get(f"/s/{made.public_id}/")
+    assert not [task for task, _ in sent if task.endswith("verify")]
+    Verification.objects.update(created=timezone.now() - timedelta(minutes=5))
+    for _ in range(3):
+        client.get(f"/s/{made.public_id}/")
+    assert [task.rpartition(".")[2] for task, _ in sent].count("verify") == 1

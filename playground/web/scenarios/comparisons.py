@@ -15,12 +15,14 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.selectors.board_nodes import PodUse
 from playground.scenarios import selectors, services
+from playground.scenarios import wake as tasks
 from playground.scenarios.models import Comparison, Scenario
 from playground.scenarios.services.comparing import result_of
 from playground.web.access import visible_clusters
 from playground.web.bars import Bar, bar
 from playground.web.numbers import positive_int
 from playground.web.priorities import PriorityScale
+from playground.web.scenarios.nudge import nudge
 from playground.web.scenarios.sharing import site_user
 
 MOVED_SHOWN = 40
@@ -116,6 +118,7 @@ def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
     comparison = Comparison.objects.filter(public_id=comparison_id).first()
     if comparison is None or not _may_see(request, comparison):
         raise Http404("There is no such comparison.")
+    nudge(comparison, tasks.COMPARE, comparison_id=comparison.pk)
     found = result_of(comparison)
     context: dict[str, Any] = {"comparison": comparison, "found": found}
     if found is not None:

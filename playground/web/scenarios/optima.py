@@ -13,10 +13,12 @@ from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.errors import ClusterError
 from playground.scenarios import services
+from playground.scenarios import wake as tasks
 from playground.scenarios.models import Optimum
 from playground.scenarios.solver import is_installed
 from playground.web.access import get_cluster
 from playground.web.numbers import positive_int
+from playground.web.scenarios.nudge import nudge
 from playground.web.scenarios.shares import get_share
 
 SHOWN = 100
@@ -57,6 +59,8 @@ def _answer(
             messages.error(request, error.message)
         return redirect(here)
     newest = rows.order_by("-pk").first()
+    if newest is not None:
+        nudge(newest, tasks.OPTIMUM, optimum_id=newest.pk)
     context |= {"optimum": newest, "here": here, "installed": is_installed()}
     if newest is not None and newest.state == Optimum.State.DONE:
         context["pods"] = [item for item in newest.result["pods"] if item["now"] != item["best"]][:SHOWN]

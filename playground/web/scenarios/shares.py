@@ -16,12 +16,14 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters.errors import ClusterError, NotFound
 from playground.engine.scenarios import ScenarioProblem, read_scenario, with_decisions
 from playground.scenarios import selectors, services
+from playground.scenarios import wake as tasks
 from playground.scenarios.models import Scenario
 from playground.security import CONTENT_SECURITY_POLICY
 from playground.web.explanation import view_cycle
 from playground.web.numbers import positive_int
 from playground.web.problems import problems_of
 from playground.web.scenarios.focus import view_focus
+from playground.web.scenarios.nudge import nudge
 from playground.web.scenarios.past_board import view_past
 from playground.web.scenarios.picture import draw_cycle
 from playground.web.scenarios.sharing import expiry_of, site_user
@@ -133,6 +135,9 @@ def _moment_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
 
 def _page_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
     found = selectors.scenario_page(share)
+    nudge(share, tasks.RECORD, scenario_id=share.pk)
+    if found.proof is not None:
+        nudge(found.proof, tasks.VERIFY, verification_id=found.proof.pk)
     facts = read_scenario(bytes(share.document))
     differing = None
     if found.last_proof is not None and not found.last_proof.is_proof:
