@@ -130,6 +130,19 @@ def test_the_form_writes_the_yaml_while_one_types(page, asgi_server, cluster, co
     assert Pod.objects.filter(cluster=cluster, name="typed").exists()
 
 
+def test_the_yaml_fills_the_form_while_one_types(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/pods/new/")
+    page.get_by_label("Key").first.fill("gpu")
+    expect(page.locator("#text")).to_have_value(re.compile("key: gpu"))
+    expect(page.locator("#id_toleration_1_key")).to_be_visible()
+    text = page.locator("#text").input_value()
+    page.locator("#text").fill(text.replace("cpu: 500m", "cpu: 750m"))
+    expect(page.locator("#id_cpu")).to_have_value("750m")
+    page.locator("#text").fill(text.replace("cpu: 500m", "cpu: 5x"))
+    expect(page.locator("#podfields")).to_contain_text("is not a quantity")
+    assert page.evaluate("document.activeElement.id") == "text"
+
+
 @pytest.mark.parametrize("path", ["", "cycles/", "cycles/3/?part=r0", "pods/new/", "config/"])
 def test_pages_read_without_script(browser, asgi_server, cluster, path):
     context = browser.new_context(java_script_enabled=False)

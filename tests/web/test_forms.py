@@ -179,6 +179,15 @@ def test_what_the_form_has_no_field_for_stays_in_the_yaml(client, cluster):
     assert "spot" not in html  # the form's rows were emptied
 
 
+def test_a_filled_row_brings_another_one(client, cluster):
+    address = url("pod-new", cluster.public_id)
+    form = POD | {"deed": "preview", "toleration_0_key": "gpu"}
+    html = client.post(address, form, **HTMX).content.decode()
+    assert 'id="rows-toleration" hx-swap-oob' in html and 'name="toleration_1_key"' in html
+    html = client.post(address, form | {"toleration_1_key": ""}, **HTMX).content.decode()
+    assert "rows-toleration" not in html
+
+
 def test_form_and_yaml_say_the_same():
     from playground.web.forms.pod_rows import values_of
     from playground.web.forms.pods import PodForm

@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.views.decorators.http import require_http_methods, require_safe
 from django.views.decorators.vary import vary_on_headers
 
@@ -187,6 +188,12 @@ def _render(
     }
     template = "pods/yaml_side.html" if request.htmx else "pods/new.html"
     response = render(request, template, context, status=status)
+    if request.htmx:
+        # A group whose last row was filled in gets another one.
+        for key, legend, rows in form.groups:
+            if f"{key}_{len(rows) - 1}_key" not in request.POST:
+                row_context = {"key": key, "legend": legend, "rows": rows, "out_of_band": True}
+                response.content += render_to_string("pods/form_rows.html", row_context, request).encode()
     response["X-Swap"] = "1"
     return response
 
