@@ -29,6 +29,8 @@ NanoList = dict[str, int]
 
 
 _LARGEST_NANO = (2**63 - 1) * 10**9
+_LARGEST = 2**62
+"""Whole units kept in int64 columns are cut off here; no real node or pod comes near."""
 
 
 @lru_cache(maxsize=65536)
@@ -86,9 +88,9 @@ def whole_units(nano: Mapping[str, int]) -> dict[str, int]:
     result: dict[str, int] = {}
     for name, amount in nano.items():
         if name == CPU:
-            result[name] = -(-amount // 10**6)
+            result[name] = min(-(-amount // 10**6), _LARGEST)
         elif name in (MEMORY, EPHEMERAL_STORAGE, PODS) or is_scalar_resource(name):
-            result[name] = -(-amount // 10**9)
+            result[name] = min(-(-amount // 10**9), _LARGEST)
     return result
 
 
@@ -236,4 +238,4 @@ def pod_requests(manifest: Document) -> PodRequests:
 
 
 def _cpu_and_memory(nano: NanoList) -> tuple[int, int]:
-    return -(-nano.get(CPU, 0) // 10**6), -(-nano.get(MEMORY, 0) // 10**9)
+    return min(-(-nano.get(CPU, 0) // 10**6), _LARGEST), min(-(-nano.get(MEMORY, 0) // 10**9), _LARGEST)
