@@ -95,6 +95,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "playground.accounts.doors.LoginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -206,6 +207,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
 }
+
+# Team mode: requests a minute of one person (or address), and how many of them may change something.
+PLAYGROUND_REQUEST_RATE = os.environ.get("PLAYGROUND_REQUEST_RATE", "1200/min")
+PLAYGROUND_WRITE_RATE = os.environ.get("PLAYGROUND_WRITE_RATE", "300/min")
 
 # Celery. Rows are the truth and a message is only a wake-up, so a task may run twice and must not be lost.
 CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or broker.url_for(DATA_DIR / "broker.sqlite3")

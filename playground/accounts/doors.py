@@ -1,0 +1,35 @@
+"""Team mode's door: pages are for people who are logged in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import MiddlewareNotUsed
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+Handler = Callable[[HttpRequest], HttpResponse]
+
+# The HTTP surfaces answer 401 themselves; who watches the process and the login page's own files need no login.
+OPEN: Final = ("/api/", "/k8s/", "/static/", "/healthz", "/readyz", "/account/login")
+
+
+class LoginMiddleware:
+    """Send whoever is not logged in to the login page, whichever page was asked for."""
+
+    def __init__(self, get_response: Handler) -> None:
+        if settings.EMBEDDED:
+            raise MiddlewareNotUsed
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.user.is_authenticated or request.path_info.startswith(OPEN):
+            return self.get_response(request)
+        login = reverse("accounts:login")
+        if request.headers.get("HX-Request"):
+            # htmx would put the login page into a corner of this one.
+            return HttpResponse(status=204, headers={"HX-Redirect": login})
+        return redirect_to_login(request.get_full_path(), login)

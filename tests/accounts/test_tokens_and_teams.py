@@ -1,0 +1,157 @@
+"""Login, personal tokens and teams (team mode)."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+
+from playground.accounts import teams, tokens
+from playground.accounts.models import AccessToken, Role, User
+from playground.clusters import services
+from tests.api.conftest import Api, wakes
+
+__all__ = ["wakes"]
+
+
+@pytest.fixture(autouse=True)
+def team_mode(settings: Any, db: None) -> None:
+    settings.EMBEDDED = False
+    cache.clear()
+
+
+def person(name: str) -> User:
+    return User.objects.create_user(name, password="correct horse battery")
+
+
+def as_bearer(user: User) -> Api:
+    _, text = tokens.create_token(user=user, name="test")
+    return Api(Client(headers={"Authorization": f"Bearer {text}"}))
+
+
+def test_a_token_is_shown_once_and_kept_as_a_digest(client: Client) -> None:
+    ada = person("ada")
+    made = as_bearer(ada).post("/tokens/", {"name": "laptop", "expiresInDays": 1})
+    text = made.json()["token"]
+    assert made.status_code == 201
+    row = AccessToken.objects.get(name="laptop")
+    assert text not in (row.digest, row.hint)
+    assert row.digest == tokens.digest_of(text)
+    mine = Api(Client(headers={"Authorization": f"Bearer {text}"}))
+    listed = mine.get("/tokens/")
+    assert text not in listed.content.decode()
+    assert mine.send("DELETE", f"/tokens/{row.pk}/").status_code == 204
+    assert mine.get("/tokens/").status_code == 401
+
+
+def test_a_token_that_expired_or_whose_owner_left_is_nobodys() -> None:
+    ada = person("ada")
+    past = timezone.now() - datetime.timedelta(seconds=1)
+    _, old = tokens.create_token(user=ada, name="old", expires=past)
+    assert tokens.user_of(old) is None
+    _, text = tokens.create_token(user=ada, name="new")
+    assert tokens.user_of(text) == ada
+    ada.is_active = False
+    ada.save()
+    assert tokens.user_of(text) is None
+    assert tokens.user_of("") is None
+
+
+def test_nobody_deletes_anothers_token() -> None:
+    ada, eve = person("ada"), person("eve")
+    row, _ = tokens.create_token(user=ada, name="x")
+    assert as_bearer(eve).send("DELETE", f"/tokens/{row.pk}/").status_code == 404
+    assert AccessToken.objects.filter(pk=row.pk).exists()
+
+
+def test_without_a_login_there_is_401_with_a_way_in(client: Client) -> None:
+    for path in ("/api/v1/clusters/", "/k8s/x/api/v1/pods"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.json()["reason"]) == (401, "Unauthorized")
+        assert answer["WWW-Authenticate"].startswith("Bearer")
+    assert Client(headers={"Authorization": "Bearer nope"}).get("/api/v1/clusters/").status_code == 401
+
+
+def test_pages_want_a_login_and_the_login_page_lets_in(client: Client) -> None:
+    person("ada")
+    sent = client.get("/new/")
+    assert (sent.status_code, sent["Location"]) == (302, "/account/login/?next=/new/")
+    login = client.get("/account/login/")
+    assert login.status_code == 200
+    wrong = client.post("/account/login/", {"username": "ada", "password": "x"})
+    assert wrong.status_code == 200
+    right = client.post(
+        "/account/login/?next=/new/",
+        {"username": "ada", "password": "correct horse battery", "next": "/new/"},
+    )
+    assert (right.status_code, right["Location"]) == (302, "/new/")
+    assert client.get("/new/").status_code == 200
+    made = client.post("/account/", {"name": "laptop"})
+    assert (made.status_code, b"ksp_" in made.content) == (201, True)
+    assert AccessToken.objects.get().hint.encode() in client.get("/account/").content
+    assert client.post("/account/logout/").status_code == 302
+    assert client.get("/new/").status_code == 302
+
+
+def test_ten_wrong_passwords_are_enough(client: Client) -> None:
+    person("ada")
+    for _ in range(10):
+        client.post("/account/login/", {"username": "ada", "password": "x"})
+    refused = client.post("/account/login/", {"username": "ada", "password": "correct horse battery"})
+    assert refused.status_code == 200
+    assert b"Too many tries" in refused.content
+
+
+def test_a_session_needs_the_csrf_token_to_write() -> None:
+    ada = person("ada")
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ada)
+    assert client.get("/api/v1/clusters/").status_code == 200
+    refused = client.post("/api/v1/clusters/", {"name": "x"}, content_type="application/json")
+    assert (refused.status_code, refused.json()["reason"]) == (403, "Forbidden")
+
+
+def test_requests_are_counted(settings: Any) -> None:
+    settings.PLAYGROUND_WRITE_RATE = "2/min"
+    ada = as_bearer(person("ada"))
+    codes = [ada.post("/clusters/", {}).status_code for _ in range(3)]
+    assert codes == [400, 400, 429]
+    assert ada.get("/clusters/").status_code == 200
+
+
+def test_a_team_always_keeps_an_owner() -> None:
+    ada, bob = person("ada"), person("bob")
+    team = teams.create_team(name="platform", owner=ada)
+    with pytest.raises(teams.TeamError):
+        teams.set_member(team=team, username="ada", role=Role.VIEWER)
+    with pytest.raises(teams.TeamError):
+        teams.remove_member(team=team, username="ada")
+    teams.set_member(team=team, username="bob", role=Role.OWNER)
+    teams.remove_member(team=team, username="ada")
+    assert [m.user for m in team.memberships.all()] == [bob]
+
+
+def test_teams_over_rest(wakes: list[Any]) -> None:
+    ada, bob, eve = (as_bearer(person(name)) for name in ("ada", "bob", "eve"))
+    assert ada.post("/teams/", {"name": "platform"}).status_code == 201
+    assert ada.post("/teams/", {"name": "platform"}).status_code == 409
+    assert eve.get("/teams/platform/").status_code == 404
+    assert ada.send("PUT", "/teams/platform/members/bob/", {"role": "viewer"}).status_code == 200
+    assert bob.send("PUT", "/teams/platform/members/eve/", {"role": "viewer"}).status_code == 403
+    assert bob.post("/clusters/", {"name": "x", "team": "platform"}).status_code == 403
+    assert eve.post("/clusters/", {"name": "x", "team": "platform"}).status_code == 404
+    made = ada.post("/clusters/", {"name": "x", "team": "platform"}).json()
+    assert bob.get(f"/clusters/{made['id']}/").status_code == 200
+    assert bob.send("DELETE", "/teams/platform/members/bob/").status_code == 204
+    assert bob.get(f"/clusters/{made['id']}/").status_code == 404
+
+
+def test_clusters_of_nobody_are_seen_by_nobody_in_team_mode(wakes: list[Any]) -> None:
+    nobodys = services.create_cluster(name="local")
+    ada = as_bearer(person("ada"))
+    assert ada.get("/clusters/").json()["items"] == []
+    assert ada.get(f"/clusters/{nobodys.public_id}/").status_code == 404
