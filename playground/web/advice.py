@@ -53,7 +53,8 @@ class EditsView:
         if not self.answer["edits"]:
             return "No single edit is enough."
         best = self.answer["edits"][0]
-        return f"{best['title']} is enough."
+        title = best["title"]
+        return f"The smallest edit: {title[0].lower()}{title[1:]}."
 
     @property
     def more(self) -> str:
@@ -306,7 +307,14 @@ class PathPart:
 
     @property
     def label(self) -> str:
-        return f"{self.node} {self.n}" if self.width > 12 else str(self.n)
+        """For a wide bar."""
+        return f"{self.node} {self.n}" if self.width > 12 else self.short
+
+    @property
+    def short(self) -> str:
+        """For a narrow one: the end of the name, the number alone, or nothing."""
+        piece = self.node.rpartition("-")[2][-4:]
+        return f"{piece} {self.n}" if self.width >= 20 else str(self.n) if self.width >= 6 else ""
 
 
 @dataclass(frozen=True)
@@ -316,6 +324,16 @@ class LuckView:
     answer: Mapping[str, Any]
     levels: tuple[tuple[Mapping[str, Any], tuple[PathPart, ...]], ...]
     ties: tuple[tuple[Mapping[str, Any], tuple[PathPart, ...]], ...]
+
+    @property
+    def n_shown(self) -> int:
+        """Differing pods told of each end state: fewer where there are many states."""
+        return 12 if self.answer["nStates"] <= 4 else 5
+
+    @property
+    def shown(self) -> str:
+        """The same as a slice."""
+        return f":{self.n_shown}"
 
     @property
     def headline(self) -> str:
@@ -332,7 +350,7 @@ class LuckView:
             )
         number = answer["nVarying"]
         noun = "pod runs" if number == 1 else "pods run"
-        return f"{found} Luck decides only where {number} {noun}."
+        return f"{found} The same pods run in each: luck decides only where {number} {noun}."
 
 
 def view_luck(answer: Mapping[str, Any]) -> LuckView:

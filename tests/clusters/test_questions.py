@@ -90,6 +90,20 @@ def test_the_edit_told_does_place_the_pod() -> None:
     assert Pod.objects.get(cluster=cluster, name="large").node_name == first["node"]
 
 
+def test_every_edit_told_places_the_pod_in_a_branch_of_its_own() -> None:
+    cluster = full_cluster()
+    question = answered(cluster, "what-would-it-take", namespace="default", name="large")
+    log = LogEntry.objects.filter(cluster=cluster).count()
+    for rank, edit in enumerate(question.answer["edits"], start=1):
+        branch = questions.branch_with_edit(question=question, rank=rank)
+        work(branch, max_cycles=50)
+        pod = Pod.objects.get(cluster=branch, name="large")
+        assert (pod.node_name or pod.nominated_node) == edit["node"], edit["title"]
+    assert LogEntry.objects.filter(cluster=cluster).count() == log
+    with pytest.raises(NotFound):
+        questions.branch_with_edit(question=question, rank=99)
+
+
 def test_asking_twice_is_asking_once_until_something_happens(
     sent: list[tuple[str, dict[str, Any]]], django_capture_on_commit_callbacks: Any
 ) -> None:

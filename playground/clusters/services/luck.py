@@ -43,6 +43,7 @@ def end_states_of(question: Question) -> dict[str, Any]:
         "states": states,
         "rest": {"nStates": len(rest), "n": sum(map(len, rest))},
         "nVarying": len(varying),
+        "byRunning": _by_running(ends),
         "nPods": len(places[ends[0].seed]) if ends else 0,
         "nCycles": ends[0].end["cycles"] if ends else 0,
         "sometimesPending": _sometimes_pending(ends),
@@ -64,6 +65,20 @@ def _varying(places: Sequence[dict[str, str]]) -> list[str]:
             ends.setdefault(pod, set()).add(place.get(pod, "gone"))
     varying = [pod for pod, nodes in ends.items() if len(nodes) > 1]
     return sorted(varying, key=lambda pod: ("" not in ends[pod], pod))
+
+
+def _by_running(ends: Sequence[SeedEnd]) -> list[dict[str, Any]]:
+    """End states told apart by who is left pending alone, the most frequent first."""
+    counts = Counter(tuple(end.end["pending"]) for end in ends)
+    return [
+        {
+            "n": number,
+            "nPending": len(pending),
+            "pending": list(pending[:SHOWN_DIFFERENCES]),
+            "hidden": max(0, len(pending) - SHOWN_DIFFERENCES),
+        }
+        for pending, number in counts.most_common(SHOWN_STATES)
+    ]
 
 
 def _sometimes_pending(ends: Sequence[SeedEnd]) -> list[dict[str, Any]]:

@@ -17,11 +17,15 @@ from django.utils import timezone
 
 from playground.clusters import wake
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
+from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod, PriorityClass, Question, Run, SeedEnd
 from playground.clusters.services.advance import advance, as_entry, initial_config, load, nearest, stretch
+from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.extenders import asking_transport
+from playground.clusters.services.lifecycle import clone_cluster
 from playground.clusters.services.luck import end_states_of
 from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
+from playground.clusters.services.objects import delete_object
 from playground.clusters.services.posted import as_error, read_posted
 from playground.engine import admission, advise
 from playground.engine.admission import ManifestProblem
@@ -188,6 +192,69 @@ def admitted_pod(
     meta["creationTimestamp"] = format_seconds(cluster.now_ns)
     meta.setdefault("namespace", "default")
     return {**manifest, "metadata": meta}
+
+
+def branch_with_edit(*, question: Question, rank: int, owner: Any = None) -> Cluster:
+    """A new cluster with the objects of this one and one proven edit made; the original stays as it is.
+
+    Parameters
+    ----------
+    rank
+        Of the edit, from 1.
+
+    Raises
+    ------
+    NotFound
+        The answer has no such edit.
+    """
+    edits = (question.answer or {}).get("edits") or []
+    if question.kind != Question.Kind.EDITS or not 1 <= rank <= len(edits):
+        raise NotFound(f"edit {rank} not found", kind="Question", name=question.public_id)
+    edit = edits[rank - 1]
+    name = f"{question.cluster.name[:50]}: {edit['title'][:45]}"
+    with transaction.atomic():
+        clone = clone_cluster(cluster=question.cluster, name=name, owner=owner)
+        _make_change(clone, edit["change"])
+    return clone
+
+
+def _make_change(cluster: Cluster, change: Mapping[str, Any]) -> None:
+    """Make an edit's change; pods that wait at Permit start over in a new cluster anyway."""
+    pods = by_kind("Pod")
+    assert pods is not None
+
+    def delete(key: str) -> None:
+        namespace, _, name = key.partition("/")
+        delete_object(cluster=cluster, kind=pods, namespace=namespace, name=name, grace_s=0)
+
+    for key in change.get("delete", ()):
+        delete(key)
+    if "move" in change:
+        key, node = change["move"]
+        namespace, _, name = key.partition("/")
+        manifest = Pod.objects.get(cluster=cluster, namespace=namespace, name=name).manifest
+        delete(key)
+        _create(cluster, {**manifest, "spec": {**manifest["spec"], "nodeName": node}})
+    manifest = change.get("write")
+    if manifest is None:
+        return
+    meta = manifest["metadata"]
+    if manifest["kind"] == "Pod":
+        # What a pod asks for cannot be changed in place.
+        delete(f"{meta['namespace']}/{meta['name']}")
+        _create(cluster, manifest)
+    else:
+        apply_documents(cluster=cluster, objects=[manifest])
+
+
+def _create(cluster: Cluster, manifest: Mapping[str, Any]) -> None:
+    meta = {
+        key: value
+        for key, value in manifest["metadata"].items()
+        if key not in ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
+    }
+    kept = {key: value for key, value in manifest.items() if key != "status"}
+    apply_documents(cluster=cluster, objects=[{**kept, "metadata": meta}])
 
 
 # ---- the worker's side
@@ -417,4 +484,4 @@ def run_seeds(*, question_id: int, seeds: Sequence[int]) -> None:
         SeedEnd.objects.filter(question=question).delete()
 
 
-__all__ = ["admitted_pod", "answer", "ask", "run_seeds"]
+__all__ = ["admitted_pod", "answer", "ask", "branch_with_edit", "run_seeds"]

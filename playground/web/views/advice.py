@@ -109,6 +109,24 @@ def explain_ask(request: HttpRequest, cluster_id: str, namespace: str, name: str
     return redirect(page)
 
 
+@require_POST
+def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+    """A new cluster with one proven edit made."""
+    cluster = get_cluster(request, cluster_id)
+    try:
+        found = get_question(cluster, question_id)
+        made = questions.branch_with_edit(
+            question=found, rank=positive_int(request.POST.get("rank")) or 0, owner=cluster.owner
+        )
+    except NotFound as error:
+        raise Http404(error.message) from None
+    except ClusterError as error:
+        messages.error(request, f"The branch was not made: {error.message}")
+        return redirect(_page_of(cluster, found))
+    messages.success(request, f"{made.name}: a new cluster with this one edit. Run it to see.")
+    return redirect("web:board", made.public_id)
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def cycle_why(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
     """Why a recorded cycle did not choose a node."""
