@@ -215,6 +215,30 @@ def test_yaml_is_submitted_by_itself_and_refused_at_its_line(client, cluster):
     assert not Pod.objects.filter(cluster=cluster, name="z").exists()
 
 
+def test_a_node_is_edited_by_its_common_fields(client, cluster):
+    address = url("object", cluster.public_id, "Node", "-", "node-1")
+    form = client.get(address).context["form"]
+    posted = {
+        **form.initial,
+        "deed": "form",
+        "cpu": "12",
+        "taints": "gpu=true:NoSchedule",
+        "unschedulable": "on",
+    }
+    assert client.post(address, posted).status_code == 302
+    node = Node.objects.get(cluster=cluster, name="node-1")
+    assert node.cpu_milli == 12_000 and node.unschedulable and node.taints[0]["key"] == "gpu"
+    assert node.labels["disk"] == "ssd"
+    refused = client.post(address, posted | {"cpu": "-1"})
+    assert refused.status_code == 400 and 'id="id_cpu_error"' in refused.content.decode()
+
+
+def test_a_pods_labels_are_edited_by_form(client, cluster):
+    address = url("object", cluster.public_id, "Pod", "default", "train-2")
+    assert client.post(address, {"deed": "form", "labels": "app=train"}).status_code == 302
+    assert Pod.objects.get(cluster=cluster, name="train-2").manifest["metadata"]["labels"] == {"app": "train"}
+
+
 def test_an_object_is_edited_as_yaml(client, cluster):
     address = url("object", cluster.public_id, "Node", "-", "node-1")
     text = client.get(address).context["text"]

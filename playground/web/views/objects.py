@@ -14,6 +14,7 @@ from playground.clusters.rows import row_of
 from playground.clusters.services.objects import delete_object, replace_object
 from playground.clusters.services.posted import read_posted
 from playground.web.access import get_cluster
+from playground.web.forms.objects import FORMS, NodeForm, PodLabelsForm
 from playground.web.posted_yaml import yaml_of
 from playground.web.problems import problems_of
 
@@ -31,8 +32,12 @@ def edit(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name:
     text = yaml_of([row.manifest])
     problems: list[Any] = []
     status = 200
-    if request.method == "POST":
-        text = request.POST.get("text", "")
+    form = _form(request, known, row.manifest)
+    by_form = request.POST.get("deed") == "form" and form is not None
+    if by_form and form is not None and not form.is_valid():
+        status = 400
+    elif request.method == "POST":
+        text = yaml_of([form.applied(row.manifest)]) if by_form and form else request.POST.get("text", "")
         try:
             replace_object(cluster=cluster, manifest=_one(text, known, namespace, name))
         except ClusterError as error:
@@ -47,6 +52,7 @@ def edit(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name:
         "name": name,
         "text": text,
         "problems": problems,
+        "form": form,
         "resource_version": row.resource_version,
     }
     return render(request, "objects/edit.html", context, status=status)
@@ -67,6 +73,16 @@ def delete(request: HttpRequest, cluster_id: str, kind: str, namespace: str, nam
     else:
         messages.success(request, f"{known.kind} {name} is deleted, or terminating for its grace period.")
     return redirect("web:board", cluster.public_id)
+
+
+def _form(request: HttpRequest, kind: Kind, manifest: dict[str, Any]) -> NodeForm | PodLabelsForm | None:
+    """The form over the common fields, for kinds that have one."""
+    form_class = FORMS.get(kind.kind)
+    if form_class is None:
+        return None
+    if request.POST.get("deed") == "form":
+        return form_class(request.POST)
+    return form_class(initial=form_class.values_of(manifest))
 
 
 def _one(text: str, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
