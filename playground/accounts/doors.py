@@ -15,6 +15,8 @@ Handler = Callable[[HttpRequest], HttpResponse]
 
 # The HTTP surfaces answer 401 themselves; who watches the process and the login page's own files need no login.
 OPEN: Final = ("/api/", "/k8s/", "/static/", "/healthz", "/readyz", "/account/login")
+# Read by whoever has the link; each view decides which of them is there for a stranger.
+READABLE: Final = ("/s/", "/compare/", "/gallery/")
 
 
 class LoginMiddleware:
@@ -27,6 +29,8 @@ class LoginMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.user.is_authenticated or request.path_info.startswith(OPEN):
+            return self.get_response(request)
+        if request.method in ("GET", "HEAD") and request.path_info.startswith(READABLE):
             return self.get_response(request)
         login = reverse("accounts:login")
         if request.headers.get("HX-Request"):

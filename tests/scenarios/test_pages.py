@@ -243,9 +243,22 @@ def test_somebody_elses_cluster_does_not_exist(client, work, settings):
     cluster = made_by_hand(work)
     settings.EMBEDDED = False
     for path in ("replay/", "share/", "optimum/"):
-        assert client.get(f"/c/{cluster.public_id}/{path}").status_code == 404
+        assert client.get(f"/c/{cluster.public_id}/{path}").status_code in (302, 404)
     made = fork(scenario=share(document=text_of(small())).scenario)
-    assert client.post(f"/c/{made.public_id}/share/step/").status_code == 404
+    assert client.post(f"/c/{made.public_id}/share/step/").status_code in (302, 404)
+
+
+def test_a_stranger_reads_a_share_and_is_asked_to_log_in_for_the_rest(client, scenario, settings):
+    settings.EMBEDDED = False
+    for path in ("", "cycles/1/", "embed/"):
+        assert client.get(f"/s/{scenario.public_id}/{path}").status_code == 200
+    assert client.get("/gallery/").status_code == 200
+    for path in ("/s/", "/s/new/", "/compare/", f"/s/{scenario.public_id}/optimum/"):
+        assert client.get(path)["Location"].startswith("/account/login/"), path
+    for path in ("fork/", "branch/", "verify/", "delete/", "optimum/"):
+        answer = client.post(f"/s/{scenario.public_id}/{path}")
+        assert answer["Location"].startswith("/account/login/"), path
+    assert Scenario.objects.exists() and not Cluster.objects.exists()
 
 
 def test_every_page_has_a_fixed_number_of_queries(client, scenario, work, django_assert_num_queries):

@@ -23,7 +23,7 @@ from playground.web.bars import Bar, bar
 from playground.web.numbers import positive_int
 from playground.web.priorities import PriorityScale
 from playground.web.scenarios.nudge import nudge
-from playground.web.scenarios.sharing import site_user
+from playground.web.scenarios.sharing import site_user, wants_login
 
 MOVED_SHOWN = 40
 
@@ -68,6 +68,7 @@ class PackedNode:
     b: Bar | None
 
 
+@wants_login
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HttpRequest) -> HttpResponse:
     """Choose two sides."""

@@ -20,7 +20,7 @@ from playground.scenarios import selectors, services
 from playground.scenarios.models import Scenario
 from playground.scenarios.services.gallery import gallery_scenario
 from playground.scenarios.wake import GALLERY
-from playground.web.scenarios.sharing import site_user
+from playground.web.scenarios.sharing import site_user, wants_login
 
 # What a name or a lesson speaks of -> the group it stands in, in page order.
 _GROUPS = (
@@ -134,6 +134,7 @@ def show(request: HttpRequest, name: str) -> HttpResponse:
     return redirect("scenarios:page", share.public_id)
 
 
+@wants_login
 @require_POST
 def open_one(request: HttpRequest, name: str) -> HttpResponse:
     """Open a teaching scenario in a new cluster."""

@@ -20,6 +20,7 @@ from playground.web.access import get_cluster
 from playground.web.numbers import positive_int
 from playground.web.scenarios.nudge import nudge
 from playground.web.scenarios.shares import get_share
+from playground.web.scenarios.sharing import wants_login
 
 SHOWN = 100
 
@@ -35,6 +36,7 @@ def of_cluster(request: HttpRequest, cluster_id: str) -> HttpResponse:
                    {"cluster": cluster})  # fmt: skip
 
 
+@wants_login
 @require_http_methods(["GET", "HEAD", "POST"])
 @vary_on_headers("HX-Request")
 def of_scenario(request: HttpRequest, share_id: str) -> HttpResponse:

@@ -26,7 +26,7 @@ from playground.web.scenarios.focus import view_focus
 from playground.web.scenarios.nudge import nudge
 from playground.web.scenarios.past_board import view_past
 from playground.web.scenarios.picture import draw_cycle
-from playground.web.scenarios.sharing import expiry_of, site_user
+from playground.web.scenarios.sharing import expiry_of, site_user, wants_login
 from playground.web.scenarios.timeline import view_timeline
 
 EMBEDDABLE = CONTENT_SECURITY_POLICY.replace("frame-ancestors 'none'", "frame-ancestors *")
@@ -40,6 +40,7 @@ def get_share(request: HttpRequest, share_id: str) -> Scenario:
         raise Http404(error.message) from None
 
 
+@wants_login
 @require_safe
 def mine(request: HttpRequest) -> HttpResponse:
     """The shares of whoever asks."""
@@ -48,6 +49,7 @@ def mine(request: HttpRequest) -> HttpResponse:
     return render(request, "scenarios/mine.html", {"scenarios": found})
 
 
+@wants_login
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
     """Share a document that was written by hand."""
@@ -277,6 +279,7 @@ def _path(share: Scenario) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+@wants_login
 @require_POST
 def fork(request: HttpRequest, share_id: str) -> HttpResponse:
     """Open it in a new cluster of one's own."""
@@ -291,6 +294,7 @@ def fork(request: HttpRequest, share_id: str) -> HttpResponse:
     return redirect("web:board", cluster.public_id)
 
 
+@wants_login
 @require_POST
 def branch(request: HttpRequest, share_id: str) -> HttpResponse:
     """A new cluster with everything as it was after a cycle."""
@@ -306,6 +310,7 @@ def branch(request: HttpRequest, share_id: str) -> HttpResponse:
     return redirect("web:board", cluster.public_id)
 
 
+@wants_login
 @require_POST
 def verify(request: HttpRequest, share_id: str) -> HttpResponse:
     """Ask for a fresh proof."""
@@ -314,6 +319,7 @@ def verify(request: HttpRequest, share_id: str) -> HttpResponse:
     return redirect("scenarios:page", share.public_id)
 
 
+@wants_login
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, share_id: str) -> HttpResponse:
     """Take the share back."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import wraps
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils import timezone
 
 from playground.clusters.errors import InvalidInput
@@ -15,6 +19,18 @@ from playground.clusters.errors import InvalidInput
 def site_user(request: HttpRequest) -> Any:
     """Who asks; None for the one person of embedded mode, and for nobody."""
     return request.user if not settings.EMBEDDED and request.user.is_authenticated else None
+
+
+def wants_login(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """A page of one's own among pages that strangers may read: on a served site it wants a login."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if settings.EMBEDDED or request.user.is_authenticated:
+            return view(request, *args, **kwargs)
+        return redirect_to_login(request.get_full_path(), reverse("accounts:login"))
+
+    return wrapped
 
 
 def expiry_of(days: str) -> datetime | None:
