@@ -9,20 +9,17 @@ Source: pkg/scheduler/scheduler.go, pkg/scheduler/schedule_one.go, v1.34
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.actions import (
     Action,
-    BindByExtender,
-    BindPod,
     EvictPod,
     PatchPodStatus,
     RecordEvent,
-    WriteBeforeBind,
 )
+from scheduler_core.binding_cycle import Binding, BindingCycle
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.listers import Listers
@@ -40,10 +37,9 @@ from scheduler_core.events import (
     PreBindAnswered,
     TimeReached,
 )
-from scheduler_core.extender.chain import bind_request, extender_chain, parse_bind_answer
-from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall, Transport, no_transport
+from scheduler_core.extender.chain import extender_chain
+from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.framework.attempt import EXTENDER_NAME
-from scheduler_core.framework.cluster_event import ASSIGNED_POD_DELETE
 from scheduler_core.framework.interface import ChoiceOptions
 from scheduler_core.framework.preemption import preemption_document
 from scheduler_core.framework.profile import SchedulerHandle, build_profiles
@@ -51,15 +47,13 @@ from scheduler_core.framework.registry import PluginFactory
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.trace import (
-    BOUND,
     ERROR,
     PREEMPTING,
     UNSCHEDULABLE,
-    WAITING,
     CycleTrace,
     record_body,
 )
-from scheduler_core.framework.waiting_pods import WaitingPod, WaitingPods
+from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER, Pod
 from scheduler_core.plugins import full_registry
 from scheduler_core.plugins.coscheduling import GROUP as POD_GROUP
@@ -119,21 +113,7 @@ class SchedulerOptions:
     all_preemption_candidates: bool = False
 
 
-@dataclass(slots=True)
-class Binding:
-    """A pod on its way from Reserve to bound."""
-
-    info: QueuedPodInfo
-    pod: Pod
-    node_name: str
-    trace: CycleTrace
-    step: str
-    """`Permit`, `PreBind` or `Bind`."""
-    n_extenders_failed: int = 0
-    """Ignorable extenders that failed to bind the pod."""
-
-
-class Scheduler:
+class Scheduler(BindingCycle):
     """All profiles over one cluster.
 
     Parameters
@@ -210,7 +190,6 @@ class Scheduler:
             self.cache, self.queue, self.nominator, self.waiting_pods, self.is_responsible
         )
         self.bindings: dict[str, Binding] = {}
-        """Pods past Reserve whose binding is not over, by uid."""
         self.traces: list[CycleTrace] = []
         """Traces to be taken by the caller; a trace comes again when its binding goes on."""
         self.cycle = 0
@@ -462,234 +441,6 @@ class Scheduler:
         )
         condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
         self._actions.append(PatchPodStatus(pod, condition, nominated))
-
-    # ---- from a node to a bound pod
-
-    def _place(self, info: QueuedPodInfo, framework: Framework, node_name: str, trace: CycleTrace) -> None:
-        pod = info.pod
-        self.cache.assume(pod, node_name)
-        self.nominator.remove(pod.uid)
-        binding = Binding(info, pod, node_name, trace, "Permit")
-        status = framework.run_reserve(pod, node_name)
-        if not status.is_success:
-            self._give_back(binding, status, "Reserve")
-            return
-        status, waits_ns = framework.run_permit(pod, node_name)
-        if status.code is Code.Wait:
-            self.bindings[pod.uid] = binding
-            self.waiting_pods.add(pod, node_name, waits_ns, self.clock.now_ns)
-            trace.header["outcome"] = WAITING
-            trace.header["permit"] = [
-                {"plugin": plugin, "decision": "wait", "timeoutS": wait_ns / SECOND_NS}
-                for plugin, wait_ns in waits_ns.items()
-            ]
-            self._wake_for(framework, pod, waits_ns)
-            return
-        if not status.is_success:
-            self._give_back(binding, status, "Permit")
-            return
-        trace.header["outcome"] = BOUND
-        self.bindings[pod.uid] = binding
-        self._permitted(binding)
-
-    def _wake_for(self, framework: Framework, pod: Pod, waits_ns: Mapping[str, int]) -> None:
-        """Try pending pods that a waiting pod's plugins want to see. Source: schedule_one.go podsToActivate."""
-        plugins = [plugin for plugin in framework.permit if plugin.name in waits_ns]
-        queue = self.queue
-        pending = [*queue.backoff_pods(), *queue.error_backoff_pods(), *queue.unschedulable_pods()]
-        woken = [info.pod for info in pending if any(plugin.wakes(pod, info.pod) for plugin in plugins)]
-        if woken:
-            queue.activate(woken)
-
-    def _permitted(self, binding: Binding) -> None:
-        """Past Permit nothing makes the pod unschedulable any more; PreBind and Bind follow."""
-        pod = binding.pod
-        self.queue.done(pod.uid)
-        binding.step = "PreBind"
-        self._pre_bind(binding)
-
-    def _ask_pre_bind_again(self) -> None:
-        """Pods that wait in PreBind, in order: perhaps what they wait for has happened."""
-        for binding in list(self.bindings.values()):
-            if binding.step == "PreBind":
-                self._pre_bind(binding)
-
-    def _pre_bind(self, binding: Binding) -> None:
-        """Run PreBind, which may let the pod wait, then Bind."""
-        pod = binding.pod
-        framework = self.profiles[pod.scheduler_name]
-        status = framework.run_pre_bind(pod, binding.node_name)
-        if status.code is Code.Wait:
-            if pod.uid not in self.pods:
-                reason = f'running PreBind plugin "{status.plugin}": pod does not exist any more'
-                self._give_back(binding, Status(Code.Error, (reason,), status.plugin), "PreBind")
-                return
-            writes = tuple(manifest for plugin in framework.pre_bind for manifest in plugin.take_writes(pod))
-            if writes:
-                self._actions.append(WriteBeforeBind(pod, binding.node_name, writes))
-            return
-        if not status.is_success:
-            self._give_back(binding, status, "PreBind")
-            return
-        binding.step = "Bind"
-        self._bind(binding)
-
-    def _bind(self, binding: Binding) -> None:
-        """Have the next interested extender bind the pod, or the bind plugins when none is left.
-
-        Source: schedule_one.go bind and extendersBinding, v1.34
-        """
-        pod, node_name = binding.pod, binding.node_name
-        call = self.bind_call(binding)
-        if call is not None:
-            self._actions.append(call)
-            return
-        status = self.profiles[pod.scheduler_name].run_bind(pod, node_name)
-        if not status.is_success:
-            self._give_back(binding, status, "Bind")
-            return
-        self._actions.append(BindPod(pod, node_name))
-
-    def bind_call(self, binding: Binding) -> BindByExtender | None:
-        """The call of the next extender that is to bind the pod, if one is left."""
-        pod, node_name = binding.pod, binding.node_name
-        binders = self.extenders.binders(pod)[binding.n_extenders_failed :]
-        return (
-            BindByExtender(pod, node_name, bind_request(binders[0], pod, node_name)) if binders else None
-        )
-
-    def extender_has_bound(self, uid: str, answer: ExtenderAnswer) -> bool:
-        """Whether an extender's answer to its bind call says that the pod is bound."""
-        binding = self.bindings.get(uid)
-        if binding is None:
-            return False
-        extender = self.extenders.binders(binding.pod)[binding.n_extenders_failed]
-        return parse_bind_answer(extender, answer) is None
-
-    def _extender_bind_answered(self, uid: str, answer: ExtenderAnswer) -> None:
-        binding = self.bindings.get(uid)
-        if binding is None or binding.step != "Bind" or self.bind_call(binding) is None:
-            return
-        extender = self.extenders.binders(binding.pod)[binding.n_extenders_failed]
-        error = parse_bind_answer(extender, answer)
-        request = bind_request(extender, binding.pod, binding.node_name)
-        call = ExtenderCall(request, answer, error, error is not None and extender.ignorable)
-        binding.trace.header.setdefault("extenders", []).append(call.explain())
-        if error is not None and extender.ignorable:
-            binding.n_extenders_failed += 1
-            self._bind(binding)
-        elif error is not None:
-            self._give_back(binding, Status(Code.Error, (error,)), "Bind")
-        else:
-            self._bound(binding)
-
-    def _pre_bind_answered(self, uid: str, error: str | None) -> None:
-        binding = self.bindings.get(uid)
-        if binding is None or binding.step != "PreBind":
-            return
-        if error is not None:
-            self._give_back(binding, Status(Code.Error, (error,)), "PreBind")
-            return
-        self._pre_bind(binding)
-
-    def _bind_answered(self, uid: str, error: str | None) -> None:
-        binding = self.bindings.get(uid)
-        if binding is None or binding.step != "Bind":
-            return
-        if error is not None:
-            self._give_back(
-                binding, Status(Code.Error, (f'running Bind plugin "DefaultBinder": {error}',)), "Bind"
-            )
-            return
-        self._bound(binding)
-
-    def _bound(self, binding: Binding) -> None:
-        pod = binding.pod
-        del self.bindings[pod.uid]
-        self.cache.finish_binding(pod.uid, self.clock.now_ns)
-        self._actions.append(
-            RecordEvent(
-                pod, "Normal", "Scheduled", "Binding",
-                f"Successfully assigned {pod.namespace}/{pod.name} to {binding.node_name}",
-            )
-        )  # fmt: skip
-        self.profiles[pod.scheduler_name].run_post_bind(pod, binding.node_name)
-
-    def _give_back(self, binding: Binding, status: Status, point: str) -> None:
-        """Unreserve, forget and requeue. Source: schedule_one.go handleBindingCycleError."""
-        pod = binding.pod
-        self.bindings.pop(pod.uid, None)
-        self.waiting_pods.remove(pod.uid)
-        self.profiles[pod.scheduler_name].run_unreserve(pod, binding.node_name)
-        self.cache.forget(pod.uid)
-        in_cycle = binding.step == "Permit" and binding.trace.header["outcome"] != WAITING
-        # Hints look at the node: a pod that was on none frees nothing.
-        assumed = dataclasses.replace(pod, node_name=binding.node_name)
-        if not in_cycle and not status.is_rejection:
-            self.queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
-        message = status.message
-        if status.is_rejection:
-            binding.info.unschedulable_plugins = frozenset({status.plugin} - {""})
-            message = f"0/1 nodes are available: 1 {message}." if message else "0/1 nodes are available:"
-        header = binding.trace.header
-        header["outcome"] = UNSCHEDULABLE if status.is_rejection else ERROR
-        header["message"] = message
-        header["rejectedAt"] = point
-        if not status.is_rejection:
-            header["error"] = message
-        header["failedPlugin"] = status.plugin or None
-        if not in_cycle:
-            self.traces.append(binding.trace)
-        self._fail(binding.info, Status(status.code, (message,), status.plugin), "")
-        if not in_cycle and status.is_rejection:
-            # The room it held may serve others; not the pod itself, which was refused for another reason.
-            self.queue.move_all(
-                ASSIGNED_POD_DELETE, assumed, None, pre_check=lambda other: other.uid != pod.uid
-            )
-
-    # ---- Permit
-
-    def _permit_decided(self, uid: str, allow: bool, plugin: str | None, reason: str) -> None:
-        waiting = self.waiting_pods.get(uid)
-        if waiting is None:
-            return
-        plugins = list(waiting.deadlines_ns) if plugin is None else [plugin]
-        for name in plugins:
-            if allow:
-                waiting.allow(name)
-            elif name in waiting.deadlines_ns:
-                waiting.reject(name, reason or f"rejected by {name}")
-
-    def _settle_waiting_pods(self) -> None:
-        """Go on with waiting pods that were decided; one decision may bring another (a gang)."""
-        while len(self.waiting_pods):
-            decided = [waiting for waiting in self.waiting_pods.all() if waiting.decided is not None]
-            if not decided:
-                return
-            for waiting in decided:
-                self._settle(waiting)
-
-    def _settle(self, waiting: WaitingPod) -> None:
-        uid = waiting.pod.uid
-        self.waiting_pods.remove(uid)
-        binding = self.bindings.get(uid)
-        status = waiting.decided
-        if binding is None or status is None:
-            return
-        waited_s = (self.clock.now_ns - waiting.since_ns) / SECOND_NS
-        history = binding.trace.header.setdefault("permit", [])
-        if status.is_success:
-            history.extend(
-                {"plugin": name, "decision": "allow", "afterS": waited_s} for name in waiting.allowed
-            )
-            binding.trace.header["outcome"] = BOUND
-            self.traces.append(binding.trace)
-            self._permitted(binding)
-        else:
-            history.append(
-                {"plugin": status.plugin, "decision": "reject", "reason": status.message, "afterS": waited_s}
-            )
-            self._give_back(binding, status, "Permit")
 
 
 def _hint_map(framework: Framework, listers: Listers, *, with_extenders: bool) -> HintMap:

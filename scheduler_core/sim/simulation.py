@@ -20,6 +20,7 @@ from scheduler_core.actions import (
     RecordEvent,
     WriteBeforeBind,
 )
+from scheduler_core.binding_cycle import Binding
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.config.default_plugins import IN_TREE_PLUGINS
 from scheduler_core.config.load import LoadedConfiguration, load_configuration
@@ -42,7 +43,7 @@ from scheduler_core.plugins.volume_binding import VolumeBinding
 from scheduler_core.queue import QueueMove
 from scheduler_core.queue.queued_pod_info import info_document, info_from_document
 from scheduler_core.randomness import Randomness
-from scheduler_core.scheduler import Binding, Scheduler, SchedulerOptions
+from scheduler_core.scheduler import Scheduler, SchedulerOptions
 from scheduler_core.sim.changes import (
     BindCallAnswered,
     Change,
