@@ -25,4 +25,7 @@ class StaticFilesMiddleware(WhiteNoiseMiddleware):
         del response["content-type"]
         for key, value in found.headers:
             response[key] = value
+        if found.file is not None:
+            # The length was noted when the site started; the file may have been changed since.
+            response["Content-Length"] = str(len(body))
         return response

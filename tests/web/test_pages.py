@@ -294,3 +294,8 @@ def test_an_inspected_node_is_asked_about_by_the_next_tick(client, cluster):
         reverse("web:inspector", args=[cluster.public_id]), {"node": "node-2"}, **HTMX
     ).content.decode()
     assert 'id="pulse-selected" value="node-2" hx-swap-oob' in html
+
+
+def test_a_static_file_is_as_long_as_it_says(client, db):
+    response = client.get("/static/css/site.css")
+    assert response.status_code == 200 and int(response["Content-Length"]) == len(response.content)

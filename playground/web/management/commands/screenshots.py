@@ -95,6 +95,7 @@ def page_list(cluster: Cluster) -> list[tuple[str, str]]:
         ("pools", f"{base}pools/"),
         ("config", f"{base}config/"),
         ("settings", f"{base}cluster/"),
+        ("luck", reverse("web:luck", args=[cluster.public_id])),
         ("gallery", reverse("scenarios:gallery")),
         ("scenarios", reverse("scenarios:mine")),
         ("scenario-new", reverse("scenarios:new")),
@@ -108,6 +109,12 @@ def page_list(cluster: Cluster) -> list[tuple[str, str]]:
         if cycle is not None:
             pages.append((f"cycle-{outcome}", f"{base}cycles/{cycle.number}/"))
             pages.append((f"story-{outcome}", f"{base}pods/{cycle.pod_namespace}/{cycle.pod_name}/"))
+        if cycle is not None and outcome == Cycle.Outcome.BOUND:
+            pages.append(("weights", reverse("web:weights", args=[cluster.public_id, cycle.number])))
+        if cycle is not None and outcome == Cycle.Outcome.UNSCHEDULABLE:
+            pod = (cluster.public_id, cycle.pod_namespace, cycle.pod_name)
+            pages.append(("explain", reverse("web:explain", args=pod)))
+            pages.append(("why-not", reverse("web:cycle-why", args=[cluster.public_id, cycle.number])))
     return pages
 
 
