@@ -12,6 +12,7 @@ from playground.scenarios.models import RecordedCycle
 from playground.scenarios.services import (
     fork,
     request_comparison,
+    request_moment,
     request_optimum,
     request_verification,
     share,
@@ -210,3 +211,24 @@ def test_two_people_share_fork_change_and_compare(browser, asgi_server, work):
         ada.goto(comparison)
         expect(ada.locator("#divergence")).to_contain_text("NodeResourcesFit")
         expect(ada.locator("#moved")).to_contain_text("default/web-")
+
+
+def test_the_slider_the_keys_and_play_move_through_a_replay(page, asgi_server, work, complaints):
+    scenario = share(document=text_of(small())).scenario
+    request_moment(scenario=scenario, cycle=1)
+    work()
+    page.goto(f"{asgi_server}/s/{scenario.public_id}/?cycle=1")
+    shown = page.locator("#cyc-shown")
+    page.keyboard.press("]")
+    expect(shown).to_have_text("2")
+    page.keyboard.press("[")
+    expect(shown).to_have_text("1")
+    page.locator("#cyc").fill("3")
+    expect(page.locator("#hbo")).to_have_text("Nodes after cycle 3")
+    assert page.url.endswith("?cycle=3")
+    page.locator("#speed").select_option("60")
+    page.locator("#play").click()
+    expect(shown).to_have_text("5")
+    expect(page.locator("#play")).to_have_text("Play")
+    page.go_back()
+    expect(shown).not_to_have_text("5")
