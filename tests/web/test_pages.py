@@ -80,7 +80,9 @@ def test_a_cluster_that_does_not_exist_is_not_found(client, db):
 def test_somebody_elses_cluster_is_not_found(client, cluster, settings, django_user_model):
     settings.EMBEDDED = False
     mine = factories.make_cluster("mine", owner=django_user_model.objects.create_user("me"), n_nodes=1)
-    assert get(client, "board", mine.public_id).status_code == 404
+    # Who is not logged in is asked to, whether there is such a cluster or not.
+    for public_id in (mine.public_id, "nosuch"):
+        assert "/login/" in get(client, "board", public_id).headers["Location"]
     client.force_login(django_user_model.objects.get(username="me"))
     assert get(client, "board", mine.public_id).status_code == 200
     assert get(client, "board", cluster.public_id).status_code == 404
