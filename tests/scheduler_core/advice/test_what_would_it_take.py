@@ -330,3 +330,44 @@ def test_the_largest_request_that_fits_is_told(amount: str) -> None:
     cluster.pending["spec"]["priority"] = 0
     first = cluster.advice().edits[0]
     assert first.edit.added == (("cpu: 1",) if amount == "1" else ("cpu: 300m",))
+
+
+def test_max_skew_is_relaxed_no_further_than_needed() -> None:
+    nodes = [node("n0", labels={"zone": "a"}), node("n1", cpu="1", labels={"zone": "b"})]
+    pods = [pod(f"p{index}", on="n0", labels={"app": "x"}) for index in range(2)]
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+    }
+    pending = pod(
+        "pending",
+        labels={"app": "x"},
+        requests={"cpu": "1500m"},
+        priority=0,
+        topologySpreadConstraints=[constraint],
+    )
+    relaxed = [
+        item for item in Cluster(nodes, pods, pending).advice().edits if item.edit.kind == "relax-spread"
+    ]
+    assert [(item.edit.title, item.node) for item in relaxed] == [
+        ("Relax maxSkew over zone from 1 to 3", "n0")
+    ]
+
+
+def test_a_pod_that_waits_at_permit_is_rejected_not_deleted() -> None:
+    cluster = Cluster([node("n0")], [], pod("pending", requests={"cpu": "1500m"}, priority=0))
+    scheduler = cluster.simulation().scheduler
+    waiting = Cluster([], [], pod("gang-0", requests={"cpu": "1"}, priority=0)).pending_pod()
+    scheduler.pods[waiting.uid] = waiting
+    scheduler.cache.assume(waiting, "n0")
+    scheduler.waiting_pods.add(waiting, "n0", {"Gang": 10**9}, 0)
+    advice = what_would_it_take(Sandbox(scheduler), cluster.pending_pod(), limits=ALL)
+    found = [item.edit for item in advice.edits if item.edit.kind == "delete-pod"]
+    assert [(edit.title, edit.cost, edit.price) for edit in found] == [
+        ("Reject gang-0 at Permit", 2, "1 pod back to the queue")
+    ]
+    assert found[0].change == {"reject": ["default/gang-0"]}
+    assert scheduler.waiting_pods.get(waiting.uid) is not None
+    assert scheduler.cache.is_assumed(waiting.uid)
