@@ -216,8 +216,11 @@ def _after_deed(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     cluster.refresh_from_db()
     context = {"cluster": cluster} | _run_context(cluster)
     html = render_to_string("board/runbar.html", context, request)
-    flash = render_to_string("components/messages.html", {}, request)
-    return HttpResponse(f'{html}<div id="messages" class="flash" hx-swap-oob="outerHTML">{flash}</div>')
+    flash = render_to_string("components/messages.html", {}, request).strip()
+    if flash:
+        # Only where there is something to say: a swap of nothing can meet a page that is just going away.
+        html += f'<div id="messages" class="flash" hx-swap-oob="innerHTML">{flash}</div>'
+    return HttpResponse(html)
 
 
 def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
