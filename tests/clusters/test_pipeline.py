@@ -1,11 +1,14 @@
 """From a request to rows: the log, the lease, batches, races, killed and stalled workers."""
 
+import itertools
 import os
 import subprocess
+import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
@@ -407,6 +410,50 @@ def test_a_token_that_is_not_the_newest_commits_nothing() -> None:
     assert lease.release(old) is False
     assert lease.renew(new) is True
     assert lease.release(Lease(cluster.pk, new.token)) is True
+
+
+def test_an_engine_behind_the_rows_commits_nothing_whatever_its_token() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    services.request_run(cluster=cluster)
+    behind = Worker("behind")
+
+    def overtaken() -> None:
+        behind.simulator.during = None
+        token = Cluster.objects.get(pk=cluster.pk).lease_token
+        Cluster.objects.filter(pk=cluster.pk).update(lease_expires=timezone.now() - timedelta(seconds=1))
+        assert Worker("other").advance(cluster).state == "driven"
+        Cluster.objects.filter(pk=cluster.pk).update(lease_token=token)
+
+    behind.simulator.during = overtaken
+    assert behind.advance(cluster).state == "fenced"
+    assert Cycle.objects.count() == 1
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_two_claims_share_a_token_even_where_every_lease_has_run_out_at_once() -> None:
+    cluster = make_cluster()
+    began = timezone.now()
+    claimants, claims = 3, 10
+    tokens: list[int] = []
+    ready = threading.Barrier(claimants)
+
+    def claim_often() -> None:
+        ready.wait()
+        for _ in range(claims):
+            # Each clock is ahead of the one before it by more than a lease.
+            taken = lease.claim(cluster.pk, now=began + timedelta(seconds=31 * next(steps)))
+            if taken is not None:
+                tokens.append(taken.token)
+        connection.close()
+
+    steps = itertools.count()
+    threads = [threading.Thread(target=claim_often) for _ in range(claimants)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(tokens) == len(set(tokens)) > 1
 
 
 def test_a_bulk_run_keeps_summaries_and_a_trace_comes_back_when_somebody_looks(

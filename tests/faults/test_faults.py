@@ -35,14 +35,6 @@ def live_through(on: str, rounds: int, seed: int) -> dict[str, Any]:
     return report
 
 
-SCHEDULED_TWICE = pytest.mark.xfail(
-    reason="open: now and then, in a round in which wall clocks differ, some pods have two Scheduled events (on the "
-    "same node): a worker whose lease was taken over by a clock ahead of its own was let to commit its events again",
-    strict=False,
-)
-
-
-@SCHEDULED_TWICE
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_no_fault_loses_doubles_or_misplaces_a_pod_on_the_embedded_default() -> None:
@@ -53,7 +45,6 @@ def test_no_fault_loses_doubles_or_misplaces_a_pod_on_the_embedded_default() -> 
     assert report["workers_died"] > 0
 
 
-@SCHEDULED_TWICE
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.redis

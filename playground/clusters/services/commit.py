@@ -66,6 +66,8 @@ def commit_batch(
             raise Fenced from None
         if cluster.lease_token != lease.token or cluster.generation != driven.generation:
             raise Fenced
+        if cluster.engine_seq != driven.engine_seq:  # decided on a state that is no longer the committed one
+            raise Fenced
         _refuse_races(cluster, result)
         began_ns = cluster.now_ns
         writer = LogWriter(cluster)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.db import transaction
 from django.db.models import F, Q
 
 from playground.clusters.clock import new_anchor, virtual_now_ns, wall_now
@@ -72,16 +73,19 @@ def claim(cluster_id: int, *, holder: str | None = None, now: datetime | None = 
     cannot say so itself.
     """
     wall = now or wall_now()
-    taken = Cluster.objects.filter(free_at(wall), pk=cluster_id, parked_reason="").update(
-        lease_token=F("lease_token") + 1,
-        lease_holder=(holder or holder_name())[:120],
-        lease_expires=wall + timedelta(seconds=LEASE_S),
-        failures=F("failures") + 1,
-    )
-    if taken != 1:
-        return None
-    # Nobody else can raise the token while the lease is unexpired, so this reads our own.
-    token = Cluster.objects.values_list("lease_token", flat=True).get(pk=cluster_id)
+    free = Cluster.objects.filter(free_at(wall), pk=cluster_id, parked_reason="")
+    # One transaction, in which the row stays locked: to a clock ahead of ours the lease has run out as soon as
+    # others can see it, and a token read after that could be the next claimant's.
+    with transaction.atomic():
+        taken = free.update(
+            lease_token=F("lease_token") + 1,
+            lease_holder=(holder or holder_name())[:120],
+            lease_expires=wall + timedelta(seconds=LEASE_S),
+            failures=F("failures") + 1,
+        )
+        if taken != 1:
+            return None
+        token = Cluster.objects.values_list("lease_token", flat=True).get(pk=cluster_id)
     return Lease(cluster_id, token)
 
 
