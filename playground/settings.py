@@ -13,6 +13,10 @@ PLAYGROUND_HTTPS          ``1`` (default in team mode): secure cookies and HSTS
 PLAYGROUND_LOG            ``text`` (default) or ``json``
 PLAYGROUND_EXTENDER_HOSTS comma-separated ``host`` or ``host:port`` that scheduler extenders may have although
                           they are inside this server's network; in team mode no other host may be called
+PLAYGROUND_MAX_OBJECTS    objects one cluster may have (default 100000)
+PLAYGROUND_MAX_UPLOAD_MB  size of the manifests of one request (default 16)
+PLAYGROUND_REQUEST_RATE   team mode: requests to the two APIs a person or address may make (default ``1200/min``)
+PLAYGROUND_WRITE_RATE     team mode: how many of them may change something (default ``300/min``)
 PLAYGROUND_KEEP_TRACES_DAYS  days before traces are dropped, to be made again on demand (default 14)
 PLAYGROUND_OWN_URL        how workers reach the site, for its mock extenders (default ``http://127.0.0.1:8000``;
                           `manage.py play` sets it)
@@ -160,13 +164,17 @@ WHITENOISE_AUTOREFRESH = DEBUG
 MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"
 
 # Manifests of one request. The request around them may be larger: a form's encoding inflates what it carries.
-PLAYGROUND_MAX_UPLOAD_BYTES = 16 * 1024 * 1024
+PLAYGROUND_MAX_UPLOAD_BYTES = int(float(os.environ.get("PLAYGROUND_MAX_UPLOAD_MB", "16")) * 2**20)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * PLAYGROUND_MAX_UPLOAD_BYTES
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+# Objects of one cluster, pods of controllers included, Events not.
+PLAYGROUND_MAX_OBJECTS = int(os.environ.get("PLAYGROUND_MAX_OBJECTS", "100000"))
 
 # Extenders are addresses people write and this server calls; engine/outbound.py says who may be called.
 PLAYGROUND_EXTENDER_HOSTS = [
-    host.strip().lower() for host in os.environ.get("PLAYGROUND_EXTENDER_HOSTS", "").split(",") if host.strip()
+    host.strip().lower()
+    for host in os.environ.get("PLAYGROUND_EXTENDER_HOSTS", "").split(",")
+    if host.strip()
 ]
 PLAYGROUND_OWN_URL = os.environ.get("PLAYGROUND_OWN_URL", "http://127.0.0.1:8000")
 # The name the site answers to where that is not the one it is reached by.

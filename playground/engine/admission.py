@@ -1,7 +1,7 @@
 """From posted text to objects an API server would keep: read, expand lists, default, admit, validate."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,16 @@ from scheduler_core.objects.documents import (
     dump_yaml,
     load_documents,
 )
-from scheduler_core.sim.admission import to_current_version, with_default_tolerations
+from scheduler_core.sim.admission import (
+    SYSTEM_PREFIX,
+    check_priority_class,
+    system_priority_classes,
+    to_current_version,
+    with_default_tolerations,
+)
 
 __all__ = [
+    "SYSTEM_PREFIX",
     "ManifestProblem",
     "Posted",
     "PriorityClasses",
@@ -25,6 +32,7 @@ __all__ = [
     "dump_yaml",
     "priority_classes",
     "read_posted",
+    "system_priority_classes",
 ]
 
 
@@ -205,7 +213,13 @@ def priority_classes(manifests: Iterable[Mapping[str, Any]]) -> PriorityClasses:
     return PriorityClasses([priority_class_from(manifest) for manifest in manifests])
 
 
-def admit(posted: Posted, classes: PriorityClasses) -> dict[str, Any]:
+def admit(
+    posted: Posted,
+    classes: PriorityClasses,
+    *,
+    others: Iterable[Mapping[str, Any]] = (),
+    old: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """The object after v1 defaulting and priority admission, checked.
 
     Parameters
@@ -213,7 +227,11 @@ def admit(posted: Posted, classes: PriorityClasses) -> dict[str, Any]:
     posted
         What was written. `metadata.uid` must be set already if it is to be another than the derived one.
     classes
-        The PriorityClasses of the cluster.
+        The PriorityClasses of the cluster, for pods to name.
+    others
+        Their manifests, for a PriorityClass to stand among.
+    old
+        The PriorityClass it replaces, if it is one.
 
     Raises
     ------
@@ -229,22 +247,8 @@ def admit(posted: Posted, classes: PriorityClasses) -> dict[str, Any]:
             if not manifest["status"].get("phase"):
                 manifest["status"]["phase"] = "Pending"
         validate(manifest)
+        if posted.kind == "PriorityClass":
+            check_priority_class(manifest, others, old)
     except InvalidObject as error:
         raise posted.invalid(error) from None
     return manifest
-
-
-def admit_all(
-    posted: Sequence[Posted], classes: PriorityClasses, *, limit: int = 20
-) -> tuple[list[dict[str, Any]], list[ManifestProblem]]:
-    """Admit many: what passed, and the first `limit` problems."""
-    admitted: list[dict[str, Any]] = []
-    problems: list[ManifestProblem] = []
-    for item in posted:
-        try:
-            admitted.append(admit(item, classes))
-        except ManifestProblem as problem:
-            problems.append(problem)
-            if len(problems) >= limit:
-                break
-    return admitted, problems

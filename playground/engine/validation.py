@@ -59,8 +59,6 @@ def validate(manifest: Document) -> None:
             pod_from(manifest)
         case "Node":
             _node(manifest)
-        case "PriorityClass":
-            _priority_class(manifest)
         case "PodDisruptionBudget":
             _budget(manifest)
         case _ if kind in _TEMPLATED:
@@ -290,16 +288,6 @@ def _affinity_terms(terms: Document, base: str) -> Iterator[tuple[str, Document]
         if not 1 <= weight <= 100:
             raise InvalidObject(f"{path}.weight", item.get("weight"), "must be in the range 1-100")
         yield f"{path}.podAffinityTerm", mapping(item, "podAffinityTerm", path)
-
-
-def _priority_class(manifest: Document) -> None:
-    value = optional_integer(manifest, "value", "")
-    if value is None:
-        raise InvalidObject("value", None, "is required")
-    system = string(mapping(manifest, "metadata", ""), "name", "metadata").startswith("system-")
-    if value > (2_147_483_647 if system else 1_000_000_000) or value < -2_147_483_648:
-        raise InvalidObject("value", value, "must be at most 1000000000; higher ones are the system's own")
-    _one_of(manifest, ("preemptionPolicy",), ("PreemptLowerPriority", "Never"))
 
 
 def _budget(manifest: Document) -> None:

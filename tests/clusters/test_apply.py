@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from playground.clusters import services
 from playground.clusters.errors import (
@@ -18,7 +19,6 @@ from playground.clusters.errors import (
 )
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, LogEntry, Manifest, Node, Pod
-from playground.clusters.services.posted import max_upload_bytes
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
 
 pytestmark = pytest.mark.django_db
@@ -161,7 +161,7 @@ def test_nested_brackets_and_huge_texts_are_refused_before_they_are_read() -> No
     with pytest.raises(InvalidManifest, match="nested deeper"):
         services.apply_documents(cluster=cluster, text="[" * 200_000)
     with pytest.raises(TooLarge, match="the limit is"):
-        services.apply_documents(cluster=cluster, text=b"#" * (max_upload_bytes() + 1))
+        services.apply_documents(cluster=cluster, text=b"#" * (settings.PLAYGROUND_MAX_UPLOAD_BYTES + 1))
     with pytest.raises(Unsupported, match="text/html"):
         services.apply_documents(cluster=cluster, text="a: 1", content_type="text/html")
     with pytest.raises(InvalidManifest, match="no object"):

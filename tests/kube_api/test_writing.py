@@ -286,31 +286,3 @@ def test_writes_while_paused_carry_a_warning(kube: Kube, cluster: Cluster) -> No
     assert "Warning" not in kube.get(PODS)
     services.set_clock(cluster=cluster, mode="realtime")
     assert "Warning" not in kube.post(PODS, make_pod("w2"))
-
-
-def test_both_surfaces_refuse_a_bad_manifest_with_the_same_field_and_reason(
-    kube: Kube, cluster: Cluster
-) -> None:
-    bad: list[dict[str, Any]] = [
-        make_pod("bad", cpu="1x"),
-        make_pod("bad", tolerations=[{"operator": "Sometimes"}]),
-        make_pod("bad", containers=[]),
-        make_pod("bad", priorityClassName="nope"),
-        make_pod("Bad"),
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": "n"},
-            "status": {"allocatable": {"cpu": "-1"}},
-        },
-        make_deployment(replicas=-1),
-    ]
-    paths = {"Pod": PODS, "Node": "/api/v1/nodes", "Deployment": DEPLOYMENTS}
-    for manifest in bad:
-        problem = kube.client.post(
-            f"/api/v1/clusters/{cluster.public_id}/apply", manifest, content_type="application/json"
-        ).json()
-        status = kube.post(paths[manifest["kind"]], manifest).json()
-        cause = status["details"]["causes"][0]
-        assert (problem["reason"], problem["field"]) == (status["reason"], cause["field"])
-        assert problem["detail"] == cause["message"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playground.clusters import kinds, wake
-from playground.clusters.errors import InvalidManifest, TooLarge
+from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry, PriorityClass
 from playground.clusters.rows import rows_of
@@ -17,8 +17,6 @@ from playground.engine import admission
 from playground.engine.admission import ManifestProblem, Posted
 from playground.engine.columns import why_it_waits
 from playground.engine.times import format_seconds, parse_time_ns
-
-MAX_OBJECTS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +118,9 @@ def apply_documents(
     ------
     InvalidManifest
         The first problem, its `causes` the next ones (20 at most).
-    TooLarge, Unsupported
+    TooLarge
+        The text, or the cluster afterwards.
+    Unsupported
     """
     if text is not None:
         posted = read_posted(text, content_type)
@@ -131,20 +131,18 @@ def apply_documents(
             raise as_error(problem) from None
     if not posted:
         raise InvalidManifest("there is no object in the text")
-    if len(posted) > MAX_OBJECTS:
-        raise TooLarge(f"{len(posted):,} objects in one request, the limit is {MAX_OBJECTS:,}")
     result = ApplyResult()
     known = _known(posted, result)
     if cluster is None:
         if not dry_run:
             raise ValueError("without a cluster only a dry run is possible")
         nowhere = Cluster(pk=0, name="still to be made", start_ns=0, now_ns=0)
-        _fold(LogWriter(nowhere), _admitted(nowhere, known), result)
+        _try(LogWriter(nowhere), _admitted(nowhere, known), result)
         return result
     names = _class_names(cluster)
     planned = _admitted(cluster, known)
     if dry_run:
-        _fold(LogWriter(Cluster.objects.get(pk=cluster.pk)), planned, result)
+        _try(LogWriter(Cluster.objects.get(pk=cluster.pk)), planned, result)
         return result
     with writing(cluster) as writer:
         if _class_names(cluster) != names:  # somebody wrote a PriorityClass while we parsed
@@ -190,7 +188,8 @@ def _admitted(cluster: Cluster, known: Sequence[tuple[Kind, Posted]]) -> list[_P
     InvalidManifest
     """
     stored = PriorityClass.objects.filter(cluster=cluster).values_list("manifest", flat=True)
-    by_name = {manifest["metadata"]["name"]: manifest for manifest in stored}
+    before = {manifest["metadata"]["name"]: manifest for manifest in stored}
+    by_name = dict(before)
     problems: list[ManifestProblem] = []
     planned: list[_Planned] = []
     classes = admission.priority_classes(by_name.values())
@@ -199,7 +198,12 @@ def _admitted(cluster: Cluster, known: Sequence[tuple[Kind, Posted]]) -> list[_P
         if stale and kind.apply_rank > 1:
             classes, stale = admission.priority_classes(by_name.values()), False
         try:
-            manifest = admission.admit(clean_posted(kind, item, planned_for=cluster), classes)
+            manifest = admission.admit(
+                clean_posted(kind, item, planned_for=cluster),
+                classes,
+                others=by_name.values(),
+                old=before.get(item.name),
+            )
         except ManifestProblem as problem:
             problems.append(problem)
             if len(problems) >= 20:
@@ -305,6 +309,12 @@ def _fold(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -
         result.changes[f"{applied.kind} {where}"] = differences(old, manifest)
     if problems:
         raise as_error(problems[0], problems[1:20])
+
+
+def _try(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -> None:
+    """Fold without writing."""
+    _fold(writer, planned, result)
+    writer.check_room()
 
 
 def _applied(item: _Planned, manifest: Mapping[str, Any], writer: LogWriter) -> AppliedObject:

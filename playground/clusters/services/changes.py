@@ -63,8 +63,6 @@ def updated(kind: Kind, posted: Posted, old: Mapping[str, Any], new: Mapping[str
             result["status"] = old["status"]
     if kind.kind == "Pod":
         result["spec"] = _pod_spec(posted, old["spec"], dict(new["spec"]))
-    if kind.kind == "PriorityClass" and new.get("value") != old.get("value"):
-        raise posted.problem("may not be changed in an update", path="value", value=new.get("value"))
     generation = int(old_meta.get("generation") or 1)
     meta["generation"] = generation + (1 if result.get("spec") != old.get("spec") else 0)
     return result

@@ -24,15 +24,11 @@ from playground.clusters.services.changes import without_server_fields
 from playground.clusters.services.config import checked_config
 from playground.clusters.services.identity import object_uid
 from playground.clusters.services.writer import locked, writing
-from playground.engine.admission import dump_yaml
+from playground.engine.admission import SYSTEM_PREFIX, dump_yaml, system_priority_classes
 from playground.engine.times import format_seconds, wall_now_ns
 
 MAX_NAME = 100
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
-SYSTEM_PRIORITY_CLASSES: Final = {
-    "system-cluster-critical": 2_000_000_000,
-    "system-node-critical": 2_000_001_000,
-}
 
 
 def create_cluster(
@@ -187,7 +183,7 @@ def is_system_object(manifest: Mapping[str, Any]) -> bool:
     name = manifest["metadata"]["name"]
     if manifest["kind"] == "Namespace":
         return name in SYSTEM_NAMESPACES
-    return manifest["kind"] == "PriorityClass" and name in SYSTEM_PRIORITY_CLASSES
+    return manifest["kind"] == "PriorityClass" and name.startswith(SYSTEM_PREFIX)
 
 
 def _manifests(rows: Any) -> Iterable[dict[str, Any]]:
@@ -237,16 +233,7 @@ def _system_objects(cluster: Cluster) -> list[dict[str, Any]]:
         }
         for name in SYSTEM_NAMESPACES
     ]
-    objects += [
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": value,
-            "preemptionPolicy": "PreemptLowerPriority",
-        }
-        for name, value in SYSTEM_PRIORITY_CLASSES.items()
-    ]
+    objects += system_priority_classes()
     for number, manifest in enumerate(objects):
         manifest["metadata"] |= {
             "uid": object_uid(cluster.seed, manifest["kind"], "", manifest["metadata"]["name"], number),

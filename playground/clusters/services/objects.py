@@ -18,6 +18,7 @@ from playground.clusters.models import Cluster, LogEntry, PodDisruptionBudget, P
 from playground.clusters.rows import row_of, rows_of
 from playground.clusters.services.apply import clean_posted, new_object
 from playground.clusters.services.changes import same, updated
+from playground.clusters.services.lifecycle import is_system_object
 from playground.clusters.services.posted import as_error
 from playground.clusters.services.writer import LogWriter, key_of, writing
 from playground.engine import admission
@@ -118,7 +119,8 @@ def replace_object(
             new = dict(row.manifest) | {"status": manifest.get("status") or {}}
         else:
             try:
-                new = updated(kind, posted, row.manifest, _admit(writer.cluster, kind, posted))
+                admitted = _admit(writer.cluster, kind, posted, row.manifest)
+                new = updated(kind, posted, row.manifest, admitted)
             except ManifestProblem as problem:
                 raise as_error(problem) from None
         before = row.manifest["metadata"].get("managedFields")
@@ -155,6 +157,8 @@ def delete_object(
     Raises
     ------
     NotFound, Conflict
+    Forbidden
+        Every cluster has it: a system namespace or PriorityClass.
     """
     with writing(cluster) as writer:
         row = _existing(writer.cluster, kind, namespace, name)
@@ -169,6 +173,12 @@ def delete_object(
             )
         if kind.kind == "Namespace":
             _empty_namespace(writer, name)
+        if kind.kind == "PriorityClass" and is_system_object(row.manifest):
+            raise Forbidden(
+                f'{kind.resource} "{name}" is forbidden: this is a system priority class and cannot be deleted',
+                kind=kind.kind,
+                name=name,
+            )
         last = delete_in(writer, kind, row.manifest, grace_s)
         wake.cluster_on_commit(cluster.pk)
     return last
@@ -358,11 +368,19 @@ def _in_namespace(kind: Kind, posted: Posted, namespace: str | None) -> Posted:
     return Posted(posted.manifest | {"metadata": meta | {"namespace": settled}})
 
 
-def _admit(cluster: Cluster, kind: Kind, posted: Posted) -> dict[str, Any]:
-    stored = PriorityClass.objects.filter(cluster=cluster).values_list("manifest", flat=True)
-    classes = admission.priority_classes(stored if kind.kind == "Pod" else ())
+def _admit(
+    cluster: Cluster, kind: Kind, posted: Posted, old: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    stored: list[dict[str, Any]] = []
+    if kind.kind in ("Pod", "PriorityClass"):
+        stored += PriorityClass.objects.filter(cluster=cluster).values_list("manifest", flat=True)
     try:
-        return admission.admit(clean_posted(kind, posted, planned_for=cluster), classes)
+        return admission.admit(
+            clean_posted(kind, posted, planned_for=cluster),
+            admission.priority_classes(stored),
+            others=stored,
+            old=old,
+        )
     except ManifestProblem as problem:
         raise as_error(problem) from None
 

@@ -13,11 +13,6 @@ YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yam
 JSON_TYPES = ("application/json",)
 
 
-def max_upload_bytes() -> int:
-    """Limit on one posted text; `PLAYGROUND_MAX_UPLOAD_BYTES` in the settings, 10 MB without."""
-    return int(getattr(settings, "PLAYGROUND_MAX_UPLOAD_BYTES", admission.MAX_BYTES))
-
-
 def read_posted(text: str | bytes, content_type: str = "application/yaml") -> list[Posted]:
     """Every object of a posted text.
 
@@ -28,8 +23,9 @@ def read_posted(text: str | bytes, content_type: str = "application/yaml") -> li
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in YAML_TYPES + JSON_TYPES:
         raise Unsupported(f"{media_type or 'no media type'}: send application/yaml or application/json")
+    limit = settings.PLAYGROUND_MAX_UPLOAD_BYTES
     try:
-        return admission.read_posted(text, json_only=media_type in JSON_TYPES, max_bytes=max_upload_bytes())
+        return admission.read_posted(text, json_only=media_type in JSON_TYPES, max_bytes=limit)
     except ManifestProblem as problem:
         raise as_error(problem) from None
 

@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
+from django.conf import settings
 from django.db import models, transaction
 
 from playground.clusters import kinds
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.errors import NotFound
+from playground.clusters.errors import NotFound, TooLarge
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry
-from playground.clusters.rows import build_row, rows_of, upsert
+from playground.clusters.rows import MODELS, build_row, rows_of, upsert
 from playground.engine.columns import profile_names
 
 ObjectKey = tuple[str, str, str]
 """``(kind, namespace, name)``; namespace empty for cluster-scoped kinds."""
+_REPLICATING: Final = ("Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
 
 
 class LogWriter:
@@ -34,6 +36,7 @@ class LogWriter:
         self.changed: set[str] = set()
         self._entries: list[LogEntry] = []
         self._rows: dict[ObjectKey, models.Model | None] = {}
+        self._n_asked = 0
 
     def append(
         self,
@@ -81,7 +84,16 @@ class LogWriter:
         at_ns: int | None = None,
         cycle: int | None = None,
     ) -> dict[str, Any]:
-        """An object is now this; returns it with its new resourceVersion."""
+        """An object is now this; returns it with its new resourceVersion.
+
+        Raises
+        ------
+        TooLarge
+            Somebody asks a controller for more replicas than a cluster may have objects.
+        """
+        if source == LogEntry.Source.API:
+            self._n_asked += created
+            _check_replicas(kind, manifest)
         meta = dict(manifest["metadata"])
         whole = dict(manifest) | {"metadata": meta}
         meta["resourceVersion"] = str(self.cluster.next_seq)
@@ -127,8 +139,36 @@ class LogWriter:
         self._rows[key] = None if gone else build_row(self.cluster, kind, whole, seq, self.profiles)
         return whole
 
+    def check_room(self) -> None:
+        """Refuse what would leave the cluster with more objects than `PLAYGROUND_MAX_OBJECTS`; Events are not counted.
+
+        What the engine writes (pods of controllers) counts, and is never refused itself.
+
+        Raises
+        ------
+        TooLarge
+        """
+        limit = settings.PLAYGROUND_MAX_OBJECTS
+        # Every object took a number of its own, so most clusters need no counting.
+        if not self._n_asked or self.cluster.next_seq <= limit:
+            return
+        rows = (model for name, model in MODELS.items() if name != "Event")
+        stored = sum(model._default_manager.filter(cluster=self.cluster).count() for model in rows)
+        wanted = stored + self._n_asked - sum(row is None for row in self._rows.values())
+        if wanted > limit:
+            raise TooLarge(
+                f"the cluster would have {wanted:,} objects; it has {stored:,}, and at most {limit:,} are allowed"
+            )
+
     def flush(self, *also: str) -> None:
-        """Write entries, rows and the cluster's counters; `also` names further changed columns."""
+        """Write entries, rows and the cluster's counters; `also` names further changed columns.
+
+        Raises
+        ------
+        TooLarge
+            See `check_room`.
+        """
+        self.check_room()
         if self._entries:
             LogEntry.objects.bulk_create(self._entries, batch_size=500)
         gone: dict[tuple[str, str], list[str]] = {}
@@ -147,6 +187,21 @@ class LogWriter:
         names_changed = {"next_seq", "version", "entries_since_checkpoint", *self.changed, *also}
         self.cluster.save(update_fields=sorted(names_changed))
         self._entries, self._rows = [], {}
+
+
+def _check_replicas(kind: Kind, manifest: Mapping[str, Any]) -> None:
+    spec = manifest.get("spec")
+    if kind.kind not in _REPLICATING or not isinstance(spec, Mapping):
+        return
+    limit = settings.PLAYGROUND_MAX_OBJECTS
+    for key in ("replicas", "parallelism"):
+        count = spec.get(key)
+        if isinstance(count, int) and count > limit:
+            name = manifest["metadata"]["name"]
+            raise TooLarge(
+                f'{kind.kind} "{name}" asks for {count:,} pods in spec.{key};'
+                f" a cluster has at most {limit:,} objects"
+            )
 
 
 def key_of(kind: Kind, manifest: Mapping[str, Any]) -> ObjectKey:

@@ -1,0 +1,160 @@
+"""What one surface refuses the others refuse too: /api/v1, /k8s, the forms and forks share their services."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playground.clusters import services
+from playground.clusters.errors import TooLarge
+from playground.clusters.models import Cluster, LogEntry
+from playground.scenarios.services import fork, share
+from tests.clusters.builders import make_node, make_pod
+from tests.kube_api.conftest import PODS, Kube
+from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment
+from tests.scenarios.documents import small_text
+
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+PATHS = {"Pod": PODS, "Node": "/api/v1/nodes", "Deployment": DEPLOYMENTS, "PriorityClass": CLASSES}
+
+
+def make_class(name: str, value: int, **fields: Any) -> dict[str, Any]:
+    meta = {"name": name}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": meta,
+        "value": value,
+    } | fields
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "a quantity": (make_pod("bad", cpu="1x"), "spec.containers[0].resources.requests.cpu"),
+    "an operator": (make_pod("bad", tolerations=[{"operator": "Sometimes"}]), "spec.tolerations[0].operator"),
+    "no containers": (make_pod("bad", containers=[]), "spec.containers"),
+    "a class nobody made": (make_pod("bad", priorityClassName="nope"), "spec.priorityClassName"),
+    "a name": (make_pod("Bad"), "metadata.name"),
+    "a negative amount": (make_node("n", cpu="-1"), "status.allocatable.cpu"),
+    "a negative count": (make_deployment(replicas=-1), "spec.replicas"),
+    "a priority of the system's": (make_class("gold", 1_000_000_001), "value"),
+    "a priority beyond 32 bits": (make_class("gold", -(2**31) - 1), "value"),
+    "no priority": (make_class("gold", 1) | {"value": None}, "value"),
+    "a reserved name": (make_class("system-gold", 5), "metadata.name"),
+    "a built-in class with another value": (make_class("system-node-critical", 5), "metadata.name"),
+    "a policy": (make_class("gold", 5, preemptionPolicy="Sometimes"), "preemptionPolicy"),
+    "a second default": (make_class("gold", 5, globalDefault=True), "globalDefault"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_manifest_is_refused_with_the_same_field_and_reason(
+    kube: Kube, cluster: Cluster, case: str
+) -> None:
+    services.apply_documents(cluster=cluster, objects=[make_class("usual", 1, globalDefault=True)])
+    manifest, field = BAD[case]
+    before = LogEntry.objects.count()
+    problem = kube.client.post(
+        f"/api/v1/clusters/{cluster.public_id}/apply", manifest, content_type="application/json"
+    ).json()
+    status = kube.post(PATHS[manifest["kind"]], manifest).json()
+    cause = status["details"]["causes"][0]
+    assert (problem["reason"], problem["field"]) == (status["reason"], cause["field"]) == ("Invalid", field)
+    assert problem["detail"] == cause["message"]
+    assert LogEntry.objects.count() == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"), [({"value": 6}, "value"), ({"preemptionPolicy": "Never"}, "preemptionPolicy")]
+)
+def test_value_and_policy_of_a_class_stay(
+    kube: Kube, cluster: Cluster, changed: dict[str, Any], field: str
+) -> None:
+    kube.post(CLASSES, make_class("gold", 5))
+    manifest = make_class("gold", 5) | changed
+    problem = kube.client.post(
+        f"/api/v1/clusters/{cluster.public_id}/apply", manifest, content_type="application/json"
+    ).json()
+    for status in (kube.put(f"{CLASSES}/gold", manifest), kube.patch(f"{CLASSES}/gold", changed)):
+        assert status.status_code == 422
+        assert status.json()["details"]["causes"][0]["field"] == problem["field"] == field
+    assert kube.patch(f"{CLASSES}/gold", {"description": "dear"}).status_code == 200
+    stored = kube.get(f"{CLASSES}/gold").json()
+    assert (stored["value"], stored["description"]) == (5, "dear")
+
+
+def test_the_default_moves_within_one_request_and_the_old_one_first(kube: Kube, cluster: Cluster) -> None:
+    services.apply_documents(cluster=cluster, objects=[make_class("usual", 1, globalDefault=True)])
+    moved = [make_class("usual", 1, globalDefault=False), make_class("gold", 5, globalDefault=True)]
+    result = services.apply_documents(cluster=cluster, objects=moved)
+    assert len(result.created) == len(result.configured) == 1
+    assert kube.post(PODS, make_pod("p")).json()["spec"]["priority"] == 5
+
+
+def test_the_built_in_classes_are_listed_taken_back_and_stay(kube: Kube, cluster: Cluster) -> None:
+    listed = kube.get(CLASSES).json()["items"]
+    assert {item["metadata"]["name"]: item["value"] for item in listed} == {
+        "system-cluster-critical": 2_000_000_000,
+        "system-node-critical": 2_000_001_000,
+    }
+    # A dump of a real cluster holds them.
+    assert len(services.apply_documents(cluster=cluster, objects=listed).unchanged) == 2
+    refused = kube.delete(f"{CLASSES}/system-node-critical")
+    assert refused.status_code == 403
+    assert refused.json()["message"] == (
+        'priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden:'
+        " this is a system priority class and cannot be deleted"
+    )
+    assert len(kube.get(CLASSES).json()["items"]) == 2
+
+
+def test_a_cluster_takes_so_many_objects_and_no_more(kube: Kube, cluster: Cluster, settings: Any) -> None:
+    # Four namespaces, two classes, two nodes and a pod are there.
+    settings.PLAYGROUND_MAX_OBJECTS = 10
+    assert kube.post(PODS, make_pod("tenth")).status_code == 201
+    before = LogEntry.objects.count()
+    words = "the cluster would have 11 objects; it has 10, and at most 10 are allowed"
+    refused = kube.post(PODS, make_pod("eleventh"))
+    assert (refused.status_code, refused.json()["reason"]) == (413, "RequestEntityTooLarge")
+    assert refused.json()["message"] == words
+    here = f"/api/v1/clusters/{cluster.public_id}"
+    for path in (f"{here}/apply", f"{here}/apply?dryRun=true"):
+        problem = kube.client.post(path, make_pod("eleventh"), content_type="application/json")
+        assert (problem.status_code, problem.json()["detail"]) == (413, words)
+    two = [make_pod("eleventh"), make_pod("twelfth")]
+    with pytest.raises(TooLarge, match="would have 12 objects"):
+        services.apply_documents(cluster=cluster, objects=two)
+    page = kube.client.post(
+        f"/c/{cluster.public_id}/import/",
+        {"text": "kind: Namespace\napiVersion: v1\nmetadata: {name: a}"},
+    )
+    assert page.status_code == 413
+    assert words in page.content.decode()
+    assert LogEntry.objects.count() == before
+    # What is there may change and go, and then there is room again.
+    assert kube.patch(f"{PODS}/tenth", {"metadata": {"labels": {"a": "b"}}}).status_code == 200
+    assert kube.delete(f"{PODS}/tenth").status_code == 200
+    assert kube.post(PODS, make_pod("eleventh")).status_code == 201
+
+
+def test_a_fork_and_a_clone_are_held_to_the_limit(kube: Kube, cluster: Cluster, settings: Any) -> None:
+    scenario = share(document=small_text()).scenario
+    settings.PLAYGROUND_MAX_OBJECTS = 7
+    with pytest.raises(TooLarge, match="at most 7 are allowed"):
+        fork(scenario=scenario)
+    cloned = kube.client.post(
+        f"/api/v1/clusters/{cluster.public_id}/clone", {}, content_type="application/json"
+    )
+    assert cloned.status_code == 413
+    assert Cluster.objects.count() == 1
+
+
+def test_a_controller_is_not_asked_for_more_pods_than_fit(kube: Kube, settings: Any) -> None:
+    settings.PLAYGROUND_MAX_OBJECTS = 1000
+    refused = kube.post(DEPLOYMENTS, make_deployment(replicas=1001))
+    assert refused.status_code == 413
+    assert refused.json()["message"] == (
+        'Deployment "web" asks for 1,001 pods in spec.replicas; a cluster has at most 1,000 objects'
+    )
+    kube.post(DEPLOYMENTS, make_deployment(replicas=3))
+    assert kube.patch(f"{DEPLOYMENTS}/web/scale", {"spec": {"replicas": 1001}}).status_code == 413
