@@ -55,6 +55,24 @@ def test_what_the_scheduler_did_is_counted_under_upstreams_names(client: Any) ->
     assert 'scheduler_pending_pods{queue="active"}' in found
     assert found['scheduler_cache_size{type="nodes"}'] == "1"
     assert found['playground_clusters{state="idle"}'] == "1"
+    incoming = "scheduler_queue_incoming_pods_total"
+    assert found[f'{incoming}{{event="UnschedulablePodAdd",queue="active"}}'] == "4"
+    assert found[f'{incoming}{{event="ScheduleAttemptFailure",queue="unschedulable"}}'] == "2"
+    assert found['scheduler_unschedulable_pods{plugin="NodeResourcesFit"}'] == "1"
+
+
+def test_a_pod_bound_at_its_second_attempt_is_observed_with_the_time_between_them(client: Any) -> None:
+    cluster = make_cluster(make_node("n1", "1"), make_pod("a", "2"))
+    services.request_run(cluster=cluster)
+    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    services.request_run(cluster=cluster, until="7s")
+    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    services.apply_documents(cluster=cluster, objects=[make_node("n2", "4")])
+    services.request_run(cluster=cluster)
+    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    found = dict(line.rsplit(" ", 1) for line in client.get("/metrics").content.decode().splitlines())
+    assert found['scheduler_pod_scheduling_sli_duration_seconds_sum{attempts="2"}'] == "7"
+    assert found['scheduler_pod_scheduling_sli_duration_seconds_count{attempts="2"}'] == "1"
 
 
 def test_buckets_rise_and_end_at_the_count(client: Any) -> None:
@@ -80,7 +98,7 @@ def test_counts_of_two_workers_add_up() -> None:
 
 
 def test_the_page_costs_a_fixed_number_of_queries(client: Any, django_assert_num_queries: Any) -> None:
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         client.get("/metrics")
 
 

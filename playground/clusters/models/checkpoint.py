@@ -29,8 +29,9 @@ class Checkpoint(models.Model):
 class QueueSnapshot(models.Model):
     """The scheduling queue after the engine's last commit.
 
-    `head` is ``{lanes: {name: {count, items}}, at_ns}`` with the first items of each lane; `full` the same
-    with every item, zlib of JSON.
+    `head` is ``{lanes: {name: {count, items}}, at_ns, rejectors: {plugin: pods}}`` with the first items of each
+    lane and, of all unschedulable pods, how many each plugin rejected; `full` is ``{name: items}``, every item,
+    zlib of JSON.
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="queue")

@@ -1,12 +1,13 @@
 """The text of /metrics, in the Prometheus exposition format under upstream's names."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
 from django.db.models import Count, Q
 
-from playground.clusters.models import Cluster, Metric, Node, Pod, Run
-from playground.clusters.services.metrics import HISTOGRAMS
+from playground.clusters.models import Cluster, Metric, Node, Pod, QueueSnapshot, Run
+from playground.clusters.services.metrics import HISTOGRAMS, labels_text
 
 HELP: Final = {
     "scheduler_schedule_attempts_total": "Number of attempts to schedule pods, by the result.",
@@ -20,6 +21,16 @@ HELP: Final = {
     "scheduler_preemption_attempts_total": "Total preemption attempts in the clusters till now.",
     "scheduler_preemption_victims": "Number of selected preemption victims.",
     "scheduler_permit_wait_duration_seconds": "Duration of waiting on permit, in virtual seconds.",
+    "scheduler_pod_scheduling_sli_duration_seconds": (
+        "E2e latency for a pod being scheduled, from the first scheduling attempt, in virtual seconds."
+    ),
+    "scheduler_queue_incoming_pods_total": (
+        "Number of pods added to scheduling queues by event and queue type."
+    ),
+    "scheduler_unschedulable_pods": (
+        "The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all "
+        "plugins that caused it to not schedule and so this metric has meaning only when broken down by plugin."
+    ),
     "scheduler_pending_pods": "Number of pending pods, by the queue type.",
     "scheduler_cache_size": "Number of nodes and pods, over all clusters.",
     "playground_clusters": "Number of clusters, by what their engine is at.",
@@ -29,7 +40,7 @@ _QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
 
 
 def metrics_text() -> str:
-    """Everything, over all clusters. Five queries."""
+    """Everything, over all clusters. Seven queries."""
     lines: list[str] = []
     stored: dict[str, list[tuple[str, str, float]]] = {}
     for name, labels, value in Metric.objects.order_by("name", "labels").values_list(
@@ -44,6 +55,13 @@ def metrics_text() -> str:
         Pod.objects.exclude(lane="").values_list("lane").annotate(n=Count("pk")).values_list("lane", "n")
     )
     lines += _gauge("scheduler_pending_pods", ((f'queue="{lane}"', lanes.get(lane, 0)) for lane in _QUEUES))
+    rejectors: Counter[str] = Counter()
+    for of_cluster in QueueSnapshot.objects.values_list("head__rejectors", flat=True):
+        rejectors.update(of_cluster or {})
+    lines += _gauge(
+        "scheduler_unschedulable_pods",
+        ((labels_text({"plugin": plugin}), n) for plugin, n in sorted(rejectors.items())),
+    )
     n_pods = Pod.objects.exclude(node_name="").count()
     lines += _gauge("scheduler_cache_size", (('type="nodes"', Node.objects.count()), ('type="pods"', n_pods)))
     clusters = Cluster.objects.aggregate(

@@ -231,7 +231,7 @@ class _Visitor:
                 continue
             self.cycles += len(result.cycles)
             self.batches += 1
-            self.counts.batch(result.cycles, took_s)
+            self.counts.batch(cluster, result, took_s)
             _say(cluster, result, took_s)
             if time.monotonic() - began >= self.visit.wall_s:
                 break

@@ -4,6 +4,7 @@ import json
 import re
 import time
 import zlib
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -296,6 +297,12 @@ def _keep_queue(cluster: Cluster, driven: Driven, result: DriveResult) -> dict[t
         "lanes": {
             lane: {"count": len(items), "items": items[:HEAD_ITEMS]} for lane, items in result.queue.items()
         },
+        "rejectors": Counter(
+            plugin
+            for item in result.queue.get("unschedulable", ())
+            for plugin in item.get("plugin", "").split(", ")
+            if plugin
+        ),
     }
     full = zlib.compress(json.dumps(result.queue, separators=(",", ":")).encode(), 1)
     QueueSnapshot.objects.update_or_create(

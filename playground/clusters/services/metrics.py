@@ -8,13 +8,13 @@ Source: pkg/scheduler/metrics/metrics.go, v1.34 (names, labels, buckets)
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from django.db import DatabaseError, connection
 
-from playground.clusters.models import Metric
-from playground.engine import CycleRecord
+from playground.clusters.models import Cluster, Cycle, Metric
+from playground.engine import CycleRecord, DriveResult
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +29,13 @@ HISTOGRAMS: Final[Mapping[str, tuple[float, ...]]] = {
     "scheduler_pod_scheduling_attempts": _exponential(1, 2, 5),
     "scheduler_preemption_victims": _exponential(1, 2, 7),
     "scheduler_permit_wait_duration_seconds": _exponential(0.001, 2, 15),
+    "scheduler_pod_scheduling_sli_duration_seconds": _exponential(0.01, 2, 20),
+}
+_QUEUES: Final = {
+    "activeQ": "active",
+    "backoffQ": "backoff",
+    "errorBackoffQ": "backoff",
+    "unschedulable": "unschedulable",
 }
 _RESULTS: Final = {
     "bound": "scheduled",
@@ -36,6 +43,8 @@ _RESULTS: Final = {
     "preempting": "unschedulable",
     "error": "error",
 }
+MANY_ATTEMPTS: Final = 15
+"""From here on upstream counts attempts in one label, `15+`."""
 Key = tuple[str, str]
 
 
@@ -77,8 +86,13 @@ class Counts:
             profile=profile,
         )
 
-    def batch(self, cycles: Iterable[CycleRecord], duration_s: float) -> None:
-        """The cycles of a batch; the time it took is shared among them alike."""
+    def batch(self, cluster: Cluster, result: DriveResult, duration_s: float) -> None:
+        """The cycles and queue moves of a batch; the time it took is shared among its cycles alike."""
+        for move in result.moves:
+            queue = _QUEUES.get(move.target)
+            if queue is not None and move.source != move.target:
+                self.add("scheduler_queue_incoming_pods_total", queue=queue, event=move.event)
+        cycles = result.cycles
         decided = [cycle for cycle in cycles if cycle.outcome in _RESULTS]
         for cycle in decided:
             result = _RESULTS[cycle.outcome]
@@ -96,6 +110,25 @@ class Counts:
                 self.observe("scheduler_preemption_victims", cycle.n_victims)
             for permit_result, waited_s in cycle.permit_waits:
                 self.observe("scheduler_permit_wait_duration_seconds", waited_s, result=permit_result)
+        self._since_first_attempts(cluster, [cycle for cycle in decided if cycle.outcome == "bound"])
+
+    def _since_first_attempts(self, cluster: Cluster, bound: Sequence[CycleRecord]) -> None:
+        """Virtual seconds from each bound pod's first attempt to its binding; a long batch asks in parts."""
+        again: dict[str, list[str]] = defaultdict(list)
+        for cycle in bound:
+            if cycle.attempt > 1:
+                again[cycle.pod_namespace].append(cycle.pod_name)
+        first_ns: dict[str, int] = {}
+        for namespace, names in again.items():
+            of_namespace = Cycle.objects.filter(cluster=cluster, pod_namespace=namespace, attempt=1)
+            for start in range(0, len(names), 500):
+                first = of_namespace.filter(pod_name__in=names[start : start + 500])
+                first_ns.update(first.values_list("pod_uid", "at_ns"))
+        for cycle in bound:
+            waited_s = max((waited_s for _, waited_s in cycle.permit_waits), default=0.0)
+            since_s = (cycle.at_ns - first_ns.get(cycle.pod_uid, cycle.at_ns)) / 1e9 + waited_s
+            attempts = str(cycle.attempt) if cycle.attempt < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
+            self.observe("scheduler_pod_scheduling_sli_duration_seconds", since_s, attempts=attempts)
 
     def flush(self) -> None:
         """Add everything to the shared rows, in one statement."""
