@@ -30,10 +30,10 @@ _BOUND: Final[dict[str, tuple[str, str, int, float, int]]] = {
     "orders-db-0": ("b1", "business-critical", 3000, 12, 0),
     "search-1": ("b1", "standard", 3000, 8, 0),
     "cart-0": ("b1", "standard", 1000, 2, 0),
-    "cart-2": ("b2", "standard", 1000, 2, 0),
+    "cart-2": ("b2", "standard", 1700, 2, 0),
     "payments-m5t": ("b2", "standard", 2000, 4, 0),
     "etl-nightly-3": ("b2", "batch", 1000, 3, 0),
-    "thumbs-1": ("b2", "batch", 1200, 2, 0),
+    "thumbs-1": ("b2", "batch", 1000, 2, 0),
     "web-4": ("b3", "standard", 1000, 2, 0),
     "payments-7c9": ("b3", "standard", 2000, 4, 0),
     "etl-nightly-5": ("b3", "batch", 2000, 4, 0),
@@ -42,15 +42,17 @@ _BOUND: Final[dict[str, tuple[str, str, int, float, int]]] = {
     "web-2": ("c1", "standard", 1500, 3, 0),
     "payments-4x1": ("c1", "standard", 2000, 4, 0),
     "thumbs-3": ("c1", "batch", 1000, 2, 0),
-    "thumbs-4": ("c2", "batch", 1000, 2, 0),
+    "thumbs-4": ("c1", "batch", 1000, 2, 0),
     "cache-1": ("c3", "business-critical", 1500, 6, 0),
     "web-7": ("c3", "standard", 1500, 3, 0),
     "infer-0": ("c4", "standard", 2000, 8, 2),
 }
 
 # name -> (priority class, cpu in millicores, memory in Gi, gpus, tolerates gpu nodes, gate)
+# In the order they are tried: the first finds room on seven nodes, the second on none and evicts somebody.
 _PENDING: Final[dict[str, tuple[str, int, float, int, bool, str]]] = {
-    "checkout-api-0": ("business-critical", 3000, 6, 0, False, ""),
+    "gateway-0": ("business-critical", 500, 1, 0, False, ""),
+    "checkout-api-0": ("business-critical", 3500, 6, 0, False, ""),
     "payments-b7d": ("standard", 2000, 4, 0, False, ""),
     "web-8": ("standard", 1500, 3, 0, False, ""),
     "train-2": ("standard", 6000, 8, 3, True, ""),
@@ -89,10 +91,11 @@ def demo_objects() -> list[dict[str, Any]]:
     nodes = [f"{zone}{number}" for zone in "abc" for number in range(1, 5)]
     objects += [_node(name) for name in nodes]
     objects += [_agent(name) for name in nodes]
-    for name, (node, priority, cpu_milli, memory_gi, gpus) in _BOUND.items():
+    for minute, (name, (node, priority, cpu_milli, memory_gi, gpus)) in enumerate(_BOUND.items()):
         pod = _pod(name, priority, cpu_milli, memory_gi, gpus, tolerates_gpu=node.endswith("4"))
         pod["spec"]["nodeName"] = f"node-{node}"
-        pod["status"] = {"phase": "Running"}
+        # One after the other, so that preemption can tell the newest.
+        pod["status"] = {"phase": "Running", "startTime": f"2026-01-01T00:{minute:02}:00Z"}
         objects.append(pod)
     for name, (priority, cpu_milli, memory_gi, gpus, tolerates_gpu, gate) in _PENDING.items():
         pod = _pod(name, priority, cpu_milli, memory_gi, gpus, tolerates_gpu=tolerates_gpu)

@@ -1,9 +1,13 @@
 """The demo cluster."""
 
+from typing import Any
+
 import pytest
 
-from playground.clusters import demo, selectors
-from playground.clusters.models import Cluster
+from playground.clusters import demo, selectors, services, wake
+from playground.clusters.models import Cluster, Cycle
+from playground.clusters.selectors.board_nodes import node_uses
+from playground.clusters.services.memory import EngineMemory
 from tests.clusters.builders import folded, same_objects, stored
 
 pytestmark = pytest.mark.django_db
@@ -13,10 +17,33 @@ def test_the_demo_is_made_once_and_has_something_of_everything() -> None:
     cluster = demo.ensure_demo()
     assert demo.ensure_demo() == cluster
     assert Cluster.objects.count() == 1
-    board = selectors.board(cluster)
-    assert (board.n_nodes, board.n_pods, board.n_pending) == (12, 49, 8)
-    assert list(board.zones) == ["zone-a", "zone-b", "zone-c"]
-    assert [card.name for card in board.cards if not card.ready] == ["node-c2"]
-    assert [card.name for card in board.cards if card.unschedulable] == ["node-c3"]
-    assert all(bar.percent <= 100 for card in board.cards for bar in card.bars)
+    figures = selectors.cluster_summary(cluster)
+    assert (figures.n_nodes, figures.n_pods, figures.n_pending) == (12, 50, 9)
+    uses = node_uses(cluster)
+    assert [use.name for use in uses if not use.ready] == ["node-c2"]
+    assert [use.name for use in uses if use.unschedulable] == ["node-c3"]
+    assert all(use.used_cpu_milli <= use.cpu_milli for use in uses)
     assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_a_newcomers_first_steps_show_a_choice_a_preemption_and_a_tie(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wake, "send", lambda *_, **__: True)
+    cluster = demo.ensure_demo()
+    memory = EngineMemory()
+    for until in ("cycle", "cycle", "idle"):
+        services.request_run(cluster=cluster, until=until)
+        services.advance(cluster_id=cluster.pk, memory=memory)
+    told = {cycle.number: cycle for cycle in Cycle.objects.filter(cluster=cluster)}
+    assert (told[1].pod_name, told[1].outcome, told[1].n_feasible) == ("gateway-0", "bound", 7)
+    assert (told[2].pod_name, told[2].outcome) == ("checkout-api-0", "preempting")
+    preemption: Any = selectors.cycle_explanation(cluster, 2).document
+    criteria = preemption["preemption"]["criteria"]
+    # Seven candidates, and the last question but one settles it: everything on the page has something to show.
+    assert [step["left"] for step in criteria] == [7, 3, 2, 2, 1]
+    assert criteria[-1]["name"] == "latestEarliestStart"
+    later = [cycle for cycle in told.values() if cycle.pod_name == "checkout-api-0" and cycle.number > 2]
+    assert [(cycle.outcome, cycle.node) for cycle in later] == [("bound", "node-b3")]
+    assert any("drawn among" in cycle.sentence for cycle in told.values())
+    assert any(cycle.outcome == "unschedulable" for cycle in told.values())
