@@ -57,7 +57,7 @@ def test_what_the_scheduler_did_is_counted_under_upstreams_names(client: Any) ->
     assert found['playground_clusters{state="idle"}'] == "1"
     incoming = "scheduler_queue_incoming_pods_total"
     assert found[f'{incoming}{{event="UnschedulablePodAdd",queue="active"}}'] == "4"
-    assert found[f'{incoming}{{event="ScheduleAttemptFailure",queue="unschedulable"}}'] == "2"
+    assert found[f'{incoming}{{event="ScheduleAttemptFailure",queue="unschedulable"}}'] == "3"
     assert found['scheduler_unschedulable_pods{plugin="NodeResourcesFit"}'] == "1"
 
 

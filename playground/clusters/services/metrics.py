@@ -95,15 +95,15 @@ class Counts:
         cycles = result.cycles
         decided = [cycle for cycle in cycles if cycle.outcome in _RESULTS]
         for cycle in decided:
-            result = _RESULTS[cycle.outcome]
-            self.add("scheduler_schedule_attempts_total", result=result, profile=cycle.profile)
+            verdict = _RESULTS[cycle.outcome]
+            self.add("scheduler_schedule_attempts_total", result=verdict, profile=cycle.profile)
             self.observe(
                 "scheduler_scheduling_attempt_duration_seconds",
                 duration_s / len(decided),
-                result=result,
+                result=verdict,
                 profile=cycle.profile,
             )
-            if result == "scheduled":
+            if verdict == "scheduled":
                 self.observe("scheduler_pod_scheduling_attempts", cycle.attempt)
             if cycle.outcome == "preempting":
                 self.add("scheduler_preemption_attempts_total")
