@@ -132,6 +132,10 @@ class Posted:
             name=self.name,
         )
 
+    def value_problem(self, path: str, reason: str) -> ManifestProblem:
+        """A problem of the value at a top-level field, which the sentence begins with."""
+        return self.invalid(InvalidObject(path, self.manifest.get(path), reason))
+
     def invalid(self, error: InvalidObject) -> ManifestProblem:
         """The same problem, placed in the posted text."""
         return self.problem(_words(error), path=error.path, value=error.value)

@@ -158,3 +158,60 @@ def test_a_controller_is_not_asked_for_more_pods_than_fit(kube: Kube, settings: 
     )
     kube.post(DEPLOYMENTS, make_deployment(replicas=3))
     assert kube.patch(f"{DEPLOYMENTS}/web/scale", {"spec": {"replicas": 1001}}).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "words"),
+    [
+        ("apps/v1", "Deploymnet", 'kind: "Deploymnet" is no kind of apps/v1; did you mean Deployment?'),
+        ("v1", "pods", 'kind: "pods" is no kind of v1; did you mean Pod?'),
+        ("v1", "Deployment", 'kind: "Deployment" is no kind of v1: Deployment is served as apps/v1'),
+        ("v1", "Role", 'kind: "Role" is no kind of v1, but of the group rbac.authorization.k8s.io'),
+        ("v1", "Wombat", 'kind: "Wombat" is no kind of v1'),
+        ("apps/v3", "Deployment", 'apiVersion: "apps/v3" is not served here: Deployment is apps/v1'),
+        ("aps/v1", "Deployment", 'apiVersion: "aps/v1" is of no API group; did you mean apps?'),
+        (
+            "rbac.authorisation.k8s.io/v1",
+            "Role",
+            'apiVersion: "rbac.authorisation.k8s.io/v1" is of no API group;'
+            " did you mean rbac.authorization.k8s.io?",
+        ),
+    ],
+)
+def test_a_misspelt_kind_of_kubernetes_is_an_error_with_a_suggestion(
+    kube: Kube, cluster: Cluster, api_version: str, kind: str, words: str
+) -> None:
+    text = (
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: good}\n---\n"
+        f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: x}}\n"
+    )
+    before = LogEntry.objects.count()
+    answer = kube.client.post(
+        f"/api/v1/clusters/{cluster.public_id}/apply", text, content_type="application/yaml"
+    )
+    problem = answer.json()
+    assert (answer.status_code, problem["detail"]) == (400, words)
+    assert (problem["document"], problem["line"]) == (1, 6 if problem["field"] == "kind" else 5)
+    assert LogEntry.objects.count() == before
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        ("networking.k8s.io/v1", "Ingress"),
+        ("extensions/v1beta1", "Ingress"),
+        ("autoscaling/v2", "HorizontalPodAutoscaler"),
+        ("rbac.authorization.k8s.io/v1", "Role"),
+        ("serving.knative.dev/v1", "Service"),
+        ("gateway.networking.k8s.io/v1", "HTTPRoute"),
+        ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration"),
+    ],
+)
+def test_kinds_without_a_part_and_everybodys_own_are_ignored_by_name(
+    cluster: Cluster, api_version: str, kind: str
+) -> None:
+    result = services.apply_documents(
+        cluster=cluster, objects=[{"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}}]
+    )
+    assert [(item.kind, item.name) for item in result.ignored] == [(kind, "x")]
+    assert result.ignored[0].reason

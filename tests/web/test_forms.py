@@ -17,7 +17,7 @@ metadata: {name: n1}
 status:
   allocatable: {cpu: "8", memory: 32Gi, pods: "110"}
 ---
-apiVersion: v1
+apiVersion: example.com/v1
 kind: Wombat
 metadata: {name: w}
 """

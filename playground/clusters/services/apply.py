@@ -13,6 +13,7 @@ from playground.clusters.services.changes import same, updated, without_server_f
 from playground.clusters.services.identity import generated_name, object_uid
 from playground.clusters.services.posted import as_error, read_posted
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, writing
+from playground.clusters.upstream_kinds import why_unknown
 from playground.engine import admission
 from playground.engine.admission import ManifestProblem, Posted
 from playground.engine.columns import why_it_waits
@@ -65,7 +66,7 @@ class ApplyResult:
         In the posted order within each kind's rank. `note` says ``kept, not interpreted`` of kinds without a
         part in scheduling, or why a pod will wait for ever.
     ignored
-        Objects of kinds the playground does not know.
+        Objects of kinds that play no part here: Kubernetes' other kinds, and everybody's own.
     changes
         For `configured`: field path -> (old, new), the first 20 of each object, by ``kind namespace/name``.
     """
@@ -154,23 +155,37 @@ def apply_documents(
 
 
 def _known(posted: Sequence[Posted], result: ApplyResult) -> list[tuple[Kind, Posted]]:
+    """What is held here, in the order of applying; the rest is ignored by name.
+
+    Raises
+    ------
+    InvalidManifest
+        A kind Kubernetes' own groups do not have: a misspelt Deployment must not vanish among the ignored.
+    """
     known: list[tuple[Kind, Posted]] = []
+    problems: list[ManifestProblem] = []
     for item in posted:
         kind = kinds.by_key(item.api_version, item.kind)
-        if kind is None or kind.kind == "Event":
-            result.ignored.append(IgnoredObject(item.api_version, item.kind, item.name, _why_ignored(item)))
-        else:
+        if kind is not None and kind.kind != "Event":
             known.append((kind, item))
+            continue
+        wrong = None if kind else why_unknown(item.api_version, item.kind)
+        if wrong is not None:
+            path, reason = wrong
+            problems.append(item.value_problem(path, reason))
+            continue
+        result.ignored.append(IgnoredObject(item.api_version, item.kind, item.name, _why_ignored(item)))
+    if problems:
+        raise as_error(problems[0], problems[1:20])
     known.sort(key=lambda pair: pair[0].apply_rank)
     return known
 
 
 def _why_ignored(item: Posted) -> str:
-    other = kinds.by_kind(item.kind)
     if item.kind == "Event":
         return "Events are written by the scheduler"
-    if other is not None:
-        return f"the playground knows {item.kind} as {other.api_version} only"
+    if item.kind == "KubeSchedulerConfiguration":
+        return "a scheduler configuration is not an object: it has a page, and a path of the API, of its own"
     return "this kind plays no part in scheduling and the playground does not keep it"
 
 

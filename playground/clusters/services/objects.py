@@ -18,7 +18,6 @@ from playground.clusters.models import Cluster, LogEntry, PodDisruptionBudget, P
 from playground.clusters.rows import row_of, rows_of
 from playground.clusters.services.apply import clean_posted, new_object
 from playground.clusters.services.changes import same, updated
-from playground.clusters.services.lifecycle import is_system_object
 from playground.clusters.services.posted import as_error
 from playground.clusters.services.writer import LogWriter, key_of, writing
 from playground.engine import admission
@@ -173,7 +172,7 @@ def delete_object(
             )
         if kind.kind == "Namespace":
             _empty_namespace(writer, name)
-        if kind.kind == "PriorityClass" and is_system_object(row.manifest):
+        if kind.kind == "PriorityClass" and name.startswith(admission.SYSTEM_PREFIX):
             raise Forbidden(
                 f'{kind.resource} "{name}" is forbidden: this is a system priority class and cannot be deleted',
                 kind=kind.kind,
