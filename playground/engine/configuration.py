@@ -1,9 +1,11 @@
-"""KubeSchedulerConfiguration documents: is this one usable?"""
+"""KubeSchedulerConfiguration documents and Policy files: is this one usable?"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler_core.config.policy import POLICY_KIND
+from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.sim.simulation import load
 
@@ -25,6 +27,11 @@ class ConfigurationProblem(ValueError):
         self.items = items
 
 
+def is_policy(document: Mapping[str, Any] | None) -> bool:
+    """Whether it is a legacy Policy file, which a scheduler translates before it starts."""
+    return document is not None and document.get("kind") == POLICY_KIND
+
+
 def check_configuration(document: Mapping[str, Any]) -> None:
     """Load a document to see whether the scheduler would start with it.
 
@@ -33,13 +40,11 @@ def check_configuration(document: Mapping[str, Any]) -> None:
     ConfigurationProblem
         With every field at fault.
     """
-    for key, wanted in (
-        ("apiVersion", "kubescheduler.config.k8s.io/v1"),
-        ("kind", "KubeSchedulerConfiguration"),
-    ):
-        if document.get(key) not in (wanted, None):
-            item = ConfigurationItem(key, document.get(key), f"must be {wanted}")
-            raise ConfigurationProblem(f"{key}: {item.message}", (item,))
+    if not is_policy(document):
+        for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
+            if document.get(key) not in (wanted, None):
+                item = ConfigurationItem(key, document.get(key), f"must be {wanted}")
+                raise ConfigurationProblem(f"{key}: {item.message}", (item,))
     try:
         load(document)
     except ConfigurationError as error:

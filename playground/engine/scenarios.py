@@ -112,7 +112,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a scenario's cluster begins."""
+    """How a scenario's cluster begins.
+
+    Attributes
+    ----------
+    mock_rules
+        Place of an extender in the configuration -> the rules it is made of.
+    recorded
+        Addresses of extenders that answer from a recording here, and would be called in a cluster.
+    """
 
     name: str
     seed: int
@@ -120,6 +128,8 @@ class Opening:
     config: Mapping[str, Any] | None
     objects: tuple[Mapping[str, Any], ...]
     steps: tuple[Step, ...]
+    mock_rules: Mapping[int, tuple[Mapping[str, Any], ...]]
+    recorded: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,11 +240,17 @@ def opening_of(text: str | bytes) -> Opening:
     ScenarioProblem
     """
     scenario = load(text)
-    documents = scenario_document(scenario).get("steps") or [{"run": "idle"}]
+    whole = scenario_document(scenario)
+    documents = whole.get("steps") or [{"run": "idle"}]
     steps = []
     for step, document in zip(effective_steps(scenario), documents, strict=True):
         if step.expect is None:
             steps.append(Step(step.verb, _words(step.verb, document[step.verb]), document[step.verb]))
+    mocks = {
+        mock.get("extender", 0): tuple(mock.get("rules") or ())
+        for mock in (whole.get("extenders") or {}).get("mock") or ()
+    }
+    urls = [str(one.get("urlPrefix", "")) for one in (scenario.scheduler or {}).get("extenders") or ()]
     return Opening(
         name=scenario.title or scenario.name or "Scenario",
         seed=scenario.seed,
@@ -242,6 +258,8 @@ def opening_of(text: str | bytes) -> Opening:
         config=scenario.scheduler,
         objects=scenario.objects,
         steps=tuple(steps),
+        mock_rules=mocks,
+        recorded=tuple(url for place, url in enumerate(urls) if place not in mocks),
     )
 
 

@@ -98,10 +98,10 @@ def test_a_mock_extender_filters_and_scores_over_http_and_its_log_counts_the_req
     url = services.mock_extender_url(mock)
     assert url == f"{own_site}/mock-extenders/{mock.public_id}"
     services.set_config(cluster=cluster, config=configuration(url, "filter", "prioritize", weight=5))
-    with caplog.at_level(logging.INFO, "playground.clusters.services.mock_extenders"):
+    with caplog.at_level(logging.INFO, "playground.clusters.services.mock_answers"):
         run(cluster)
     assert set(Pod.objects.values_list("node_name", flat=True)) == {"n3"}
-    requests = [record for record in caplog.records if record.name.endswith("mock_extenders")]
+    requests = [record for record in caplog.records if record.name.endswith("mock_answers")]
     assert [record.verb for record in requests] == ["filter", "prioritize"] * 3  # type: ignore[attr-defined]
     mock.refresh_from_db()
     assert mock.calls == {"filter": 3, "prioritize": 3}

@@ -20,12 +20,15 @@ from playground.clusters.services.lifecycle import (
     rename_cluster,
     reset_cluster,
 )
+from playground.clusters.services.mock_answers import answer_as_mock_extender
 from playground.clusters.services.mock_extenders import (
-    answer_as_mock_extender,
     create_mock_extender,
     delete_mock_extender,
     mock_extender_url,
+    mock_rules_of,
+    serve_mock_extenders,
     update_mock_extender,
+    with_extenders_at,
 )
 from playground.clusters.services.objects import (
     bind_pod,
@@ -68,6 +71,7 @@ __all__ = [
     "expand_pool",
     "export_manifests",
     "mock_extender_url",
+    "mock_rules_of",
     "parse_duration_ns",
     "parse_taint",
     "recompute_trace",
@@ -76,6 +80,7 @@ __all__ = [
     "request_run",
     "request_trace",
     "reset_cluster",
+    "serve_mock_extenders",
     "set_clock",
     "set_config",
     "set_cordon",
@@ -83,4 +88,5 @@ __all__ = [
     "tidy",
     "unpark_cluster",
     "update_mock_extender",
+    "with_extenders_at",
 ]

@@ -23,6 +23,7 @@ from playground.clusters.rows import rows_of
 from playground.clusters.services.changes import without_server_fields
 from playground.clusters.services.config import checked_config
 from playground.clusters.services.identity import object_uid
+from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.writer import locked, writing
 from playground.engine.admission import SYSTEM_PREFIX, dump_yaml, system_priority_classes
 from playground.engine.times import format_seconds, wall_now_ns
@@ -94,7 +95,7 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
     """A new cluster with the objects of this one as they are now, bound pods included.
 
     The clone has a log of its own that begins with these objects; the queue starts afresh, cycles and Events
-    stay behind. Seed, configuration and the virtual time are the same.
+    stay behind. Seed, configuration and the virtual time are the same; mock extenders become the clone's own.
     """
     clone = Cluster(
         name=_checked_name(name),
@@ -107,6 +108,7 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
     with transaction.atomic():
         source = locked(cluster.pk)
         clone.save(force_insert=True)
+        serve_mock_extenders(cluster=clone, rules=mock_rules_of(source, clone.config))
         with writing(clone) as writer:
             for kind in sorted(kinds.KINDS, key=lambda item: item.apply_rank):
                 if kind.kind == "Event":

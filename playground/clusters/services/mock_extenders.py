@@ -1,20 +1,16 @@
-"""Extenders made of rules: created by people, answered by the playground itself, over HTTP like any other."""
+"""Extenders made of rules, created by people; `mock_answers` answers for them."""
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
 
-from playground.clusters.errors import ClusterError, Conflict, InvalidInput, InvalidManifest, NotFound
-from playground.clusters.models import Cluster, MockExtender, Node, Pod
-from playground.clusters.services.objects import bind_pod
+from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest
+from playground.clusters.models import Cluster, MockExtender
 from playground.engine.configuration import ConfigurationProblem
-from playground.engine.mock_extender import VERBS, MockReply, answer, check_rules
-
-logger = logging.getLogger(__name__)
+from playground.engine.mock_extender import check_rules
 
 MAX_PER_CLUSTER: Final = 20
 MAX_RULES_BYTES: Final = 256 * 1024
@@ -66,77 +62,58 @@ def mock_extender_url(extender: MockExtender) -> str:
     return f"{settings.PLAYGROUND_OWN_URL.rstrip('/')}/mock-extenders/{extender.public_id}"
 
 
-def answer_as_mock_extender(*, public_id: str, verb: str, body: Any) -> MockReply:
-    """Answer one request by the rules; a bind that succeeds posts the Binding.
+def serve_mock_extenders(*, cluster: Cluster, rules: Mapping[int, Sequence[Any]]) -> dict[int, str]:
+    """Have a cluster nothing was decided in yet begin with mock extenders of its own.
+
+    Parameters
+    ----------
+    rules
+        Place of an extender in the cluster's configuration -> its rules. That extender's `urlPrefix` becomes the
+        address of a new mock extender. It is how the cluster begins, so the log says nothing of it.
+
+    Returns
+    -------
+    dict of int to str
+        Place -> `urlPrefix`.
 
     Raises
     ------
-    NotFound
-        No such extender, or verb.
-    InvalidInput
-        The body is not an object.
+    InvalidManifest, Conflict
     """
-    if verb not in VERBS:
-        raise NotFound(f'"{verb}" is none of {", ".join(VERBS)}', kind="MockExtender", name=public_id)
-    if not isinstance(body, Mapping):
-        raise InvalidInput("the body must be a JSON object")
-    with transaction.atomic():
-        extender = (
-            MockExtender.objects.select_for_update(of=("self",))
-            .select_related("cluster")
-            .filter(public_id=public_id)
-            .first()
+    known = range(len((cluster.config or {}).get("extenders") or ()))
+    urls = {
+        place: mock_extender_url(
+            create_mock_extender(cluster=cluster, rules=rules[place], name=f"extender {place}")
         )
-        if extender is None:
-            raise NotFound("there is no such mock extender", kind="MockExtender", name=public_id)
-        call = int(extender.calls.get(verb, 0))
-        extender.calls = {**extender.calls, verb: call + 1}
-        extender.save(update_fields=["calls"])
-    cluster = extender.cluster
-
-    def node_labels(name: str) -> Mapping[str, str] | None:
-        labels: Mapping[str, str] | None = (
-            Node.objects.filter(cluster=cluster, name=name).values_list("labels", flat=True).first()
-        )
-        return labels
-
-    def pod_of_uid(uid: str) -> Mapping[str, Any] | None:
-        manifest: Mapping[str, Any] | None = (
-            Pod.objects.filter(cluster=cluster, uid=uid).values_list("manifest", flat=True).first()
-        )
-        return manifest
-
-    reply = answer(extender.rules, verb, body, call, node_labels=node_labels, pod_of_uid=pod_of_uid)
-    if verb == "bind" and reply.status == 200 and not reply.error:
-        reply = _bound(cluster, body, reply)
-    logger.info(
-        "mock extender %s: %s answered %s",
-        public_id,
-        verb,
-        reply.error or reply.status,
-        extra={"cluster": cluster.public_id, "extender": public_id, "verb": verb, "call": call},
-    )
-    return reply
+        for place in sorted(rules)
+        if place in known
+    }
+    if urls:
+        cluster.config = with_extenders_at(cluster.config or {}, urls)
+        cluster.save(update_fields=["config"])
+    return urls
 
 
-def _bound(cluster: Cluster, body: Mapping[str, Any], reply: MockReply) -> MockReply:
-    try:
-        said = json.loads(reply.text)
-    except ValueError:
-        return reply
-    if not isinstance(said, Mapping) or said.get("Error"):
-        return reply
-    fields = {key.lower(): str(value) for key, value in body.items()}
-    try:
-        bind_pod(
-            cluster=cluster,
-            namespace=fields.get("podnamespace") or "default",
-            name=fields.get("podname", ""),
-            node=fields.get("node", ""),
-        )
-    except ClusterError as error:
-        return MockReply(200, json.dumps({"Error": error.message}), "", reply.delay_ns)
-    return reply
+def with_extenders_at(config: Mapping[str, Any], urls: Mapping[int, str]) -> dict[str, Any]:
+    """The configuration with the extenders at some places reached elsewhere; there it is plain HTTP."""
+    extenders = [
+        {key: value for key, value in extender.items() if key not in ("tlsConfig", "enableHTTPS")}
+        | {"urlPrefix": urls[place]}
+        if place in urls
+        else extender
+        for place, extender in enumerate(config.get("extenders") or ())
+    ]
+    return {**config, "extenders": extenders}
+
+
+def mock_rules_of(cluster: Cluster, config: Mapping[str, Any] | None) -> dict[int, Sequence[Any]]:
+    """Place in a configuration -> rules, of the extenders that are mock extenders of this cluster."""
+    own = dict(MockExtender.objects.filter(cluster=cluster).values_list("public_id", "rules"))
+    named = {
+        place: str(extender.get("urlPrefix", "")).rstrip("/").rpartition("/mock-extenders/")[2]
+        for place, extender in enumerate((config or {}).get("extenders") or ())
+    }
+    return {place: own[public_id] for place, public_id in named.items() if public_id in own}
 
 
 def _check(rules: Any) -> None:
@@ -161,9 +138,11 @@ def _name(name: str) -> str:
 
 
 __all__ = [
-    "answer_as_mock_extender",
     "create_mock_extender",
     "delete_mock_extender",
     "mock_extender_url",
+    "mock_rules_of",
+    "serve_mock_extenders",
     "update_mock_extender",
+    "with_extenders_at",
 ]

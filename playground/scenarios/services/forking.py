@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from django.db import transaction
@@ -17,7 +17,7 @@ from playground.clusters.selectors.objects import get_object
 from playground.clusters.services.advance import as_entry, initial_config
 from playground.engine import scenario_making
 from playground.engine.scenario_making import Cut, MadeText
-from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of
+from playground.engine.scenarios import RunStopped, ScenarioProblem, Step, opening_of
 from playground.scenarios.models import Draft, Scenario
 from playground.scenarios.services.shares import Shared, as_error, share
 
@@ -26,6 +26,9 @@ TRACES_UP_TO: Final = 2000
 
 def fork(*, scenario: Scenario, owner: Any = None, name: str = "") -> Cluster:
     """A new cluster that begins as the share does; its steps wait to be done one by one.
+
+    Extenders made of rules become mock extenders of the cluster. Recorded answers stay behind: there the cluster's
+    scheduler asks the extender itself.
 
     Raises
     ------
@@ -44,6 +47,7 @@ def fork(*, scenario: Scenario, owner: Any = None, name: str = "") -> Cluster:
             config=opening.config,
             start_ns=opening.start_ns,
         )
+        urls = clusters.serve_mock_extenders(cluster=cluster, rules=opening.mock_rules)
         if opening.objects:
             clusters.apply_documents(cluster=cluster, objects=opening.objects)
         cluster.refresh_from_db()
@@ -53,9 +57,16 @@ def fork(*, scenario: Scenario, owner: Any = None, name: str = "") -> Cluster:
             scenario_id_kept=scenario.public_id,
             generation=cluster.generation,
             input_seq=cluster.last_input_seq,
-            steps=[asdict(step) for step in opening.steps],
+            steps=[asdict(_at_home(step, urls)) for step in opening.steps],
         )
     return cluster
+
+
+def _at_home(step: Step, urls: Mapping[int, str]) -> Step:
+    """A step that configures the scheduler, naming the cluster's own mock extenders."""
+    if step.verb != "configure" or not urls:
+        return step
+    return replace(step, argument=clusters.with_extenders_at(step.argument, urls))
 
 
 def do_next_step(*, cluster: Cluster) -> str:

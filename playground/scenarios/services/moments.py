@@ -6,6 +6,7 @@ window of neighbours at once, and cached.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.db import transaction
@@ -17,9 +18,10 @@ from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
 from playground.clusters.services.advance import initial_config, nearest, stretch
 from playground.clusters.services.lifecycle import create_cluster
+from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.writer import writing
 from playground.engine.moments import StateReader, replay_moments
-from playground.engine.scenarios import RunStopped, ScenarioProblem, run_fresh
+from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of, run_fresh
 from playground.engine.simulator import default_simulator
 from playground.scenarios import wake
 from playground.scenarios.models import Moment, Scenario
@@ -133,7 +135,13 @@ def branch(
     if cluster is not None:
         config, at_ns, manifests = _past_of(cluster, cycle)
         return _begin(
-            name or f"{cluster.name[:80]} after {cycle}", owner, cluster.seed, config, at_ns, manifests
+            name or f"{cluster.name[:80]} after {cycle}",
+            owner,
+            cluster.seed,
+            config,
+            at_ns,
+            manifests,
+            mock_rules_of(cluster, config),
         )
     assert scenario is not None
     from playground.scenarios.services.shares import as_error
@@ -153,6 +161,7 @@ def branch(
         past["config"],
         past["clock_ns"],
         past["manifests"],
+        opening_of(bytes(scenario.document)).mock_rules,
     )
 
 
@@ -188,10 +197,17 @@ def _past_of(cluster: Cluster, number: int) -> tuple[Any, int, list[dict[str, An
 
 
 def _begin(
-    name: str, owner: Any, seed: int, config: Any, at_ns: int, manifests: list[dict[str, Any]]
+    name: str,
+    owner: Any,
+    seed: int,
+    config: Any,
+    at_ns: int,
+    manifests: list[dict[str, Any]],
+    mock_rules: Mapping[int, Any],
 ) -> Cluster:
     with transaction.atomic():
         cluster = create_cluster(name=name[:100], owner=owner, seed=seed, config=config, start_ns=at_ns)
+        serve_mock_extenders(cluster=cluster, rules=mock_rules)
         with writing(cluster) as writer:
             ranked = [(kinds.by_kind(manifest["kind"]), manifest) for manifest in manifests]
             known = [

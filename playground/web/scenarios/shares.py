@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.errors import ClusterError, NotFound
-from playground.engine.scenarios import ScenarioProblem, read_scenario, with_decisions
+from playground.engine.scenarios import ScenarioProblem, opening_of, read_scenario, with_decisions
 from playground.scenarios import selectors, services
 from playground.scenarios import wake as tasks
 from playground.scenarios.models import Scenario
@@ -291,6 +291,12 @@ def fork(request: HttpRequest, share_id: str) -> HttpResponse:
         messages.error(request, error.message)
         return redirect("scenarios:page", share.public_id)
     messages.success(request, f"This cluster begins as {share.words} does.")
+    for url in opening_of(bytes(share.document)).recorded:
+        messages.warning(
+            request,
+            f"Its scheduler asks the extender at {url}, which answers for itself here;"
+            " the recorded answers stay with the share.",
+        )
     return redirect("web:board", cluster.public_id)
 
 

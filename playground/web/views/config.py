@@ -9,9 +9,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from playground.clusters.errors import ClusterError, InvalidManifest
+from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
 from playground.clusters.models import Cluster
 from playground.clusters.services.config import set_config
+from playground.engine.configuration import is_policy
 from playground.engine.profiles import outline
 from playground.web.access import get_cluster
 from playground.web.extension_points import edited, view_profile
@@ -78,6 +79,8 @@ def _asked_for(request: HttpRequest, cluster: Cluster) -> dict[str, Any] | None:
         return None
     if deed != "points":
         return read_mapping(request.POST.get("text", ""))
+    if is_policy(cluster.config):
+        raise InvalidInput("a Policy has no profiles to switch: change its text, or write a configuration")
     profiles = outline(cluster.config).profiles
     profile = next((p for p in profiles if p.scheduler_name == _profile_name(request)), profiles[0])
     return edited(cluster.config, profile, request.POST.dict())

@@ -1,0 +1,143 @@
+"""Forks of shares that bring their own extenders, or a Policy: the cluster decides what the share decided."""
+
+import pytest
+
+from playground.clusters import services as clusters
+from playground.clusters.models import Cluster, Cycle, MockExtender
+from playground.scenarios import selectors
+from playground.scenarios.models import Scenario
+from playground.scenarios.services import branch, do_next_step, fork, share
+from playground.scenarios.services.gallery import share_one
+from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.scenario.gallery import ORDER, gallery_text
+from tests.scenarios.documents import node, pod, small_text
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+POLICY = {
+    "apiVersion": "v1",
+    "kind": "Policy",
+    "predicates": [{"name": "PodFitsResources"}],
+    "priorities": [{"name": "MostRequestedPriority", "weight": 2}],
+}
+
+
+@pytest.fixture
+def own_site(settings, live_server) -> None:
+    """Workers reach this site, and no other host."""
+    settings.PLAYGROUND_OWN_URL = live_server.url
+    settings.PLAYGROUND_EXTENDER_HOSTS = []
+
+
+@pytest.fixture
+def unrecorded(monkeypatch) -> None:
+    """Shares are not run while they are shared: what they decide is found out here."""
+    monkeypatch.setattr("playground.scenarios.services.shares.AT_ONCE_NODES", 0)
+
+
+def decisions(cluster: Cluster) -> list[tuple[str, str, str, str]]:
+    rows = Cycle.objects.filter(cluster=cluster).order_by("number")
+    return [
+        (f"{row.pod_namespace}/{row.pod_name}", row.outcome, row.node, row.message)
+        for row in rows.defer("trace")
+    ]
+
+
+def walked(cluster: Cluster, work) -> Cluster:
+    while selectors.draft_state(cluster).next_words:
+        do_next_step(cluster=cluster)
+        work()
+        cluster.refresh_from_db()
+    return cluster
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_teaching_scenario_decides_in_a_cluster_what_it_decides_by_itself(
+    name, own_site, unrecorded, sent, work
+):
+    scenario = share_one(name, gallery_text(name).encode())
+    sent.clear()
+    cluster = walked(fork(scenario=scenario), work)
+    run = run_scenario(load_scenario(gallery_text(name)))
+    urls = [one["urlPrefix"] for one in (cluster.config or {}).get("extenders") or ()]
+    there = [one["urlPrefix"] for one in (run.scenario.scheduler or {}).get("extenders") or ()]
+    wanted = []
+    for trace in run.cycles:
+        message = trace.message or ""
+        for here, elsewhere in zip(urls, there, strict=True):
+            message = message.replace(elsewhere, here)
+        wanted.append((trace.pod, trace.outcome, trace.node or "", message))
+    assert decisions(cluster) == wanted
+
+
+def test_a_policy_is_forked_and_configured(own_site, work):
+    steps = [
+        {"run": "idle"},
+        {"configure": POLICY | {"priorities": []}},
+        {"apply": [pod("late")]},
+        {"run": "idle"},
+    ]
+    scenario = share(document=small_text(scheduler=POLICY, steps=steps)).scenario
+    cluster = walked(fork(scenario=scenario), work)
+    assert cluster.config["kind"] == "Policy"
+    mine = list(Cycle.objects.filter(cluster=cluster).order_by("number").values_list("digest", flat=True))
+    assert mine == list(scenario.cycles.order_by("number").values_list("digest", flat=True)) != []
+
+
+def test_the_page_of_a_policy_shows_it_and_has_no_switches_to_save(client, sent):
+    cluster = clusters.create_cluster(name="old", config=POLICY)
+    page = client.get(f"/c/{cluster.public_id}/config/")
+    assert page.status_code == 200 and "MostRequestedPriority" in page.content.decode()
+    answer = client.post(f"/c/{cluster.public_id}/config/", {"deed": "points"})
+    assert answer.status_code == 400 and "a Policy has no profiles" in answer.content.decode()
+    cluster.refresh_from_db()
+    assert cluster.config == POLICY
+
+
+def test_a_broken_policy_is_refused_with_its_field(client, sent):
+    broken = POLICY | {"priorities": [{"name": "MostRequestedPriority", "weight": -2}]}
+    answer = client.post(
+        "/api/v1/scenarios/", small_text(scheduler=broken).encode(), content_type="application/yaml"
+    )
+    assert answer.status_code == 400 and answer.json()["field"].startswith("scheduler.")
+    assert not Scenario.objects.exists()
+
+
+VETO = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "extenders": [
+        {
+            "urlPrefix": "http://gone.example/x",
+            "filterVerb": "filter",
+            "nodeCacheCapable": True,
+            "httpTimeout": "2s",
+        }
+    ],
+}
+
+
+def test_branches_and_clones_have_mock_extenders_of_their_own(own_site, work):
+    rules = [{"deny": {"nodes": ["node-c"]}}]
+    scenario = share(
+        document=small_text(scheduler=VETO, extenders={"mock": [{"extender": 0, "rules": rules}]})
+    ).scenario
+    first = walked(fork(scenario=scenario), work)
+    made = [branch(scenario=scenario, cycle=2), branch(cluster=first, cycle=2)]
+    made.append(clusters.clone_cluster(cluster=first, name="clone"))
+    assert MockExtender.objects.count() == 4
+    for cluster in made:
+        clusters.apply_documents(cluster=cluster, objects=[pod("late"), node("node-d")])
+        clusters.request_run(cluster=cluster, until="idle")
+        work()
+        placed = dict(cluster.pods.values_list("name", "node_name"))
+        assert placed["late"] and "node-c" not in placed.values()
+        url = Cluster.objects.get(pk=cluster.pk).config["extenders"][0]["urlPrefix"]
+        assert url.endswith(cluster.mock_extenders.get().public_id)
+
+
+def test_a_fork_says_which_extender_is_asked_now(client, sent):
+    calls = [{"extender": 0, "verb": "filter", "answer": {"NodeNames": ["node-a"]}} for _ in range(5)]
+    scenario = share(document=small_text(scheduler=VETO, extenders={"cassette": calls})).scenario
+    answer = client.post(f"/s/{scenario.public_id}/fork/", follow=True)
+    assert "asks the extender at http://gone.example/x" in answer.content.decode()
