@@ -183,7 +183,10 @@ def _places(detail: Any, path: str) -> Sequence[tuple[str, str]]:
     if isinstance(detail, Mapping):
         found: list[tuple[str, str]] = []
         for key, value in detail.items():
-            here = path if key == "non_field_errors" else f"{path}.{key}" if path else str(key)
+            if isinstance(key, int):  # of a list, whose faulty members alone are there
+                here = f"{path}[{key}]"
+            else:
+                here = path if key == "non_field_errors" else f"{path}.{key}" if path else str(key)
             found += _places(value, here)
         return found
     if isinstance(detail, list | tuple):

@@ -146,6 +146,21 @@ CONFIG: Final = {
     "kind": "KubeSchedulerConfiguration",
     "profiles": [{"schedulerName": "default-scheduler", "percentageOfNodesToScore": 50}],
 }
+MOCK_RULES: Final = {
+    "name": "licences",
+    "rules": [
+        {"deny": {"labels": {"disk": "hdd"}, "reason": "no licence for this node"}},
+        {"score": {"nodes": ["node-1"], "points": 10}},
+        {"slow": {"by": "200ms"}},
+    ],
+}
+MOCK_EXTENDER: Final = MOCK_RULES | {
+    "id": "w4m9xk2trb",
+    "url": "/api/v1/clusters/k7m2qw9xtr/mock-extenders/w4m9xk2trb/",
+    "urlPrefix": "http://127.0.0.1:8000/mock-extenders/w4m9xk2trb",
+    "calls": {"filter": 3, "prioritize": 3},
+    "createdAt": "2026-01-02T00:00:00Z",
+}
 TOKEN: Final = {
     "id": 1,
     "name": "laptop",

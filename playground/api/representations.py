@@ -6,8 +6,9 @@ from typing import Any
 
 from playground.accounts.models import AccessToken
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.models import Cluster, Cycle, Run
+from playground.clusters.models import Cluster, Cycle, MockExtender, Run
 from playground.clusters.selectors import ClusterSummary, PodStory, QueueItem
+from playground.clusters.services import mock_extender_url
 from playground.engine.times import format_time_ns
 
 
@@ -126,6 +127,18 @@ def story(found: PodStory) -> dict[str, Any]:
             }
             for item in found.items
         ],
+    }
+
+
+def mock_extender(row: MockExtender, cluster_id: str) -> dict[str, Any]:
+    return {
+        "id": row.public_id,
+        "url": f"/api/v1/clusters/{cluster_id}/mock-extenders/{row.public_id}/",
+        "name": row.name,
+        "urlPrefix": mock_extender_url(row),
+        "rules": row.rules,
+        "calls": row.calls,
+        "createdAt": row.created,
     }
 
 

@@ -14,6 +14,7 @@ from django.urls import URLPattern, path, re_path
 from playground.api.views import (
     clusters,
     manifests,
+    mock_extenders,
     openapi,
     questions,
     runs,
@@ -79,6 +80,12 @@ urlpatterns: list[URLPattern] = [
     *both(f"{_CLUSTER}permits/<str:namespace>/<str:pod>/", scheduling.Permits.as_view(), "permit"),
     *both(f"{_CLUSTER}config/", settings.Config.as_view(), "config"),
     *both(f"{_CLUSTER}clock/", settings.Clock.as_view(), "clock"),
+    *both(f"{_CLUSTER}mock-extenders/", mock_extenders.MockExtenders.as_view(), "mock-extenders"),
+    *both(
+        f"{_CLUSTER}mock-extenders/<str:extender_id>/",
+        mock_extenders.OneMockExtender.as_view(),
+        "mock-extender",
+    ),
     *both("scenarios/", scenarios.Scenarios.as_view(), "scenarios"),
     *both("scenarios/<str:scenario_id>/", scenarios.OneScenario.as_view(), "scenario"),
     *both("scenarios/<str:scenario_id>/verify", scenarios.Verify.as_view(), "scenario-verify"),

@@ -67,16 +67,17 @@ def test_every_operation_has_words_and_examples() -> None:
 # Right refusals: a pod that does not wait at Permit; tokens and teams where nobody logs in.
 REFUSED = {"permits_decide": 409, "tokens_create": 409, "teams_create": 409, "teams_set_member": 404}
 NAMES = {"namespace": "default", "pod": "p1", "team": "platform", "user": "grace", "number": "1"}
+MADE = ("extender_id",)  # ids that are drawn
 
 
 def test_every_request_example_is_taken(api: Api, known: dict[str, str]) -> None:
     for path, method, operation in operations():
         names = set(re.findall(r"{(\w+)}", path))
-        if not names <= {"cluster_id", *NAMES}:
+        if not names <= {"cluster_id", *NAMES, *MADE}:
             continue
         for media, content in operation.get("requestBody", {}).get("content", {}).items():
             for example in content.get("examples", {}).values():
-                here = path.format(cluster_id=known["cluster_id"], **NAMES).removeprefix("/api/v1")
+                here = path.format(**known | NAMES).removeprefix("/api/v1")
                 answer = api.send(method.upper(), here, example["value"], media=media)
                 wanted = REFUSED.get(operation["operationId"])
                 taken = answer.status_code == wanted if wanted else answer.status_code < 300
@@ -111,6 +112,7 @@ def known(transactional_db: None, wakes: list[Any]) -> dict[str, str]:
         "number": "1",
         "reason": "NotFound",
         "token_id": "1",
+        "extender_id": services.create_mock_extender(cluster=cluster, rules=[]).public_id,
     }
 
 

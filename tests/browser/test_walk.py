@@ -19,7 +19,7 @@ kind: Pod
 metadata: {name: web-0}
 spec: {containers: [{name: c, image: web:1, resources: {requests: {cpu: "1"}}}]}
 ---
-apiVersion: v1
+apiVersion: example.com/v1
 kind: Gadget
 metadata: {name: g}
 """

@@ -173,6 +173,22 @@ class Accepted(Answer):
     resourceVersion = _text("The log entry; the engine acts on it when it next looks.")
 
 
+class MockExtender(Answer):
+    id = _text()
+    url = _text()
+    name = _text()
+    urlPrefix = _text("What a scheduler configuration's extender names to have this one asked.")
+    rules = serializers.ListField(child=serializers.DictField())
+    calls = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Verb -> requests answered since the rules were written."
+    )
+    createdAt = serializers.DateTimeField()
+
+
+class MockExtenders(Answer):
+    items = MockExtender(many=True)
+
+
 class Config(Answer):
     default = serializers.BooleanField(help_text="Whether the cluster uses the default configuration.")
     config = serializers.DictField(allow_null=True, help_text="As it was written.")

@@ -134,6 +134,16 @@ class NodePool(Strict):
     first = StrictInteger(required=False, default=1, min_value=0, max_value=10**6)
 
 
+class MockExtender(Strict):
+    name = StrictString(required=False, allow_blank=True, default="", max_length=100)
+    rules = serializers.ListField(
+        child=serializers.DictField(),
+        max_length=1000,
+        help_text="Each has one of `deny`, `score`, `drop`, `bind`, `fail`, `slow`, `nonsense`;"
+        " without rules everything passes.",
+    )
+
+
 class TokenCreate(Strict):
     name = StrictString(max_length=100, help_text="What it is for.")
     expiresInDays = StrictInteger(required=False, allow_null=True, min_value=1, max_value=3660)

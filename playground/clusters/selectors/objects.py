@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from playground.accounts.models import Role
 from playground.clusters.errors import Forbidden, NotFound
 from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster, LogEntry, Run
+from playground.clusters.models import Cluster, LogEntry, MockExtender, Run
 from playground.clusters.rows import row_of, rows_of
 from playground.clusters.selectors.overview import clusters_of, role_in
 
@@ -60,6 +60,24 @@ def get_run(cluster: Cluster, public_id: str) -> Run:
     if run is None:
         raise NotFound(f'run "{public_id}" not found', kind="Run", name=public_id)
     return run
+
+
+def get_mock_extender(cluster: Cluster, public_id: str) -> MockExtender:
+    """One mock extender of a cluster.
+
+    Raises
+    ------
+    NotFound
+    """
+    found = MockExtender.objects.filter(cluster=cluster, public_id=public_id).first()
+    if found is None:
+        raise NotFound(f'mock extender "{public_id}" not found', kind="MockExtender", name=public_id)
+    return found
+
+
+def list_mock_extenders(cluster: Cluster) -> list[MockExtender]:
+    """A cluster's mock extenders, oldest first. One query."""
+    return list(MockExtender.objects.filter(cluster=cluster).order_by("pk"))
 
 
 def get_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
