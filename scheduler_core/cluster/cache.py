@@ -21,6 +21,23 @@ from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod
 
 
+def counts_as(old: Pod, new: Pod) -> bool:
+    """Whether a new version of a pod counts everywhere as the old one does; False where it is not plain to see.
+
+    Ports and volumes never are: a node forgets a port with the first of its pods that leaves.
+    """
+    return (
+        new.requests is old.requests
+        and new.non_zero_cpu == old.non_zero_cpu
+        and new.non_zero_memory == old.non_zero_memory
+        and new.priority == old.priority
+        and not (new.host_ports or old.host_ports or new.volumes or old.volumes)
+        and not (new.has_affinity or old.has_affinity)
+        and new.is_terminating == old.is_terminating
+        and (new.meta is old.meta or (new.labels == old.labels and new.namespace == old.namespace))
+    )
+
+
 @dataclass(slots=True)
 class AssumedPod:
     """A pod the scheduler has placed and nobody has confirmed yet.
@@ -98,8 +115,15 @@ class Cache:
 
     def add_pod(self, pod: Pod) -> None:
         """A pod stands on its node (informer's add); confirms an assumed one."""
-        assumed = self.assumed.pop(pod.uid, None)
-        if assumed is not None or pod.uid in self.pods.id_of:
+        self.assumed.pop(pod.uid, None)
+        pod_id = self.pods.id_of.get(pod.uid)
+        if pod_id is not None:
+            row = int(self.pods.row[pod_id])
+            if row == self.nodes.row_of.get(pod.node_name) and counts_as(self.pods[pod_id], pod):
+                # Most updates say only that it is bound, or runs: nothing to take off and put on again.
+                self.pods.replace(pod_id, pod)
+                self.nodes.pod_came_again(row, pod_id)
+                return
             self._take_off(pod.uid)
         self._put_on(pod, pod.node_name)
 

@@ -224,6 +224,12 @@ class NodeTable(NodeColumns):
         del self._pods_on[row][pod_id]
         self._changed(row)
 
+    def pod_came_again(self, row: int, pod_id: int) -> None:
+        """A pod of the row has another version that counts as the one before: it is now the last to have come."""
+        pods = self._pods_on[row]
+        del pods[pod_id]
+        pods[pod_id] = None
+
     def holds_pods(self, row: int) -> bool:
         return bool(self._pods_on[row])
 

@@ -95,6 +95,13 @@ class PodTable:
             self.requests[resource_id, pod_id] = amount
         return pod_id
 
+    def replace(self, pod_id: int, pod: Pod) -> None:
+        """Put in a new version of a pod that counts as the old one; it is the last to have arrived."""
+        self._pods[pod_id] = pod
+        self.start_ns[pod_id] = NO_START_NS if pod.start_ns is None else pod.start_ns
+        self.arrival[pod_id] = self._n_arrived
+        self._n_arrived += 1
+
     def remove(self, pod_id: int) -> Pod:
         """Take a pod out; its id may be given to another pod."""
         pod = self[pod_id]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import marshal
+from dataclasses import dataclass, fields
+from operator import attrgetter
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import (
@@ -177,6 +179,11 @@ class Pod:
         return any(toleration.tolerates(taint) for toleration in self.tolerations)
 
 
+_MAX_KNOWN_SPECS = 1024
+_known_specs: dict[tuple[str, bytes], Pod] = {}
+"""(namespace, spec in bytes) -> a pod that has it: most pods differ from another in their metadata alone."""
+
+
 def pod_from(manifest: Document) -> Pod:
     """Parse a prepared Pod manifest.
 
@@ -186,6 +193,29 @@ def pod_from(manifest: Document) -> Pod:
         Names the field path and value that cannot be read.
     """
     meta = object_meta_from(manifest)
+    status = mapping(manifest, "status", "")
+    key = None if status.get("containerStatuses") or status.get("initContainerStatuses") else _spec_key(meta, manifest)
+    known = None if key is None else _known_specs.get(key)
+    if known is not None:
+        return _evolved(known, manifest, meta, status, known.node_name)
+    pod = _parsed(manifest, meta)
+    if key is not None:
+        if len(_known_specs) >= _MAX_KNOWN_SPECS:
+            _known_specs.clear()
+        _known_specs[key] = pod
+    return pod
+
+
+def _spec_key(meta: ObjectMeta, manifest: Document) -> tuple[str, bytes] | None:
+    """Equal for pods whose specs read alike; None where that is not to be told (statuses of containers matter too)."""
+    try:
+        # Version 2 of the format writes equal values as equal bytes; later ones tell apart who is shared.
+        return meta.namespace, marshal.dumps(manifest.get("spec"), 2)
+    except ValueError:
+        return None
+
+
+def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
     spec = mapping(manifest, "spec", "")
     status = mapping(manifest, "status", "")
     affinity = mapping(spec, "affinity", "spec")
@@ -252,23 +282,43 @@ def pod_from(manifest: Document) -> Pod:
 
 def with_node(pod: Pod, node_name: str, manifest: Document) -> Pod:
     """The pod bound to a node; `manifest` differs from the pod's own in its binding and status alone."""
-    return replace(with_status(pod, manifest), node_name=node_name)
+    return _evolved(pod, manifest, pod.meta, mapping(manifest, "status", ""), node_name)
 
 
 def with_status(pod: Pod, manifest: Document) -> Pod:
     """The pod with another status or deletion time: what containers ask for is not read again."""
-    status = mapping(manifest, "status", "")
-    return replace(
-        pod,
-        manifest=manifest,
-        # Objects are never changed in place: the same metadata is the same object.
-        meta=pod.meta if manifest["metadata"] is pod.manifest["metadata"] else object_meta_from(manifest),
-        phase=string(status, "phase", "status"),
-        start_ns=timestamp_ns(status, "startTime", "status"),
-        nominated_node_name=string(status, "nominatedNodeName", "status"),
-        disruption_target_reason=_disruption_target_reason(status),
-    )
+    # Objects are never changed in place: the same metadata is the same object.
+    meta = pod.meta if manifest["metadata"] is pod.manifest["metadata"] else object_meta_from(manifest)
+    return _evolved(pod, manifest, meta, mapping(manifest, "status", ""), pod.node_name)
 
+
+def _evolved(pod: Pod, manifest: Document, meta: ObjectMeta, status: Document, node_name: str) -> Pod:
+    """`dataclasses.replace` at half its price: what stays is copied without running the frozen class's `__init__`."""
+    new = object.__new__(Pod)
+    for write, value in zip(_WRITE_KEPT, _read_kept(pod), strict=True):
+        write(new, value)
+    changed = (
+        manifest,
+        meta,
+        node_name,
+        string(status, "phase", "status"),
+        timestamp_ns(status, "startTime", "status"),
+        string(status, "nominatedNodeName", "status"),
+        _disruption_target_reason(status),
+    )
+    for write, value in zip(_WRITE_CHANGED, changed, strict=True):
+        write(new, value)
+    return new
+
+
+_CHANGED = (
+    "manifest", "meta", "node_name", "phase", "start_ns", "nominated_node_name", "disruption_target_reason",
+)  # fmt: skip
+_KEPT = tuple(field.name for field in fields(Pod) if field.name not in _CHANGED)
+_read_kept = attrgetter(*_KEPT)
+_WRITE_KEPT, _WRITE_CHANGED = (
+    tuple([getattr(Pod, name).__set__ for name in names]) for names in (_KEPT, _CHANGED)
+)
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

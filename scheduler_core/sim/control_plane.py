@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler_core.randomness import Randomness
 from scheduler_core.sim.controllers import CONTROLLERS, Controller, Site
+from scheduler_core.sim.controllers.base import WorkloadController
 from scheduler_core.sim.timers import Timer, Timers
 from scheduler_core.sim.world import Noticed, World
 
@@ -23,12 +24,18 @@ class ControlPlane:
                 self._told.setdefault(kind, []).append(controller)
             for kind in controller.watches_pods_of:
                 self._told_of_pods_of.setdefault(kind, []).append(controller)
+        self._adopters = [
+            item for item in self.controllers if isinstance(item, WorkloadController) and item.adopts
+        ]
         self._by_timer = {
             what: controller for controller in self.controllers for what in controller.timer_names
         }
+        # A controller finds work in what it is told alone: none is asked twice over the same news.
+        self._to_sync = self._to_report = False
 
     def noticed(self, change: Noticed) -> None:
         """Tell those who watch this kind."""
+        self._to_sync = self._to_report = True
         if change.kind == "Pod":
             old_owner, new_owner = self.site.pods.noticed(change)
             if old_owner is not None:
@@ -37,24 +44,30 @@ class ControlPlane:
             if new_owner is not None and (old_owner is None or new_owner[0] != old_owner[0]):
                 for controller in self._told_of_pods_of.get(new_owner[0], ()):
                     controller.noticed(change)
-            elif new_owner is None and change.new is not None:
-                for controller in self.controllers:
-                    controller.orphan_noticed(change.new.typed)
+            elif new_owner is None and change.new is not None and change.new.typed.labels:
+                for adopter in self._adopters:
+                    adopter.orphan_noticed(change.new.typed)
         for controller in self._told.get(change.kind, ()):
             controller.noticed(change)
 
     def sync(self) -> bool:
         """Let every controller act on what it noticed; True when any had something to look at."""
+        if not self._to_sync:
+            return False
         acted = False
         for controller in self.controllers:
             acted |= controller.sync()
+        self._to_sync = acted
         return acted
 
     def report(self) -> bool:
         """Let every controller write the statuses it owes; True when anything was written."""
+        if not self._to_report:
+            return False
         wrote = False
         for controller in self.controllers:
             wrote |= controller.report()
+        self._to_report = wrote
         return wrote
 
     def timer(self, timer: Timer) -> bool:
@@ -63,6 +76,7 @@ class ControlPlane:
         if controller is None:
             return False
         controller.timer(timer.what, timer.subject)
+        self._to_sync = self._to_report = True
         return True
 
     def restore(self, world: World) -> None:

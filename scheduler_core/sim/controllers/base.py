@@ -66,9 +66,6 @@ class Controller:
     def noticed(self, change: Noticed) -> None:
         """An object changed; only remember what to look at."""
 
-    def orphan_noticed(self, pod: Pod) -> None:
-        """A pod that nobody controls came or changed."""
-
     def sync(self) -> bool:
         """Do what is to be done; True when there was anything to look at."""
         return False
@@ -131,7 +128,8 @@ class WorkloadController(Controller):
                     self.look_at(key)
 
     def orphan_noticed(self, pod: Pod) -> None:
-        if self.adopts and self.workloads and pod.labels:
+        """A pod with labels that nobody controls came or changed."""
+        if self.workloads:
             self._orphaned[pod.namespace] = None
 
     def _workload_noticed(self, change: Noticed) -> None:
