@@ -34,8 +34,8 @@ class Run(models.Model):
     cancel_requested = models.BooleanField(default=False)
     cycles_done = models.BigIntegerField(default=0)
     pods_bound = models.BigIntegerField(default=0)
-    pending_at_start = models.IntegerField(null=True, blank=True)
-    pending_now = models.IntegerField(null=True, blank=True)
+    pending_at_start = models.IntegerField(null=True, blank=True)  # in activeQ and backoffQ: to be tried
+    pending_now = models.IntegerField(null=True, blank=True)  # unschedulable ones and those at Permit too
     start_ns = models.BigIntegerField(null=True, blank=True)  # virtual clock when it began
     until_ns = models.BigIntegerField(null=True, blank=True)
     clock_ns = models.BigIntegerField(null=True, blank=True)
@@ -74,7 +74,6 @@ class Run(models.Model):
         if self.until == self.Until.TIME and self.start_ns is not None and self.clock_ns is not None:
             whole = self.duration_ns or 0
             return 1.0 if whole <= 0 else max(0.0, min(1.0, (self.clock_ns - self.start_ns) / whole))
-        if self.pending_at_start and self.pending_now is not None:
-            left = self.pending_at_start - self.pending_now
-            return max(0.0, min(1.0, left / self.pending_at_start))
+        if self.pending_at_start:
+            return min(1.0, self.cycles_done / self.pending_at_start)
         return None

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from django.db.models import Q
-
 from playground.clusters.models import Cluster, Pod, QueueSnapshot
 
 LANES: Final = ("active", "permit", "backoff", "unschedulable", "gated", "foreign")
@@ -42,7 +40,7 @@ class QueueItem:
     reason
         Why it is there, in words.
     node
-        Node held at Permit; else empty.
+        Node held at Permit, or nominated by a preemption; else empty.
     plugin
         Plugin that holds or rejected it.
     event
@@ -99,11 +97,12 @@ def lanes_of(cluster: Cluster, *, full: bool) -> tuple[dict[str, list[QueueItem]
             head = snapshot.head["lanes"]
             raw = {lane: part["items"] for lane, part in head.items()}
             counts = {lane: part["count"] for lane, part in head.items()}
-    pods = Pod.objects.filter(cluster=cluster, node_name="").exclude(phase__in=["Succeeded", "Failed"])
+    # The engine's commit gives every pod it knows a lane: those without one it has not read.
     new = list(
-        pods.filter(Q(lane="") | ~Q(waits_for=""))
+        Pod.objects.filter(cluster=cluster, node_name="", lane="")
+        .exclude(phase__in=["Succeeded", "Failed"])
         .order_by("-priority", "resource_version")
-        .values("namespace", "name", "uid", "priority", "priority_class", "waits_for", "lane")[:1000]
+        .values("namespace", "name", "uid", "priority", "priority_class", "waits_for")[:1000]
     )
     now_ns = cluster.now_ns
     lanes = {

@@ -341,15 +341,15 @@ def _keep_queue(cluster: Cluster, driven: Driven, result: DriveResult) -> dict[t
 
 def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: datetime) -> None:
     """How far the run is; a run that was cancelled or failed meanwhile stays so."""
-    pending = sum(len(result.queue.get(lane, ())) for lane in ("active", "backoff"))
+    to_try = sum(len(result.queue.get(lane, ())) for lane in ("active", "backoff"))
     if run.started is None:
         run.started = now
         run.start_ns = began_ns
-        run.pending_at_start = pending + n_new
+        run.pending_at_start = to_try + n_new
     run.attempts += 1
     run.cycles_done += n_new
     run.pods_bound += sum(1 for cycle in result.cycles if cycle.outcome == Cycle.Outcome.BOUND)
-    run.pending_now = pending
+    run.pending_now = to_try + sum(len(result.queue.get(lane, ())) for lane in ("unschedulable", "permit"))
     run.clock_ns = result.clock_ns
     run.state = Run.State.RUNNING
     if result.finished:

@@ -1,0 +1,47 @@
+"""The queue's lanes: every pod once, and how far runs are."""
+
+from typing import Any
+
+import pytest
+
+from playground.clusters import selectors, services
+from playground.clusters.models import Cluster, Run
+from playground.clusters.selectors.queue import lanes_of
+from playground.clusters.services import commit
+from playground.clusters.services.memory import EngineMemory
+from tests.clusters.builders import make_cluster, make_node, make_pod
+
+pytestmark = pytest.mark.django_db
+
+
+def run(cluster: Cluster) -> Run:
+    asked = services.request_run(cluster=cluster, until="idle")
+    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    cluster.refresh_from_db()
+    asked.refresh_from_db()
+    return asked
+
+
+def test_pods_of_another_scheduler_are_counted_once_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit, "HEAD_ITEMS", 3)
+    strangers = [make_pod(f"other-{i}", schedulerName="volcano") for i in range(8)]
+    cluster = make_cluster(make_node(), *strangers, make_pod("ours"))
+    # Not read yet: each stands where it will be, once.
+    lanes, counts = lanes_of(cluster, full=False)
+    assert (counts["foreign"], len(lanes["foreign"]), counts["active"]) == (8, 8, 1)
+    run(cluster)
+    for full in (False, True):
+        lanes, counts = lanes_of(cluster, full=full)
+        names = [item.pod for item in lanes["foreign"]]
+        assert counts["foreign"] == 8 and counts["active"] == 0
+        assert len(names) == len(set(names)) == (8 if full else 3)
+
+
+def test_a_pod_that_fits_nowhere_is_pending_in_what_a_run_says(client: Any) -> None:
+    cluster = make_cluster(make_node(cpu="1"), make_pod("fits"), make_pod("giant", cpu="64"))
+    done = run(cluster)
+    assert done.state == Run.State.DONE and done.progress == 1.0
+    (item,) = selectors.queue_view(cluster)["unschedulable"]
+    assert item.name == "giant"
+    told = client.get(f"/api/v1/clusters/{cluster.public_id}/runs/{done.public_id}/").json()
+    assert (told["pendingNow"], told["podsBound"]) == (1, 1)
