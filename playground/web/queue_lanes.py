@@ -80,9 +80,7 @@ def _view(lane: str, item: QueueItem, scale: PriorityScale, now_ns: int) -> Lane
         if since_ns is not None:
             aside = f"{item.priority} · {amounts.duration(max(0, now_ns - since_ns))}"
         if item.position == 1:
-            why = "Next cycle" if item.read else "Submitted, not read by the engine yet"
-        elif not item.read:
-            why = "not read by the engine yet"
+            why = "Next cycle" if item.read else "Submitted; the engine reads it next"
     elif lane in ("backoff", "permit") and item.left_s is not None:
         left_ns = round(item.left_s * 1e9)
         aside = f"{amounts.duration(left_ns)} left"
@@ -92,6 +90,8 @@ def _view(lane: str, item: QueueItem, scale: PriorityScale, now_ns: int) -> Lane
             progress, css = (share, "progw") if lane == "permit" else (100 - share, "prog")
     if lane == "permit" and item.node:
         why = f"Reserved on {item.node}{'; ' + why if why else ''}"
+    elif item.node:
+        why = f"Nominated to {item.node}: waits for its victims to go"
     if lane == "backoff" and not why and item.attempts:
         why = f"{item.attempts} attempt{'' if item.attempts == 1 else 's'} so far"
     return LaneItem(item, scale.mark(item.priority, item.priority_class), aside, why, progress, css)

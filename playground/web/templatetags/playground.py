@@ -93,9 +93,8 @@ def _not(found: re.Match[str]) -> str:
 @register.filter
 def news(cycle: Any) -> str:
     """A cycle's sentence without the pod's name, which the feed has said already."""
-    if cycle.message:
-        nominated = re.search(r"(?i)evict\w* .*", cycle.sentence) if cycle.outcome == "preempting" else None
-        return f"{brief(cycle.message)} {nominated[0]}" if nominated else brief(cycle.message)
+    if cycle.message and cycle.outcome != "preempting":
+        return brief(cycle.message)
     words = cycle.sentence.removeprefix(cycle.pod).removeprefix(" bound to ").removeprefix(": ").strip()
     return words or cycle.outcome
 

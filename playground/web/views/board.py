@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,7 @@ FRAGMENTS = (
     ("feed", "board/feed.html"),
 )
 STOP_POLLING = 286
+GUIDED_CYCLES = 3
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="\w+"')
 
 
@@ -238,6 +239,8 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         page=positive_int(request.GET.get("page")) or 1,
     )
     lanes = view_lanes(queued, counts, scale, now_ns=virtual_now_ns(cluster))
+    ready = [item.name for item in queued["active"]]
+    n_cycles = cluster.next_cycle - 1
     return {
         "cluster": cluster,
         "tab": "board",
@@ -245,7 +248,8 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "lanes": lanes,
         "n_queued": sum(lane.count for lane in lanes if lane.key != "foreign"),
         "feed": recent_cycles(cluster),
-        "n_cycles": cluster.next_cycle - 1,
+        "n_cycles": n_cycles,
+        "guide": _guide(ready, n_cycles),
         "selected": selected,
         "inspected": _inspect(cluster, scale, selected, reserved) if selected else None,
         "streams": isinstance(request, ASGIRequest),
@@ -266,13 +270,24 @@ def _run_context(cluster: Cluster) -> Mapping[str, Any]:
         "run": newest,
         "run_open": is_open,
         "run_percent": round(100 * (newest.progress or 0)) if newest else 0,
-        "run_words": ""
-        if newest is None or is_open
-        # The next timer stands beside the clock already.
-        else (newest.message or f"{newest.cycles_done} cycles done").partition("; next:")[0],
+        "run_words": _run_words(newest),
         "to_deadline_ns": max(0, deadline - now_ns) if deadline else None,
-        "nothing_to_do": False,
     }
+
+
+def _run_words(newest: Run | None) -> str:
+    """How the last run ended. The feed shows a single cycle already, and the clock the next timer."""
+    if newest is None or newest.is_open or newest.stop == "cycle":
+        return ""
+    return (newest.message or f"{newest.cycles_done} cycles done").partition("; next:")[0]
+
+
+def _guide(ready: Sequence[str], n_cycles: int) -> dict[str, Any] | None:
+    """First steps beside the feed, for somebody who has run hardly a cycle here; names of the next two pods."""
+    if n_cycles >= GUIDED_CYCLES or not (ready or n_cycles):
+        return None
+    first, second = (*ready[:2], "", "")[:2]
+    return {"n_cycles": n_cycles, "next": first, "after": second}
 
 
 def _inspect(

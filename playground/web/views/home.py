@@ -16,6 +16,19 @@ from playground.web.access import visible_clusters
 from playground.web.readme import known_differences
 
 CARDS = 60
+# Group of the gallery, title, words.
+TOPICS = (
+    (
+        "filtering",
+        "Filtering",
+        "Which nodes are even possible: taints that keep ordinary pods off GPU nodes.",
+    ),
+    ("spreading", "Spreading", "Topology spread and affinity, and the surprises in both."),
+    ("preemption", "Preemption", "Who has to go: disruption budgets, and every tie-break of the six."),
+    ("permit", "Permit", "Chosen, and still waiting: a gang that starts together, a person who approves."),
+    ("extenders", "Extenders", "A webhook has a say: vetoes, favourites, and one that times out."),
+    ("queue", "Queue", "When a pod gets its turn: backoff, hints, and the five-minute flush."),
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +64,7 @@ def home(request: HttpRequest) -> HttpResponse:
     figures = figures_of(clusters)
     cards = [_card(cluster, figures[cluster.pk]) for cluster in clusters]
     template = "home/cards.html" if request.htmx else "home/page.html"
-    return render(request, template, {"cards": cards, "q": q})
+    return render(request, template, {"cards": cards, "q": q, "topics": TOPICS})
 
 
 @require_safe
