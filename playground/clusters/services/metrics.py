@@ -7,9 +7,12 @@ Source: pkg/scheduler/metrics/metrics.go, v1.34 (names, labels, buckets)
 """
 
 import logging
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Final
 
 from django.db import DatabaseError, connection
 
@@ -45,7 +48,8 @@ _RESULTS: Final = {
 }
 MANY_ATTEMPTS: Final = 15
 """From here on upstream counts attempts in one label, `15+`."""
-Key = tuple[str, str]
+Series = tuple[Any, ...]
+"""A metric's name, then ``(label, value)`` of each label."""
 
 
 def labels_text(labels: Mapping[str, str]) -> str:
@@ -57,24 +61,33 @@ def labels_text(labels: Mapping[str, str]) -> str:
     return ",".join(f'{name}="{escaped[name]}"' for name in sorted(escaped))[:300]
 
 
+@dataclass(slots=True)
+class _Histogram:
+    """Observations by the first bound they are not above, the last one for those above all."""
+
+    by_bound: list[float]
+    total: float = 0.0
+
+
 class Counts:
-    """What one visit adds."""
+    """What one visit adds. Texts are made when it is over: most of it happens thousands of times a second."""
 
     def __init__(self) -> None:
-        self._added: dict[Key, float] = defaultdict(float)
+        self._counters: dict[Series, float] = defaultdict(float)
+        self._histograms: dict[Series, _Histogram] = {}
 
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
         """Raise a counter."""
-        self._added[(name, labels_text(labels))] += amount
+        self._counters[(name, *labels.items())] += amount
 
-    def observe(self, name: str, value: float, times: int = 1, **labels: str) -> None:
+    def observe(self, name: str, value: float, **labels: str) -> None:
         """Put a value in a histogram."""
-        for bound in HISTOGRAMS[name]:
-            if value <= bound:
-                self.add(f"{name}_bucket", times, le=f"{bound:.6g}", **labels)
-        self.add(f"{name}_bucket", times, le="+Inf", **labels)
-        self.add(f"{name}_sum", value * times, **labels)
-        self.add(f"{name}_count", times, **labels)
+        series = (name, *labels.items())
+        histogram = self._histograms.get(series)
+        if histogram is None:
+            histogram = self._histograms[series] = _Histogram([0] * (len(HISTOGRAMS[name]) + 1))
+        histogram.by_bound[bisect_left(HISTOGRAMS[name], value)] += 1
+        histogram.total += value
 
     def extension_point(self, profile: str, point: str, status: str, duration_s: float) -> None:
         """One run of an extension point."""
@@ -130,11 +143,27 @@ class Counts:
             attempts = str(cycle.attempt) if cycle.attempt < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
             self.observe("scheduler_pod_scheduling_sli_duration_seconds", since_s, attempts=attempts)
 
+    def _rows(self) -> dict[tuple[str, str], float]:
+        """Everything counted, as ``(name, labels)`` -> amount; empties the counts."""
+        rows: dict[tuple[str, str], float] = defaultdict(float)
+        for (name, *labels), amount in self._counters.items():
+            rows[(name, labels_text(dict(labels)))] += amount
+        for (name, *labels), histogram in self._histograms.items():
+            of_series = dict(labels)
+            bounds = (*(f"{bound:.6g}" for bound in HISTOGRAMS[name]), "+Inf")
+            for bound, count in zip(bounds, accumulate(histogram.by_bound), strict=True):
+                if count:
+                    rows[(f"{name}_bucket", labels_text({**of_series, "le": bound}))] += count
+            rows[(f"{name}_sum", labels_text(of_series))] += histogram.total
+            rows[(f"{name}_count", labels_text(of_series))] += sum(histogram.by_bound)
+        self._counters.clear()
+        self._histograms.clear()
+        return rows
+
     def flush(self) -> None:
-        """Add everything to the shared rows, in one statement."""
-        added, self._added = self._added, defaultdict(float)
+        """Add everything to the shared rows, in few statements."""
         # Sorted, so that two workers lock rows in the same order.
-        items = sorted(added.items())
+        items = sorted(self._rows().items())
         table = connection.ops.quote_name(Metric._meta.db_table)
         for start in range(0, len(items), 200):
             part = items[start : start + 200]
