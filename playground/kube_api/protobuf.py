@@ -208,6 +208,32 @@ MESSAGES: Final[Mapping[str, Mapping[int, tuple[str, str]]]] = {
     },
     "EnvVar": {1: ("name", "string"), 2: ("value", "string")},
     "ResourceRequirements": {1: ("limits", "{}Quantity"), 2: ("requests", "{}Quantity")},
+    "SelfSubjectAccessReview": {
+        1: ("metadata", "ObjectMeta"),
+        2: ("spec", "SelfSubjectAccessReviewSpec"),
+        3: ("status", "Ignored"),
+    },
+    "SelfSubjectAccessReviewSpec": {
+        1: ("resourceAttributes", "ResourceAttributes"),
+        2: ("nonResourceAttributes", "NonResourceAttributes"),
+    },
+    "ResourceAttributes": {
+        1: ("namespace", "string"),
+        2: ("verb", "string"),
+        3: ("group", "string"),
+        4: ("version", "string"),
+        5: ("resource", "string"),
+        6: ("subresource", "string"),
+        7: ("name", "string"),
+    },
+    "NonResourceAttributes": {1: ("path", "string"), 2: ("verb", "string")},
+    "SelfSubjectRulesReview": {
+        1: ("metadata", "ObjectMeta"),
+        2: ("spec", "SelfSubjectRulesReviewSpec"),
+        3: ("status", "Ignored"),
+    },
+    "SelfSubjectRulesReviewSpec": {1: ("namespace", "string")},
+    "SelfSubjectReview": {1: ("metadata", "ObjectMeta"), 2: ("status", "Ignored")},
     "Ignored": {},
     "Empty": {},
 }

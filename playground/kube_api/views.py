@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -19,17 +20,22 @@ from rest_framework.views import APIView
 
 from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes
 from playground.accounts.models import Role
-from playground.clusters import selectors
+from playground.clusters import kinds, selectors
 from playground.clusters.models import Cluster
 from playground.kube_api import discovery, writing
 from playground.kube_api.paths import Target, target_of
 from playground.kube_api.reading import form_of, list_of, switched
+from playground.kube_api.reviews import REVIEWS, review
 from playground.kube_api.status import Refusal, status_of
 from playground.kube_api.watch import bounded, stream, watch_of
 
 # What kubectl 1.20 and newer need of OpenAPI before they apply: a document that says `swagger: "2.0"`, in protobuf.
 OPENAPI_V2: Final = b"\x0a\x032.0"
 PLAIN: Final = {"healthz": "ok", "livez": "ok", "readyz": "ok"}
+_IN_CONTAINER: Final = re.compile(
+    r"api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+)"
+    r"/(?P<part>log|exec|attach|portforward|proxy|ephemeralcontainers)(/.*)?"
+)
 _POSTS: Final[dict[str, Callable[[HttpRequest, Cluster, Target], writing.Answer]]] = {
     "": writing.create,
     "binding": writing.bind,
@@ -73,19 +79,45 @@ class KubernetesAPI(APIView):
             raise Refusal("BadRequest", "the request holds the character U+0000")
         user = request.user
         person = user if not settings.EMBEDDED and user and user.is_authenticated else None
-        role = Role.VIEWER if inner.method in SAFE_METHODS else Role.EDITOR
-        cluster = selectors.get_cluster(cluster_id, person, at_least=role)
         path = path.strip("/")
+        asks_only = inner.method in SAFE_METHODS or (inner.method == "POST" and path in REVIEWS)
+        cluster = selectors.get_cluster(
+            cluster_id, person, at_least=Role.VIEWER if asks_only else Role.EDITOR
+        )
+        if path in REVIEWS:
+            if inner.method != "POST":
+                raise _no_method()
+            own_role = selectors.role_in(cluster, person) or Role.VIEWER
+            return _json(review(inner, path, person=person, role=own_role), 201)
         if inner.method in ("GET", "HEAD") and (told := _told(inner, path)) is not None:
             return told
         target = target_of(path)
         if target is None:
+            _say_there_are_no_containers(cluster, path)
             raise Refusal("NotFound", "the server could not find the requested resource")
         if inner.method in ("GET", "HEAD"):
             return _read(inner, cluster, target)
         return _written(inner, cluster, target)
 
     get = head = post = put = patch = delete = _answer
+
+
+def _say_there_are_no_containers(cluster: Cluster, path: str) -> None:
+    """Explain why a pod's logs are not there and nothing can be run in it, if that is what a path asks for.
+
+    Raises
+    ------
+    Refusal, NotFound
+    """
+    match = _IN_CONTAINER.fullmatch(path)
+    pods = kinds.by_kind("Pod")
+    if match is None or pods is None:
+        return
+    selectors.get_object(cluster, pods, match["namespace"], match["name"])
+    words = "it has no logs" if match["part"] == "log" else "nothing can be run or reached in it"
+    raise Refusal(
+        "BadRequest", f'there are no containers in a playground: pod "{match["name"]}" is simulated: {words}'
+    )
 
 
 def _read(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResponseBase:

@@ -251,6 +251,32 @@ def test_typed_creates_lists_and_discovery(kubectl: Kubectl) -> None:
     assert "v1.34.1" in kubectl("version", "-o", "json")
 
 
+def test_questions_about_the_server_itself(kubectl: Kubectl) -> None:
+    assert kubectl("auth", "can-i", "create", "pods").strip() == "yes"
+    refused = kubectl.run("auth", "can-i", "delete", "events")
+    assert (refused.returncode, refused.stdout.strip()) == (1, "no - events has no verb delete")
+    assert re.search(r"deployments\.apps .*\[create delete", kubectl("auth", "can-i", "--list"))
+    assert re.search(r"pods +po +v1 +true +Pod", kubectl("api-resources"))
+    assert "Metrics API not available" in kubectl.run("top", "nodes").stderr
+    assert "apps/v1" in kubectl("api-versions")
+    assert "running at" in kubectl("cluster-info")
+
+
+def test_a_pod_without_containers_says_so(kubectl: Kubectl) -> None:
+    kubectl("run", "solo", "--image=x")
+    words = 'there are no containers in a playground: pod "solo" is simulated'
+    for command in (
+        ("logs", "solo"),
+        ("exec", "solo", "--", "ls"),
+        ("attach", "solo"),
+        ("port-forward", "pod/solo", ":80"),
+    ):
+        eventually(lambda: "Running" in kubectl("get", "pod", "solo"))
+        refused = kubectl.run(*command)
+        assert refused.returncode != 0
+        assert words in refused.stderr, (command, refused.stderr)
+
+
 def test_a_bad_manifest_is_refused_with_field_and_value(kubectl: Kubectl) -> None:
     bad = DEPLOYMENT.replace("cpu: 100m", "cpu: 1x")
     refused = kubectl.run("apply", "-f", "-", text=bad)
