@@ -11,6 +11,7 @@ CLOCK: Final = {
     "startedAt": "2026-01-02T00:00:00Z",
     "nextDeadline": {"at": "2026-01-02T00:05:00Z", "what": "flush of unschedulable pods"},
     "note": None,
+    "offered": False,
 }
 CLUSTER: Final = {
     "id": "k7m2qw9xtr",

@@ -45,6 +45,7 @@ def clock(row: Cluster) -> dict[str, Any]:
         "startedAt": format_time_ns(row.start_ns),
         "nextDeadline": deadline,
         "note": row.clock_note or None,
+        "offered": row.clock_offer == "open",
     }
 
 

@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 
 from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes
 from playground.accounts.models import Role
-from playground.clusters import kinds, selectors
+from playground.clusters import kinds, selectors, services
 from playground.clusters.models import Cluster
 from playground.kube_api import discovery, writing
 from playground.kube_api.paths import Target, target_of
@@ -139,7 +139,7 @@ def _watched(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResp
         response: HttpResponseBase = StreamingHttpResponse(stream(watch), content_type="application/json")
     else:
         response = HttpResponse(b"".join(bounded(watch)), content_type="application/json")
-    _warn_if_paused(response, cluster)
+    _warn_if_paused(response, request, cluster)
     return response
 
 
@@ -162,7 +162,9 @@ def _written(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResp
     if answer.is_object:
         body = form_of(request).one(cluster, target.kind, body)
     response = _json(body, answer.code)
-    _warn_if_paused(response, cluster)
+    if request.headers.get("User-Agent", "").startswith("kubectl") and not request.GET.get("dryRun"):
+        services.offer_clock(cluster=cluster)
+    _warn_if_paused(response, request, cluster)
     return response
 
 
@@ -226,14 +228,20 @@ def _aggregated(request: HttpRequest) -> str:
     return ""
 
 
-def _warn_if_paused(response: HttpResponseBase, cluster: Cluster) -> None:
-    """kubectl prints warnings, so a delete, drain or -w that waits is explained."""
-    if cluster.clock_mode == Cluster.ClockMode.PAUSED:
-        response.headers["Warning"] = (
-            '299 - "cluster is paused: nothing is scheduled or terminated; run it or start its clock at'
-            f" /c/{cluster.public_id}/, or PUT mode 1x to /api/v1/clusters/{cluster.public_id}/clock"
-            '"'
-        )
+def _warn_if_paused(response: HttpResponseBase, request: HttpRequest, cluster: Cluster) -> None:
+    """kubectl prints warnings, so a delete, drain or -w that waits is explained, with the command that ends it."""
+    if cluster.clock_mode != Cluster.ClockMode.PAUSED:
+        return
+    site = f"{request.scheme}://{request.get_host()}"
+    token = "" if settings.EMBEDDED else " -H 'Authorization: Bearer YOUR-TOKEN'"
+    command = (
+        f"curl -X PUT -H 'Content-Type: application/json'{token} -d '{{\\\"mode\\\":\\\"1x\\\"}}'"
+        f" {site}/api/v1/clusters/{cluster.public_id}/clock"
+    )
+    response.headers["Warning"] = (
+        f'299 - "cluster is paused: nothing is scheduled or terminated; let it run at 1x: {command}'
+        f' (or by hand at {site}/c/{cluster.public_id}/)"'
+    )
 
 
 def _json(body: dict[str, Any], code: int = 200) -> HttpResponse:

@@ -285,10 +285,16 @@ def test_a_bad_manifest_is_refused_with_field_and_value(kubectl: Kubectl) -> Non
     assert '"1x"' in refused.stderr
 
 
-def test_a_paused_cluster_explains_itself(kubectl: Kubectl, live_cluster: Cluster) -> None:
+def test_a_paused_cluster_tells_the_command_that_lets_it_run(kubectl: Kubectl, live_cluster: Cluster) -> None:
     services.set_clock(cluster=live_cluster, mode="paused")
     said = kubectl.run("create", "-f", "-", text=DEPLOYMENT)
-    # Older ones do not print warnings; the header is there all the same.
     assert said.returncode == 0
-    if "kubectl.1." in " ".join(kubectl.arguments):
-        assert "cluster is paused: nothing is scheduled or terminated" in said.stderr
+    assert "Warning: cluster is paused: nothing is scheduled or terminated; let it run at 1x: " in said.stderr
+    command = re.search(r"curl .*/clock", said.stderr)
+    assert command
+    done = subprocess.run(
+        ["sh", "-c", f"{command[0]} --silent --fail"], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["mode"] == "realtime"
+    eventually(running("shop", 3))

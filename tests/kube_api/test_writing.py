@@ -286,3 +286,38 @@ def test_writes_while_paused_carry_a_warning(kube: Kube, cluster: Cluster) -> No
     assert "Warning" not in kube.get(PODS)
     services.set_clock(cluster=cluster, mode="realtime")
     assert "Warning" not in kube.post(PODS, make_pod("w2"))
+
+
+def test_the_first_write_of_kubectl_has_the_board_offer_1x_until_somebody_answers(
+    kube: Kube, cluster: Cluster
+) -> None:
+    clock = f"/api/v1/clusters/{cluster.public_id}/clock"
+    board = f"/c/{cluster.public_id}/"
+
+    def offered() -> bool:
+        said: bool = kube.client.get(clock).json()["offered"]
+        assert ('id="offer-run"' in kube.client.get(board).content.decode()) is said
+        return said
+
+    def by_kubectl(path: str, name: str) -> Any:
+        return kube.send("POST", path, make_pod(name), User_Agent="kubectl/v1.33.0 (linux/amd64)")
+
+    kube.post(PODS, make_pod("a"))
+    by_kubectl(f"{PODS}?dryRun=All", "b")
+    kube.get(PODS, User_Agent="kubectl/v1.33.0")
+    assert not offered()
+    by_kubectl(PODS, "b")
+    assert offered()
+    before = LogEntry.objects.count()
+    kube.client.post(f"{board}clock/", {"mode": "paused"})
+    assert not offered()
+    by_kubectl(PODS, "c")
+    assert not offered()
+    assert LogEntry.objects.count() == before + 1  # the pod; that the clock stays says nothing to the engine
+
+
+def test_the_offer_is_taken(kube: Kube, cluster: Cluster) -> None:
+    kube.send("POST", PODS, make_pod("b"), User_Agent="kubectl/v1.20.2")
+    kube.client.post(f"/c/{cluster.public_id}/clock/", {"mode": "realtime"})
+    cluster.refresh_from_db()
+    assert (cluster.clock_mode, cluster.clock_offer) == ("realtime", "closed")

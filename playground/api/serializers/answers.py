@@ -49,6 +49,9 @@ class ClockAnswer(Answer):
     startedAt = serializers.DateTimeField()
     nextDeadline = Deadline(allow_null=True)
     note = _text(allow_null=True)
+    offered = serializers.BooleanField(
+        help_text="Whether kubectl wrote while it was paused, and nobody has said yet that it shall run or stay."
+    )
 
 
 class Cluster(Answer):

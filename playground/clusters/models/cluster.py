@@ -52,6 +52,8 @@ class Cluster(models.Model):
     virtual_anchor_ns = models.BigIntegerField(null=True, blank=True)
     rate = models.FloatField(default=1.0)
     clock_note = models.CharField(max_length=200, blank=True, default="")
+    # "open" = kubectl wrote while the clock was paused, and the board offers to let it run; "closed" = answered
+    clock_offer = models.CharField(max_length=6, blank=True, default="")
     next_deadline_ns = models.BigIntegerField(null=True, blank=True)
     next_deadline_what = models.CharField(max_length=200, blank=True, default="")
     wake_sent_for_ns = models.BigIntegerField(null=True, blank=True)  # deadline a wake-up is on its way for

@@ -10,7 +10,7 @@ from playground.clusters.services.apply import (
     IgnoredObject,
     apply_documents,
 )
-from playground.clusters.services.config import set_clock, set_config
+from playground.clusters.services.config import offer_clock, set_clock, set_config
 from playground.clusters.services.housekeeping import tidy
 from playground.clusters.services.lifecycle import (
     clone_cluster,
@@ -72,6 +72,7 @@ __all__ = [
     "export_manifests",
     "mock_extender_url",
     "mock_rules_of",
+    "offer_clock",
     "parse_duration_ns",
     "parse_taint",
     "recompute_trace",

@@ -71,7 +71,7 @@ def _recheck_waiting(cluster: Cluster) -> None:
 
 
 def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
-    """Pause the cluster's clock, or let it run with the wall clock.
+    """Pause the cluster's clock, or let it run with the wall clock. Either answers an open offer.
 
     Parameters
     ----------
@@ -91,6 +91,11 @@ def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
         raise InvalidInput("the rate must be between 0.1 and 100", field="rate", value=rate)
     with writing(cluster) as writer:
         row = writer.cluster
+        if row.clock_offer:
+            row.clock_offer = "closed"
+            writer.changed.add("clock_offer")
+        if mode == row.clock_mode == Cluster.ClockMode.PAUSED:
+            return cluster
         wall = clock.wall_now()
         now_ns = clock.virtual_now_ns(row, wall)
         row.clock_mode = mode
@@ -111,4 +116,14 @@ def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
         payload = {"mode": mode, "rate": rate}
         writer.append(LogEntry.Source.API, LogEntry.Kind.CLOCK, payload, at_ns=now_ns)
         wake.cluster_on_commit(cluster.pk)
+    return cluster
+
+
+def offer_clock(*, cluster: Cluster) -> Cluster:
+    """Have the board offer to let a paused clock run, once in a cluster's life: somebody came with kubectl."""
+    if cluster.clock_mode != Cluster.ClockMode.PAUSED or cluster.clock_offer:
+        return cluster
+    with writing(cluster) as writer:
+        writer.cluster.clock_offer = "open"
+        writer.changed.add("clock_offer")
     return cluster
