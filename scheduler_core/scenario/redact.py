@@ -3,14 +3,15 @@
 Names of nodes, namespaces, pods and other objects, labels, taints, images and extenders' addresses are replaced,
 the same name by the same name everywhere, recorded extender answers included. New names sort as the old ones did,
 so that nothing decided by order is decided otherwise. What a scheduler does not read (environment, arguments, probes,
-annotations, secrets, ...) is dropped. `verify_redaction` runs both and compares.
+annotations, secrets, ...) is dropped; free text it prints (an extender's reasons, a person's) becomes `reason-1`, the
+same text the same one. `redact_check.verify_redaction` runs both and compares.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,7 @@ from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES
 from scheduler_core.objects.kinds import KINDS
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
 from scheduler_core.scenario.load import load_scenario, scenario_document
-from scheduler_core.scenario.run import ScenarioRun, run
+from scheduler_core.scenario.redact_answers import redacted_call
 from scheduler_core.scenario.types import Manifest, Scenario
 
 _KNOWN_DOMAINS = re.compile(
@@ -50,24 +51,12 @@ _POD_SPEC = frozenset(
         "topologySpreadConstraints", "volumes",
     )
 )  # fmt: skip
-_VOLUMES = frozenset(
-    (
-        "name",
-        "persistentVolumeClaim",
-        "ephemeral",
-        "gcePersistentDisk",
-        "awsElasticBlockStore",
-        "iscsi",
-        "rbd",
-        "csi",
-    )
-)
 _DROPPED_SPEC = frozenset(
     ("podCIDR", "podCIDRs", "providerID", "configSource", "externalID", "mountOptions", "parameters", "clusterIP",
      "clusterIPs", "externalName", "loadBalancerIP", "dataSource", "dataSourceRef", "timeAdded", "nodeInfo",
      "addresses", "daemonEndpoints")
 )  # fmt: skip
-_LABEL_MAPS = frozenset(("matchLabels", "nodeSelector", "labels", "nodeLabels", "notNodeLabels"))
+LABEL_MAPS = frozenset(("matchLabels", "nodeSelector", "labels", "nodeLabels", "notNodeLabels"))
 _NAME_FIELDS = {
     "nodeName": "Node",
     "nominatedNodeName": "Node",
@@ -82,6 +71,7 @@ _NAME_FIELDS = {
     "namespaces": "Namespace",
     "claimName": "PersistentVolumeClaim",
     "volumeName": "PersistentVolume",
+    "persistentVolumeName": "PersistentVolume",
     "storageClassName": "StorageClass",
     "priorityClassName": "PriorityClass",
     "schedulerName": "Scheduler",
@@ -90,11 +80,46 @@ _NAME_FIELDS = {
     "resourceClaimName": "ResourceClaim",
 }
 _POD_FIELDS = frozenset(("pod", "of", "order", "victims", "pods"))
+_CONFIGURATION = frozenset(
+    (
+        "apiVersion", "kind", "profiles", "extenders", "percentageOfNodesToScore", "parallelism",
+        "podInitialBackoffSeconds", "podMaxBackoffSeconds", "predicates", "priorities",
+        "hardPodAffinitySymmetricWeight", "alwaysCheckAllPredicates",
+    )
+)  # fmt: skip
+"""What of a configuration or Policy decides anything."""
+_NODE_CONDITIONS = frozenset(("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"))
+_DISKS = frozenset(
+    (
+        "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "fc", "flexVolume", "gcePersistentDisk",
+        "glusterfs", "iscsi", "portworxVolume", "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume",
+    )
+)  # fmt: skip
+"""Sources of volumes whose values are compared: conflicts, limits."""
+_VOLUMES = frozenset(("name", "persistentVolumeClaim", "ephemeral", "csi")) | _DISKS
+_NOT_OF_A_DISK = frozenset(
+    (
+        "fsType",
+        "secretRef",
+        "user",
+        "keyring",
+        "options",
+        "chapAuthDiscovery",
+        "chapAuthSession",
+        "initiatorName",
+    )
+)
 _PREFIXES = {
     "Namespace": "ns",
     "PersistentVolume": "pv",
     "PersistentVolumeClaim": "pvc",
     "PodDisruptionBudget": "pdb",
+}
+_VERBS = {
+    "filterVerb": "filter",
+    "prioritizeVerb": "prioritize",
+    "preemptVerb": "preempt",
+    "bindVerb": "bind",
 }
 
 
@@ -147,6 +172,8 @@ class _Redactor:
         self.names: dict[str, _Names] = {}
         self.numeric: dict[str, None] = {}
         self.resources: dict[str, None] = {}
+        self.drivers: dict[str, None] = {}
+        self.has_expressions = False
         self.collecting = True
 
     def name(self, what: str, value: Any) -> Any:
@@ -193,6 +220,8 @@ class _Redactor:
             ):
                 if key == "spec" and kind == "Pod":
                     result[key] = self.pod_spec(value)
+                elif key == "status":
+                    result[key] = self.status(value, kind)
                 elif key == "spec" and kind in ("Service", "ReplicationController"):
                     result[key] = {"selector": self.labels(value.get("selector"))}
                     if kind == "ReplicationController":
@@ -206,7 +235,11 @@ class _Redactor:
 
     def metadata(self, meta: Mapping[str, Any], kind: str) -> dict[str, Any]:
         result: dict[str, Any] = {}
-        if "name" in meta:
+        if kind == "CSIDriver":
+            # Claims and nodes name it as a driver does itself.
+            result["name"] = meta["name"]
+            self.drivers[str(meta["name"])] = None
+        elif "name" in meta:
             result["name"] = self.name(kind, meta["name"])
         if meta.get("namespace"):
             result["namespace"] = self.name("Namespace", meta["namespace"])
@@ -244,7 +277,7 @@ class _Redactor:
                 result[key] = [self.container(item, index) for index, item in enumerate(value or ())]
             elif key == "volumes":
                 kept = [
-                    {name: self.walk(item[name], name) for name in item if name in _VOLUMES}
+                    {name: self.volume_source(item[name], name) for name in item if name in _VOLUMES}
                     for item in value or ()
                     if len(_VOLUMES & set(item)) > 1
                 ]
@@ -276,13 +309,58 @@ class _Redactor:
         named = self.name("image", whole)
         return named if self.collecting else f"{named}:1"
 
+    def volume_source(self, value: Any, key: str) -> Any:
+        """One source of a volume, in a pod or a PersistentVolume."""
+        if key == "csi" and isinstance(value, Mapping):
+            self.drivers[str(value.get("driver"))] = None
+            handle = value.get("volumeHandle")
+            named = {"volumeHandle": self.name("volume", handle)} if handle else {}
+            return {"driver": value.get("driver"), **named}
+        return self.disk(value) if key in _DISKS else self.walk(value, key)
+
+    def disk(self, value: Any) -> Any:
+        """Whatever names a disk, renamed; equal stays equal."""
+        if isinstance(value, Mapping):
+            return {name: self.disk(item) for name, item in value.items() if name not in _NOT_OF_A_DISK}
+        if isinstance(value, list | tuple):
+            return [self.disk(item) for item in value]
+        return self.name("volume", value)
+
+    def configuration(self, value: Any) -> Any:
+        """A configuration or Policy; addresses, certificates and names of what it is not scheduled by are dropped."""
+        if not isinstance(value, Mapping):
+            return value
+        result = self.walk({key: item for key, item in value.items() if key in _CONFIGURATION})
+        for key in ("predicates", "priorities"):
+            for entry in result.get(key) or ():
+                if isinstance(entry, dict) and entry.get("argument"):
+                    # Its own name for a predicate of a Policy that has arguments.
+                    entry["name"] = self.name("predicate", entry.get("name"))
+        return result
+
+    def condition(self, value: Any, kind: str) -> dict[str, Any] | None:
+        """A condition without why; None for those only people read."""
+        if not isinstance(value, Mapping) or (kind == "Node" and value.get("type") not in _NODE_CONDITIONS):
+            return None
+        return {name: item for name, item in value.items() if name in ("type", "status")}
+
+    def status(self, value: Any, kind: str) -> Any:
+        """A status: what a scheduler reads of it."""
+        if not isinstance(value, Mapping):
+            return value
+        kept = {key: item for key, item in value.items() if key not in ("volumesInUse", "volumesAttached")}
+        conditions = kept.pop("conditions", None)
+        result = self.walk(kept, "status")
+        found = [named for item in conditions or () if (named := self.condition(item, kind)) is not None]
+        return {**result, "conditions": found} if found else result
+
     def walk(self, value: Any, key: str = "") -> Any:
         if isinstance(value, list | tuple):
             if key in _NAME_FIELDS:
                 return [self.name(_NAME_FIELDS[key], item) for item in value]
             if key in _POD_FIELDS:
                 return [self.pod_name(item) for item in value]
-            if key in ("matchLabelKeys", "mismatchLabelKeys", "topologyKeys"):
+            if key in ("matchLabelKeys", "mismatchLabelKeys", "topologyKeys", "labels"):
                 return [self.label_key(item) for item in value]
             if key in ("matchExpressions", "matchLabelExpressions", "matchFields"):
                 return [self.expression(item, key == "matchFields") for item in value]
@@ -304,12 +382,16 @@ class _Redactor:
             return self.name(_NAME_FIELDS[key], value)
         if key in _POD_FIELDS:
             return self.pod_name(value)
-        if key == "topologyKey":
+        if key in ("topologyKey", "label"):
             return self.label_key(value)
-        return value
+        if key in ("driver", "attacher"):
+            self.drivers[str(value)] = None
+        elif key == "expression":
+            self.has_expressions = True
+        return "id" if key == "nodeID" else value
 
     def _walk_object(self, value: Mapping[str, Any], key: str) -> Any:
-        if key in _LABEL_MAPS:
+        if key in LABEL_MAPS:
             return self.labels(value)
         if key in ("requests", "limits", "allocatable", "capacity"):
             self.resources.update(dict.fromkeys(name for name in value if "/" in name))
@@ -325,10 +407,12 @@ class _Redactor:
                 "namespace": self.name("Namespace", value.get("namespace", "")),
                 "name": self.name("PersistentVolumeClaim", value.get("name", "")),
             }
-        if key == "csi" and value.get("volumeHandle"):
-            return {"driver": value.get("driver"), "volumeHandle": self.name("volume", value["volumeHandle"])}
-        if key == "local":
+        if key == "csi" or key in _DISKS:
+            return self.volume_source(value, key)
+        if key in ("local", "hostPath"):
             return {"path": "/"}
+        if key == "nfs":
+            return {"server": "nfs.example", "path": "/"}
         if key == "metadata":
             return self.metadata(value, "")
         if key in ("patch", "delete") and "kind" in value and "name" in value:
@@ -377,17 +461,21 @@ class _Redactor:
         return result
 
     def extender_config(self, value: Mapping[str, Any], index: int) -> dict[str, Any]:
-        return {
-            **{name: item for name, item in value.items() if name not in ("tlsConfig", "urlPrefix")},
-            "urlPrefix": f"http://extender-{index}.example",
-        }
+        kept = {name: item for name, item in value.items() if name not in ("tlsConfig", "enableHTTPS")}
+        self.resources.update(
+            (str(item.get("name")), None)
+            for item in kept.get("managedResources") or ()
+            if isinstance(item, Mapping)
+        )
+        verbs = {field: verb for field, verb in _VERBS.items() if kept.get(field)}
+        return {**kept, **verbs, "urlPrefix": f"http://extender-{index}.example"}
 
     # ---- texts
 
     def text(self, text: str) -> str:
         """Known names replaced wherever they stand as words."""
         table: dict[str, str] = {}
-        for what in ("value", "label", "Namespace", "Node", "Pod"):
+        for what in ("value", "label", "Namespace", "Node", "Pod", "reason"):
             names = self.names.get(what)
             if names is not None:
                 table.update({old: new for old, new in names.new.items() if len(old) > 1})
@@ -396,27 +484,16 @@ class _Redactor:
         words = "|".join(re.escape(name) for name in sorted(table, key=lambda name: (-len(name), name)))
         return re.sub(rf"(?<![\w./-])(?:{words})(?![\w/-]|\.\w)", lambda match: table[match[0]], text)
 
-    def answer(self, value: Any) -> Any:
-        """A recorded answer: manifests in it cleaned, names replaced."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Mapping):
-            if isinstance(value.get("metadata"), Mapping) and "name" in value["metadata"]:
-                kind = "Pod" if "containers" in (value.get("spec") or {}) else "Node"
-                named = self.manifest({"apiVersion": "v1", "kind": kind, **value})
-                return {key: item for key, item in named.items() if key in value}
-            return {self.text(key): self.answer(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.answer(item) for item in value]
-        return value
-
 
 def _kept_of(what: str) -> Callable[[str], bool]:
     if what == "label":
         return lambda name: not name or _KNOWN_DOMAINS.match(name) is not None
     if what == "value":
         return lambda name: name == ""
-    if what in ("image", "uid", "gate", "volume", "reason"):
+    if what == "volume":
+        # What two kinds of disk have where nothing is written.
+        return lambda name: name in ("", "rbd", "default")
+    if what in ("image", "uid", "gate", "reason", "predicate"):
         return lambda name: name == ""
     return lambda name: name in _KEPT_NAMES
 
@@ -433,7 +510,8 @@ def redact(scenario: Scenario) -> Redacted:
     redactor = _Redactor(owner_uids(manifests))
     # Names of nodes first: label values that are one must follow it. Twice: Gt and Lt are met on the way.
     for manifest in manifests:
-        redactor.name(str(manifest["kind"]), manifest["metadata"]["name"])
+        if manifest["kind"] != "CSIDriver":
+            redactor.name(str(manifest["kind"]), manifest["metadata"]["name"])
     _redacted(document, redactor)
     values = redactor.names.get("value")
     if values is not None:
@@ -456,6 +534,11 @@ def redact(scenario: Scenario) -> Redacted:
     provisioners = sorted({str(item["provisioner"]) for item in manifests if item.get("provisioner")})
     if provisioners:
         notes.append(f"names of storage provisioners are kept: {', '.join(provisioners)}")
+    drivers = sorted(redactor.drivers)
+    if drivers:
+        notes.append(f"names of storage drivers are kept: {', '.join(drivers)}")
+    if redactor.has_expressions:
+        notes.append("expressions that select devices are kept as they were written")
     foreign = sorted({str(item["kind"]) for item in manifests if not _is_needed(item)})
     if foreign:
         notes.append(f"objects of kinds no scheduler reads are left out: {', '.join(foreign)}")
@@ -482,7 +565,7 @@ def _redacted(document: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any
         elif key == "expect":
             result[key] = [_expectation(item, redactor) for item in value]
         elif key == "scheduler":
-            result[key] = redactor.walk(value)
+            result[key] = redactor.configuration(value)
         else:
             result[key] = value
     return {key: value for key, value in result.items() if value not in ([], {})}
@@ -501,6 +584,8 @@ def _step(step: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:
                 # Free text of a person.
                 result["reason"] = redactor.name("reason", answer["reason"])
             return {verb: result}
+    if "configure" in step:
+        return {"configure": redactor.configuration(step["configure"])}
     return {key: redactor.walk(value, key) for key, value in step.items()}
 
 
@@ -508,11 +593,7 @@ def _expectation(item: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]
     result: dict[str, Any] = redactor.walk(item)
     if "reason" in item:
         said = item["reason"]
-        given = redactor.names.get("reason")
-        if given is not None and said in given.new:
-            result["reason"] = given.new[said]
-        else:
-            result["reason"] = said if redactor.collecting else redactor.text(said)
+        result["reason"] = said if redactor.collecting else redactor.text(said)
     return result
 
 
@@ -525,102 +606,7 @@ def _extenders(value: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:
                 for key in ("reason", "error", "text"):
                     if (rule.get(action) or {}).get(key):
                         rule[action] = {**rule[action], key: redactor.name("reason", rule[action][key])}
-    calls = []
-    for call in value.get("cassette") or ():
-        # Its request changes with the names.
-        entry = {key: item for key, item in call.items() if key != "request"}
-        if "pod" in entry:
-            entry["pod"] = redactor.pod_name(entry["pod"])
-        if not redactor.collecting:
-            for key in ("answer", "text", "error"):
-                if key in entry:
-                    entry[key] = redactor.answer(entry[key])
-        calls.append(entry)
+    calls = [redacted_call(call, redactor) for call in value.get("cassette") or ()]
     if calls:
         result["cassette"] = calls
     return result
-
-
-@dataclass(frozen=True, slots=True)
-class RedactionCheck:
-    """Whether a redacted scenario decides as the original does.
-
-    Attributes
-    ----------
-    cycle : int or None
-        The first cycle that differs.
-    """
-
-    same: bool
-    sentence: str
-    cycle: int | None = None
-
-
-def verify_redaction(original: Scenario, redacted: Scenario) -> RedactionCheck:
-    """Run both and compare cycle by cycle, up to the renaming (which is inferred, and must be one to one)."""
-    a = run(dataclasses.replace(original, expect=()), full_traces=False)
-    b = run(dataclasses.replace(redacted, expect=()), full_traces=False)
-    return same_up_to_names(a, b)
-
-
-def same_up_to_names(a: ScenarioRun, b: ScenarioRun) -> RedactionCheck:
-    """Compare two runs up to a one-to-one renaming of pods and nodes."""
-    there: dict[tuple[str, str], str] = {}
-    back: dict[tuple[str, str], str] = {}
-
-    def matches(what: str, old: Any, new: Any) -> bool:
-        if not old or not new:
-            return not old and not new
-        return bool(there.setdefault((what, old), new) == new and back.setdefault((what, new), old) == old)
-
-    for first, second in zip(a.cycles, b.cycles, strict=False):
-        one, other = first.header, second.header
-        victims_a, victims_b = one.get("victims") or [], other.get("victims") or []
-        same = (
-            first.outcome == second.outcome
-            and first.n_feasible == second.n_feasible
-            and first.n_nodes == second.n_nodes
-            and one.get("bestTotal") == other.get("bestTotal")
-            and first.at_ns == second.at_ns
-            and matches("pod", first.pod, second.pod)
-            and matches("node", first.node, second.node)
-            and matches("node", one.get("nominatedNode"), other.get("nominatedNode"))
-            and len(victims_a) == len(victims_b)
-            and all(matches("pod", old, new) for old, new in zip(victims_a, victims_b, strict=True))
-        )
-        if not same:
-            said = f"cycle {first.number} differs: {first.pod} {first.outcome} against {second.pod} {second.outcome}"
-            return RedactionCheck(False, said, first.number)
-    if len(a.cycles) != len(b.cycles):
-        said = f"the original has {len(a.cycles)} cycles, the redacted scenario {len(b.cycles)}"
-        return RedactionCheck(False, said, min(len(a.cycles), len(b.cycles)) + 1)
-    return RedactionCheck(True, f"all {len(a.cycles)} decisions are the same under other names")
-
-
-def leaked_names(redacted: Redacted, names: Iterable[str] = ()) -> list[str]:
-    """Old names that still stand somewhere in the redacted document; none is right.
-
-    Parameters
-    ----------
-    names : iterable of str
-        More words that must not be found.
-    """
-    old = {name for renamed in redacted.renamed.values() for name in renamed} | set(names)
-    texts = _texts(scenario_document(redacted.scenario), "")
-    words = {word for text in texts for word in (text, *re.findall(r"[\w./:@-]+", text))}
-    return sorted(name for name in old if name in words)
-
-
-def _texts(value: Any, key: str) -> Iterator[str]:
-    """Every text that is no field name."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        if key in (*_LABEL_MAPS, "selector"):
-            yield from (name for name in value if name not in ("matchLabels", "matchExpressions"))
-        for name, item in value.items():
-            if name not in ("kind", "apiVersion"):
-                yield from _texts(item, name)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item, key)

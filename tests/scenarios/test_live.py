@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import yaml
 
 from playground.clusters import services as clusters
 from playground.clusters.models import Cluster, Cycle, LogEntry
@@ -22,7 +23,9 @@ def _allow_loopback(settings: Any) -> None:
 
 
 def answer(path: str, body: Any) -> Any:
-    """Vetoes node-c, prefers node-b."""
+    """Vetoes node-c, prefers node-b, agrees with every preemption."""
+    if path.endswith("preempt"):
+        return {"NodeNameToMetaVictims": body["NodeNameToMetaVictims"]}
     names = body.get("NodeNames") or body.get("nodenames")
     if path.endswith("prioritize"):
         return [{"Host": name, "Score": 10 if name == "node-b" else 1} for name in names]
@@ -60,6 +63,7 @@ def lived(work) -> Cluster:
                     "httpTimeout": "2s",
                     "filterVerb": "filter",
                     "prioritizeVerb": "prioritize",
+                    "preemptVerb": "preempt",
                 }
             ],
         }
@@ -92,7 +96,11 @@ def test_it_replays_to_the_same_digest_with_the_extender_gone(work):
     assert LogEntry.objects.filter(cluster=cluster, kind="extender").exists()
     assert LogEntry.objects.filter(cluster=cluster, kind="permit").exists()
     made = make_text(cluster=cluster)
-    assert "cassette:" in made.text
+    assert {call["verb"] for call in yaml.safe_load(made.text)["extenders"]["cassette"]} == {
+        "filter",
+        "prioritize",
+        "preempt",
+    }
     run = run_fresh(made.text)
     assert not run.notes
     assert [cycle.digest for cycle in run.cycles] == list(cycles.values_list("digest", flat=True))
@@ -122,5 +130,5 @@ def test_its_past_is_shown_with_the_extender_gone(work):
 def test_it_can_be_redacted_cassette_and_all(work):
     cluster = lived(work)
     made = make_text(cluster=cluster, redact=True)
-    for secret in ("node-a", "node-b", "web-0", "asks", "forgotten", "127.0.0.1"):
+    for secret in ("node-a", "node-b", "web-0", "asks", "forgotten", "127.0.0.1", "not today"):
         assert secret not in made.text, secret

@@ -11,7 +11,8 @@ from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.scenario import MockTransport, dump_scenario, load_scenario, run_scenario, verify
 from scheduler_core.scenario.make import MadeScenario, Recorded, make_scenario
-from scheduler_core.scenario.redact import leaked_names, redact, verify_redaction
+from scheduler_core.scenario.redact import redact
+from scheduler_core.scenario.redact_check import leaked_names, verify_redaction
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.changes import DeleteObject, ObjectDeleted, ObjectWritten, PermitDecision, WriteObject
 from scheduler_core.sim.simulation import Simulation, SimulationOptions

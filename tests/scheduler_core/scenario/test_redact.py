@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
-from scheduler_core.scenario import dump_scenario, run_scenario
+from scheduler_core.scenario import Scenario, dump_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_scenario
-from scheduler_core.scenario.redact import leaked_names, redact, verify_redaction
+from scheduler_core.scenario.redact import redact
+from scheduler_core.scenario.redact_check import leaked_names, verify_redaction, without_failing
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 
 
@@ -89,3 +93,225 @@ def test_a_redaction_that_changes_a_decision_is_found_out() -> None:
     changed = make_scenario(make_node("a"), make_node("b", "4"), make_pod("p", "6"))
     check = verify_redaction(scenario, changed)
     assert (check.same, check.cycle) == (False, 1)
+
+
+SECRETS = re.compile(r"(?i)zeppelin")
+"""Stands in every name and free text below."""
+
+
+def _cassette(*calls: dict[str, Any], **extender: Any) -> dict[str, Any]:
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": "/etc/zeppelin.conf"},
+        "extenders": [
+            {
+                "urlPrefix": "http://zeppelin.example",
+                "filterVerb": "zeppelin-filter",
+                "prioritizeVerb": "zeppelin-rank",
+                "preemptVerb": "zeppelin-preempt",
+                "bindVerb": "zeppelin-bind",
+                "weight": 3,
+                "nodeCacheCapable": True,
+                "httpTimeout": "2s",
+                "ignorable": True,
+                **extender,
+            }
+        ],
+    }
+    return {"scheduler": config, "extenders": {"cassette": [{"extender": 0, **call} for call in calls]}}
+
+
+def _said(scenario: Scenario) -> list[str]:
+    return [trace.message or "" for trace in run_scenario(scenario).cycles]
+
+
+def _checked(scenario: Scenario) -> Scenario:
+    """The scenario without names, which decides the same, replays from its recording, and names nobody."""
+    redacted = redact(scenario)
+    check = verify_redaction(scenario, redacted.scenario)
+    assert check.same, check.sentence
+    text = dump_scenario(redacted.scenario)
+    assert SECRETS.findall(text) == [], text
+    assert leaked_names(redacted) == []
+    assert run_scenario(redacted.scenario).notes == run_scenario(scenario).notes == []
+    assert not any(SECRETS.search(message) for message in _said(redacted.scenario))
+    return redacted.scenario
+
+
+def test_free_text_of_an_extender_becomes_the_same_reason_everywhere() -> None:
+    scenario = make_scenario(
+        *(make_node(f"zeppelin-{letter}") for letter in "abcd"),
+        make_pod("zeppelin"),
+        **_cassette(
+            {
+                "verb": "filter",
+                "pod": "zeppelin",
+                "answer": {
+                    "NodeNames": [],
+                    "FailedNodes": {
+                        "zeppelin-a": "rack zeppelin-9 of the Zeppelin team is full",
+                        "zeppelin-b": "rack zeppelin-9 of the Zeppelin team is full",
+                        "zeppelin-c": "Zeppelin's licence ran out",
+                    },
+                    "FailedAndUnresolvableNodes": {"zeppelin-d": "no zeppelin"},
+                    "Comment": "by zeppelin, who is not asked",
+                },
+            }
+        ),
+        steps=[{"run": "cycle"}],
+        expect=[{"pod": "zeppelin", "reason": "2 rack zeppelin-9 of the Zeppelin team is full"}],
+    )
+    redacted = _checked(scenario)
+    assert _said(redacted)[0].startswith("0/4 nodes are available: 1 reason-1, 1 reason-2, 2 reason-3."), (
+        _said(redacted)
+    )
+    assert run_scenario(redacted).findings[0].holds
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"error": 'Post "http://zeppelin.example/zeppelin-filter": context deadline exceeded', "status": 0},
+        {"error": "zeppelin fell over", "status": 0},
+        {"status": 503, "text": "zeppelin is down"},
+        {"text": "<html>zeppelin</html>"},
+        {"answer": {"NodeNames": "zeppelin-a"}},
+        {"answer": {"NodeNames": ["zeppelin-elsewhere"]}},
+        {"answer": {"Error": "zeppelin says no"}},
+        {"answer": {"nodenames": ["zeppelin-b"], "failednodes": {"zeppelin-a": "zeppelin"}}},
+    ],
+)
+@pytest.mark.parametrize("ignorable", [True, False])
+def test_answers_that_fail_still_fail_and_name_nobody(answer: dict[str, Any], ignorable: bool) -> None:
+    bound = {"verb": "bind", "pod": "zeppelin", "answer": {"Error": "zeppelin keeps its door shut"}}
+    ranked = {"verb": "prioritize", "pod": "zeppelin", "answer": [{"Host": "zeppelin-b", "Score": 9}]}
+    filtered = {"verb": "filter", "pod": "zeppelin", **answer}
+    scenario = make_scenario(
+        make_node("zeppelin-a"), make_node("zeppelin-b"), make_pod("zeppelin"),
+        **_cassette(filtered, ranked, bound, ignorable=ignorable),
+        steps=[{"run": "cycle"}],
+    )  # fmt: skip
+    _checked(scenario)
+
+
+def test_victims_an_extender_chose_are_renamed_by_their_uid() -> None:
+    low = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "zeppelin"},
+        "value": 9,
+    }
+    victims = {
+        "zeppelin-b": {"Pods": [{"UID": "default/zeppelin-on-b"}], "NumPDBViolations": 0},
+    }
+    scenario = make_scenario(
+        low, make_node("zeppelin-a"), make_node("zeppelin-b"),
+        make_pod("zeppelin-on-a", "4", nodeName="zeppelin-a"),
+        make_pod("zeppelin-on-b", "4", nodeName="zeppelin-b"),
+        make_pod("zeppelin-urgent", "4", priorityClassName="zeppelin"),
+        **_cassette(
+            {"verb": "preempt", "pod": "zeppelin-urgent", "answer": {"NodeNameToMetaVictims": victims}},
+            {"verb": "filter", "answer": {"NodeNames": ["zeppelin-b"]}},
+            {"verb": "prioritize", "answer": None},
+            {"verb": "bind", "answer": {"Error": ""}},
+        ),
+    )  # fmt: skip
+    redacted = _checked(scenario)
+    preempting = run_scenario(redacted).cycles[0]
+    assert (
+        preempting.header["victims"] == ["default/pod-2"] and preempting.header["nominatedNode"] == "node-2"
+    )
+
+
+def test_volumes_conditions_and_drivers_name_nobody() -> None:
+    disk = {"name": "d", "gcePersistentDisk": {"pdName": "zeppelin-disk", "fsType": "zeppelinfs"}}
+    inline = {"name": "i", "csi": {"driver": "csi.example", "volumeAttributes": {"share": "zeppelin"}}}
+    node = make_node("zeppelin-a")
+    node["status"] |= {
+        "volumesInUse": ["kubernetes.io/csi/csi.example^zeppelin"],
+        "conditions": [
+            {"type": "Ready", "status": "True", "reason": "ZeppelinReady", "message": "zeppelin"},
+            {"type": "ZeppelinDocked", "status": "True"},
+        ],
+    }
+    claim = {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "zeppelin"},
+        "spec": {"volumeName": "zeppelin-pv", "accessModes": ["ReadWriteOnce"],
+                 "resources": {"requests": {"storage": "1Gi"}}},
+    }  # fmt: skip
+    volume = {
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "zeppelin-pv"},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                 "claimRef": {"namespace": "default", "name": "zeppelin"},
+                 "nfs": {"server": "zeppelin", "path": "/zeppelin"}},
+    }  # fmt: skip
+    attachment = {
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "zeppelin"},
+        "spec": {"attacher": "csi.example", "nodeName": "zeppelin-a",
+                 "source": {"persistentVolumeName": "zeppelin-pv"}},
+    }  # fmt: skip
+    csi_node = {
+        "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "zeppelin-a"},
+        "spec": {"drivers": [{"name": "csi.example", "nodeID": "zeppelin-host", "topologyKeys": ["zeppelin.example/z"],
+                              "allocatable": {"count": 1}}]},
+    }  # fmt: skip
+    driver = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": {"name": "csi.example"},
+        "spec": {},
+    }
+    claimed = {"name": "c", "persistentVolumeClaim": {"claimName": "zeppelin"}}
+    scenario = make_scenario(
+        node, make_node("zeppelin-b"), driver, csi_node, attachment, volume, claim,
+        make_pod("zeppelin-1", volumes=[disk, inline]),
+        make_pod("zeppelin-2", volumes=[disk]),
+        make_pod("zeppelin-3", volumes=[disk]),
+        make_pod("zeppelin-4", volumes=[claimed]),
+    )  # fmt: skip
+    run = run_scenario(scenario)
+    assert run.placement()["default/zeppelin-1"] != run.placement()["default/zeppelin-2"], (
+        "the disk conflicts"
+    )
+    assert "default/zeppelin-3" not in run.placement()
+    _checked(scenario)
+    assert "names of storage drivers are kept: csi.example" in redact(scenario).notes
+
+
+def test_a_policy_is_redacted_with_its_labels() -> None:
+    policy = {
+        "apiVersion": "v1",
+        "kind": "Policy",
+        "predicates": [
+            {"name": "PodFitsResources"},
+            {
+                "name": "ZeppelinRack",
+                "argument": {"labelsPresence": {"labels": ["zeppelin"], "presence": True}},
+            },
+        ],
+        "priorities": [
+            {
+                "name": "Zeppelin",
+                "weight": 2,
+                "argument": {"labelPreference": {"label": "zeppelin2", "presence": True}},
+            }
+        ],
+    }
+    nodes = [make_node(f"zeppelin-{letter}") for letter in "abc"]
+    nodes[1]["metadata"]["labels"] = {"zeppelin": "x"}
+    nodes[2]["metadata"]["labels"] = {"zeppelin": "x", "zeppelin2": "y"}
+    scenario = make_scenario(*nodes, make_pod("zeppelin"), scheduler=policy)
+    assert run_scenario(scenario).placement() == {"default/zeppelin": "zeppelin-c"}
+    _checked(scenario)
+
+
+def test_expectations_that_do_not_hold_without_the_names_are_left_out() -> None:
+    scenario = make_scenario(
+        make_node("n"), make_pod("p"),
+        steps=[{"run": "idle"}, {"expect": [{"pod": "p", "node": "elsewhere"}]}],
+        expect=[{"pod": "p", "reason": "zeppelin"}, {"pod": "p", "state": "bound"}],
+    )  # fmt: skip
+    kept, n_failing = without_failing(run_scenario(redact(scenario).scenario))
+    assert n_failing == 2 and len(kept.steps) == 1
+    assert [item.state for item in kept.expect] == ["bound"]
