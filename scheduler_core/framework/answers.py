@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.journal import Journal, grown
 from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.framework.interface import FilterPlugin, ScorePlugin
+from scheduler_core.framework.interface import FilterPlugin, ScorePlugin, Scores
 from scheduler_core.objects.pod import Pod
 
 PASSES = 127
@@ -128,15 +128,19 @@ class ScoreLayer:
     raw : ndarray of shape (n_plugins, capacity), int64
     total : ndarray of shape (capacity,), int64
         Sum of raw times weight.
+    points : tuple or None
+        What an attempt made of this layer last (`Attempt._points`): the rows it was about, their raw scores, their
+        normalized ones, and these times the weight. Forgotten when any row changes.
     """
 
-    __slots__ = ("journal", "position", "raw", "total")
+    __slots__ = ("journal", "points", "position", "raw", "total")
 
     def __init__(self, journal: Journal, n_plugins: int) -> None:
         self.journal = journal
         self.position = -1
         self.raw: NDArray[np.int64] = np.zeros((n_plugins, 0), np.int64)
         self.total: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.points: tuple[Rows, Scores, Scores, Scores | None] | None = None
 
     def refresh(
         self,
@@ -151,6 +155,7 @@ class ScoreLayer:
         self.position = self.journal.position
         if rows is None or not len(rows):
             return
+        self.points = None
         if len(self.total) != nodes.capacity:
             self.raw = grown(self.raw, nodes.capacity)  # type: ignore[assignment]
             self.total = grown(self.total, nodes.capacity)  # type: ignore[assignment]

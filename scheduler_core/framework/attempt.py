@@ -196,7 +196,9 @@ class Attempt:
         self._filter_with_nominated_pods()
         if limit is not None:
             self._cut(limit, start)
-        self.feasible = self.rows[self.stop == PASSES]
+        passes = self.stop == PASSES
+        # All of them is the usual case, and the same array as in the cycle before.
+        self.feasible = self.rows if passes.all() else self.rows[passes]
 
     def filter_rows(self, rows: Rows) -> None:
         """Run Filter on some rows directly."""
@@ -240,7 +242,8 @@ class Attempt:
             self.rows = snapshot.rows
             spec_stop, usage_stop = spec.stop[take], usage.stop[take]
             self.stop = np.minimum(spec_stop, usage_stop)
-            if self.stop.size and int(self.stop.min()) != PASSES:
+            may_have_failed = bool((self.stop != PASSES).any())
+            if may_have_failed:
                 by_spec = spec_stop <= usage_stop
                 self.code = np.where(by_spec, spec.code[take], usage.code[take])
                 self.detail = np.where(by_spec, spec.detail[take], usage.detail[take])
@@ -255,6 +258,7 @@ class Attempt:
                 verdicts = plugin.filter(self.filter_states.get(plugin.name), self.pod, snapshot.nodes, rows)
                 rejected = verdicts.codes.nonzero()[0]
                 if len(rejected):
+                    may_have_failed = True
                     places = reached[rejected]
                     self.stop[places] = position
                     self.code[places] = verdicts.codes[rejected]
@@ -263,7 +267,8 @@ class Attempt:
             raise
         except Exception as error:
             raise filter_failure(error) from error
-        self._raise_filter_errors()
+        if may_have_failed:
+            self._raise_filter_errors()
 
     def _layer(self, filters: Sequence[tuple[int, FilterPlugin[Any]]], *, spec: bool) -> Any:
         active = self._active_filters(filters)
@@ -463,20 +468,14 @@ class Attempt:
             if plugin.score_reads is not Reads.CLUSTER and not plugin.normalizes and not self.guests:
                 kept.append((plugin, weight))
                 continue
-            raw = self._raw_scores(plugin)
-            self.raw_scores[plugin.name] = raw
-            state = self.score_states.get(plugin.name)
-            if plugin.normalizes:
-                scores = guarded(plugin, "Score", plugin.normalize, state, pod, snapshot.nodes, rows, raw)
-            else:
-                scores = raw
-            self._check_scores(plugin, scores)
-            self.scores[plugin.name] = scores
-            total = weight * scores if total is None else total + weight * scores
+            points = self._points(plugin, weight)
+            if points is not None:
+                total = points if total is None else total + points
         if kept:
             layer = self._score_layer(kept)
-            by_layer = layer.total[rows]
-            total = by_layer if total is None else total + by_layer
+            by_layer = layer.total[snapshot.take if rows is snapshot.rows else rows]
+            # A copy: the layer itself goes on changing.
+            total = by_layer.copy() if total is None else total + by_layer
             self._kept_scores = (kept, layer, rows)
         self.total = np.zeros(len(rows), np.int64) if total is None else total
 
@@ -489,13 +488,32 @@ class Attempt:
             for index, (plugin, _) in enumerate(kept):
                 self.raw_scores[plugin.name] = self.scores[plugin.name] = layer.raw[index, rows]
 
-    def _raw_scores(self, plugin: ScorePlugin[Any]) -> Scores:
-        state = self.score_states.get(plugin.name)
+    def _points(self, plugin: ScorePlugin[Any], weight: int) -> Scores | None:
+        """What a plugin adds to the totals; None for nothing. Fills `raw_scores` and `scores`."""
+        pod, nodes, rows, name = self.pod, self.snapshot.nodes, self.feasible, plugin.name
+        state = self.score_states.get(name)
+        layer: ScoreLayer | None = None
         # Answers are kept for nodes of the cluster only.
         if plugin.score_reads is Reads.CLUSTER or self.guests:
-            return guarded(plugin, "Score", plugin.score, state, self.pod, self.snapshot.nodes, self.feasible)
-        kept: Scores = self._score_layer([(plugin, 1)]).total[self.feasible]
-        return kept
+            raw = guarded(plugin, "Score", plugin.score, state, pod, nodes, rows)
+        else:
+            layer = self._score_layer([(plugin, 1)])
+            if layer.points is not None and layer.points[0] is rows:
+                # The same rows and the same answers as in the cycle before: the same points.
+                _, self.raw_scores[name], self.scores[name], points = layer.points
+                return points
+            raw = layer.total[rows]
+        scores = raw
+        if plugin.normalizes:
+            scores = guarded(plugin, "Score", plugin.normalize, state, pod, nodes, rows, raw)
+        self.raw_scores[name], self.scores[name] = raw, scores
+        points = None
+        if scores.any():
+            self._check_scores(plugin, scores)
+            points = weight * scores
+        if layer is not None:
+            layer.points = (rows, raw, scores, points)
+        return points
 
     def _score_layer(self, plugins: list[tuple[ScorePlugin[Any], int]]) -> ScoreLayer:
         spec = all(plugin.score_reads is Reads.SPEC for plugin, _ in plugins)

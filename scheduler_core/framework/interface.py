@@ -252,7 +252,10 @@ class ScorePlugin(Plugin, Generic[S]):
         raise NotImplementedError
 
     def normalize(self, state: S, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores) -> Scores:
-        """Scores from 0 to 100, given the raw scores of all feasible rows."""
+        """Scores from 0 to 100, given the raw scores of all feasible rows.
+
+        Unless `score_reads` is CLUSTER they may be kept along with the raw ones, for the same rows.
+        """
         return scores
 
 

@@ -57,24 +57,26 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
         if state is None:
             state = pod_requests_for(pod, self._resources, real=True)
         parts = allocations(nodes, rows, self._resources, state, real=True)
-        there = [allocatable != 0 for _, (_, allocatable) in parts]
-        fractions = [
-            np.where(exists, np.minimum(requested / np.where(exists, allocatable, 1), 1.0), 0.0)
-            for exists, (_, (requested, allocatable)) in zip(there, parts, strict=True)
-        ]
-        if not parts:
+        n_parts = len(parts.weights)
+        if not n_parts:
             return np.full(len(rows), MAX_NODE_SCORE, np.int64)
-        n_there = np.sum(there, axis=0)
-        if len(parts) == 2:
-            # Upstream's short cut for two resources; a row that has fewer deviates by nothing.
-            deviation = np.where(n_there == 2, np.abs((fractions[0] - fractions[1]) / 2), 0.0)
+        there = parts.allocatable != 0
+        if there.all():
+            fractions = np.minimum(parts.requested / parts.allocatable, 1.0)
         else:
-            deviation = _deviation(there, fractions, n_there)
+            fractions = np.minimum(parts.requested / np.where(there, parts.allocatable, 1), 1.0)
+            fractions = np.where(there, fractions, 0.0)
+        if n_parts == 2:
+            # Upstream's short cut for two resources; a row that has fewer deviates by nothing.
+            deviation = np.where(there.all(axis=0), np.abs((fractions[0] - fractions[1]) / 2), 0.0)
+        else:
+            deviation = _deviation(there, fractions)
         return ((1 - deviation) * float(MAX_NODE_SCORE)).astype(np.int64)
 
 
-def _deviation(there: list[np.ndarray], fractions: list[np.ndarray], n_there: np.ndarray) -> np.ndarray:
+def _deviation(there: np.ndarray, fractions: np.ndarray) -> np.ndarray:
     """Standard deviation of each row's fractions, summed in upstream's order so that the last bit agrees."""
+    n_there = there.sum(axis=0)
     count = np.maximum(n_there, 1).astype(np.float64)
     total = np.zeros(len(n_there))
     for fraction in fractions:

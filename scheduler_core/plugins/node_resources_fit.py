@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
@@ -38,11 +39,20 @@ from scheduler_core.plugins.resource_allocation import (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What Filter checks of a pod: resource ids, amounts in whole units, and their names, zeros left out."""
+    """What Filter checks of a pod, zeros left out.
+
+    Attributes
+    ----------
+    resource_ids, amounts, names : tuple
+        Amounts in whole units.
+    columns : tuple of three ndarrays of shape (n, 1), int64
+        Ids, amounts, and the bits of a verdict's detail that stand for them.
+    """
 
     resource_ids: tuple[int, ...]
     amounts: tuple[int, ...]
     names: tuple[str, ...]
+    columns: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
 class NodeResourcesFit(
@@ -97,32 +107,36 @@ class NodeResourcesFit(
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[Request]:
         resources = snapshot.vocabulary.resources
+        resources = snapshot.vocabulary.resources
         checked = [
             (resources.id(name), amount, name)
             for name, amount in pod.requests.items()
             if amount and name != "pods" and not self._ignores(name)
         ]
-        return PreFilterResult(
-            state=Request(
-                tuple(item[0] for item in checked),
-                tuple(item[1] for item in checked),
-                tuple(item[2] for item in checked),
-            )
-        )
+        ids = tuple([item[0] for item in checked])
+        amounts = tuple([item[1] for item in checked])
+        bits = [2 << place for place in range(len(checked))]
+        columns = np.array((ids, amounts, bits), np.int64)[:, :, None]
+        state = Request(ids, amounts, tuple([item[2] for item in checked]), (columns[0], columns[1], columns[2]))
+        return PreFilterResult(state=state)
 
     def filter(self, state: Request, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         details = (nodes.n_pods[rows] >= nodes.allowed_pods[rows]).astype(np.int64)
-        beyond = np.zeros(len(rows), np.bool_)
-        for position, (resource_id, amount) in enumerate(zip(state.resource_ids, state.amounts, strict=True)):
-            if resource_id >= nodes.allocatable.shape[0]:
-                # A resource no node has heard of yet.
-                details |= 2 << position
-                beyond[:] = True
-                continue
-            allocatable = nodes.allocatable[resource_id, rows]
-            short = amount > allocatable - nodes.requested[resource_id, rows]
-            details |= short.astype(np.int64) << (position + 1)
-            beyond |= short & (amount > allocatable)
+        n_known = nodes.allocatable.shape[0]
+        lines, amounts, bits = state.columns
+        if lines.size and max(state.resource_ids) >= n_known:
+            # A resource no node has heard of yet.
+            unheard_of = lines[:, 0] >= n_known
+            details |= int(bits[unheard_of].sum())
+            lines, amounts, bits = lines[~unheard_of], amounts[~unheard_of], bits[~unheard_of]
+            beyond = np.ones(len(rows), np.bool_)
+        else:
+            beyond = np.zeros(len(rows), np.bool_)
+        allocatable = nodes.allocatable[lines, rows]
+        short = amounts > allocatable - nodes.requested[lines, rows]
+        if short.any():
+            details |= bits[:, 0] @ short.astype(np.int64)
+            beyond |= (short & (amounts > allocatable)).any(axis=0)
         codes = (details != 0).astype(np.int8) * np.int8(Code.Unschedulable)
         codes[beyond] = Code.UnschedulableAndUnresolvable
         return Verdicts(codes, details)
@@ -145,11 +159,11 @@ class NodeResourcesFit(
         parts = allocations(nodes, rows, self._resources, state, real=False)
         match self._strategy:
             case "MostAllocated":
-                return weighted_mean(len(rows), parts, most_allocated)
+                return weighted_mean(parts, most_allocated)
             case "RequestedToCapacityRatio":
-                return requested_to_capacity_ratio(len(rows), parts, self._curve)
+                return requested_to_capacity_ratio(parts, self._curve)
             case _:
-                return weighted_mean(len(rows), parts, least_allocated)
+                return weighted_mean(parts, least_allocated)
 
     def _ignores(self, name: str) -> bool:
         if not is_extended_resource(name):

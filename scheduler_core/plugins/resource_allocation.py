@@ -17,10 +17,26 @@ from scheduler_core.framework.interface import MAX_NODE_SCORE, Scores
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY, is_scalar_resource
 
-Allocation = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""(requested, allocatable) of one resource on the rows asked about, whole units; allocatable 0 = does not count."""
-Scorer = Callable[[Sequence[tuple[int, Allocation]]], Scores]
-"""(weight, allocation) of each resource -> raw scores."""
+Amounts = NDArray[np.int64]
+"""Of n_resources resources on n rows: shape (n_resources, n_rows), whole units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allocations:
+    """How full each row would be.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_resources,), int64
+    requested : ndarray of shape (n_resources, n_rows), int64
+        The pod included.
+    allocatable : ndarray of shape (n_resources, n_rows), int64
+        0 where a row has none of a resource: it does not count there.
+    """
+
+    weights: NDArray[np.int64]
+    requested: Amounts
+    allocatable: Amounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,47 +62,54 @@ def pod_requests_for(pod: Pod, resources: Sequence[WeightedResource], *, real: b
 
 def allocations(
     nodes: NodeColumns, rows: Rows, resources: Sequence[WeightedResource], amounts: Sequence[int], *, real: bool
-) -> list[tuple[int, Allocation]]:
+) -> Allocations:
     """Requested (the pod included) and allocatable of each resource on each row."""
-    result = []
+    ids: list[int] = []
+    weights: list[int] = []
+    asked: list[int] = []
     for resource, amount in zip(resources, amounts, strict=True):
         # A scalar resource the pod does not ask for says nothing about the node.
         if amount == 0 and is_scalar_resource(resource.name):
             continue
         resource_id = nodes.vocabulary.resources.find(resource.name)
-        if resource_id < 0 or resource_id >= nodes.allocatable.shape[0]:
-            continue
-        if real or resource_id not in (CPU_ID, MEMORY_ID):
-            used = nodes.requested[resource_id, rows]
-        else:
-            used = nodes.non_zero[resource_id, rows]
-        result.append((resource.weight, (used + amount, nodes.allocatable[resource_id, rows])))
-    return result
+        if 0 <= resource_id < nodes.allocatable.shape[0]:
+            ids.append(resource_id)
+            weights.append(resource.weight)
+            asked.append(amount)
+    # All resources in one step: for a single row that changed, the number of steps is what costs.
+    lines = np.array(ids, np.int64).reshape(-1, 1)
+    requested = nodes.requested[lines, rows]
+    if not real:
+        for index, resource_id in enumerate(ids):
+            if resource_id in (CPU_ID, MEMORY_ID):
+                requested[index] = nodes.non_zero[resource_id, rows]
+    requested += np.array(asked, np.int64).reshape(-1, 1)
+    return Allocations(np.array(weights, np.int64), requested, nodes.allocatable[lines, rows])
 
 
-def weighted_mean(
-    n_rows: int, parts: Sequence[tuple[int, Allocation]], score: Callable[[Allocation], Scores]
-) -> Scores:
+def weighted_mean(parts: Allocations, score: Callable[[Amounts, Amounts], Scores]) -> Scores:
     """The mean of `score` over the resources a row has, weighted; rows that have none of them score 0."""
-    total = np.zeros(n_rows, np.int64)
-    weights = np.zeros(n_rows, np.int64)
-    for weight, (requested, allocatable) in parts:
-        there = allocatable != 0
-        total += weight * np.where(there, score((requested, np.where(there, allocatable, 1))), 0)
-        weights += weight * there
-    return total // np.maximum(weights, 1)
+    there = parts.allocatable != 0
+    if there.all() and len(parts.weights):
+        total: Scores = parts.weights @ score(parts.requested, parts.allocatable)
+        return total // max(int(parts.weights.sum()), 1)
+    scores = np.where(there, score(parts.requested, np.where(there, parts.allocatable, 1)), 0)
+    total = parts.weights @ scores
+    return total // np.maximum(parts.weights @ there.astype(np.int64), 1)
 
 
-def least_allocated(allocation: Allocation) -> Scores:
+def least_allocated(requested: Amounts, allocatable: Amounts) -> Scores:
     """The share that stays free, 0..100. Source: noderesources/least_allocated.go, v1.34."""
-    requested, allocatable = allocation
-    return np.where(requested > allocatable, 0, (allocatable - requested) * MAX_NODE_SCORE // allocatable)
+    free: Amounts = np.maximum(allocatable - requested, 0)
+    shares: Scores = free * MAX_NODE_SCORE // allocatable
+    return shares
 
 
-def most_allocated(allocation: Allocation) -> Scores:
+def most_allocated(requested: Amounts, allocatable: Amounts) -> Scores:
     """The share in use, 0..100. Source: noderesources/most_allocated.go, v1.34."""
-    requested, allocatable = allocation
-    return np.minimum(requested, allocatable) * MAX_NODE_SCORE // allocatable
+    used: Amounts = np.minimum(requested, allocatable)
+    shares: Scores = used * MAX_NODE_SCORE // allocatable
+    return shares
 
 
 def broken_linear(shape: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
@@ -109,20 +132,14 @@ def broken_linear(shape: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     return np.array([at(utilization) for utilization in range(MAX_NODE_SCORE + 1)], np.int64)
 
 
-def requested_to_capacity_ratio(
-    n_rows: int, parts: Sequence[tuple[int, Allocation]], curve: NDArray[np.int64]
-) -> Scores:
+def requested_to_capacity_ratio(parts: Allocations, curve: NDArray[np.int64]) -> Scores:
     """Scores by utilization along `curve`; resources that score 0 drop out of the mean.
 
     Source: noderesources/requested_to_capacity_ratio.go, v1.34
     """
-    total = np.zeros(n_rows, np.int64)
-    weights = np.zeros(n_rows, np.int64)
-    for weight, (requested, allocatable) in parts:
-        capacity = np.where(allocatable == 0, 1, allocatable)
-        utilization = np.where(requested > capacity, MAX_NODE_SCORE, requested * MAX_NODE_SCORE // capacity)
-        score = np.where(allocatable == 0, 0, curve[utilization])
-        total += weight * score
-        weights += weight * (score > 0)
-    mean = total / np.maximum(weights, 1)
+    there = parts.allocatable != 0
+    capacity = np.where(there, parts.allocatable, 1)
+    utilization = np.minimum(parts.requested, capacity) * MAX_NODE_SCORE // capacity
+    score = np.where(there, curve[utilization], 0)
+    mean = (parts.weights @ score) / np.maximum(parts.weights @ (score > 0).astype(np.int64), 1)
     return np.floor(mean + 0.5).astype(np.int64)
