@@ -1,9 +1,12 @@
 """Where a pod was and for how long: lanes over virtual time, in percent for an SVG."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from playground.clusters.selectors.pod_traces import PodTraces
+from playground.clusters.models import Cycle
+from playground.clusters.selectors.pod_traces import STORY_LIMIT, PodTraces
+from playground.engine.backoff import backoffs_ns
 from playground.web import amounts
 from playground.web.story import Step
 
@@ -45,6 +48,20 @@ class Span:
 
 
 @dataclass(frozen=True)
+class Outline:
+    """A backoff that is counted while the pod waits elsewhere, in percent; `words` stand beside it."""
+
+    x: float
+    width: float
+    words: str
+
+    @property
+    def after(self) -> float:
+        """Where the words begin."""
+        return round(self.x + self.width, 2)
+
+
+@dataclass(frozen=True)
 class SwimLane:
     """One lane and how long the pod was there altogether (or how many cycles it had)."""
 
@@ -52,6 +69,7 @@ class SwimLane:
     css: str
     spans: tuple[Span, ...]
     total: str
+    outlines: tuple[Outline, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,8 +81,41 @@ class Swim:
     from_ns: int
     to_ns: int
 
+    @property
+    def has_outlines(self) -> bool:
+        """Whether the legend speaks of them."""
+        return any(lane.outlines for lane in self.lanes)
 
-def swim_lanes(story: PodTraces, steps: Sequence[Step], *, start_ns: int, now_ns: int) -> Swim | None:
+
+def backoffs_elsewhere(story: PodTraces, config: Mapping[str, Any] | None) -> list[tuple[int, int]]:
+    """From and until when a backoff was counted while the pod was in Unschedulable; of the newest story only."""
+    if len(story.cycles) >= STORY_LIMIT:
+        return []
+    failed = [
+        cycle
+        for cycle in story.cycles
+        if cycle.outcome in (Cycle.Outcome.UNSCHEDULABLE, Cycle.Outcome.PREEMPTING, Cycle.Outcome.ERROR)
+    ]
+    attempts = [cycle for cycle in failed for _ in range(1 + cycle.repeats)]
+    lengths = backoffs_ns(config, [cycle.outcome == Cycle.Outcome.ERROR for cycle in attempts])
+    to_unschedulable = {
+        move.at_ns for move in story.moves if move.source == "inFlight" and move.target == "unschedulable"
+    }
+    return [
+        (cycle.at_ns, cycle.at_ns + length)
+        for cycle, length in zip(attempts, lengths, strict=True)
+        if cycle.at_ns in to_unschedulable
+    ]
+
+
+def swim_lanes(
+    story: PodTraces,
+    steps: Sequence[Step],
+    *,
+    start_ns: int,
+    now_ns: int,
+    backoffs: Sequence[tuple[int, int]] = (),
+) -> Swim | None:
     """Draw the stays; None when everything happened in one moment, or nothing is known."""
     stays: dict[str, list[tuple[int, int, str]]] = {lane: [] for lane in LANES}
     for step in steps:
@@ -105,6 +156,9 @@ def swim_lanes(story: PodTraces, steps: Sequence[Step], *, start_ns: int, now_ns
                 _CSS[name],
                 tuple(_span(at, end, words, first, scale) for at, end, words in spans),
                 total,
+                tuple(_outline(at, end, first, scale, start_ns) for at, end in backoffs)
+                if name == "backoffQ"
+                else (),
             )
         )
     ticks = tuple(
@@ -123,4 +177,14 @@ def _span(at: int, end: int, words: str, first: int, scale: float) -> Span:
     label = words if width >= LABEL_FROM and len(words) * 0.55 <= width else ""
     return Span(
         round(x, 2), round(width, 2), label, f"{words}, {amounts.duration(end - at)}" if end > at else words
+    )
+
+
+def _outline(at: int, end: int, first: int, scale: float, start_ns: int) -> Outline:
+    x = min((at - first) * scale, 100.0)
+    width = min(max(LEAST_WIDTH, (end - at) * scale), 100 - x)
+    return Outline(
+        round(x, 2),
+        round(width, 2),
+        f"{amounts.duration(end - at)}, over at {amounts.since_start(end, start_ns)}",
     )

@@ -63,6 +63,12 @@
     document.body.addEventListener('htmx:sseError', () => lost(true));
     document.body.addEventListener('htmx:sseOpen', () => lost(false));
     document.body.addEventListener('htmx:sendError', () => lost(true));
+    // What was unfolded stays so when its page part is swapped.
+    let unfolded = [];
+    document.body.addEventListener('htmx:beforeSwap', e => {
+      unfolded = [...(e.detail.target?.querySelectorAll?.('details[open][id]') ?? [])].map(d => d.id);
+    });
+    document.body.addEventListener('htmx:afterSwap', () => unfolded.forEach(id => document.getElementById(id)?.setAttribute('open', '')));
     // A refused form comes back with its errors in place: show it although the status is not 200.
     document.body.addEventListener('htmx:beforeSwap', e => {
       if ([400, 403, 404, 409, 413, 422].includes(e.detail.xhr.status) && e.detail.xhr.getResponseHeader('X-Swap')) {

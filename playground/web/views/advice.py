@@ -193,6 +193,7 @@ def weights(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
         "proven": proven,
         "draw": DrawView(proven["draw"]) if proven.get("draw") else None,
         "changed": bool(changed),
+        "inline": "inline" in request.GET,
     }
     response = render(
         request, "advice/weights_panel.html" if request.htmx else "advice/weights.html", context

@@ -1,7 +1,6 @@
 """The board: nodes, queue, feed and run bar, live."""
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +29,7 @@ from playground.clusters.services.runs import cancel_run, decide_permit, request
 from playground.web import live as live_ticks
 from playground.web.access import get_cluster
 from playground.web.board import priority_scale, view_nodes
+from playground.web.fragments import digest_of
 from playground.web.numbers import positive_int
 from playground.web.priorities import PriorityMark, PriorityScale
 from playground.web.queue_lanes import view_lanes
@@ -44,7 +44,6 @@ FRAGMENTS = (
 )
 STOP_POLLING = 286
 GUIDED_CYCLES = 3
-_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="\w+"')
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ def board(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """The whole board."""
     cluster = get_cluster(request, cluster_id)
     context = _context(request, cluster)
-    context["have"] = ".".join(_digest(render_to_string(t, context, request)) for _, t in FRAGMENTS)
+    context["have"] = ".".join(digest_of(render_to_string(t, context, request)) for _, t in FRAGMENTS)
     return render(request, "board/page.html", context)
 
 
@@ -95,7 +94,7 @@ def live(request: HttpRequest, cluster_id: str) -> HttpResponse:
     digests, changed = [], []
     for i, (root, template) in enumerate(FRAGMENTS):
         html = render_to_string(template, context, request)
-        digest = _digest(html)
+        digest = digest_of(html)
         digests.append(digest)
         if i >= len(had) or had[i] != digest:
             changed.append(_out_of_band(html, root))
@@ -308,8 +307,3 @@ def _inspect(
 def _out_of_band(html: str, root: str) -> str:
     """Mark the root element to take the place of the one with its id."""
     return html.replace(f'id="{root}"', f'id="{root}" hx-swap-oob="outerHTML"', 1)
-
-
-def _digest(html: str) -> str:
-    # Django masks the token anew on every rendering.
-    return hashlib.sha256(_TOKEN.sub("", html).encode()).hexdigest()[:10]

@@ -4,6 +4,7 @@ import shlex
 from typing import Any
 
 from django.contrib import messages
+from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
@@ -23,11 +24,12 @@ from playground.web.board import priority_scale
 from playground.web.explanation import FilterView, view_filter
 from playground.web.forms.pod_rows import values_of
 from playground.web.forms.pods import PodForm
+from playground.web.fragments import digest_of
 from playground.web.numbers import positive_int
 from playground.web.posted_yaml import read_mapping, yaml_of
 from playground.web.problems import problems_of
 from playground.web.story import story_sentence, story_steps
-from playground.web.swim_lanes import swim_lanes
+from playground.web.swim_lanes import backoffs_elsewhere, swim_lanes
 
 LANE_TITLES = {
     "active": "activeQ",
@@ -55,8 +57,9 @@ def pod_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
 
 
 @require_safe
+@vary_on_headers("HX-Request")
 def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
-    """Everything that ever happened to one pod."""
+    """Everything that ever happened to one pod; what a tick brings for htmx, 204 if that is on the page already."""
     cluster = get_cluster(request, cluster_id)
     story = pod_traces(cluster, namespace, name)
     now_ns = virtual_now_ns(cluster)
@@ -75,7 +78,15 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
         "sentence": sentence,
         "steps": steps,
         "span_ns": max((step.stayed_ns or 0 for step in steps), default=0),
-        "swim": swim_lanes(story, steps, start_ns=cluster.start_ns, now_ns=now_ns),
+        "swim": swim_lanes(
+            story,
+            steps,
+            start_ns=cluster.start_ns,
+            now_ns=now_ns,
+            backoffs=backoffs_elsewhere(story, cluster.config),
+        ),
+        "attempts": story.cycles[-4:],
+        "streams": isinstance(request, ASGIRequest),
         "last_cycle": last,
         "last_message": last.message if last and pending else "",
     }
@@ -83,7 +94,12 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
         context["why"] = why_not_running(cluster, last.number)
     if story.pod:
         context["mark"] = priority_scale(cluster).mark(story.pod.priority, story.pod.priority_class)
-    return render(request, "pods/story.html", context)
+    context["have"] = digest_of(render_to_string("pods/story_live.html", context, request))
+    if not request.htmx:
+        return render(request, "pods/story.html", context)
+    if request.GET.get("have") == context["have"]:
+        return HttpResponse(status=204)
+    return render(request, "pods/story_live.html", context)
 
 
 def why_not_running(cluster: Cluster, number: int) -> FilterView | None:

@@ -1,0 +1,34 @@
+"""How long a pod backs off, as a configuration says."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scheduler_core.queue.backoff_queue import BackoffQueue
+from scheduler_core.sim.simulation import load
+
+SECOND_NS = 1_000_000_000
+
+
+def backoffs_ns(document: Mapping[str, Any] | None, failures: Sequence[bool]) -> list[int]:
+    """How long a pod backs off after each of its failed attempts, in nanoseconds.
+
+    Parameters
+    ----------
+    document
+        The cluster's KubeSchedulerConfiguration; None = the default one.
+    failures
+        Of each attempt in order: whether it ended in an error, and not because no node fitted.
+    """
+    configuration = load(document).configuration
+    queue = BackoffQueue(
+        configuration.pod_initial_backoff_s * SECOND_NS,
+        configuration.pod_max_backoff_s * SECOND_NS,
+        lambda _: (),
+    )
+    unschedulable = errors = 0
+    found = []
+    for is_error in failures:
+        errors = errors + 1 if is_error else 0
+        unschedulable += not is_error
+        found.append(queue.backoff_ns(errors or unschedulable))
+    return found
