@@ -15,8 +15,8 @@ PLAYGROUND_EXTENDER_HOSTS comma-separated ``host`` or ``host:port`` that schedul
                           they are inside this server's network; in team mode no other host may be called
 PLAYGROUND_MAX_OBJECTS    objects one cluster may have (default 100000)
 PLAYGROUND_MAX_UPLOAD_MB  size of the manifests of one request (default 16)
-PLAYGROUND_REQUEST_RATE   team mode: requests to the two APIs a person or address may make (default ``1200/min``)
-PLAYGROUND_WRITE_RATE     team mode: how many of them may change something (default ``300/min``)
+PLAYGROUND_REQUEST_RATE   team mode: requests to the two APIs one person may make (default ``1200/min``)
+PLAYGROUND_WRITE_RATE     team mode: requests, of pages too, that may change something (default ``300/min``)
 PLAYGROUND_KEEP_TRACES_DAYS  days before traces are dropped, to be made again on demand (default 14)
 PLAYGROUND_OWN_URL        how workers reach the site, for its mock extenders (default ``http://127.0.0.1:8000``;
                           `manage.py play` sets it)
@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from pathlib import Path
 
 import dj_database_url
@@ -42,6 +43,20 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 def _flag(name: str, *, default: bool = False) -> bool:
     return os.environ.get(name, "1" if default else "0").lower() in ("1", "true", "yes", "on")
+
+
+def _whole(name: str, default: int) -> int:
+    text = os.environ.get(name, "")
+    if text and not (text.isascii() and text.isdecimal() and int(text)):
+        raise ImproperlyConfigured(f'{name}: "{text}" is not a whole number above 0')
+    return int(text or default)
+
+
+def _rate(name: str, default: str) -> str:
+    text = os.environ.get(name, default)
+    if not re.fullmatch(r"[1-9][0-9]*/(s|sec|min|h|hour|day)", text):
+        raise ImproperlyConfigured(f'{name}: "{text}" is not a number, "/", and one of sec, min, hour, day')
+    return text
 
 
 MODE = os.environ.get("PLAYGROUND_MODE", "embedded")
@@ -164,11 +179,11 @@ WHITENOISE_AUTOREFRESH = DEBUG
 MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"
 
 # Manifests of one request. The request around them may be larger: a form's encoding inflates what it carries.
-PLAYGROUND_MAX_UPLOAD_BYTES = int(float(os.environ.get("PLAYGROUND_MAX_UPLOAD_MB", "16")) * 2**20)
+PLAYGROUND_MAX_UPLOAD_BYTES = _whole("PLAYGROUND_MAX_UPLOAD_MB", 16) * 2**20
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * PLAYGROUND_MAX_UPLOAD_BYTES
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 # Objects of one cluster, pods of controllers included, Events not.
-PLAYGROUND_MAX_OBJECTS = int(os.environ.get("PLAYGROUND_MAX_OBJECTS", "100000"))
+PLAYGROUND_MAX_OBJECTS = _whole("PLAYGROUND_MAX_OBJECTS", 100_000)
 
 # Extenders are addresses people write and this server calls; engine/outbound.py says who may be called.
 PLAYGROUND_EXTENDER_HOSTS = [
@@ -216,9 +231,9 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
 }
 
-# Team mode: requests a minute of one person (or address), and how many of them may change something.
-PLAYGROUND_REQUEST_RATE = os.environ.get("PLAYGROUND_REQUEST_RATE", "1200/min")
-PLAYGROUND_WRITE_RATE = os.environ.get("PLAYGROUND_WRITE_RATE", "300/min")
+# Team mode: requests of one person, and how many may change something. Counted in the database (accounts/limits.py).
+PLAYGROUND_REQUEST_RATE = _rate("PLAYGROUND_REQUEST_RATE", "1200/min")
+PLAYGROUND_WRITE_RATE = _rate("PLAYGROUND_WRITE_RATE", "300/min")
 
 # Celery. Rows are the truth and a message is only a wake-up, so a task may run twice and must not be lost.
 CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or broker.url_for(DATA_DIR / "broker.sqlite3")

@@ -11,10 +11,23 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from playground.accounts.limits import wait_s
+from playground.security import SAFE_METHODS
+
 Handler = Callable[[HttpRequest], HttpResponse]
 
-# The HTTP surfaces answer 401 themselves; who watches the process and the login page's own files need no login.
-OPEN: Final = ("/api/", "/k8s/", "/static/", "/healthz", "/readyz", "/account/login")
+# The HTTP surfaces answer 401 themselves; who watches the process, schedulers that ask an extender, and the login
+# page's own files need no login.
+OPEN: Final = (
+    "/api/",
+    "/k8s/",
+    "/static/",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/mock-extenders/",
+    "/account/login",
+)
 # Read by whoever has the link; each view decides which of them is there for a stranger.
 READABLE: Final = ("/s/", "/compare/", "/gallery/")
 
@@ -28,8 +41,12 @@ class LoginMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.user.is_authenticated or request.path_info.startswith(OPEN):
+        if request.path_info.startswith(OPEN):
             return self.get_response(request)
+        if request.user.is_authenticated:
+            # The HTTP surfaces count for themselves, into the same sums.
+            left_s = 0 if request.method in SAFE_METHODS else wait_s(request.user, "writes")
+            return _too_often(left_s) if left_s else self.get_response(request)
         if request.method in ("GET", "HEAD") and request.path_info.startswith(READABLE):
             return self.get_response(request)
         login = reverse("accounts:login")
@@ -37,3 +54,12 @@ class LoginMiddleware:
             # htmx would put the login page into a corner of this one.
             return HttpResponse(status=204, headers={"HX-Redirect": login})
         return redirect_to_login(request.get_full_path(), login)
+
+
+def _too_often(left_s: int) -> HttpResponse:
+    return HttpResponse(
+        f"That is too much in one minute. Try again in {left_s} s.\n",
+        status=429,
+        content_type="text/plain; charset=utf-8",
+        headers={"Retry-After": str(left_s)},
+    )

@@ -66,3 +66,17 @@ class AccessToken(models.Model):
 
     def __str__(self) -> str:
         return f"{self.hint}... of {self.user}"
+
+
+class Tally(models.Model):
+    """How often something happened in its present window; see `limits`."""
+
+    key = models.CharField(max_length=100, primary_key=True)
+    started = models.BigIntegerField(db_index=True)  # of the window, seconds since the epoch
+    number = models.IntegerField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(number__gte=1), name="tally_positive")]
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.number}"

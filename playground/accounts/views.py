@@ -9,13 +9,13 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.forms import AuthenticationForm
-from django.core.cache import cache
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from playground.accounts.limits import count, counted
 from playground.accounts.models import AccessToken
 from playground.accounts.teams import teams_of
 from playground.accounts.tokens import TooManyTokens, create_token
@@ -31,13 +31,12 @@ class PatientLoginForm(AuthenticationForm):
         name = str(self.cleaned_data.get("username") or "")
         address = str(self.request.META.get("REMOTE_ADDR", "")) if self.request else ""
         key = "login:" + hashlib.sha256(f"{address} {name}".encode("utf-8", "replace")).hexdigest()
-        if int(cache.get(key) or 0) >= MAX_FAILURES:
+        if counted(key, period_s=FAILURES_KEPT_S) >= MAX_FAILURES:
             raise forms.ValidationError("Too many tries. Wait five minutes.", code="throttled")
         try:
             return super().clean()
         except forms.ValidationError:
-            cache.add(key, 0, FAILURES_KEPT_S)
-            cache.incr(key)
+            count(key, period_s=FAILURES_KEPT_S)
             raise
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from typing import Any
 
 import pytest
-from django.core.cache import cache
+from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
-from playground.accounts import teams, tokens
+from playground.accounts import limits, teams, tokens
 from playground.accounts.models import AccessToken, Role, User
 from playground.clusters import services
+from playground.clusters.models import Cluster
 from tests.api.conftest import Api, wakes
 
 __all__ = ["wakes"]
@@ -21,7 +23,6 @@ __all__ = ["wakes"]
 @pytest.fixture(autouse=True)
 def team_mode(settings: Any, db: None) -> None:
     settings.EMBEDDED = False
-    cache.clear()
 
 
 def person(name: str) -> User:
@@ -115,12 +116,65 @@ def test_a_session_needs_the_csrf_token_to_write() -> None:
     assert (refused.status_code, refused.json()["reason"]) == (403, "Forbidden")
 
 
-def test_requests_are_counted(settings: Any) -> None:
-    settings.PLAYGROUND_WRITE_RATE = "2/min"
-    ada = as_bearer(person("ada"))
-    codes = [ada.post("/clusters/", {}).status_code for _ in range(3)]
-    assert codes == [400, 400, 429]
-    assert ada.get("/clusters/").status_code == 200
+def test_requests_are_counted_over_pages_and_surfaces_alike(settings: Any, wakes: list[Any]) -> None:
+    settings.PLAYGROUND_WRITE_RATE = "3/day"
+    ada, bob = person("ada"), person("bob")
+    speaks = as_bearer(ada)
+    cluster = services.create_cluster(name="hers", owner=ada)
+    pods = f"/k8s/{cluster.public_id}/api/v1/namespaces/default/pods"
+    assert speaks.post("/clusters/", {}).status_code == 400
+    assert Api(speaks.client, pods).post("", {}).status_code == 400
+    page = Client()
+    page.force_login(ada)
+    assert page.post(f"/c/{cluster.public_id}/clock/", {"mode": "paused"}).status_code == 302
+    for refused in (
+        speaks.post("/clusters/", {"name": "x"}),
+        Api(speaks.client, pods).post("", {}),
+        page.post("/new/", {"name": "x"}),
+    ):
+        assert refused.status_code == 429
+        assert 0 < int(refused["Retry-After"]) <= 86_400
+    assert Cluster.objects.count() == 1
+    assert speaks.get("/clusters/").status_code == 200
+    assert as_bearer(bob).post("/clusters/", {}).status_code == 400
+    settings.PLAYGROUND_REQUEST_RATE = "1/day"
+    assert [speaks.get("/clusters/").status_code for _ in range(2)] == [200, 429]
+
+
+def test_counts_begin_anew_with_each_window_and_are_forgotten() -> None:
+    assert [limits.count("k", period_s=60, now=moment) for moment in (1200.0, 1230.5, 1259.9)] == [1, 2, 3]
+    assert limits.count("other", period_s=60, now=1230.0) == 1
+    assert limits.counted("k", period_s=60, now=1259.0) == 3
+    assert limits.counted("k", period_s=60, now=1260.0) == 0
+    assert limits.count("k", period_s=60, now=1260.0) == 1
+    assert limits.forget_counts(now=1260.0 + 86_400) == 1
+    assert limits.counted("k", period_s=60, now=1261.0) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_request_of_many_threads_goes_uncounted() -> None:
+    def ask() -> None:
+        try:
+            for _ in range(10):
+                limits.count("k", period_s=86_400, now=1.0)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert limits.counted("k", period_s=86_400, now=1.0) == 40
+
+
+def test_a_mock_extender_and_metrics_need_no_login(wakes: list[Any]) -> None:
+    mock = services.create_mock_extender(cluster=services.create_cluster(name="x"), rules=[])
+    asked = Client().post(
+        f"/mock-extenders/{mock.public_id}/filter", {"nodenames": ["n1"]}, content_type="application/json"
+    )
+    assert asked.json()["NodeNames"] == ["n1"]
+    assert Client().get("/metrics").status_code == 200
 
 
 def test_a_team_always_keeps_an_owner() -> None:
