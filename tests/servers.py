@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,3 +178,67 @@ def start_redis(program: str, port: int | None = None) -> tuple[str, Callable[[]
         shutil.rmtree(folder, ignore_errors=True)
 
     return f"redis://127.0.0.1:{port}/0", stop
+
+
+def find_rabbitmq() -> Found | None:
+    """A RabbitMQ, running or to be started."""
+    if url := os.environ.get("TEST_AMQP_URL"):
+        return _running(url, "TEST_AMQP_URL")
+    # Debian's own script on PATH insists on the package's user and data folder; the one below it does not.
+    program = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+    if program.is_file():
+        return Found(f"throw-away server from {program}", lambda: _start_rabbitmq(program))
+    return None
+
+
+def _start_rabbitmq(program: Path) -> tuple[str, Callable[[], None]]:
+    folder = Path(tempfile.mkdtemp(prefix="playground-rabbitmq-"))
+    port, epmd_port = free_port(), free_port()
+    (folder / "plugins").write_text("[].\n")
+    (folder / "rabbit.conf").write_text(f"listeners.tcp.default = 127.0.0.1:{port}\n")
+    environment = {
+        **os.environ,
+        "HOME": str(folder),
+        "RABBITMQ_MNESIA_BASE": str(folder / "data"),
+        "RABBITMQ_LOG_BASE": str(folder / "log"),
+        "RABBITMQ_LOGS": "-",
+        "RABBITMQ_NODENAME": f"playground{port}@localhost",
+        "RABBITMQ_DIST_PORT": str(free_port()),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
+        "RABBITMQ_CONFIG_FILE": str(folder / "rabbit"),
+        # A port mapper of its own, so that it ends with this server.
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+        "ERL_EPMD_PORT": str(epmd_port),
+    }
+    process = subprocess.Popen(
+        [program],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if "Server startup complete" in line:
+            break
+    else:
+        raise RuntimeError(f"{program} did not start:\n{''.join(said)}")
+    # It goes on talking: nobody listening, it would stop at a full pipe.
+    reader = threading.Thread(target=process.stdout.read, daemon=True)
+    reader.start()
+
+    def stop() -> None:
+        process.terminate()
+        process.wait(START_TIMEOUT_S)
+        reader.join()
+        process.stdout.close()
+        epmd = shutil.which("epmd")
+        if epmd:
+            subprocess.run([epmd, "-port", str(epmd_port), "-kill"], capture_output=True, check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    return f"amqp://guest:guest@127.0.0.1:{port}//", stop

@@ -1,14 +1,14 @@
 """Decides, before Django reads its settings, on which servers the tests run, and says so.
 
 The suite itself always runs on SQLite, in a folder of its own; `tests/test_on_postgresql.py` runs its
-database part once more on PostgreSQL. What a machine lacks (PostgreSQL, Redis, a Chromium, a kubectl) is
+database part once more on PostgreSQL. What a machine lacks (PostgreSQL, Redis, RabbitMQ, a Chromium, a kubectl) is
 skipped, and a red section at the end says what was therefore not tested;
 ``PLAYGROUND_REQUIRE=postgres,redis`` makes each of the named ones an error instead.
 
 ========================  ========================================================================
 TEST_DATABASE_URL         the PostgreSQL to use, by a role that may create databases
 TEST_REDIS_URL            the Redis to use
-TEST_AMQP_URL             the RabbitMQ to use; none is started
+TEST_AMQP_URL             the RabbitMQ to use
 PLAYGROUND_CHROMIUM       the Chromium to use
 PLAYGROUND_KUBECTL        the kubectl to use
 PLAYGROUND_TEST_ON        run the suite itself on this database (set by `test_on_postgresql.py`)
@@ -40,17 +40,13 @@ if not _is_xdist_worker:
 
 postgresql = cache(servers.find_postgresql)
 redis = cache(servers.find_redis)
-
-
-def rabbitmq() -> str | None:
-    return os.environ.get("TEST_AMQP_URL")
-
+rabbitmq = cache(servers.find_rabbitmq)
 
 # Marker, what is looked for, what to say when it is not there.
 SERVICES = (
     ("postgres", postgresql, "no PostgreSQL: none on 127.0.0.1:5432 and no initdb (Debian: postgresql)"),
     ("redis", redis, "no redis-server (Debian: redis-server)"),
-    ("rabbitmq", rabbitmq, "no TEST_AMQP_URL that names a RabbitMQ"),
+    ("rabbitmq", rabbitmq, "no RabbitMQ (Debian: rabbitmq-server)"),
     ("browser", servers.chromium, "no Chromium (Debian: chromium)"),
     ("kubectl", servers.kubectl, "no kubectl (Debian: kubernetes-client)"),
 )
@@ -134,3 +130,9 @@ def postgresql_url() -> Iterator[str]:
 def redis_url() -> Iterator[str]:
     """Address of a Redis; for tests marked `redis`."""
     yield from _started(redis())
+
+
+@pytest.fixture(scope="session")
+def rabbitmq_url() -> Iterator[str]:
+    """Address of a RabbitMQ; for tests marked `rabbitmq`."""
+    yield from _started(rabbitmq())

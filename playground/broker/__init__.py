@@ -39,10 +39,14 @@ def celery_settings(url: str) -> dict[str, Any]:
         }
     if scheme in ("amqp", "amqps", "pyamqp"):
         return {
+            # Countdowns wait in the broker's delayed queues, which pass a message on by a topic exchange only.
+            "task_default_exchange": "playground",
+            "task_default_exchange_type": "topic",
             "task_default_queue_type": "quorum",
             "worker_detect_quorum_queues": True,
             "broker_native_delayed_delivery_queue_type": "quorum",
             "control_queue_durable": True,
+            "control_queue_exclusive": False,
             "broker_transport_options": {"confirm_publish": True},
         }
     return {}

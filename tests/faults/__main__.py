@@ -21,8 +21,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first round, to see one again")
     parser.add_argument("--log", help="file to keep what workers say")
-    parser.add_argument("--on", choices=("embedded", "servers"), default="embedded",
-                        help="SQLite and the embedded broker, or PostgreSQL and Redis, throw-away ones")  # fmt: skip
+    parser.add_argument("--on", choices=("embedded", "servers", "rabbitmq"), default="embedded",
+                        help="SQLite and the embedded broker; PostgreSQL and Redis, throw-away ones; or "
+                        "PostgreSQL and RabbitMQ")  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="only the report, as JSON")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="playground-faults-"))
@@ -48,7 +49,7 @@ def _run(options: argparse.Namespace, folder: Path, stops: list[Callable[[], Non
         os.environ.pop(name, None)
     where = "SQLite and the embedded broker"
     redis: _Redis | None = None
-    if options.on == "servers":
+    if options.on != "embedded":
         database = servers.find_postgresql()
         if database is None:
             print("no PostgreSQL was found", file=sys.stderr)
@@ -57,10 +58,19 @@ def _run(options: argparse.Namespace, folder: Path, stops: list[Callable[[], Non
         stops.append(stop)
         os.environ["DATABASE_URL"] = _own_database(url, stops)
         where = f"PostgreSQL ({database.where})"
+    if options.on == "servers":
         redis = _Redis()
         stops.append(redis.stop)
         os.environ["CELERY_BROKER_URL"] = redis.url
         where += " and Redis"
+    if options.on == "rabbitmq":
+        rabbitmq = servers.find_rabbitmq()
+        if rabbitmq is None:
+            print("no RabbitMQ was found", file=sys.stderr)
+            return 2
+        os.environ["CELERY_BROKER_URL"], stop = rabbitmq.start()
+        stops.append(stop)
+        where += f" and RabbitMQ ({rabbitmq.where})"
 
     import django
 
@@ -96,7 +106,7 @@ def _run(options: argparse.Namespace, folder: Path, stops: list[Callable[[], Non
         options.seed,
         workers,
         redis.restart if redis else lose_messages,
-        cut_connections if options.on == "servers" else None,
+        cut_connections if options.on != "embedded" else None,
         (lambda line: None) if options.quiet else print,
     )
     report = harness.run(options.rounds, options.first)

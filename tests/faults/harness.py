@@ -291,9 +291,9 @@ class _Round:
         self._report.cycles += len(end["cycles"])
 
     def _violated(self, words: str) -> None:
-        self._report.violations.append(
-            f"round {self._number} (seed {self._seed}; {', '.join(sorted(self._kinds))}): {words}"
-        )
+        words = f"round {self._number} (seed {self._seed}; {', '.join(sorted(self._kinds))}): {words}"
+        self._report.violations.append(words)
+        self._harness._say(words)
 
     # ---- an extender that misbehaves now and then; it is ignorable, so the decisions stay
 
