@@ -11,6 +11,7 @@ from typing import Any, Final
 from playground.engine.drive import Engine
 from playground.engine.entries import Entry
 from playground.engine.relay import answer_of
+from playground.engine.seeds import SeedRun, run_seed
 from scheduler_core.advice import (
     CycleWeights,
     Limits,
@@ -28,9 +29,7 @@ from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.defaults import PriorityClass, priority_class_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.randomness import Randomness
-from scheduler_core.scenario.luck import end_state_digest, with_seed
 from scheduler_core.scenario.make import make_scenario
-from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.schedule_one import TIE_STREAM
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.simulation import Simulation
@@ -363,34 +362,11 @@ def _draw(past: Past, trace: CycleTrace, tied: Sequence[str]) -> dict[str, Any] 
 # ---- luck
 
 
-@dataclass(frozen=True, slots=True)
-class SeedRun:
-    """How a cluster's log ends with another seed.
-
-    Attributes
-    ----------
-    digest
-        Of where every pod ended.
-    placement
-        Pod -> node, of those that are on one.
-    pending
-        Pods that are on none, sorted.
-    draws
-        (cycle, pod, chosen node, number of equals) of each tie.
-    """
-
-    seed: int
-    digest: str
-    placement: dict[str, str]
-    pending: tuple[str, ...]
-    draws: tuple[tuple[int, str, str, int], ...]
-    n_cycles: int
-
-
 def run_seeds(
     entries: Iterable[Entry],
     seeds: Sequence[int],
     *,
+    own: int,
     config: Mapping[str, Any] | None,
     start_ns: int,
     each: Callable[[SeedRun], None],
@@ -401,6 +377,8 @@ def run_seeds(
     ----------
     entries
         The whole log, in order.
+    own
+        The cluster's own seed: its run tells what hung on chance besides.
     each
         Told of every seed as it is done.
 
@@ -409,20 +387,9 @@ def run_seeds(
     ScenarioError
         The log cannot be run again by itself.
     """
-    scenario = make_scenario(entries, config=config, start_ns=start_ns).scenario
+    scenario = make_scenario(entries, config=config, seed=own, start_ns=start_ns).scenario
     for seed in seeds:
-        result = run_scenario(with_seed(scenario, seed), full_traces=False)
-        placement = result.placement()
-        pending = tuple(
-            sorted(key for key, facts in result.pods().items() if facts.state not in ("bound", "gone"))
-        )
-        told = {**placement, **dict.fromkeys(pending, "")}
-        draws = tuple(
-            (trace.number, trace.pod, str(tie["chosen"]), int(tie["count"]))
-            for trace in result.cycles
-            if (tie := trace.header.get("tie"))
-        )
-        each(SeedRun(seed, end_state_digest(told), placement, pending, draws, len(result.cycles)))
+        each(run_seed(scenario, seed))
 
 
 def question_key(kind: str, text: str) -> str:
@@ -439,7 +406,6 @@ def has_extenders(engine: Engine) -> bool:
 __all__ = [
     "CannotAnswer",
     "Past",
-    "SeedRun",
     "before_cycle",
     "edits_for",
     "has_extenders",

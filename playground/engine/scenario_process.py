@@ -11,6 +11,7 @@ from typing import Any
 from playground.engine.core_simulator import record_of
 from playground.engine.moments import StateReader
 from playground.engine.scenarios import ScenarioProblem, load, problem_of
+from playground.engine.seeds import end_of, run_seed
 from playground.engine.version import EMULATES, engine_version
 from scheduler_core.framework.trace import BOUND
 from scheduler_core.scenario.canonical import scenario_digest
@@ -90,11 +91,24 @@ def redacted(request: dict[str, Any]) -> dict[str, Any]:
     return {"text": dump_scenario(scenario), "notes": notes}
 
 
+def ends(request: dict[str, Any]) -> dict[str, Any]:
+    """Run it with other seeds."""
+    scenario = load(request["document"])
+    try:
+        runs = [run_seed(scenario, seed) for seed in request["seeds"]]
+    except ScenarioError as error:
+        raise problem_of(error) from None
+    return {"ends": [{"seed": run.seed, "digest": run.digest, "end": end_of(run)} for run in runs]}
+
+
 def main() -> int:
     """Answer one request."""
     request = json.load(sys.stdin)
     try:
-        found = redacted(request) if request.get("redact") else answer(request)
+        if "seeds" in request:
+            found = ends(request)
+        else:
+            found = redacted(request) if request.get("redact") else answer(request)
     except ScenarioProblem as problem:
         found = {"problems": [dataclasses.asdict(item) for item in problem.items]}
     json.dump(found, sys.stdout, separators=(",", ":"))

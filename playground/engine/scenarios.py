@@ -10,12 +10,13 @@ import base64
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from playground.engine.entries import CycleRecord
+from playground.engine.seeds import SeedEnding
 from scheduler_core.scenario.canonical import effective_steps, scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document
@@ -344,6 +345,19 @@ def run_fresh(
     )
 
 
+def run_seeds(
+    text: str | bytes, seeds: Sequence[int], *, timeout_s: float = RUN_TIMEOUT_S
+) -> tuple[SeedEnding, ...]:
+    """How a scenario ends with each of some seeds, in a process of its own.
+
+    Raises
+    ------
+    ScenarioProblem, RunStopped
+    """
+    answer = ask_process({"document": _decoded(text), "seeds": list(seeds)}, timeout_s)
+    return tuple(SeedEnding(**item) for item in answer["ends"])
+
+
 def ask_process(request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
     """Ask a fresh process (`scenario_process`) and wait for its answer.
 
@@ -394,6 +408,7 @@ __all__ = [
     "opening_of",
     "read_scenario",
     "run_fresh",
+    "run_seeds",
     "with_decisions",
 ]
 

@@ -39,6 +39,12 @@ def optimum(*, optimum_id: int) -> None:
     services.solve_optimum(optimum_id=optimum_id)
 
 
+@shared_task(name="playground.scenarios.tasks.luck")
+def luck(*, luck_id: int, seeds: list[int]) -> None:
+    """Run a share with some other seeds. Safe to run twice: a seed has one end, and it is kept once."""
+    services.run_luck(luck_id=luck_id, seeds=seeds)
+
+
 @shared_task(name="playground.scenarios.tasks.gallery")
 def gallery() -> None:
     """Share our own teaching scenarios. Safe to run twice: the same document gives the same share."""

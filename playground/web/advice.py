@@ -317,6 +317,29 @@ class PathPart:
         return f"{piece} {self.n}" if self.width >= 20 else str(self.n) if self.width >= 6 else ""
 
 
+MARKS_SHOWN = 200
+_MARKS = {
+    "tie": ("draw among equals", "draws among equals"),
+    "preemptionTie": ("draw among preemption candidates", "draws among preemption candidates"),
+    "sampling": ("node sampling", "node samplings"),
+    "queueOrder": ("queue order", "queue orders"),
+}
+
+
+def _mark_words(mark: Mapping[str, Any]) -> str:
+    """What one decision hung on."""
+    n = f"{mark['n']:,}"
+    match mark["kind"]:
+        case "tie":
+            return f"a draw among {n} nodes with the same score"
+        case "preemptionTie":
+            return f"a draw among {n} equally good candidates for preemption"
+        case "sampling":
+            return f"node sampling: {n} nodes were not looked at"
+        case _:
+            return f"queue order: it came first among {n} of the same priority and moment, and not all found a node"
+
+
 @dataclass(frozen=True)
 class LuckView:
     """How often each end occurs."""
@@ -334,6 +357,23 @@ class LuckView:
     def shown(self) -> str:
         """The same as a slice."""
         return f":{self.n_shown}"
+
+    @property
+    def marks(self) -> list[dict[str, Any]]:
+        """Decisions of the run itself that hung on chance."""
+        return [
+            {**mark, "words": _mark_words(mark), "more": mark["n"] > len(mark["nodes"]) > 0}
+            for mark in self.answer.get("marks", ())[:MARKS_SHOWN]
+        ]
+
+    @property
+    def n_marks_hidden(self) -> int:
+        return sum(self.answer.get("nMarks", {}).values()) - len(self.marks)
+
+    @property
+    def mark_counts(self) -> str:
+        """How many there are of each kind."""
+        return ", ".join(f"{n:,} {_MARKS[kind][n != 1]}" for kind, n in self.answer["nMarks"].items())
 
     @property
     def headline(self) -> str:

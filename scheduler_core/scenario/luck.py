@@ -63,15 +63,17 @@ def lucky_cycles(run: ScenarioRun) -> list[LuckyCycle]:
 
 def _queue_order(run: ScenarioRun) -> list[LuckyCycle]:
     """First attempts that left nothing for an equal: same moment, same priority, and that one found no node."""
-    failed: dict[tuple[int, int], list[str]] = {}
-    for trace in run.cycles:
-        if trace.attempt == 1 and trace.node is None:
-            failed.setdefault((trace.at_ns, int(trace.header.get("priority", 0))), []).append(trace.pod)
+    failed: dict[tuple[int, int], int] = {}
     found = []
-    for trace in run.cycles:
-        others = failed.get((trace.at_ns, int(trace.header.get("priority", 0))))
-        if others and trace.attempt == 1 and trace.node is not None:
-            found.append(LuckyCycle(trace.number, trace.pod, "queueOrder", len(others) + 1, ()))
+    for trace in reversed(run.cycles):
+        equals = (trace.at_ns, int(trace.header.get("priority", 0)))
+        if trace.attempt != 1:
+            continue
+        if trace.node is None:
+            failed[equals] = failed.get(equals, 0) + 1
+        elif equals in failed:
+            # Only those that came after it can have missed what it took.
+            found.append(LuckyCycle(trace.number, trace.pod, "queueOrder", failed[equals] + 1, ()))
     return found
 
 

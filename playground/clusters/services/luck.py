@@ -1,8 +1,8 @@
 """From the ends of many seeds to an answer: which end states there are, and what each draw decided."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from playground.clusters.models import Cycle, Question, SeedEnd
 from playground.engine import advise
@@ -11,10 +11,47 @@ SHOWN_STATES: Final = 7
 SHOWN_DIFFERENCES: Final = 12
 
 
+class End(Protocol):
+    """How one seed ended; `end` is what `engine.seeds.end_of` gave."""
+
+    seed: int
+    digest: str
+    end: Mapping[str, Any]
+
+
+RecordedTie = Callable[[str], tuple[int, bytes] | None]
+"""Number and trace of the recorded cycle in which a pod's node was drawn, if it is kept."""
+
+
 def end_states_of(question: Question) -> dict[str, Any]:
     """The answer to `seeds`."""
-    ends = list(SeedEnd.objects.filter(question=question).order_by("seed"))
-    by_digest: dict[str, list[SeedEnd]] = {}
+
+    def recorded(pod: str) -> tuple[int, bytes] | None:
+        rows = Cycle.objects.filter(cluster_id=question.cluster_id)
+        return drawn_in(rows, pod)
+
+    return answer_of(list(SeedEnd.objects.filter(question=question).order_by("seed")), recorded)
+
+
+def drawn_in(rows: Any, pod: str) -> tuple[int, bytes] | None:
+    """The cycle among recorded ones in which a pod's node was drawn; its trace must be kept."""
+    namespace, _, name = pod.partition("/")
+    cycle = rows.filter(
+        pod_namespace=namespace, pod_name=name, sentence__contains="drawn among", trace__isnull=False
+    ).first()
+    return None if cycle is None else (cycle.number, bytes(cycle.trace))
+
+
+def answer_of(ends: Sequence[End], recorded: RecordedTie) -> dict[str, Any]:
+    """Which end states there are, how often each occurs, and what each draw decided.
+
+    Parameters
+    ----------
+    ends
+        In order of their seeds; that of the run's own seed tells what hung on chance.
+    """
+    own: Mapping[str, Any] = next((end.end for end in ends if end.end.get("nMarks")), {})
+    by_digest: dict[str, list[End]] = {}
     for end in ends:
         by_digest.setdefault(end.digest, []).append(end)
     ranked = sorted(by_digest.values(), key=lambda alike: (-len(alike), alike[0].seed))
@@ -47,12 +84,14 @@ def end_states_of(question: Question) -> dict[str, Any]:
         "nPods": len(places[ends[0].seed]) if ends else 0,
         "nCycles": ends[0].end["cycles"] if ends else 0,
         "sometimesPending": _sometimes_pending(ends),
-        "ties": _ties(question, ends, places, varying),
+        "ties": _ties(recorded, ends, places, varying),
         "path": _path(ends),
+        "marks": own.get("marks", []),
+        "nMarks": own.get("nMarks", {}),
     }
 
 
-def _places(end: SeedEnd) -> dict[str, str]:
+def _places(end: End) -> dict[str, str]:
     """Pod -> node; empty for pending ones."""
     return {**end.end["placement"], **dict.fromkeys(end.end["pending"], "")}
 
@@ -67,7 +106,7 @@ def _varying(places: Sequence[dict[str, str]]) -> list[str]:
     return sorted(varying, key=lambda pod: ("" not in ends[pod], pod))
 
 
-def _by_running(ends: Sequence[SeedEnd]) -> list[dict[str, Any]]:
+def _by_running(ends: Sequence[End]) -> list[dict[str, Any]]:
     """End states told apart by who is left pending alone, the most frequent first."""
     counts = Counter(tuple(end.end["pending"]) for end in ends)
     return [
@@ -81,7 +120,7 @@ def _by_running(ends: Sequence[SeedEnd]) -> list[dict[str, Any]]:
     ]
 
 
-def _sometimes_pending(ends: Sequence[SeedEnd]) -> list[dict[str, Any]]:
+def _sometimes_pending(ends: Sequence[End]) -> list[dict[str, Any]]:
     """Pods that run in some seeds and not in others, with the number of seeds in which they run."""
     counts = Counter(pod for end in ends for pod in end.end["pending"])
     return [
@@ -92,7 +131,7 @@ def _sometimes_pending(ends: Sequence[SeedEnd]) -> list[dict[str, Any]]:
 
 
 def _ties(
-    question: Question, ends: Sequence[SeedEnd], places: dict[int, dict[str, str]], varying: Sequence[str]
+    recorded: RecordedTie, ends: Sequence[End], places: dict[int, dict[str, str]], varying: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Decisions that hung on a draw, the ones that decide most first."""
     drawn: dict[str, dict[int, str]] = {}
@@ -120,7 +159,7 @@ def _ties(
             }
         )
     found.sort(key=lambda item: (-item["nDecides"], item["cycle"]))
-    _add_settling(question, found[:20])
+    _add_settling(recorded, found[:20])
     return found[:50]
 
 
@@ -136,25 +175,18 @@ def _follows(pod: str, drawn: dict[int, str], places: dict[int, dict[str, str]])
     )
 
 
-def _add_settling(question: Question, ties: list[dict[str, Any]]) -> None:
+def _add_settling(recorded: RecordedTie, ties: list[dict[str, Any]]) -> None:
     """What would settle a tie without luck, from the trace of the recorded cycle where it is kept."""
     for tie in ties:
-        namespace, _, name = tie["pod"].partition("/")
-        cycle = Cycle.objects.filter(
-            cluster_id=question.cluster_id,
-            pod_namespace=namespace,
-            pod_name=name,
-            sentence__contains="drawn among",
-            trace__isnull=False,
-        ).first()
-        tie["recorded"] = cycle.number if cycle else None
-        document = advise.weights_of(bytes(cycle.trace)) if cycle and cycle.trace else None
+        found = recorded(tie["pod"])
+        tie["recorded"] = found[0] if found else None
+        document = advise.weights_of(found[1]) if found else None
         if document is not None:
             tie["tied"] = document["winners"]
             tie["settle"] = document["settle"]
 
 
-def _path(ends: Sequence[SeedEnd]) -> list[dict[str, Any]]:
+def _path(ends: Sequence[End]) -> list[dict[str, Any]]:
     """How the seeds part, tie by tie: at each level the seeds grouped by all they drew so far, in one order."""
     if not ends:
         return []

@@ -30,6 +30,7 @@ from playground.clusters.services.posted import as_error, read_posted
 from playground.engine import admission, advise
 from playground.engine.admission import ManifestProblem
 from playground.engine.advise import CannotAnswer
+from playground.engine.seeds import LAST_SEED, SeedRun, end_of
 from playground.engine.simulator import default_simulator
 from playground.engine.times import format_seconds
 
@@ -164,7 +165,7 @@ def _seeds(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
             f" {MOST_SEED_CYCLES:,} cycles to decide. Ask for {most} seeds.",
             kind="Question",
         )
-    return {"seeds": n_seeds, "first": cluster.seed}
+    return {"seeds": n_seeds, "first": min(cluster.seed, LAST_SEED - n_seeds + 1)}
 
 
 def admitted_pod(
@@ -454,16 +455,9 @@ def run_seeds(*, question_id: int, seeds: Sequence[int]) -> None:
     there = set(SeedEnd.objects.filter(question=question).values_list("seed", flat=True))
     log = LogEntry.objects.filter(cluster=cluster, seq__lte=question.seq).order_by("seq")
 
-    def keep(run: advise.SeedRun) -> None:
-        end = {
-            "placement": run.placement,
-            "pending": list(run.pending),
-            "draws": [list(draw) for draw in run.draws],
-            "cycles": run.n_cycles,
-        }
-        SeedEnd.objects.bulk_create(
-            [SeedEnd(question=question, seed=run.seed, digest=run.digest, end=end)], ignore_conflicts=True
-        )
+    def keep(run: SeedRun) -> None:
+        end = SeedEnd(question=question, seed=run.seed, digest=run.digest, end=end_of(run))
+        SeedEnd.objects.bulk_create([end], ignore_conflicts=True)
         done = SeedEnd.objects.filter(question=question).count()
         Question.objects.filter(pk=question.pk).update(done=done, touched=timezone.now())
 
@@ -471,6 +465,7 @@ def run_seeds(*, question_id: int, seeds: Sequence[int]) -> None:
         advise.run_seeds(
             (as_entry(row) for row in log.iterator(2000)),
             [seed for seed in seeds if seed not in there],
+            own=cluster.seed,
             config=initial_config(cluster),
             start_ns=cluster.start_ns,
             each=keep,

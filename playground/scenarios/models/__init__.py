@@ -1,7 +1,18 @@
 """Rows of scenarios. A share never changes; what is found out about it stands beside it."""
 
 from playground.scenarios.models.comparison import Comparison, Optimum
+from playground.scenarios.models.luck import Luck, LuckEnd
 from playground.scenarios.models.moment import Draft, Moment
 from playground.scenarios.models.scenario import RecordedCycle, Scenario, Verification
 
-__all__ = ["Comparison", "Draft", "Moment", "Optimum", "RecordedCycle", "Scenario", "Verification"]
+__all__ = [
+    "Comparison",
+    "Draft",
+    "Luck",
+    "LuckEnd",
+    "Moment",
+    "Optimum",
+    "RecordedCycle",
+    "Scenario",
+    "Verification",
+]

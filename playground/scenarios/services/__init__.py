@@ -3,6 +3,7 @@
 from playground.scenarios.services.comparing import compare_now, request_comparison
 from playground.scenarios.services.forking import do_next_step, fork, make_from_cluster
 from playground.scenarios.services.gallery import open_gallery_scenario, share_gallery
+from playground.scenarios.services.luck import request_luck, run_luck
 from playground.scenarios.services.moments import branch, compute_moments, request_moment
 from playground.scenarios.services.optima import request_optimum, solve_optimum
 from playground.scenarios.services.proof import record_now, request_verification, verify_now
@@ -20,9 +21,11 @@ __all__ = [
     "open_gallery_scenario",
     "record_now",
     "request_comparison",
+    "request_luck",
     "request_moment",
     "request_optimum",
     "request_verification",
+    "run_luck",
     "share",
     "share_gallery",
     "solve_optimum",

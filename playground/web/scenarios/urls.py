@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from playground.web.scenarios import comparisons, gallery, making, optima, replay, shares
+from playground.web.scenarios import comparisons, gallery, luck, making, optima, replay, shares
 
 app_name = "scenarios"
 
@@ -20,6 +20,7 @@ urlpatterns = [
     path("s/<slug:share_id>/branch/", shares.branch, name="branch"),
     path("s/<slug:share_id>/delete/", shares.delete, name="delete"),
     path("s/<slug:share_id>/optimum/", optima.of_scenario, name="optimum"),
+    path("s/<slug:share_id>/luck/", luck.luck, name="luck"),
     path("s/<slug:share_id>/cycles/<int:number>/", shares.cycle, name="cycle"),
     path("gallery/", gallery.gallery, name="gallery"),
     path("gallery/<slug:name>/", gallery.show, name="gallery-show"),

@@ -1,0 +1,138 @@
+"""How much of a share's outcome is luck."""
+
+import re
+
+import pytest
+
+from playground.accounts.models import User
+from playground.clusters import services as clusters
+from playground.clusters.errors import Conflict, InvalidInput
+from playground.clusters.models import Question
+from playground.clusters.services import questions
+from playground.scenarios.models import Luck, LuckEnd
+from playground.scenarios.services import request_luck, share
+from scheduler_core.scenario.gallery import gallery_text
+from tests.scenarios.documents import node, pod, small_text
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def words(answer) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
+
+
+@pytest.fixture
+def drawn(work):
+    """Two pods that may be evicted, one of which must go."""
+    scenario = share(document=gallery_text("tie-break-6-draw"), visibility="public").scenario
+    work()
+    return scenario
+
+
+@pytest.fixture
+def groups(sent, monkeypatch):
+    """Groups of tasks that were sent."""
+    from playground.clusters import wake
+
+    found: list[tuple[str, int]] = []
+
+    def send_group(task, many):
+        parts = [dict(one) for one in many]
+        found.append((task, len(parts)))
+        sent.extend((task, part) for part in parts)
+        return True
+
+    monkeypatch.setattr(wake, "send_group", send_group)
+    return found
+
+
+def test_fifty_seeds_are_a_group_of_tasks_and_their_end_states_are_counted(client, drawn, groups, work):
+    assert "Not run yet" in words(client.get(f"/s/{drawn.public_id}/luck/"))
+    answer = client.post(f"/s/{drawn.public_id}/luck/", {"seeds": "50"})
+    assert answer.status_code == 302
+    assert groups == [("playground.scenarios.tasks.luck", 10)]
+    assert "0 of 50" in words(client.get(f"/s/{drawn.public_id}/luck/"))
+    polled = client.get(f"/s/{drawn.public_id}/luck/", headers={"HX-Request": "true"})
+    assert b'id="asking"' in polled.content
+    work()
+    found = Luck.objects.get()
+    assert found.state == "done" and found.done == 50 and not LuckEnd.objects.exists()
+    states = found.answer["states"]
+    assert len(states) == 2 and sum(state["n"] for state in states) == 50
+    assert found.answer["nMarks"] == {"preemptionTie": 1}
+    said = words(client.get(f"/s/{drawn.public_id}/luck/"))
+    assert "50 seeds, 2 end states" in said
+    assert "a draw among 2 equally good candidates for preemption" in said
+    done = client.get(f"/s/{drawn.public_id}/luck/", headers={"HX-Request": "true"})
+    assert done.status_code == 286 and done["HX-Refresh"] == "true"
+    request_luck(scenario=drawn)
+    assert len(groups) == 1, "the same is not run twice"
+
+
+def test_draws_sampling_and_queue_order_are_marked(groups, work):
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "percentageOfNodesToScore": 10,
+    }
+    nodes = [node(f"n-{i:03}", cpu="2") for i in range(150)]
+    pods = [pod("one"), pod("big-a", cpu="1500m", nodeName="n-000"), pod("two", nodeSelector={"only": "a"}),
+            pod("three", nodeSelector={"only": "a"})]  # fmt: skip
+    nodes[7]["metadata"]["labels"] = {"only": "a"}
+    nodes[7]["status"]["allocatable"]["cpu"] = "1"
+    scenario = share(document=small_text(objects=[*nodes, *pods], scheduler=config)).scenario
+    work()
+    request_luck(scenario=scenario, n_seeds=2)
+    work()
+    counts = Luck.objects.get().answer["nMarks"]
+    assert counts["sampling"] >= 1 and counts["tie"] >= 1 and counts["queueOrder"] == 2
+
+
+def test_what_cannot_be_run_is_refused(client, drawn, groups):
+    with pytest.raises(InvalidInput, match="from 2 to 50"):
+        request_luck(scenario=drawn, n_seeds=51)
+    drawn.n_cycles = 8152
+    with pytest.raises(InvalidInput, match="Ask for 12 seeds"):
+        request_luck(scenario=drawn)
+    drawn.state = "queued"
+    with pytest.raises(Conflict, match="not run yet"):
+        request_luck(scenario=drawn)
+    assert not groups
+    client.post(f"/s/{drawn.public_id}/luck/", {"seeds": "99"})
+    assert "from 2 to 50" in words(client.get(f"/s/{drawn.public_id}/luck/"))
+
+
+def test_readers_of_a_served_site_may_look_and_not_ask(client, drawn, groups, settings):
+    settings.EMBEDDED = False
+    assert client.get(f"/s/{drawn.public_id}/luck/").status_code == 200
+    client.post(f"/s/{drawn.public_id}/luck/")
+    assert not groups
+    client.force_login(User.objects.create_user("ada"))
+    client.post(f"/s/{drawn.public_id}/luck/")
+    assert len(groups) == 1
+
+
+def test_a_lost_message_is_sent_again_for_the_seeds_that_are_left(drawn, groups, work, sent):
+    request_luck(scenario=drawn, n_seeds=10)
+    task, kwargs = sent.pop(0)
+    from celery import current_app
+
+    current_app.tasks[task](**kwargs)
+    sent.clear()
+    Luck.objects.update(touched="2020-01-01T00:00:00Z")
+    request_luck(scenario=drawn, n_seeds=10)
+    assert groups[-1] == ("playground.scenarios.tasks.luck", 1)
+    work()
+    assert Luck.objects.get().state == "done"
+
+
+def test_the_luck_of_a_cluster_marks_its_decisions_too(client, groups, work):
+    cluster = clusters.create_cluster(name="c", seed=2**63 - 1, start_ns=1_767_312_000_000_000_000)
+    clusters.apply_documents(cluster=cluster, objects=[node("a"), node("b"), pod("p")])
+    clusters.request_run(cluster=cluster, until="idle")
+    work()
+    cluster.refresh_from_db()
+    questions.ask(cluster=cluster, kind="seeds", params={"seeds": 4})
+    work()
+    assert Question.objects.get().answer["nMarks"] == {"tie": 1}
+    assert "a draw among 2 nodes with the same score" in words(client.get(f"/c/{cluster.public_id}/luck/"))
