@@ -21,6 +21,7 @@ PAGES = {
     "import": "/c/{id}/import/",
     "pools": "/c/{id}/pools/",
     "config": "/c/{id}/config/",
+    "mock extender": "/c/{id}/config/extenders/new/",
     "settings": "/c/{id}/cluster/?confirm=delete",
     "scored": "/c/{id}/cycles/1/",
     "tied": "/c/{id}/cycles/2/",

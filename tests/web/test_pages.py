@@ -31,6 +31,7 @@ PAGES = [
     ("import", ("c",)),
     ("pools", ("c",)),
     ("config", ("c",)),
+    ("extender-new", ("c",)),
     ("settings", ("c",)),
     *(("cycle", ("c", n)) for n in range(1, 9)),
 ]
@@ -56,7 +57,7 @@ def test_every_page_is_whole_and_obeys_the_content_policy(client, cluster, name,
         ("pod", ("c", "default", "train-2"), 8),
         ("pods", ("c",), 2),
         ("pod-new", ("c",), 3),
-        ("config", ("c",), 1),
+        ("config", ("c",), 2),
         ("settings", ("c",), 6),
     ],
 )

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
 from playground.clusters.models import Cluster
+from playground.clusters.selectors import list_mock_extenders
 from playground.clusters.services.config import set_config
 from playground.engine.configuration import is_policy
 from playground.engine.profiles import outline
@@ -59,6 +60,7 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "profiles": [p.scheduler_name for p in running.profiles],
         "profile": view_profile(profile),
         "extenders": running.extenders,
+        "mocks": list_mock_extenders(cluster),
         "cluster": cluster,
         "tab": "config",
         "text": text,
