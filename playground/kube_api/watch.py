@@ -16,9 +16,8 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 from django.http import HttpRequest
 
-from playground.clusters import selectors
+from playground.clusters import pulse, selectors
 from playground.clusters.models import Cluster, LogEntry
-from playground.kube_api import pulse
 from playground.kube_api.paths import Target
 from playground.kube_api.reading import Form, form_of, selection_for, switched, whole
 from playground.kube_api.selection import Selection
@@ -229,9 +228,9 @@ async def stream(watch: Watch) -> AsyncIterator[bytes]:
     call = sync_to_async(_call, thread_sensitive=False)
     end = time.monotonic() + watch.timeout_s
     marked = time.monotonic()
-    with pulse.changes(watch.cluster_id) as changed:
+    with pulse.watching(watch.cluster_id) as watcher:
         while True:
-            changed.clear()
+            watcher.changed.clear()
             for line in await call(watch, "read"):
                 yield line
             now = time.monotonic()
@@ -244,7 +243,7 @@ async def stream(watch: Watch) -> AsyncIterator[bytes]:
             if now >= end:
                 return
             try:
-                await asyncio.wait_for(changed.wait(), max(0.01, min(end - now, BOOKMARK_S)))
+                await asyncio.wait_for(watcher.changed.wait(), max(0.01, min(end - now, BOOKMARK_S)))
             except TimeoutError:
                 continue
 

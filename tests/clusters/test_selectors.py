@@ -9,6 +9,9 @@ from playground.clusters import selectors, services
 from playground.clusters.errors import InvalidInput, NotFound
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle
+from playground.clusters.selectors.board_nodes import node_uses, pods_on
+from playground.clusters.selectors.cycle_pages import recent_cycles
+from playground.clusters.selectors.queue import lanes_of
 from tests.clusters.builders import Worker, make_cluster, make_node, make_pod
 
 pytestmark = pytest.mark.django_db
@@ -16,13 +19,14 @@ pytestmark = pytest.mark.django_db
 # Queries a page costs. More than before is a mistake until somebody says why.
 QUERIES = {
     "overview": 1,
-    "board": 10,
+    "node uses": 4,
+    "pods on nodes": 2,
+    "current run": 1,
     "cycles": 1,
     "cycle": 1,
     "neighbours": 2,
     "pod story": 6,
     "queue": 2,
-    "node": 5,
     "version": 1,
 }
 
@@ -42,13 +46,14 @@ def test_the_number_of_queries_does_not_grow(n_nodes: int, django_assert_num_que
     cluster = grown(n_nodes)
     reads: dict[str, Callable[[], Any]] = {
         "overview": lambda: selectors.clusters_overview(None),
-        "board": lambda: selectors.board(cluster),
+        "node uses": lambda: node_uses(cluster),
+        "pods on nodes": lambda: pods_on(cluster),
+        "current run": lambda: selectors.current_run(cluster),
         "cycles": lambda: selectors.cycles(cluster),
         "cycle": lambda: Cycle.objects.get(cluster=cluster, number=1),
         "neighbours": lambda: selectors.neighbours(cluster, 2),
         "pod story": lambda: selectors.pod_story(cluster, "default", f"p{2 * n_nodes:03}"),
         "queue": lambda: selectors.queue_view(cluster),
-        "node": lambda: selectors.node_detail(cluster, "n001"),
         "version": lambda: selectors.version_token(cluster.pk),
     }
     for name, read in reads.items():
@@ -56,34 +61,23 @@ def test_the_number_of_queries_does_not_grow(n_nodes: int, django_assert_num_que
             read()
 
 
-def test_the_board_shows_nodes_pods_lanes_and_the_feed() -> None:
+def test_nodes_pods_lanes_and_the_newest_run_are_read() -> None:
     cluster = grown(2)
-    board = selectors.board(cluster)
-    assert [card.name for card in board.cards] == ["n000", "n001"]
-    card = board.cards[0]
-    assert [(bar.resource, bar.used, bar.total, bar.percent) for bar in card.bars[:1]] == [
-        ("cpu", 2000, 2000, 100)
+    uses = node_uses(cluster)
+    assert [(use.name, use.used_cpu_milli, use.cpu_percent, use.n_pods) for use in uses] == [
+        ("n000", 2000, 100, 2),
+        ("n001", 2000, 100, 2),
     ]
-    assert [(pod.name, pod.state) for pod in card.pods] == [("p000", "running"), ("p001", "running")]
-    lanes = {lane.name: lane for lane in board.lanes}
-    assert [(item.pod, item.read) for item in lanes["active"].items] == [("default/late", False)]
-    assert lanes["unschedulable"].count == 3
-    assert [cycle.number for cycle in board.feed] == [7, 6, 5, 4, 3, 2, 1]
-    assert (board.n_nodes, board.n_pods, board.n_pending, board.n_cycles) == (2, 8, 4, 7)
-    assert board.run is not None
-    assert board.run.state == "done"
-    assert board.priority_classes["system-node-critical"] == 2_000_001_000
-
-
-def test_a_large_board_has_cells_instead_of_cards_and_a_search_brings_cards_back() -> None:
-    cluster = grown(4)
-    board = selectors.board(cluster, card_limit=3)
-    assert board.cards == []
-    cell = board.heat[0]
-    assert (cell.name, cell.cpu_percent, cell.n_pods) == ("n000", 100, 2)
-    assert board.zones == {"": (4, 8000, 8000, 8)}
-    found = selectors.board(cluster, search="n003", card_limit=3)
-    assert ([card.name for card in found.cards], found.n_nodes) == (["n003"], 4)
+    assert [(pod.name, pod.phase) for pod in pods_on(cluster)["n000"]] == [
+        ("p000", "Running"),
+        ("p001", "Running"),
+    ]
+    lanes, counts = lanes_of(cluster, full=False)
+    assert [(item.pod, item.read) for item in lanes["active"]] == [("default/late", False)]
+    assert counts["unschedulable"] == 3
+    assert [cycle.number for cycle in recent_cycles(cluster)] == [7, 6, 5, 4, 3, 2, 1]
+    found = selectors.current_run(cluster)
+    assert found is not None and found.state == "done"
 
 
 def test_cycles_are_paged_and_filtered() -> None:

@@ -1,15 +1,5 @@
 """Everything that reads. Each function returns ready data in a fixed number of SQL queries."""
 
-from playground.clusters.selectors.board import (
-    Bar,
-    Board,
-    HeatCell,
-    Lane,
-    NodeCard,
-    PodSegment,
-    board,
-    node_detail,
-)
 from playground.clusters.selectors.cycles import (
     CyclePage,
     Explanation,
@@ -19,6 +9,7 @@ from playground.clusters.selectors.cycles import (
 )
 from playground.clusters.selectors.objects import (
     check_role,
+    current_run,
     get_cluster,
     get_mock_extender,
     get_object,
@@ -39,22 +30,16 @@ from playground.clusters.selectors.pods import PodStory, StoryItem, pod_story
 from playground.clusters.selectors.queue import QueueItem, queue_view
 
 __all__ = [
-    "Bar",
-    "Board",
     "ClusterSummary",
     "CyclePage",
     "Explanation",
-    "HeatCell",
-    "Lane",
-    "NodeCard",
-    "PodSegment",
     "PodStory",
     "QueueItem",
     "StoryItem",
-    "board",
     "check_role",
     "cluster_summary",
     "clusters_overview",
+    "current_run",
     "cycle_explanation",
     "cycles",
     "get_cluster",
@@ -66,7 +51,6 @@ __all__ = [
     "list_runs",
     "log_after",
     "neighbours",
-    "node_detail",
     "pod_story",
     "queue_view",
     "role_in",

@@ -136,3 +136,10 @@ def list_runs(cluster: Cluster, *, before: Run | None = None, limit: int = 20) -
     if before is not None:
         rows = rows.filter(pk__lt=before.pk)
     return list(rows.order_by("-pk")[:limit])
+
+
+def current_run(cluster: Cluster) -> Run | None:
+    """The oldest open run, else the newest of all. One query."""
+    newest = list_runs(cluster, limit=25)
+    still_open = [run for run in newest if run.is_open]
+    return still_open[-1] if still_open else (newest[0] if newest else None)

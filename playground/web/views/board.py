@@ -16,12 +16,13 @@ from django.utils.html import format_html
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters import pulse
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.models import Cluster, Run
-from playground.clusters.selectors.board import current_run
 from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
 from playground.clusters.selectors.cycle_pages import placed_by, recent_cycles
+from playground.clusters.selectors.objects import current_run
 from playground.clusters.selectors.queue import lanes_of
 from playground.clusters.services.config import set_clock
 from playground.clusters.services.objects import set_cordon
@@ -84,7 +85,7 @@ def live(request: HttpRequest, cluster_id: str) -> HttpResponse:
         cluster = get_cluster(request, cluster_id)
     except Http404:
         return HttpResponse(render_to_string("board/gone.html"), status=STOP_POLLING)
-    stamp = live_ticks.cluster_stamps([cluster.pk])[cluster.pk]
+    stamp = pulse.stamps_of([cluster.pk])[cluster.pk]
     view = request.GET.urlencode()
     etag = f'"{hashlib.sha256(f"{stamp}|{view}".encode()).hexdigest()[:20]}"'
     if request.headers.get("If-None-Match") == etag:

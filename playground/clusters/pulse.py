@@ -1,0 +1,114 @@
+"""One look at the database a process and moment, however many pages and watches are open.
+
+Each event loop has one task that reads the stamps of every watched cluster and stops when nobody watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError, connections
+
+from playground.clusters.models import Cluster, Run
+
+logger = logging.getLogger(__name__)
+
+POLL_S: Final = 0.2
+GONE: Final = "gone"
+
+
+def stamps_of(ids: list[int]) -> dict[int, str]:
+    """What can be seen to change, as a word per cluster: its log, its version and how far its run is. Two queries."""
+    rows = Cluster.objects.filter(pk__in=ids).values_list("pk", "generation", "version", "next_seq")
+    stamps = {pk: f"{generation}.{version}.{seq}" for pk, generation, version, seq in rows}
+    runs = Run.objects.filter(cluster__in=ids, state__in=Run.OPEN).order_by("pk").values_list(
+        "cluster", "public_id", "state", "cycles_done", "cancel_requested"
+    )  # fmt: skip
+    for pk, *progress in runs:
+        if pk in stamps:
+            stamps[pk] += "." + ".".join(str(part) for part in progress)
+    return stamps
+
+
+def _read(ids: list[int]) -> dict[int, str]:
+    try:
+        return stamps_of(ids)
+    finally:
+        # The thread may be a new one every time: leave no connection of its own behind.
+        connections.close_all()
+
+
+@dataclass(eq=False)
+class Watcher:
+    """Somebody who watches a cluster.
+
+    Attributes
+    ----------
+    changed
+        Set whenever the stamp is another one, and once at the first look; whoever waits clears it before it reads.
+    stamp
+        The newest; `GONE` when the cluster is.
+    """
+
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    stamp: str = ""
+
+
+class _Pump:
+    """Polls for all watchers of one event loop."""
+
+    def __init__(self) -> None:
+        self.watchers: dict[int, set[Watcher]] = {}
+        self.task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        if self.task is None or self.task.done():
+            self.task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        read = sync_to_async(_read, thread_sensitive=False)
+        while self.watchers:
+            ids = list(self.watchers)
+            try:
+                stamps = await read(ids)
+            except DatabaseError:
+                logger.warning("stamps could not be read; trying again", exc_info=True)
+            else:
+                for pk in ids:
+                    self._tell(pk, stamps.get(pk, GONE))
+            await asyncio.sleep(POLL_S)
+
+    def _tell(self, pk: int, stamp: str) -> None:
+        for watcher in tuple(self.watchers.get(pk, ())):
+            if watcher.stamp != stamp:
+                watcher.stamp = stamp
+                watcher.changed.set()
+
+
+_pumps: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pump] = weakref.WeakKeyDictionary()
+
+
+@contextmanager
+def watching(cluster_id: int) -> Iterator[Watcher]:
+    """Watch a cluster from within an event loop."""
+    pump = _pumps.setdefault(asyncio.get_running_loop(), _Pump())
+    watcher = Watcher()
+    pump.watchers.setdefault(cluster_id, set()).add(watcher)
+    pump.start()
+    try:
+        yield watcher
+    finally:
+        waiting = pump.watchers.get(cluster_id, set())
+        waiting.discard(watcher)
+        if not waiting:
+            pump.watchers.pop(cluster_id, None)
+
+
+__all__ = ["GONE", "POLL_S", "Watcher", "stamps_of", "watching"]
