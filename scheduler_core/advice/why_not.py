@@ -14,7 +14,6 @@ from scheduler_core.advice.edits import amount_words
 from scheduler_core.advice.node_values import Place, Value, values_of
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.cluster.node_table import Rows
-from scheduler_core.framework.answers import PASSES
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.interface import FilterPlugin, PreFilterPlugin
 from scheduler_core.framework.runtime import Framework
@@ -167,9 +166,9 @@ def why_not(sandbox: Sandbox, pod: Pod, node_name: str) -> WhyNot:
         if other.priority >= pod.priority and other.uid != pod.uid
     )
     place = Place(pod, snapshot, row, nominated)
-    stop, explicit = _stop(attempt, row)
+    stop, told = _stop(attempt, row, beside_nominated=bool(nominated))
     answers = [
-        _filter_answer(plugin, attempt.framework, place, stopped=plugin.name == stop, told=explicit)
+        _filter_answer(plugin, attempt.framework, place, stopped=plugin.name == stop, told=told)
         for plugin in attempt.framework.filter
     ]
     feasible = row in attempt.feasible.tolist()
@@ -191,20 +190,15 @@ def why_not(sandbox: Sandbox, pod: Pod, node_name: str) -> WhyNot:
     return result
 
 
-def _stop(attempt: Attempt, row: int) -> tuple[str, tuple[str, ...]]:
-    """The plugin at which the scheduler stopped for this row, and what was said if it is not by detail."""
+def _stop(attempt: Attempt, row: int, *, beside_nominated: bool) -> tuple[str, tuple[str, ...]]:
+    """The plugin at which the scheduler stopped for this row, and what was said if asking it again would not tell."""
     if not attempt.pre_filter_status.is_success:
         return "", ()
     places = np.flatnonzero(attempt.rows == row)
-    if not len(places):
+    said = attempt.verdict(int(places[0])) if len(places) else None
+    if said is None:
         return "", ()
-    explicit = attempt.explicit.get(row)
-    if explicit is not None:
-        return explicit[0], explicit[2]
-    position = int(attempt.stop[places[0]])
-    if position == PASSES or position >= len(attempt.framework.filter):
-        return "", ()
-    return attempt.framework.filter[position].name, ()
+    return said[0], said[2] if beside_nominated or row in attempt.explicit else ()
 
 
 def _filter_answer(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,6 +44,28 @@ class Journal:
         if start + 1 == len(self._rows):
             return self._rows[start:]
         return sorted(dict.fromkeys(self._rows[start:]))
+
+
+class JournalReader:
+    """How far somebody has read some journals."""
+
+    __slots__ = ("_positions",)
+
+    def __init__(self) -> None:
+        self._positions: list[int] | None = None
+
+    def changed(self, journals: Sequence[Journal], limit: int) -> list[int] | None:
+        """Rows changed since the last call, in any of the journals; None for "perhaps all of them"."""
+        before, self._positions = self._positions, [journal.position for journal in journals]
+        if before is None:
+            return None
+        rows: list[int] = []
+        for journal, position in zip(journals, before, strict=True):
+            found = journal.since(position, limit)
+            if found is None:
+                return None
+            rows += found
+        return rows
 
 
 def grown(column: NDArray[np.generic], capacity: int, fill: int = 0) -> NDArray[np.generic]:

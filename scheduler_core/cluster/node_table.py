@@ -229,6 +229,7 @@ class NodeTable(NodeColumns):
         pods = self._pods_on[row]
         del pods[pod_id]
         pods[pod_id] = None
+        self._changed(row)
 
     def holds_pods(self, row: int) -> bool:
         return bool(self._pods_on[row])

@@ -10,22 +10,28 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.cluster.journal import Journal, grown
+from scheduler_core.cluster.journal import Journal, JournalReader, grown
 from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.interface import FilterPlugin, ScorePlugin, Scores
 from scheduler_core.objects.pod import Pod
+
+if TYPE_CHECKING:
+    from scheduler_core.framework.attempt import Attempt
 
 PASSES = 127
 """In `stop` columns: no filter plugin of this layer rejects the row."""
 
 _KEPT = 512
 """How many layers are kept for each extension point; the least recently used goes."""
+
+
+_KEPT_PROMISED = 16
 
 
 class Layer:
@@ -120,6 +126,44 @@ def first_rejections(
     return stop, code, detail
 
 
+class PromisedLayer:
+    """Verdicts about rows as if the pods promised to them ran there, kept as long as neither changes.
+
+    Attributes
+    ----------
+    stop, code, detail : ndarray of shape (capacity,)
+        As in `Layer`; meaningful for rows just asked about.
+    """
+
+    __slots__ = ("_known", "_reader", "code", "detail", "stop")
+
+    def __init__(self) -> None:
+        self._reader = JournalReader()
+        self._forget(0)
+
+    def refresh(self, attempt: Attempt, rows: Rows) -> None:
+        """Answer for `rows`, all of which are promised to somebody."""
+        changed = attempt.rows_changed(self._reader)
+        capacity = attempt.snapshot.nodes.capacity
+        if changed is None or len(self.stop) != capacity:
+            self._forget(capacity)
+        else:
+            self._known[changed] = False
+        asked = rows[~self._known[rows]]
+        if not len(asked):
+            return
+        world = attempt.what_if(asked)
+        found = world.run_filters_beside_promised(np.arange(len(asked)))
+        self.stop[asked], self.code[asked], self.detail[asked] = found
+        self._known[asked] = True
+
+    def _forget(self, capacity: int) -> None:
+        self._known = np.zeros(capacity, np.bool_)
+        self.stop: NDArray[np.int8] = np.zeros(capacity, np.int8)
+        self.code: NDArray[np.int8] = np.zeros(capacity, np.int8)
+        self.detail: NDArray[np.int64] = np.zeros(capacity, np.int64)
+
+
 class ScoreLayer:
     """Raw scores of every row by plugins that need no normalizing, and their weighted sum.
 
@@ -174,6 +218,7 @@ class Answers:
         self._nodes = nodes
         self._filters: OrderedDict[Hashable, Layer] = OrderedDict()
         self._scores: OrderedDict[Hashable, ScoreLayer] = OrderedDict()
+        self._promised: OrderedDict[Hashable, PromisedLayer] = OrderedDict()
 
     def filter_layer(self, key: Hashable, journal: Journal) -> Layer:
         """The layer kept under `key`, a fresh one when there is none."""
@@ -184,6 +229,17 @@ class Answers:
                 self._filters.popitem(last=False)
         else:
             self._filters.move_to_end(key)
+        return layer
+
+    def promised_layer(self, key: Hashable) -> PromisedLayer:
+        """The layer of promised rows kept under `key`, a fresh one when there is none."""
+        layer = self._promised.get(key)
+        if layer is None:
+            layer = self._promised[key] = PromisedLayer()
+            if len(self._promised) > _KEPT_PROMISED:
+                self._promised.popitem(last=False)
+        else:
+            self._promised.move_to_end(key)
         return layer
 
     def score_layer(self, key: Hashable, journal: Journal, n_plugins: int) -> ScoreLayer:

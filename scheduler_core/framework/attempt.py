@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.cluster.journal import JournalReader
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, first_rejections
@@ -42,6 +43,7 @@ EXTENDER = 124
 EXTENDER_NAME = "Extender"
 """What upstream says rejected a pod when extenders took nodes out; any cluster event gives it another try."""
 
+_CLUSTER = Reads.CLUSTER
 _FEW_ROWS = 32
 """Up to so many candidate rows are asked directly; keeping answers for them would cost more than it saves."""
 
@@ -205,7 +207,7 @@ class Attempt:
         self.rows = rows
         try:
             self.stop, self.code, self.detail = first_rejections(
-                self._active_filters(list(enumerate(self.framework.filter))),
+                self._active_filters(self.framework.filters_in_order),
                 self.filter_states,
                 self.pod,
                 self.snapshot.nodes,
@@ -294,8 +296,22 @@ class Attempt:
         promised = self.promised_pods()
         if promised is None:
             return
-        places = np.flatnonzero(np.isin(self.rows, promised.rows[promised.count_for(self.pod)]))
+        is_promised = np.zeros(self.snapshot.nodes.capacity, np.bool_)
+        is_promised[promised.rows[promised.count_for(self.pod)]] = True
+        places = np.flatnonzero(is_promised[self.rows])
         if not len(places):
+            return
+        key = self.row_key()
+        if key is not None:
+            # What stands in `stop` are the verdicts without those pods: only the others are missing.
+            layer = self.framework.answers.promised_layer(key)
+            rows = self.rows[places]
+            layer.refresh(self, rows)
+            fails = layer.stop[rows] != PASSES
+            places, rows = places[fails], rows[fails]
+            self.stop[places], self.code[places] = layer.stop[rows], layer.code[rows]
+            self.detail[places] = layer.detail[rows]
+            self._raise_filter_errors()
             return
         world = World(self, self.rows[places])
         rows = np.arange(len(places), dtype=np.int64)
@@ -309,10 +325,26 @@ class Attempt:
 
     def promised_pods(self) -> PromisedPods | None:
         """Nominated pods as columns; None without any."""
-        if not len(self.framework.handle.nominator):
-            return None
         self.framework.promised_pods.refresh(self.snapshot.generation)
-        return self.framework.promised_pods
+        return self.framework.promised_pods if len(self.framework.handle.nominator) else None
+
+    def row_key(self) -> Hashable | None:
+        """What a filter's answer about a row depends on besides that row, its pods and those promised to it.
+
+        Two attempts with the same key get the same answers, in worlds with pods taken off or put on too. None where
+        other rows matter, or where the pod itself was promised a node: on that row it does not count itself.
+        """
+        if self.framework.promised_pods.row_of(self.pod.uid) >= 0:
+            return None
+        active = self._active_filters(self.framework.filters_in_order)
+        if any(plugin.filter_reads is _CLUSTER for _, plugin in active):
+            return None
+        return self.pod.priority, tuple([(position, plugin.sign(self.pod)) for position, plugin in active])
+
+    def rows_changed(self, reader: JournalReader) -> list[int] | None:
+        """Rows that changed, or were promised to others, since the reader was used last; None for all of them."""
+        nodes, promised = self.snapshot.nodes, self.framework.promised_pods
+        return reader.changed((nodes.usage_journal, promised.journal), len(self.snapshot.rows) // 2 + 8)
 
     def _cut(self, limit: int, start: int) -> None:
         """Forget nodes after the `limit`-th feasible one in evaluation order from `start` on."""
@@ -341,9 +373,10 @@ class Attempt:
         if not self.pre_filter_status.is_success:
             return self.snapshot.order if self.pre_filter_status.code is code else self.snapshot.order[:0]
         places = (self.stop != PASSES) & (self.stop != NOT_EVALUATED) & (self.code == code)
-        rows = self.rows[places]
-        in_order: Rows = rows[np.argsort(self.snapshot.rank[rows], kind="stable")]
-        return in_order
+        is_rejected = np.zeros(self.snapshot.nodes.capacity, np.bool_)
+        is_rejected[self.rows[places]] = True
+        order = self.snapshot.order
+        return order[is_rejected[order]]
 
     def code_of(self, node_name: str) -> Code:
         """The verdict on one node; a node that was not filtered, or is not there, is not resolvable."""
@@ -380,7 +413,7 @@ class Attempt:
     def reason_counts(self) -> dict[str, int]:
         """How many nodes each reason was given for, nodes PreFilter left out included."""
         counts: dict[str, int] = {}
-        silent = np.isin(self.rows, np.fromiter(self.explicit, np.int64))
+        silent = self._is_explicit()
         # Many rows share one value.
         shared = {id(words): words for words in self.explicit.values()}
         for key, amount in Counter(map(id, self.explicit.values())).items():
@@ -413,8 +446,14 @@ class Attempt:
     @property
     def n_statuses(self) -> int:
         """How many nodes have a status of their own: not feasible ones, none PreFilter or an extender left out."""
-        by_plugins = self.rows[self.stop < len(self.framework.filter)]
-        return len(np.union1d(by_plugins, np.array(list(self.explicit), np.int64)))
+        by_plugins = self.stop < len(self.framework.filter)
+        return int((by_plugins & ~self._is_explicit()).sum()) + len(self.explicit)
+
+    def _is_explicit(self) -> NDArray[np.bool_]:
+        """Which of `rows` have reasons of their own."""
+        if not self.explicit:
+            return np.zeros(len(self.rows), np.bool_)
+        return np.isin(self.rows, np.fromiter(self.explicit, np.int64))
 
     # ---- rows and nodes
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.cluster.journal import JournalReader
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
@@ -314,6 +315,14 @@ class FilteredCycle(Protocol):
 
     def what_if(self, rows: Rows) -> World:
         """The given rows, each in a world of its own."""
+        ...
+
+    def row_key(self) -> Hashable | None:
+        """What answers about a row depend on besides that row; None where they depend on other rows."""
+        ...
+
+    def rows_changed(self, reader: JournalReader) -> list[int] | None:
+        """Rows to ask about again since the reader was used last; None for all of them."""
         ...
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.cluster.journal import grown
+from scheduler_core.cluster.journal import Journal, grown
 from scheduler_core.cluster.node_table import NodeTable, Rows
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.objects.pod import Pod
@@ -23,6 +23,8 @@ class PromisedPods:
         Rows of the nodes they were promised; -1 for an unknown node, and in places nobody has.
     turns : ndarray of shape (n,), int64
         Tells apart the pods promised the same node.
+    journal : Journal
+        Rows whose promises changed.
     """
 
     def __init__(self, nominator: Nominator, nodes: NodeTable) -> None:
@@ -32,6 +34,7 @@ class PromisedPods:
         self._free: list[int] = []
         self._turns_of: dict[int, dict[int, None]] = {}
         self._version = self._generation = -1
+        self.journal = Journal()
         self.pod_ids: Int64 = np.zeros(0, np.int64)
         self.rows: Rows = np.zeros(0, np.int64)
         self.turns: Int64 = np.zeros(0, np.int64)
@@ -48,6 +51,11 @@ class PromisedPods:
             pod = self._nominator.pod(uid)
             if pod is not None:
                 self._take(pod, self._nominator.node_of(uid) or "")
+
+    def row_of(self, uid: str) -> int:
+        """The row of the node a pod was promised, -1 without one."""
+        place = self._place_of.get(uid)
+        return -1 if place is None else int(self.rows[place])
 
     def count_for(self, pod: Pod) -> NDArray[np.bool_]:
         """Which of them are counted as running when a node is tried for `pod`: the others of at least its priority.
@@ -77,6 +85,7 @@ class PromisedPods:
         turn = next(turn for turn in range(len(taken) + 1) if turn not in taken)
         taken[turn] = None
         self.rows[place], self.turns[place] = row, turn
+        self.journal.record(row)
 
     def _drop(self, uid: str) -> None:
         place = self._place_of.pop(uid, None)
@@ -85,6 +94,7 @@ class PromisedPods:
         row = int(self.rows[place])
         if row >= 0:
             del self._turns_of[row][int(self.turns[place])]
+            self.journal.record(row)
         self._nodes.pods.remove(int(self.pod_ids[place]))
         self.pod_ids[place], self.rows[place] = 0, -1
         self._free.append(place)

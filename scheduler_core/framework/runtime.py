@@ -105,10 +105,11 @@ class Framework:
         ]
         self.answers = Answers(nodes)
         self.promised_pods = PromisedPods(handle.nominator, nodes)
-        self.spec_filters = [item for item in enumerate(self.filter) if item[1].filter_reads is Reads.SPEC]
-        self.usage_filters = [item for item in enumerate(self.filter) if item[1].filter_reads is Reads.USAGE]
+        self.filters_in_order = list(enumerate(self.filter))
+        self.spec_filters = [item for item in self.filters_in_order if item[1].filter_reads is Reads.SPEC]
+        self.usage_filters = [item for item in self.filters_in_order if item[1].filter_reads is Reads.USAGE]
         self.cluster_filters = [
-            item for item in enumerate(self.filter) if item[1].filter_reads is Reads.CLUSTER
+            item for item in self.filters_in_order if item[1].filter_reads is Reads.CLUSTER
         ]
 
     # ---- points that are not about many nodes

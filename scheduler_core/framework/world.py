@@ -32,7 +32,7 @@ class World:
     def __init__(self, attempt: Attempt, rows: Rows) -> None:
         self.attempt = attempt
         self.nodes = WhatIf(attempt.snapshot.nodes, rows)
-        self._filters = attempt._active_filters(list(enumerate(attempt.framework.filter)))
+        self._filters = attempt._active_filters(attempt.framework.filters_in_order)
         self._movable_filters = [item for item in self._filters if item[1].filter_reads is not Reads.SPEC]
         self._moving = [
             plugin
@@ -79,7 +79,7 @@ class World:
         # Whoever does not fit without the nominated pods need not be asked with them.
         places = np.flatnonzero(fits & self._is_promised[rows])
         if len(places):
-            stop, _, _ = self._run_filters_beside_promised(rows[places])
+            stop, _, _ = self.run_filters_beside_promised(rows[places])
             fits[places] = stop == PASSES
         return fits
 
@@ -133,14 +133,14 @@ class World:
         stop, code, detail = self.run_filters(rows)
         places = np.flatnonzero(self._is_promised[rows])
         if len(places):
-            with_stop, with_code, with_detail = self._run_filters_beside_promised(rows[places])
+            with_stop, with_code, with_detail = self.run_filters_beside_promised(rows[places])
             fails = with_stop != PASSES
             stop[places[fails]] = with_stop[fails]
             code[places[fails]] = with_code[fails]
             detail[places[fails]] = with_detail[fails]
         return stop, code, detail
 
-    def _run_filters_beside_promised(
+    def run_filters_beside_promised(
         self, rows: Rows
     ) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
         """(stop, code, detail) as if the pods nominated to each of `rows` ran there."""

@@ -12,7 +12,7 @@ from scheduler_core.framework.interface import (
     PostFilterResult,
     PreEnqueuePlugin,
 )
-from scheduler_core.framework.preemption import Budgets, PreemptionTrace, preempt
+from scheduler_core.framework.preemption import KeptTries, PreemptionTrace, preempt
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import PREEMPTED_BY_SCHEDULER, Pod
 
@@ -36,7 +36,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         super().__init__(args, handle)
         self._percentage: int = args.min_candidate_nodes_percentage
         self._absolute: int = args.min_candidate_nodes_absolute
-        self._budgets = Budgets()
+        self._kept_tries = KeptTries()
 
     def pre_enqueue(self, pod: Pod) -> Status:
         return SUCCESS
@@ -48,7 +48,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             result = PostFilterResult(Status(Code.Unschedulable, (reason,)), trace=trace)
         else:
             result = preempt(
-                cycle, self.handle, self._budgets, percentage=self._percentage, absolute=self._absolute
+                cycle, self.handle, self._kept_tries, percentage=self._percentage, absolute=self._absolute
             )
         message = result.status.message
         if not message:

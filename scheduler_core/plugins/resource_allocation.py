@@ -90,12 +90,15 @@ def allocations(
 def weighted_mean(parts: Allocations, score: Callable[[Amounts, Amounts], Scores]) -> Scores:
     """The mean of `score` over the resources a row has, weighted; rows that have none of them score 0."""
     there = parts.allocatable != 0
+    total: Scores
     if there.all() and len(parts.weights):
-        total: Scores = parts.weights @ score(parts.requested, parts.allocatable)
-        return total // max(int(parts.weights.sum()), 1)
+        total = parts.weights @ score(parts.requested, parts.allocatable)
+        mean: Scores = total // max(int(parts.weights.sum()), 1)
+        return mean
     scores = np.where(there, score(parts.requested, np.where(there, parts.allocatable, 1)), 0)
     total = parts.weights @ scores
-    return total // np.maximum(parts.weights @ there.astype(np.int64), 1)
+    mean = total // np.maximum(parts.weights @ there.astype(np.int64), 1)
+    return mean
 
 
 def least_allocated(requested: Amounts, allocatable: Amounts) -> Scores:

@@ -1,11 +1,12 @@
 """Preemption: which pods of which node have to go so that a pod fits that fits nowhere.
 
 `evaluator` is the order of things; `potential` finds whom a pod may preempt, `budgets` which of them are protected,
-`reprieve` who can stay after all, `choice` the node, and `trace` keeps every step for whoever looks.
+`reprieve` who can stay after all, `kept_tries` keeps that for the next pod, `choice` the node, and `trace` shows every
+step to whoever looks.
 """
 
-from scheduler_core.framework.preemption.budgets import Budgets
 from scheduler_core.framework.preemption.evaluator import OFFSET_STREAM, TIE_STREAM, preempt
+from scheduler_core.framework.preemption.kept_tries import KeptTries
 from scheduler_core.framework.preemption.trace import PreemptionTrace, preemption_document
 
-__all__ = ["OFFSET_STREAM", "TIE_STREAM", "Budgets", "PreemptionTrace", "preempt", "preemption_document"]
+__all__ = ["OFFSET_STREAM", "TIE_STREAM", "KeptTries", "PreemptionTrace", "preempt", "preemption_document"]

@@ -20,16 +20,17 @@ class Budgets:
     """The cluster's budgets, matched once for each class of pods (namespace and labels)."""
 
     def __init__(self) -> None:
-        self._version = -1
+        self.version = -1
+        """Changes when any budget does."""
         self._listers: Listers | None = None
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
         self._of_class: dict[int, list[PodDisruptionBudget]] = {}
 
     def refresh(self, listers: Listers) -> None:
         """Look at the budgets again if they changed."""
-        if listers is self._listers and self._version == listers.version(KIND):
+        if listers is self._listers and self.version == listers.version(KIND):
             return
-        self._listers, self._version = listers, listers.version(KIND)
+        self._listers, self.version = listers, listers.version(KIND)
         self._of_class.clear()
         self._by_namespace.clear()
         for budget in listers.all(KIND):

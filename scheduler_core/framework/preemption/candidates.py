@@ -2,61 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
-from scheduler_core.cluster.node_table import NodeColumns
-from scheduler_core.cluster.pod_table import PodTable
-from scheduler_core.framework.preemption.choice import Choice, choose
+from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
+from scheduler_core.framework.preemption.choice import Choice, choose, criteria
 from scheduler_core.framework.preemption.potential import Int64, PodsOfPlaces, starts_of
-from scheduler_core.framework.preemption.reprieve import DryRun
 from scheduler_core.objects.pod import Pod
 
 Victims = tuple[tuple[Pod, ...], int]
 """(victims in order of importance, how many of them violate a budget)."""
 
 
-@dataclass(slots=True)
 class Candidates:
     """n nodes and their victims.
 
-    Attributes
+    Parameters
     ----------
-    names : list of str
-    victims : PodsOfPlaces
-    n_violations : ndarray of shape (n,), int64
+    nodes : NodeColumns
+    rows : ndarray of shape (n,), int64
+    victims : sequence of n lists of int
+        Pod ids in order of importance.
+    values : ndarray of shape (5, n), int64
+        What they are compared by (`choice.criteria`).
     """
 
-    pods: PodTable
-    names: list[str]
-    victims: PodsOfPlaces
-    n_violations: Int64
+    def __init__(self, nodes: NodeColumns, rows: Rows, victims: Sequence[list[int]], values: Int64) -> None:
+        self.rows = rows
+        self.victims = victims
+        self.values = values
+        self._nodes = nodes
 
     @classmethod
-    def of_run(cls, run: DryRun, places: Int64, nodes: NodeColumns) -> Candidates:
-        """The nodes at `places` of a dry run."""
-        names = [nodes.name(row) for row in run.rows[places].tolist()]
-        return cls(nodes.pods, names, run.victims(nodes.pods).taken(places), run.n_violations()[places])
-
-    @classmethod
-    def of_victims(cls, victims: Mapping[str, Victims], pods: PodTable) -> Candidates:
+    def of_victims(cls, victims: Mapping[str, Victims], nodes: NodeTable) -> Candidates:
         """What extenders left."""
-        pod_ids = [pods.id_of[pod.uid] for evicted, _ in victims.values() for pod in evicted]
-        counts = np.array([len(evicted) for evicted, _ in victims.values()], np.int64)
-        return cls(
-            pods,
-            list(victims),
-            PodsOfPlaces(starts_of(counts), np.array(pod_ids, np.int64)),
-            np.array([number for _, number in victims.values()], np.int64),
-        )
+        pods = nodes.pods
+        pod_ids = [[pods.id_of[pod.uid] for pod in evicted] for evicted, _ in victims.values()]
+        rows = np.array([nodes.row_of[name] for name in victims], np.int64)
+        values = np.zeros((0, 0), np.int64)
+        if pod_ids:
+            n_violations = np.array([number for _, number in victims.values()], np.int64)
+            values = criteria(n_violations, _joined(pod_ids), pods)
+        return cls(nodes, rows, pod_ids, values)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.rows)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Node names; usually only that of the chosen one is wanted (`name_of`)."""
+        return [self._nodes.name(row) for row in self.rows.tolist()]
+
+    @property
+    def n_violations(self) -> Int64:
+        """Victims of each candidate that violate a budget, ndarray of shape (n,)."""
+        found: Int64 = self.values[0]
+        return found
+
+    def name_of(self, place: int) -> str:
+        return self._nodes.name(int(self.rows[place]))
 
     def victims_of(self, place: int) -> tuple[Pod, ...]:
-        return tuple([self.pods[pod_id] for pod_id in self.victims.of(place)])
+        return tuple([self._nodes.pods[pod_id] for pod_id in self.victims[place]])
 
     def as_victims(self) -> dict[str, Victims]:
         """All of them by node name, as extenders are asked about them."""
@@ -67,7 +76,9 @@ class Candidates:
 
     def compare(self) -> Choice:
         """Compare the candidates, of which there is one at least."""
-        pod_ids = self.victims.pod_ids
-        return choose(
-            self.n_violations, self.victims.starts, self.pods.priority[pod_ids], self.pods.start_ns[pod_ids]
-        )
+        return choose(self.values)
+
+
+def _joined(pod_ids: Sequence[list[int]]) -> PodsOfPlaces:
+    counts = np.array([len(ids) for ids in pod_ids], np.int64)
+    return PodsOfPlaces(starts_of(counts), np.array([pod_id for ids in pod_ids for pod_id in ids], np.int64))

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.cluster.pod_table import NO_START_NS
-from scheduler_core.framework.preemption.potential import Int64
+from scheduler_core.cluster.pod_table import NO_START_NS, PodTable
+from scheduler_core.framework.preemption.potential import Int64, PodsOfPlaces
 
 CRITERIA = (
     "fewestBudgetViolations",
@@ -53,32 +53,43 @@ class Choice:
         return np.flatnonzero(self.eliminated_at == UNDECIDED)
 
 
-def choose(n_violations: Int64, starts: Int64, priorities: Int64, start_ns: Int64) -> Choice:
-    """Compare n candidates.
+def criteria(n_violations: NDArray[np.integer], victims: PodsOfPlaces, pods: PodTable) -> Int64:
+    """What n candidates are compared by.
 
     Parameters
     ----------
     n_violations : ndarray of shape (n,)
         Victims of each candidate that violate a budget.
-    starts : ndarray of shape (n + 1,)
-        Where each candidate's victims (one at least, the most important first) begin in the other columns.
-    priorities, start_ns : ndarray of shape (m,)
-        Of every victim; `NO_START_NS` where one has not started.
+    victims : PodsOfPlaces
+        Each candidate's victims, one at least, the most important first.
+
+    Returns
+    -------
+    ndarray of shape (5, n), int64
+        In the order of `CRITERIA`; start times in nanoseconds since the epoch, `NO_START_NS` for "has not started".
+    """
+    return _criteria(n_violations, victims.starts, pods.priority[victims.pod_ids], pods.start_ns[victims.pod_ids])
+
+
+def _criteria(
+    n_violations: NDArray[np.integer], starts: Int64, priorities: Int64, start_ns: Int64
+) -> Int64:
+    """The same of the victims' columns.
 
     Examples
     --------
     Three nodes: the first loses two pods of priority 5, the others one each that started at 20 and 30.
 
     >>> numbers = lambda *values: np.array(values, np.int64)
-    >>> found = choose(numbers(0, 0, 0), numbers(0, 2, 3, 4), numbers(5, 5, 5, 5), numbers(10, 40, 20, 30))
-    >>> [CRITERIA[index] if index >= 0 else None for index in found.eliminated_at.tolist()]
+    >>> values = _criteria(numbers(0, 0, 0), numbers(0, 2, 3, 4), numbers(5, 5, 5, 5), numbers(10, 40, 20, 30))
+    >>> [CRITERIA[index] if index >= 0 else None for index in choose(values).eliminated_at.tolist()]
     ['lowestPrioritySum', 'latestEarliestStart', None]
     """
     firsts = starts[:-1]
     counts = np.diff(starts)
     highest = np.maximum.reduceat(priorities, firsts)
     among_highest = priorities == np.repeat(highest, counts)
-    values = np.stack(
+    return np.stack(
         [
             n_violations,
             # Upstream takes the first victim for the most important one, whatever an extender made of the list.
@@ -88,9 +99,13 @@ def choose(n_violations: Int64, starts: Int64, priorities: Int64, start_ns: Int6
             np.minimum.reduceat(np.where(among_highest, start_ns, NO_START_NS), firsts),
         ]
     )
-    eliminated_at = np.full(len(counts), UNDECIDED, np.int64)
+
+
+def choose(values: Int64) -> Choice:
+    """Compare n candidates by their `criteria`, an ndarray of shape (5, n)."""
+    eliminated_at = np.full(values.shape[1], UNDECIDED, np.int64)
     n_asked = 0
-    left: NDArray[np.int64] = np.arange(len(counts))
+    left: NDArray[np.int64] = np.arange(values.shape[1])
     for index, largest_wins in enumerate(LARGEST_WINS):
         if len(left) == 1:
             break

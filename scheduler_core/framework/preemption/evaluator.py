@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler_core.framework.interface import FilteredCycle, Handle, PostFilterResult
-from scheduler_core.framework.preemption.budgets import Budgets
 from scheduler_core.framework.preemption.candidates import Candidates
-from scheduler_core.framework.preemption.reprieve import DryRun
+from scheduler_core.framework.preemption.kept_tries import DryRun, KeptTries
 from scheduler_core.framework.preemption.sampling import Sampling, candidates_wanted, dry_run
 from scheduler_core.framework.preemption.trace import PreemptionTrace
 from scheduler_core.framework.status import Code, Status
@@ -23,7 +22,7 @@ NO_CANDIDATE_LEFT = "no candidate node for preemption"
 
 
 def preempt(
-    cycle: FilteredCycle, handle: Handle, budgets: Budgets, *, percentage: int, absolute: int
+    cycle: FilteredCycle, handle: Handle, kept: KeptTries, *, percentage: int, absolute: int
 ) -> PostFilterResult:
     """Find the node on which the fewest and least important pods have to go.
 
@@ -31,6 +30,8 @@ def preempt(
     ----------
     cycle : FilteredCycle
         Its pod may preempt others.
+    kept : KeptTries
+        What is known from earlier cycles.
     percentage, absolute : int
         How many candidates are enough: a share of the nodes where preemption might help, and at least so many.
 
@@ -41,7 +42,7 @@ def preempt(
         nomination when no node is a candidate; Unschedulable or Error that leaves it alone otherwise.
     """
     snapshot = cycle.snapshot
-    budgets.refresh(snapshot.listers)
+    kept.refresh(cycle)
     rows = cycle.rejected_rows(Code.Unschedulable)
     trace = PreemptionTrace(cycle.pod, snapshot, potential=rows)
     if not len(rows):
@@ -51,11 +52,11 @@ def preempt(
         offset = handle.randomness.stream(OFFSET_STREAM).below(len(rows))
         sampling = Sampling(offset, candidates_wanted(len(rows), percentage, absolute))
     trace.sampling = sampling
-    trace.run, places = dry_run(cycle, rows, sampling, budgets, len(handle.nominator))
+    trace.run, places = dry_run(kept, rows, sampling, len(handle.nominator))
     if not len(places):
         return _without_candidates(trace)
     trace.places = places
-    candidates = trace.found = trace.candidates = Candidates.of_run(trace.run, places, snapshot.nodes)
+    candidates = trace.found = trace.candidates = trace.run.candidates(places, snapshot.nodes)
     calls: tuple[object, ...] = ()
     if handle.extenders is not None:
         answered = handle.extenders.preempt(cycle.pod, candidates.as_victims(), snapshot)
@@ -63,7 +64,7 @@ def preempt(
         if answered.error is not None:
             status = Status(Code.Error, (answered.error,))
             return PostFilterResult(status, trace=trace, extender_calls=calls)
-        candidates = trace.candidates = Candidates.of_victims(answered.candidates, snapshot.pods)
+        candidates = trace.candidates = Candidates.of_victims(answered.candidates, snapshot.nodes)
         if not len(candidates):
             status = Status(Code.Unschedulable, (NO_CANDIDATE_LEFT,))
             return PostFilterResult(status, trace=trace, extender_calls=calls)
@@ -83,7 +84,7 @@ def _chosen(
             trace.tie_stream = TIE_STREAM
             chosen = left[handle.randomness.stream(TIE_STREAM).below(len(left))]
     trace.chosen = chosen
-    name = candidates.names[chosen]
+    name = candidates.name_of(chosen)
     # Who was promised the node may not fit beside a more important pod any more.
     trace.cleared = tuple(
         [pod for pod in handle.nominator.pods_for(name) if pod.priority < trace.pod.priority]

@@ -7,15 +7,18 @@ Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.cluster.node_table import Rows
+from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.pod_table import PodTable
 from scheduler_core.framework.interface import FilteredCycle
 from scheduler_core.framework.preemption.budgets import Budgets
+from scheduler_core.framework.preemption.choice import CRITERIA, criteria
 from scheduler_core.framework.preemption.potential import Int64, PodsOfPlaces, potential_victims, starts_of
 from scheduler_core.framework.status import Code, Status
 
@@ -23,80 +26,73 @@ Bool = NDArray[np.bool_]
 
 NO_VICTIMS = Status(Code.UnschedulableAndUnresolvable, ("No preemption victims found for incoming pod",))
 CANDIDATE = -1
-"""In `DryRun.verdict`: the pod fits once the victims are gone."""
+"""In `Tries.verdict`: the pod fits once the victims are gone."""
+
+
+class Tried(NamedTuple):
+    """What came of trying preemption on one node.
+
+    Attributes
+    ----------
+    pod_ids : list of int
+        Its lower pods, in order of importance.
+    violates, kept : list of bool
+        Whether the eviction of each of them would violate a budget, and whether it can stay.
+    steps : list of int
+        Places in `pod_ids` in the order the pods were tried to be given back.
+    victims : list of int
+        Pods that have to go, in order of importance; meant for a candidate only.
+    """
+
+    pod_ids: list[int]
+    violates: list[bool]
+    kept: list[bool]
+    steps: list[int]
+    victims: list[int]
+
+
+NOTHING_TRIED = Tried([], [], [], [], [])
 
 
 @dataclass(slots=True)
-class DryRun:
+class Tries:
     """What came of trying preemption on n nodes.
 
     Attributes
     ----------
-    rows : ndarray of shape (n,), int64
-        Rows of the cluster, in the order they were tried.
     verdict : ndarray of shape (n,), int64
         `CANDIDATE`, or an index into `statuses`.
     statuses : list of Status
-    potential : PodsOfPlaces
-        Lower pods of each node, in order of importance.
-    violates : ndarray of shape (m,), bool
-        Whether the eviction of each of them would violate a budget.
-    steps : ndarray of shape (m,), int64
-        Indices into `potential.pod_ids`, node by node in the order the pods were tried to be given back.
-    kept : ndarray of shape (m,), bool
-        Aligned with `potential.pod_ids`: the pod can stay.
+    values : ndarray of shape (5, n), int64
+        What candidates are compared by (`choice.CRITERIA`); 0 for a node that is none.
+    tried : list of Tried
     """
 
-    rows: Rows
     verdict: Int64
-    statuses: list[Status] = field(default_factory=list)
-    potential: PodsOfPlaces = field(
-        default_factory=lambda: PodsOfPlaces(np.zeros(1, np.int64), np.zeros(0, np.int64))
-    )
-    violates: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
-    steps: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
-    kept: Bool = field(default_factory=lambda: np.zeros(0, np.bool_))
-
-    @property
-    def is_candidate(self) -> Bool:
-        found: Bool = self.verdict == CANDIDATE
-        return found
-
-    def victims(self, pods: PodTable) -> PodsOfPlaces:
-        """Pods that have to go, node by node in order of importance; none where a node is no candidate."""
-        places = self.potential.places
-        gone = self.steps[(~self.kept & self.is_candidate[places])[self.steps]]
-        pod_ids = self.potential.pod_ids[gone]
-        # As upstream's, this sort begins with the protected pods, which tells among equals.
-        order = np.lexsort((pods.start_ns[pod_ids], -pods.priority[pod_ids], places[gone]))
-        counts = np.bincount(places[gone], minlength=len(self.rows))
-        return PodsOfPlaces(starts_of(counts), pod_ids[order])
-
-    def n_violations(self) -> Int64:
-        """Victims of each node whose eviction violates a budget."""
-        gone = self.violates & ~self.kept
-        return np.bincount(self.potential.places[gone], minlength=len(self.rows)).astype(np.int64)
+    statuses: list[Status]
+    values: Int64
+    tried: list[Tried]
 
 
-def try_nodes(cycle: FilteredCycle, rows: Rows, budgets: Budgets) -> DryRun:
-    """Find the victims on each of `rows`.
-
-    Returns
-    -------
-    DryRun
-        Its `rows` are the given ones.
-    """
+def try_nodes(cycle: FilteredCycle, rows: Rows, budgets: Budgets) -> Tries:
+    """Find the victims on each of `rows`."""
     nodes, pods = cycle.snapshot.nodes, cycle.snapshot.pods
+    n_rows = len(rows)
     potential = potential_victims(pods, rows, nodes.capacity, cycle.pod.priority)
+    result = Tries(
+        np.zeros(n_rows, np.int64),
+        [NO_VICTIMS],
+        np.zeros((len(CRITERIA), n_rows), np.int64),
+        [NOTHING_TRIED] * n_rows,
+    )
     counts = potential.counts
-    result = DryRun(rows, np.zeros(len(rows), np.int64), [NO_VICTIMS], potential)
-    result.violates = budgets.violated_by(potential, pods)
-    # Protected pods are given back first, however unimportant.
-    result.steps = np.argsort(potential.places * 2 + ~result.violates, kind="stable")
-    result.kept = np.zeros(len(potential.pod_ids), np.bool_)
     occupied = np.flatnonzero(counts)
     if not len(occupied):
         return result
+    violates = budgets.violated_by(potential, pods)
+    # Protected pods are given back first, however unimportant.
+    order = np.argsort(potential.places * 2 + ~violates, kind="stable")
+    kept = np.zeros(len(potential.pod_ids), np.bool_)
     begins, counts = potential.starts[:-1][occupied], counts[occupied]
     world = cycle.what_if(rows[occupied])
     for turn in range(int(counts.max())):
@@ -109,20 +105,54 @@ def try_nodes(cycle: FilteredCycle, rows: Rows, budgets: Budgets) -> DryRun:
     fitting = np.flatnonzero(verdict < 0)
     for turn in range(int(counts[fitting].max()) if len(fitting) else 0):
         places = fitting[counts[fitting] > turn]
-        steps = result.steps[begins[places] + turn]
+        steps = order[begins[places] + turn]
         pod_ids = potential.pod_ids[steps]
         world.add_pods(places, pod_ids)
         fits = world.feasible(places)
-        result.kept[steps] = fits
+        kept[steps] = fits
         world.remove_pods(places[~fits], pod_ids[~fits])
-    _refuse_without_victims(result, cycle)
+    _refuse_without_victims(result, potential, kept, rows, nodes)
+    _tell(result, potential, violates, kept, order, pods)
     return result
 
 
-def _refuse_without_victims(result: DryRun, cycle: FilteredCycle) -> None:
+def _refuse_without_victims(
+    result: Tries, potential: PodsOfPlaces, kept: Bool, rows: Rows, nodes: NodeColumns
+) -> None:
     """A node where everybody can stay is no candidate, but an error: Filter rejected it for nothing."""
-    n_victims = np.bincount(result.potential.places[~result.kept], minlength=len(result.rows))
-    for place in np.flatnonzero(result.is_candidate & (n_victims == 0)).tolist():
-        name = cycle.snapshot.nodes.name(int(result.rows[place]))
+    n_victims = np.bincount(potential.places[~kept], minlength=len(rows))
+    for place in np.flatnonzero((result.verdict == CANDIDATE) & (n_victims == 0)).tolist():
+        name = nodes.name(int(rows[place]))
         result.verdict[place] = len(result.statuses)
         result.statuses.append(Status(Code.Error, (f'expected at least one victim pod on node "{name}"',)))
+
+
+def _tell(
+    result: Tries, potential: PodsOfPlaces, violates: Bool, kept: Bool, order: Int64, pods: PodTable
+) -> None:
+    """Fill `tried`, node by node, and `values`."""
+    of_pod = potential.places
+    is_candidate = result.verdict == CANDIDATE
+    gone = order[(~kept & is_candidate[of_pod])[order]]
+    pod_ids, places = potential.pod_ids[gone], of_pod[gone]
+    # As upstream's, this sort begins with the protected pods, which tells among equals.
+    pod_ids = pod_ids[np.lexsort((pods.start_ns[pod_ids], -pods.priority[pod_ids], places))]
+    victims = PodsOfPlaces(starts_of(np.bincount(places, minlength=len(is_candidate))), pod_ids)
+    candidates = np.flatnonzero(is_candidate)
+    if len(candidates):
+        n_violations = np.bincount(of_pod[violates & ~kept], minlength=len(is_candidate))
+        evicted = victims.taken(candidates)
+        result.values[:, candidates] = criteria(n_violations[candidates], evicted, pods)
+    lower, violating, staying = potential.pod_ids.tolist(), violates.tolist(), kept.tolist()
+    steps = (order - potential.starts[of_pod]).tolist()
+    starts, first_victims, evicted_ids = potential.starts.tolist(), victims.starts.tolist(), pod_ids.tolist()
+    result.tried = [
+        Tried(
+            lower[begin:end],
+            violating[begin:end],
+            staying[begin:end],
+            steps[begin:end],
+            evicted_ids[first_victims[place] : first_victims[place + 1]],
+        )
+        for place, (begin, end) in enumerate(pairwise(starts))
+    ]

@@ -13,8 +13,8 @@ from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.interface import PostFilterResult
 from scheduler_core.framework.preemption.candidates import Candidates
 from scheduler_core.framework.preemption.choice import CRITERIA, LARGEST_WINS, UNDECIDED, Choice
+from scheduler_core.framework.preemption.kept_tries import DryRun
 from scheduler_core.framework.preemption.potential import Int64
-from scheduler_core.framework.preemption.reprieve import DryRun
 from scheduler_core.framework.preemption.sampling import Sampling
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.pod import Pod
@@ -78,7 +78,7 @@ class PreemptionTrace:
             "nPotential": len(self.potential),
             "nTried": 0 if self.run is None else len(self.run.rows),
             "nCandidates": len(self.places),
-            "nominatedNode": None if candidates is None else candidates.names[self.chosen],
+            "nominatedNode": None if candidates is None else candidates.name_of(self.chosen),
             "victims": [pod.key for pod in candidates.victims_of(self.chosen)] if candidates else [],
             "clearedNominations": [pod.key for pod in self.cleared],
             "decidedBy": self._decided_by(),
@@ -150,7 +150,7 @@ class PreemptionTrace:
                 "steps": self._steps(run, run_place),
                 "room": self._room(
                     int(run.rows[run_place]),
-                    found.victims.of(index) if place < 0 else candidates.victims.of(place),
+                    found.victims[index] if place < 0 else candidates.victims[place],
                 ),
                 "eliminatedAt": None,
                 "criterionValues": {} if place < 0 else self._values(place),
@@ -165,18 +165,17 @@ class PreemptionTrace:
         return sorted(entries, key=lambda entry: str(entry["node"]))
 
     def _steps(self, run: DryRun, place: int) -> list[Document]:
-        pods = self.snapshot.pods
+        tried = run.tried[int(run.rows[place])]
         steps = []
-        begin, end = run.potential.starts[place], run.potential.starts[place + 1]
-        for index in run.steps[begin:end].tolist():
-            pod = pods[int(run.potential.pod_ids[index])]
+        for index in tried.steps:
+            pod = self.snapshot.pods[tried.pod_ids[index]]
             steps.append(
                 {
                     "pod": pod.key,
                     "priority": pod.priority,
                     "startTime": None if pod.start_ns is None else format_time_ns(pod.start_ns),
-                    "violatesBudget": bool(run.violates[index]),
-                    "kept": bool(run.kept[index]),
+                    "violatesBudget": tried.violates[index],
+                    "kept": tried.kept[index],
                 }
             )
         return steps
