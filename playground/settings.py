@@ -134,6 +134,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "playground.accounts.context.door",
                 "playground.web.context.site",
             ],
         },

@@ -27,6 +27,11 @@ FAILURES_KEPT_S: Final = 300
 class PatientLoginForm(AuthenticationForm):
     """Refuses to try after too many failures for one name from one address."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs["class"] = "inp"
+
     def clean(self) -> dict[str, Any]:
         name = str(self.cleaned_data.get("username") or "")
         address = str(self.request.META.get("REMOTE_ADDR", "")) if self.request else ""
@@ -61,7 +66,11 @@ class Logout(auth_views.LogoutView):
 
 
 class TokenForm(forms.Form):
-    name = forms.CharField(max_length=100, label="What it is for")
+    name = forms.CharField(
+        max_length=100,
+        label="What it is for",
+        widget=forms.TextInput({"class": "inp", "autocomplete": "off"}),
+    )
 
 
 @never_cache

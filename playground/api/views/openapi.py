@@ -6,6 +6,7 @@ import json
 from functools import cache
 from typing import Any, Final
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -35,6 +36,7 @@ SETTINGS: Final[dict[str, Any]] = {
         {"name": "clusters", "description": "Clusters and the objects in them."},
         {"name": "scheduling", "description": "Running the scheduler, and what it did."},
         {"name": "settings", "description": "A cluster's configuration and clock."},
+        {"name": "scenarios", "description": "Runs to share and to prove anew, and comparisons."},
         {"name": "tokens", "description": "Personal tokens for tools (team mode)."},
         {"name": "teams", "description": "The people who own clusters together (team mode)."},
         {"name": "about", "description": "What this site is."},
@@ -90,23 +92,31 @@ class DocumentYAML(PlaygroundView):
 @require_safe
 def docs(request: HttpRequest) -> HttpResponse:
     """The document as a page, from this site's own files."""
+    server = f"{request.scheme}://{request.get_host()}"
     groups: dict[str, list[dict[str, Any]]] = {tag["name"]: [] for tag in SETTINGS["TAGS"]}
     for path, item in document()["paths"].items():
         for method in METHODS:
             if method in item:
-                groups.setdefault(item[method]["tags"][0], []).append(_operation(path, method, item[method]))
+                shown = _operation(path, method, item[method], server)
+                groups.setdefault(item[method]["tags"][0], []).append(shown)
     titles = {tag["name"]: tag["description"] for tag in SETTINGS["TAGS"]}
-    context = {"groups": [(name, titles.get(name, ""), operations) for name, operations in groups.items()]}
+    context = {
+        "groups": [(name, titles.get(name, ""), operations) for name, operations in groups.items()],
+        "server": server,
+        "wants_token": not settings.EMBEDDED,
+    }
     return render(request, "api/docs.html", context)
 
 
-def _operation(path: str, method: str, item: dict[str, Any]) -> dict[str, Any]:
+def _operation(path: str, method: str, item: dict[str, Any], server: str) -> dict[str, Any]:
     request, curl = _request_example(item), ["curl -sS"]
     if method != "get":
         curl.append(f"-X {method.upper()}")
     if request:
         curl.append(f"-H 'Content-Type: {request[0]}' --data-binary @-")
-    curl.append(f"http://127.0.0.1:8000{path}")
+    if not settings.EMBEDDED:
+        curl.append('-H "Authorization: Bearer $TOKEN"')
+    curl.append(f"{server}{path}")
     return {
         "id": item["operationId"],
         "method": method.upper(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.permissions import AllowAny
@@ -19,7 +18,7 @@ from playground.api.serializers import scenarios as answers
 from playground.api.views.base import PlaygroundView, django_request
 from playground.bodies import BodyTooLarge, read_body
 from playground.clusters import selectors as cluster_selectors
-from playground.clusters.errors import NotFound, TooLarge
+from playground.clusters.errors import TooLarge
 from playground.scenarios import selectors, services
 from playground.scenarios.models import Comparison, Scenario, Verification
 from playground.scenarios.services.comparing import result_of
@@ -266,14 +265,7 @@ class OneComparison(Reads):
     )
     def get(self, request: Request, comparison_id: str) -> Response:
         """Figures, the first diverging cycle with both score rows, pods that landed elsewhere."""
-        comparison = Comparison.objects.filter(public_id=comparison_id).first()
-        if comparison is None:
-            raise NotFound(f'there is no comparison "{comparison_id}"', kind="Comparison", name=comparison_id)
-        for side in (comparison.a, comparison.b):
-            if side["kind"] == "scenario" and not settings.EMBEDDED:
-                team_only = Scenario.objects.filter(public_id=side["id"], visibility=Scenario.Visibility.TEAM)
-                if team_only.exists():
-                    selectors.get_scenario(side["id"], request.user)
+        comparison = selectors.get_comparison(comparison_id, request.user)
         return Response(_comparison(request, comparison))
 
 
