@@ -412,6 +412,15 @@ def test_a_token_that_is_not_the_newest_commits_nothing() -> None:
     assert lease.release(Lease(cluster.pk, new.token)) is True
 
 
+def test_a_lease_that_a_clock_far_ahead_wrote_keeps_nobody_waiting() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    assert lease.claim(cluster.pk, now=timezone.now() + timedelta(seconds=20)) is not None
+    assert Worker().advance(cluster).state == "held"
+    Cluster.objects.filter(pk=cluster.pk).update(lease_expires=None)
+    assert lease.claim(cluster.pk, now=timezone.now() + timedelta(hours=2)) is not None
+    assert (services.sweep(), Worker().advance(cluster).state) == (1, "driven")
+
+
 def test_an_engine_behind_the_rows_commits_nothing_whatever_its_token() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
     services.request_run(cluster=cluster)

@@ -162,12 +162,13 @@ class _Round:
         give_up_at_s = time.monotonic() + ROUND_TIMEOUT_S
         while time.monotonic() < give_up_at_s:
             with contextlib.suppress(OperationalError):
-                if not Run.objects.filter(pk=asked.pk, state__in=Run.OPEN).exists():
+                if self._unpark(cluster):
+                    # A parked cluster's runs have failed: this one is wanted again.
+                    Run.objects.filter(pk=asked.pk, state="failed").update(state="running", finished=None)
+                if Run.objects.filter(pk=asked.pk, state=Run.State.DONE).exists():
                     break
                 # The sweeper, oftener than in earnest: waiting for it is not what is tested.
                 services.sweep()
-                if self._unpark(cluster):
-                    Run.objects.filter(pk=asked.pk, state="failed").update(state="running", finished=None)
             self._harm(cluster, wake)
             known = len(self._workers.pids)
             self._report.workers_died += known - len(self._workers.alive())

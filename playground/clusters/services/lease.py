@@ -18,6 +18,8 @@ from playground.clusters.clock import new_anchor, virtual_now_ns, wall_now
 from playground.clusters.models import Cluster, ExtenderCall, Run
 
 LEASE_S: Final = 30.0
+MOST_AHEAD_S: Final = 2 * LEASE_S
+"""How far from now a lease may end: its own length, and clocks that differ by as much."""
 MAX_FAILURES: Final = 3
 
 
@@ -42,7 +44,8 @@ def free_at(wall: datetime) -> Q:
     """Clusters whose lease nobody holds: given back, run out, or held by a process of this machine that died.
 
     The last spares people the wait after a kill; should it be wrong (two machines of one name), the token
-    still decides who may commit.
+    still decides who may commit. So it does of a lease that reaches further than any is given for: a clock that
+    was ahead wrote it, and nobody should wait until ours comes there.
     """
     host = f"{socket.gethostname()}:"
     holders = Cluster.objects.filter(lease_expires__gte=wall, lease_holder__startswith=host)
@@ -51,7 +54,12 @@ def free_at(wall: datetime) -> Q:
         for holder in holders.values_list("lease_holder", flat=True).distinct()
         if not _is_alive(holder.removeprefix(host))
     ]
-    return Q(lease_expires__isnull=True) | Q(lease_expires__lt=wall) | Q(lease_holder__in=dead)
+    return (
+        Q(lease_expires__isnull=True)
+        | Q(lease_expires__lt=wall)
+        | Q(lease_expires__gt=wall + timedelta(seconds=MOST_AHEAD_S))
+        | Q(lease_holder__in=dead)
+    )
 
 
 def _is_alive(pid: str) -> bool:
