@@ -22,7 +22,7 @@ from playground.play.models import WorkerHeartbeat
 logger = logging.getLogger(__name__)
 
 SWEEP_TASK = "playground.clusters.tasks.sweep"
-TIDY_TASK = "playground.clusters.tasks.tidy"
+TIDY_TASKS = ("playground.clusters.tasks.tidy", "playground.scenarios.tasks.tidy")
 FORGET_AFTER = datetime.timedelta(days=1)
 
 
@@ -45,10 +45,8 @@ class WorkerBeat(bootsteps.StartStopStep):
         _guarded(lambda: say_alive(parent.hostname))
         _guarded(lambda: wake_sweeper(parent.app))
 
-
     def _send_tidy(self, parent: Any) -> None:
-        if TIDY_TASK in parent.app.tasks:
-            _guarded(lambda: parent.app.send_task(TIDY_TASK, expires=settings.TIDY_INTERVAL_S))
+        _guarded(lambda: wake_tidying(parent.app))
 
 
 def say_alive(worker: str) -> None:
@@ -62,6 +60,13 @@ def wake_sweeper(app: Celery) -> None:
     """Send the sweep; a worker too busy to take it in time drops it, as the next one is on its way."""
     if SWEEP_TASK in app.tasks:
         app.send_task(SWEEP_TASK, expires=settings.WORKER_BEAT_INTERVAL_S)
+
+
+def wake_tidying(app: Celery) -> None:
+    """Send the tasks that clear away what is of no use any more; one that is not taken in time comes again."""
+    for task in TIDY_TASKS:
+        if task in app.tasks:
+            app.send_task(task, expires=settings.TIDY_INTERVAL_S)
 
 
 def _guarded(action: Any) -> None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster
-from playground.scenarios.models import Draft, Moment, RecordedCycle, Scenario, Verification
+from playground.scenarios.models import Comparison, Draft, Moment, RecordedCycle, Scenario, Verification
 from playground.scenarios.services.proof import readable
 from playground.scenarios.services.recording import unpacked
 
@@ -67,10 +67,37 @@ def get_scenario(public_id: str, user: Any = None) -> Scenario:
     NotFound
         There is none, it has expired, or it is another team's: the three look the same.
     """
-    scenario = visible_scenarios(user).filter(public_id=public_id).select_related("parent", "owner").first()
+    scenario = visible_scenarios(user).filter(public_id=public_id).first()
     if scenario is None:
         raise NotFound(f'there is no scenario "{public_id}"', kind="Scenario", name=public_id)
     return scenario
+
+
+def visible_parent(scenario: Scenario, user: Any = None) -> Scenario | None:
+    """The share it was forked from, as far as whoever asks may read that. One query, none for an original."""
+    if scenario.parent_id is None:
+        return None
+    return visible_scenarios(user).filter(pk=scenario.parent_id).defer("document").first()
+
+
+def get_comparison(public_id: str, user: Any = None) -> Comparison:
+    """One comparison: read by whoever has its link, as long as its shares are open to him. Two queries.
+
+    Raises
+    ------
+    NotFound
+        There is none, or a share it compares was deleted, has expired or is another team's.
+    """
+    comparison = Comparison.objects.filter(public_id=public_id).first()
+    wanted = {
+        side["id"]
+        for side in ((comparison.a, comparison.b) if comparison is not None else ())
+        if side["kind"] == "scenario"
+    }
+    seen = set(visible_scenarios(user).filter(public_id__in=wanted).values_list("public_id", flat=True))
+    if comparison is None or seen != wanted:
+        raise NotFound(f'there is no comparison "{public_id}"', kind="Comparison", name=public_id)
+    return comparison
 
 
 def my_scenarios(user: Any = None, *, limit: int = 60) -> list[Scenario]:

@@ -49,3 +49,9 @@ def luck(*, luck_id: int, seeds: list[int]) -> None:
 def gallery() -> None:
     """Share our own teaching scenarios. Safe to run twice: the same document gives the same share."""
     services.share_gallery()
+
+
+@shared_task(name="playground.scenarios.tasks.tidy")
+def tidy() -> None:
+    """Drop expired shares and what nobody can see any more. Safe to run twice: what is gone stays gone."""
+    services.tidy()

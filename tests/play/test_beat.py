@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from playground.celery import app
-from playground.play.beat import SWEEP_TASK, wake_sweeper
+from playground.play.beat import SWEEP_TASK, TIDY_TASKS, wake_sweeper, wake_tidying
 
 
 def waiting() -> int:
@@ -16,3 +16,10 @@ def test_a_worker_wakes_the_sweeper_by_its_name() -> None:
     before = waiting()
     wake_sweeper(app)
     assert waiting() == before + 1
+
+
+def test_a_worker_has_clusters_and_shares_tidied() -> None:
+    app.loader.import_default_modules()
+    before = waiting()
+    wake_tidying(app)
+    assert waiting() == before + len(TIDY_TASKS) == before + 2

@@ -1,6 +1,9 @@
 """Sharing: a document in, one immutable share out."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, InvalidManifest, TooLarge
 from playground.scenarios.models import RecordedCycle, Scenario, Verification
@@ -132,3 +135,77 @@ def test_the_size_cap_is_said(sent, settings):
 def test_a_team_share_needs_a_team(sent):
     with pytest.raises(ClusterError, match="no team to share with"):
         share(document=small_text(), visibility="team")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_expired_share_is_tidied_away_and_one_of_the_same_content_is_not(work):
+    from playground.scenarios.models import Comparison, Luck, LuckEnd, Moment, RecordedCycle
+    from playground.scenarios.services import request_comparison, request_moment, tidy
+
+    text = small_text()
+    kept = share(document=text, visibility="public").scenario
+    gone = share(document=text, expires=timezone.now() + timedelta(days=1)).scenario
+    request_moment(scenario=gone, cycle=2)
+    sides = [{"kind": "scenario", "id": one.public_id, "cycle": None} for one in (kept, gone)]
+    request_comparison(a=sides[0], b=sides[1])
+    alone = request_comparison(a=sides[0], b=sides[0])
+    work()
+    over = Luck.objects.create(scenario=kept, n_seeds=2, state="failed")
+    LuckEnd.objects.create(luck=over, seed=7, digest="d", end={})
+    nothing = {"shares": 0, "comparisons": 0, "proofs": 0}
+    assert tidy() == nothing | {"seeds": 1}
+    later = timezone.now() + timedelta(days=2)
+    assert tidy(now=later) == {"shares": 1, "comparisons": 1, "proofs": 0, "seeds": 0}
+    assert tidy(now=later) == nothing | {"seeds": 0}
+    assert list(Scenario.objects.all()) == [kept]
+    assert bytes(Scenario.objects.get().document) == text.encode()
+    assert set(RecordedCycle.objects.values_list("scenario", flat=True)) == {kept.pk}
+    assert not Moment.objects.exclude(scenario=kept).exists()
+    assert list(Comparison.objects.all()) == [alone]
+
+
+def test_old_proofs_are_tidied_away_and_the_newest_stay(sent, monkeypatch):
+    from playground.scenarios.services import housekeeping
+
+    monkeypatch.setattr(housekeeping, "KEPT_PROOFS", 2)
+    scenario = share(document=small_text()).scenario
+    scenario.verifications.all().delete()
+    for state in ("queued", "done", "done", "done", "done"):
+        Verification.objects.create(scenario=scenario, state=state)
+    left = scenario.verifications.order_by("pk").values_list("state", flat=True)
+    newest = set(scenario.verifications.order_by("-pk").values_list("pk", flat=True)[:2])
+    assert housekeeping.tidy()["proofs"] == 2
+    assert list(left) == ["queued", "done", "done"]
+    assert newest <= set(scenario.verifications.values_list("pk", flat=True))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_comparison_goes_with_its_shares(client, work):
+    from playground.scenarios.services import request_comparison
+
+    shares = [share(document=small_text(seed=seed)).scenario for seed in (1, 2)]
+    sides = [{"kind": "scenario", "id": one.public_id, "cycle": None} for one in shares]
+    comparison = request_comparison(a=sides[0], b=sides[1])
+    work()
+    pages = (f"/compare/{comparison.public_id}/", f"/api/v1/comparisons/{comparison.public_id}/")
+    assert [client.get(page).status_code for page in pages] == [200, 200]
+    Scenario.objects.filter(pk=shares[1].pk).update(expires=timezone.now() - timedelta(seconds=1))
+    assert [client.get(page).status_code for page in pages] == [404, 404]
+
+
+def test_a_fork_does_not_tell_strangers_the_title_of_a_teams_share(client, settings, sent):
+    from playground.accounts.models import Membership, Team, User
+
+    settings.EMBEDDED = False
+    ada = User.objects.create_user("ada")
+    Membership.objects.create(team=Team.objects.create(name="t"), user=ada)
+    secret = share(document=small_text(title="Project Zeppelin"), owner=ada, visibility="team").scenario
+    fork = share(
+        document=small_text(title="Nothing", seed=9), owner=ada, visibility="public", parent=secret
+    ).scenario
+    page = client.get(f"/s/{fork.public_id}/").content.decode()
+    assert "Zeppelin" not in page and "not open to you" in page
+    client.force_login(ada)
+    assert (
+        "Forked from" in (page := client.get(f"/s/{fork.public_id}/").content.decode()) and "Zeppelin" in page
+    )

@@ -3,6 +3,7 @@
 from playground.scenarios.services.comparing import compare_now, request_comparison
 from playground.scenarios.services.forking import do_next_step, fork, make_from_cluster
 from playground.scenarios.services.gallery import open_gallery_scenario, share_gallery
+from playground.scenarios.services.housekeeping import tidy
 from playground.scenarios.services.luck import request_luck, run_luck
 from playground.scenarios.services.moments import branch, compute_moments, request_moment
 from playground.scenarios.services.optima import request_optimum, solve_optimum
@@ -29,5 +30,6 @@ __all__ = [
     "share",
     "share_gallery",
     "solve_optimum",
+    "tidy",
     "verify_now",
 ]

@@ -16,7 +16,7 @@ from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.selectors.board_nodes import PodUse
 from playground.scenarios import selectors, services
 from playground.scenarios import wake as tasks
-from playground.scenarios.models import Comparison, Scenario
+from playground.scenarios.models import Comparison
 from playground.scenarios.services.comparing import result_of
 from playground.web.access import visible_clusters
 from playground.web.bars import Bar, bar
@@ -115,10 +115,11 @@ def _side(request: HttpRequest, name: str) -> dict[str, Any]:
 @require_safe
 @vary_on_headers("HX-Request")
 def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
-    """What was found; a comparison is read by whoever has its link, unless a side is a team's."""
-    comparison = Comparison.objects.filter(public_id=comparison_id).first()
-    if comparison is None or not _may_see(request, comparison):
-        raise Http404("There is no such comparison.")
+    """What was found; a comparison is read by whoever has its link, as long as he may read its shares."""
+    try:
+        comparison = selectors.get_comparison(comparison_id, request.user)
+    except NotFound as error:
+        raise Http404(error.message) from None
     nudge(comparison, tasks.COMPARE, comparison_id=comparison.pk)
     found = result_of(comparison)
     context: dict[str, Any] = {"comparison": comparison, "found": found}
@@ -155,19 +156,6 @@ def _score_table(divergence: dict[str, Any]) -> list[dict[str, Any]]:
             )
         rows.append({"node": row["node"], "cells": cells})
     return rows
-
-
-def _may_see(request: HttpRequest, comparison: Comparison) -> bool:
-    for side in (comparison.a, comparison.b):
-        if (
-            side["kind"] == "scenario"
-            and Scenario.objects.filter(public_id=side["id"], visibility=Scenario.Visibility.TEAM).exists()
-        ):
-            try:
-                selectors.get_scenario(side["id"], request.user)
-            except NotFound:
-                return False
-    return True
 
 
 def _ref(side: dict[str, Any]) -> str:

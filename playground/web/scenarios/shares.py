@@ -153,6 +153,7 @@ def _page_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
         "link": request.build_absolute_uri(reverse("scenarios:page", args=[share.public_id])),
         "is_local": settings.EMBEDDED,
         "is_mine": _is_mine(request, share),
+        "parent": selectors.visible_parent(share, request.user),
         "n_failed": sum(not finding["holds"] for finding in share.findings),
         "comparable": [
             one for one in selectors.my_scenarios(site_user(request), limit=30) if one.pk != share.pk
