@@ -35,6 +35,7 @@ ORDER: tuple[str, ...] = (
     "extender-timeout",
     "extender-timeout-ignorable",
     "extender-preempt-bind",
+    "gang-evicts-around-a-veto",
     "greedy-against-optimum",
 )
 """Names, in the order they are shown."""
