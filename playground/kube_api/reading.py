@@ -18,6 +18,7 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster
 from playground.kube_api.paths import Target
+from playground.kube_api.presented import presented
 from playground.kube_api.selection import Selection, selection_of
 from playground.kube_api.status import Refusal
 from playground.kube_api.tables import partial, table
@@ -46,6 +47,7 @@ class Form:
 
     def one(self, cluster: Cluster, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
         """One object."""
+        manifest = presented(kind, manifest)
         if self.shape == "Table":
             return table(
                 kind,
@@ -61,6 +63,7 @@ class Form:
         self, cluster: Cluster, kind: Kind, manifests: list[dict[str, Any]], metadata: dict[str, Any]
     ) -> dict[str, Any]:
         """A list."""
+        manifests = [presented(kind, manifest) for manifest in manifests]
         if self.shape == "Table":
             now_ns = virtual_now_ns(cluster)
             return table(

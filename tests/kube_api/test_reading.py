@@ -7,7 +7,7 @@ import doctest
 import pytest
 
 from playground.clusters import kinds, services
-from playground.clusters.models import Cluster
+from playground.clusters.models import Cluster, Node
 from playground.kube_api import tables
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, TABLE, Kube, Work
@@ -201,10 +201,7 @@ def test_tables_have_the_columns_kubectl_prints(kube: Kube, cluster: Cluster, wo
     assert table["rows"][0]["cells"][:5] == ["p1", "1/1", "Running", "0", "5m"]
     assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
     one = kube.get("/api/v1/nodes/n1", accept=TABLE).json()
-    assert (
-        one["rows"][0]["cells"][:4] == ["n1", "Ready", "<none>", "5m"]
-        or one["rows"][0]["cells"][1] == "Unknown"
-    )
+    assert one["rows"][0]["cells"][:5] == ["n1", "Ready", "<none>", "5m", "v1.34.1"]
 
 
 def test_every_kind_has_a_table_even_of_nothing_but_a_name(cluster: Cluster) -> None:
@@ -231,3 +228,19 @@ def test_a_list_of_nodes_costs_a_fixed_number_of_queries(
     services.apply_documents(cluster=cluster, objects=[make_node(f"m{i}") for i in range(50)])
     with django_assert_max_num_queries(2):
         kube.get("/api/v1/nodes?limit=500", accept=TABLE)
+
+
+def test_a_node_that_was_only_written_down_is_ready_to_clients_and_stays_as_written(
+    kube: Kube, cluster: Cluster
+) -> None:
+    node = kube.get("/api/v1/nodes/n1").json()
+    ready = next(item for item in node["status"]["conditions"] if item["type"] == "Ready")
+    assert (ready["status"], ready["lastTransitionTime"]) == ("True", node["metadata"]["creationTimestamp"])
+    row = kube.get("/api/v1/nodes/n1", Accept=TABLE).json()["rows"][0]["cells"]
+    assert row[1:3] == ["Ready", "<none>"]
+    assert "conditions" not in Node.objects.get(cluster=cluster, name="n1").manifest["status"]
+    sick = {"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "KubeletNotReady"}]}}
+    kube.patch("/api/v1/nodes/n1/status", sick)
+    assert kube.get("/api/v1/nodes/n1", Accept=TABLE).json()["rows"][0]["cells"][1] == "NotReady"
+    listed = kube.get("/api/v1/nodes").json()["items"]
+    assert [item["status"]["conditions"][-1]["status"] for item in listed] == ["False", "True"]

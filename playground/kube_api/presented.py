@@ -1,0 +1,46 @@
+"""Objects as clients expect to see them: what a kubelet would say of a node that was only written down.
+
+The simulation takes a node without a Ready condition for ready. `kubectl get nodes` and
+`kubectl wait --for=condition=Ready` want to read it, so it is said here; nothing of it is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from playground.clusters.kinds import Kind
+from playground.engine import EMULATES
+
+_SYSTEM: Final = {
+    "architecture": "amd64",
+    "containerRuntimeVersion": "playground://1",
+    "kernelVersion": "simulated",
+    "kubeProxyVersion": "",
+    "kubeletVersion": EMULATES,
+    "operatingSystem": "linux",
+    "osImage": "simulated",
+}
+
+
+def presented(kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The object with what nobody wrote and every client looks for; itself if nothing is missing."""
+    if kind.kind != "Node":
+        return manifest
+    status = manifest.get("status") or {}
+    conditions = list(status.get("conditions") or ())
+    added: dict[str, Any] = {}
+    if not any(isinstance(item, Mapping) and item.get("type") == "Ready" for item in conditions):
+        since = manifest["metadata"].get("creationTimestamp")
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "message": "the simulated kubelet is ready",
+            "lastHeartbeatTime": since,
+            "lastTransitionTime": since,
+        }
+        added["conditions"] = [*conditions, ready]
+    if not status.get("nodeInfo"):
+        added["nodeInfo"] = _SYSTEM
+    return {**manifest, "status": {**status, **added}} if added else manifest
