@@ -193,8 +193,8 @@ class Departures:
 def departures(attempt: Attempt) -> Departures:
     """Try the going of each pod of each node, and of sets of them."""
     snapshot = attempt.snapshot
-    pods, rows = snapshot.pods, snapshot.rows
-    potential = potential_victims(pods, rows, snapshot.nodes.capacity, _ABOVE_ALL)
+    rows = snapshot.rows
+    potential = potential_victims(snapshot.nodes, rows, _ABOVE_ALL)
     occupied = np.flatnonzero(potential.counts)
     rows, potential = rows[occupied], potential.taken(occupied)
     result = Departures(

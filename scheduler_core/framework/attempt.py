@@ -43,7 +43,9 @@ EXTENDER = 124
 EXTENDER_NAME = "Extender"
 """What upstream says rejected a pod when extenders took nodes out; any cluster event gives it another try."""
 
+# Members of an enumeration are slow to look up where it happens many times a cycle.
 _CLUSTER = Reads.CLUSTER
+_ERROR = int(Code.Error)
 _FEW_ROWS = 32
 """Up to so many candidate rows are asked directly; keeping answers for them would cost more than it saves."""
 
@@ -282,8 +284,9 @@ class Attempt:
         return layer
 
     def _raise_filter_errors(self) -> None:
-        if self.code.size and (self.code == Code.Error).any():
-            place = int((self.code == Code.Error).argmax())
+        is_error = self.code == _ERROR
+        if is_error.any():
+            place = int(is_error.argmax())
             plugin = self.framework.filter[int(self.stop[place])]
             reasons = self._plugin_reasons(place)
             raise PluginFailure(plugin.name, f'running "{plugin.name}" filter plugin: {", ".join(reasons)}')

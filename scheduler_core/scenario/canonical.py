@@ -2,7 +2,7 @@
 
 Keys are sorted, quantities written one way, fields only a server sets dropped, defaults of the format written out,
 and objects put in the order a run takes them in. The order of nodes, of workloads and of pods is kept: it decides
-who is evaluated, and who is queued, first. Words for people (title, lesson, path), expectations and the recorded
+who is evaluated, and who is queued, first. Words for people (title, lesson, group, path), expectations and the recorded
 decisions are no part of what is run, and no part of the digest.
 """
 
@@ -62,6 +62,7 @@ def canonical_document(scenario: Scenario) -> dict[str, Any]:
             name="",
             title="",
             lesson="",
+            group="",
             path=(),
             expect=(),
             decisions=None,

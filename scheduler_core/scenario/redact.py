@@ -504,7 +504,7 @@ def redact(scenario: Scenario) -> Redacted:
     The result carries no words for people and no recorded decisions: run it and record its own.
     """
     document = scenario_document(
-        dataclasses.replace(scenario, name="redacted", title="", lesson="", path=(), decisions=None)
+        dataclasses.replace(scenario, name="redacted", title="", lesson="", group="", path=(), decisions=None)
     )
     manifests = [*scenario.objects, *(item for step in scenario.steps for item in step.apply or ())]
     redactor = _Redactor(owner_uids(manifests))

@@ -301,6 +301,7 @@ class Scenario:
     name: str = part("name", STRING, "Short name, for files and reports.")
     title: str = part("title", STRING, "One line for people.")
     lesson: str = part("lesson", STRING, "What it teaches, one paragraph.")
+    group: str = part("group", STRING, "Where it stands in a gallery.")
     emulates: str = part(
         "emulates", STRING, "Whose behaviour: a Kubernetes version.", default=OLDEST_EMULATED
     )

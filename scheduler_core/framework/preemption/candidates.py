@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -23,29 +23,35 @@ class Candidates:
     ----------
     nodes : NodeColumns
     rows : ndarray of shape (n,), int64
-    victims : sequence of n lists of int
-        Pod ids in order of importance.
+    victims_on : callable
+        Pod ids of a row's victims in order of importance: one of many candidates is chosen, so they are asked for late.
     values : ndarray of shape (5, n), int64
         What they are compared by (`choice.criteria`).
     """
 
-    def __init__(self, nodes: NodeColumns, rows: Rows, victims: Sequence[list[int]], values: Int64) -> None:
+    def __init__(
+        self, nodes: NodeColumns, rows: Rows, victims_on: Callable[[int], list[int]], values: Int64
+    ) -> None:
         self.rows = rows
-        self.victims = victims
         self.values = values
         self._nodes = nodes
+        self._victims_on = victims_on
 
     @classmethod
     def of_victims(cls, victims: Mapping[str, Victims], nodes: NodeTable) -> Candidates:
         """What extenders left."""
         pods = nodes.pods
-        pod_ids = [[pods.id_of[pod.uid] for pod in evicted] for evicted, _ in victims.values()]
-        rows = np.array([nodes.row_of[name] for name in victims], np.int64)
+        pod_ids = {
+            nodes.row_of[name]: [pods.id_of[pod.uid] for pod in evicted]
+            for name, (evicted, _) in victims.items()
+        }
         values = np.zeros((0, 0), np.int64)
-        if pod_ids:
+        if victims:
+            counts = np.array([len(ids) for ids in pod_ids.values()], np.int64)
+            flat = np.array([pod_id for ids in pod_ids.values() for pod_id in ids], np.int64)
             n_violations = np.array([number for _, number in victims.values()], np.int64)
-            values = criteria(n_violations, _joined(pod_ids), pods)
-        return cls(nodes, rows, pod_ids, values)
+            values = criteria(n_violations, PodsOfPlaces(starts_of(counts), flat), pods)
+        return cls(nodes, np.array(list(pod_ids), np.int64), pod_ids.__getitem__, values)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -64,8 +70,11 @@ class Candidates:
     def name_of(self, place: int) -> str:
         return self._nodes.name(int(self.rows[place]))
 
+    def victim_ids(self, place: int) -> list[int]:
+        return self._victims_on(int(self.rows[place]))
+
     def victims_of(self, place: int) -> tuple[Pod, ...]:
-        return tuple([self._nodes.pods[pod_id] for pod_id in self.victims[place]])
+        return tuple([self._nodes.pods[pod_id] for pod_id in self.victim_ids(place)])
 
     def as_victims(self) -> dict[str, Victims]:
         """All of them by node name, as extenders are asked about them."""
@@ -77,8 +86,3 @@ class Candidates:
     def compare(self) -> Choice:
         """Compare the candidates, of which there is one at least."""
         return choose(self.values)
-
-
-def _joined(pod_ids: Sequence[list[int]]) -> PodsOfPlaces:
-    counts = np.array([len(ids) for ids in pod_ids], np.int64)
-    return PodsOfPlaces(starts_of(counts), np.array([pod_id for ids in pod_ids for pod_id in ids], np.int64))

@@ -59,10 +59,8 @@ class DryRun:
 
     def candidates(self, places: Int64, nodes: NodeColumns) -> Candidates:
         """The nodes at some places."""
-        rows = self.rows[places]
-        return Candidates(
-            nodes, rows, [self.tried[row].victims for row in rows.tolist()], self.values[:, places]
-        )
+        tried = self.tried
+        return Candidates(nodes, self.rows[places], lambda row: tried[row].victims, self.values[:, places])
 
 
 class _Kept:

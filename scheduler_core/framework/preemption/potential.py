@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.cluster.node_table import Rows
-from scheduler_core.cluster.pod_table import PodTable
+from scheduler_core.cluster.node_table import NodeTable, Rows
 
 Int64 = NDArray[np.int64]
 
@@ -59,22 +58,29 @@ def starts_of(counts: NDArray[np.integer]) -> Int64:
     return starts
 
 
-def potential_victims(pods: PodTable, rows: Rows, capacity: int, priority: int) -> PodsOfPlaces:
+_FEW_ROWS = 64
+"""Up to so many rows are asked for their pods one by one; for more, all pods are looked through at once."""
+
+
+def potential_victims(nodes: NodeTable, rows: Rows, priority: int) -> PodsOfPlaces:
     """Pods below `priority` on each of `rows`, in order of importance.
 
     Of two pods the one of higher priority is more important, then the one that started earlier; a pod that has not
     started stands behind those that have. Upstream leaves further ties open, here the pod that came first wins.
-
-    Parameters
-    ----------
-    capacity : int
-        Rows of the node table.
     """
-    # The last place stands for "no row": a pod on none has row -1.
-    place_of_row = np.full(capacity + 1, -1, np.int64)
-    place_of_row[rows] = np.arange(len(rows))
-    place_of_pod = place_of_row[pods.row]
-    pod_ids = np.flatnonzero((place_of_pod >= 0) & (pods.priority < priority))
-    places = place_of_pod[pod_ids]
+    pods = nodes.pods
+    if len(rows) <= _FEW_ROWS:
+        found = [nodes.pods_on(row) for row in rows.tolist()]
+        pod_ids = np.array([pod_id for ids in found for pod_id in ids], np.int64)
+        places = np.repeat(np.arange(len(rows)), [len(ids) for ids in found])
+        lower = pods.priority[pod_ids] < priority
+        pod_ids, places = pod_ids[lower], places[lower]
+    else:
+        # The last place stands for "no row": a pod on none has row -1.
+        place_of_row = np.full(nodes.capacity + 1, -1, np.int64)
+        place_of_row[rows] = np.arange(len(rows))
+        place_of_pod = place_of_row[pods.row]
+        pod_ids = np.flatnonzero((place_of_pod >= 0) & (pods.priority < priority))
+        places = place_of_pod[pod_ids]
     order = np.lexsort((pods.arrival[pod_ids], pods.start_ns[pod_ids], -pods.priority[pod_ids], places))
     return PodsOfPlaces(starts_of(np.bincount(places, minlength=len(rows))), pod_ids[order])

@@ -78,7 +78,7 @@ def try_nodes(cycle: FilteredCycle, rows: Rows, budgets: Budgets) -> Tries:
     """Find the victims on each of `rows`."""
     nodes, pods = cycle.snapshot.nodes, cycle.snapshot.pods
     n_rows = len(rows)
-    potential = potential_victims(pods, rows, nodes.capacity, cycle.pod.priority)
+    potential = potential_victims(nodes, rows, cycle.pod.priority)
     result = Tries(
         np.zeros(n_rows, np.int64),
         [NO_VICTIMS],

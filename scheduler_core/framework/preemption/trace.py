@@ -150,7 +150,7 @@ class PreemptionTrace:
                 "steps": self._steps(run, run_place),
                 "room": self._room(
                     int(run.rows[run_place]),
-                    found.victims[index] if place < 0 else candidates.victims[place],
+                    found.victim_ids(index) if place < 0 else candidates.victim_ids(place),
                 ),
                 "eliminatedAt": None,
                 "criterionValues": {} if place < 0 else self._values(place),

@@ -14,31 +14,30 @@ from scheduler_core.scenario.types import Scenario
 ORDER: tuple[str, ...] = (
     "gpu-isolation",
     "packing-and-spreading",
+    "preemption-budget",
+    "greedy-against-optimum",
     "spread-surprises",
     "anti-affinity-symmetry",
-    "volumes-bind-zone",
-    "backoff-and-flush",
-    "preemption-budget",
+    "non-preempting-priority",
+    "nominated-overtaken",
+    "filtering-twice",
+    "daemonset-preempts",
     "tie-break-1-violations",
     "tie-break-2-highest-priority",
     "tie-break-3-priority-sum",
     "tie-break-4-fewest-victims",
     "tie-break-5-latest-start",
     "tie-break-6-draw",
-    "non-preempting-priority",
-    "nominated-overtaken",
-    "filtering-twice",
-    "daemonset-preempts",
+    "backoff-and-flush",
     "manual-approval",
     "gang-timeout",
     "extender-veto",
     "extender-timeout",
     "extender-timeout-ignorable",
     "extender-preempt-bind",
-    "gang-evicts-around-a-veto",
-    "greedy-against-optimum",
+    "volumes-bind-zone",
 )
-"""Names, in the order they are shown."""
+"""Names, in the order they are shown: group by group."""
 
 
 def gallery_text(name: str) -> str:
