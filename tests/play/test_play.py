@@ -154,6 +154,45 @@ def test_a_dead_worker_is_started_again_and_none_outlives_a_killed_parent(playgr
     wait_for(lambda: gone(second))
 
 
+@pytest.mark.slow
+def test_a_gang_at_permit_a_veto_and_a_preemption_run_live(playground: Playground) -> None:
+    playground.wait_until_it_says("Playground ready")
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    address = f"http://127.0.0.1:{playground.port}"
+    with browser.open(f"{address}/gallery/") as page:
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page.read().decode())[1]
+    form = urllib.parse.urlencode({"csrfmiddlewaretoken": token}).encode()
+    with browser.open(f"{address}/gallery/gang-evicts-around-a-veto/open/", form) as board:
+        cluster = board.url.rstrip("/").rpartition("/")[2]
+    api = f"/api/v1/clusters/{cluster}"
+    clock = urllib.request.Request(
+        f"{address}{api}/clock/", b'{"mode": "1x"}', {"Content-Type": "application/json"}, method="PUT"
+    )
+    with urllib.request.urlopen(clock) as answer:
+        assert answer.status == 200
+
+    def read(path: str) -> dict:
+        status, body = playground.get(path)
+        return json.loads(body) if status == 200 else {}
+
+    def waiting() -> list[str]:
+        return sorted(item["pod"] for item in read(f"{api}/queue/").get("permit", []))
+
+    assert wait_for(lambda: len(waiting()) == 2 and waiting()) == ["default/train-1", "default/train-2"]
+    third = wait_for(lambda: read(f"{api}/cycles/3/"))
+    assert (third["pod"], third["outcome"]) == ("default/train-3", "preempting")
+    assert b"no licence on this node" in playground.get(f"/c/{cluster}/cycles/1/")[1]
+
+    def pods() -> dict[str, str]:
+        items = read(f"/k8s/{cluster}/api/v1/namespaces/default/pods").get("items", [])
+        return {item["metadata"]["name"]: item["spec"].get("nodeName", "") for item in items}
+
+    assert set(pods()) == {"batch", "train-1", "train-2", "train-3"}
+    bound = wait_for(lambda: "batch" not in pods() and all(pods().values()) and pods())
+    assert bound["train-3"] == "node-c"
+    assert {bound["train-1"], bound["train-2"]} == {"node-a", "node-b"}
+
+
 def wait_for(look):
     """What `look` finds, as soon as it finds something."""
     deadline_s = time.monotonic() + WAIT_S
