@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from playground.engine.validation import validate
+from playground.engine.workload_defaults import with_workload_defaults
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
 from scheduler_core.objects.documents import (
@@ -243,7 +244,7 @@ def admit(
         With the place in the text, if it came as text.
     """
     try:
-        manifest = prepare(posted.manifest, classes)
+        manifest = with_workload_defaults(prepare(posted.manifest, classes))
         if posted.kind == "Pod":
             manifest["spec"] = with_default_tolerations(manifest["spec"])
             status = manifest.get("status")

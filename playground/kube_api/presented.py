@@ -14,12 +14,15 @@ from playground.engine import EMULATES
 
 _SYSTEM: Final = {
     "architecture": "amd64",
+    "bootID": "",
     "containerRuntimeVersion": "playground://1",
     "kernelVersion": "simulated",
     "kubeProxyVersion": "",
     "kubeletVersion": EMULATES,
+    "machineID": "",
     "operatingSystem": "linux",
     "osImage": "simulated",
+    "systemUUID": "",
 }
 
 

@@ -67,7 +67,7 @@ def test_the_edges_answer(kube: Kube, path: str) -> None:
         "/apis/apps/v1beta1/deployments",
         "/api/v1/namespaces/default/nodes",
         "/api/v1/pods/p1",
-        f"{PODS}/p1/log",
+        f"{PODS}/p1/portal",
         "/openapi/v3",
         "/nothing",
     ],

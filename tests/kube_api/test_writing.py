@@ -321,3 +321,36 @@ def test_the_offer_is_taken(kube: Kube, cluster: Cluster) -> None:
     kube.client.post(f"/c/{cluster.public_id}/clock/", {"mode": "realtime"})
     cluster.refresh_from_db()
     assert (cluster.clock_mode, cluster.clock_offer) == ("realtime", "closed")
+
+
+def test_workloads_get_the_defaults_clients_count_on(kube: Kube, cluster: Cluster) -> None:
+    bare = make_deployment()
+    del bare["spec"]["replicas"]
+    spec = kube.post(DEPLOYMENTS, bare).json()["spec"]
+    assert (spec["replicas"], spec["revisionHistoryLimit"], spec["progressDeadlineSeconds"]) == (1, 10, 600)
+    rolling = {"maxSurge": "25%", "maxUnavailable": "25%"}
+    assert spec["strategy"] == {"type": "RollingUpdate", "rollingUpdate": rolling}
+    patch = [{"op": "replace", "path": "/spec/replicas", "value": 3}]
+    assert kube.patch(f"{DEPLOYMENTS}/web", patch, "json-patch+json").json()["spec"]["replicas"] == 3
+    recreated = kube.patch(
+        f"{DEPLOYMENTS}/web", {"spec": {"strategy": {"type": "Recreate", "rollingUpdate": None}}}
+    ).json()
+    assert recreated["spec"]["strategy"] == {"type": "Recreate"}
+    # The same manifest again changes nothing: both sides have the defaults.
+    again = services.apply_documents(cluster=cluster, objects=[make_deployment("other", replicas=1)])
+    assert len(again.created) == 1
+    bare["metadata"]["name"] = "other"
+    bare["spec"]["selector"] = bare["spec"]["selector"] | {"matchLabels": {"app": "other"}}
+    bare["spec"]["template"]["metadata"]["labels"] = {"app": "other"}
+    assert len(services.apply_documents(cluster=cluster, objects=[bare]).unchanged) == 1
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}}
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    job = kube.post(jobs, {"metadata": {"name": "once"}, "spec": {"template": template}}).json()["spec"]
+    assert (job["completions"], job["parallelism"], job["backoffLimit"]) == (1, 1, 6)
+    service = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}
+    assert kube.post("/api/v1/namespaces/default/services", service).json()["spec"]["type"] == "ClusterIP"
+    daemons = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    made = kube.post(
+        "/apis/apps/v1/namespaces/default/daemonsets", {"metadata": {"name": "d"}, "spec": daemons}
+    )
+    assert made.json()["spec"]["updateStrategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
