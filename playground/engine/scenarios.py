@@ -19,6 +19,7 @@ from playground.engine.entries import CycleRecord
 from playground.engine.seeds import SeedEnding
 from scheduler_core.scenario.canonical import effective_steps, scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
+from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document
 from scheduler_core.scenario.types import Scenario
 
@@ -85,6 +86,7 @@ class ScenarioFacts:
     name: str
     title: str
     lesson: str
+    group: str
     digest: str
     emulates: str
     seed: int
@@ -215,6 +217,7 @@ def facts_of(scenario: Scenario) -> ScenarioFacts:
         name=scenario.name,
         title=scenario.title,
         lesson=scenario.lesson,
+        group=scenario.group,
         digest=scenario_digest(scenario),
         emulates=scenario.emulates,
         seed=scenario.seed,
@@ -405,6 +408,7 @@ __all__ = [
     "Stop",
     "ask_process",
     "gallery_documents",
+    "lookalike_document",
     "opening_of",
     "read_scenario",
     "run_fresh",
@@ -414,11 +418,12 @@ __all__ = [
 
 
 def gallery_documents() -> dict[str, bytes]:
-    """Our own teaching scenarios: name -> document, by name."""
-    from importlib.resources import files
+    """Our own teaching scenarios: name -> document, in the order they are shown."""
+    return {name: gallery_text(name).encode() for name in ORDER}
 
-    found = {}
-    for item in files("scheduler_core.scenario").joinpath("gallery").iterdir():
-        if item.name.endswith((".yaml", ".yml")):
-            found[item.name.rpartition(".")[0]] = item.read_bytes()
-    return dict(sorted(found.items()))
+
+def lookalike_document() -> bytes:
+    """A scenario of the size and make-up of a production trace, drawn anew: some seconds, three megabytes."""
+    from scheduler_core.scenario.openb import lookalike
+
+    return dump_scenario(lookalike()).encode()

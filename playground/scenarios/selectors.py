@@ -60,14 +60,14 @@ def visible_scenarios(user: Any = None) -> QuerySet[Scenario]:
 
 
 def get_scenario(public_id: str, user: Any = None) -> Scenario:
-    """One share. One query.
+    """One share, its document not read yet. One query.
 
     Raises
     ------
     NotFound
         There is none, it has expired, or it is another team's: the three look the same.
     """
-    scenario = visible_scenarios(user).filter(public_id=public_id).first()
+    scenario = visible_scenarios(user).filter(public_id=public_id).defer("document").first()
     if scenario is None:
         raise NotFound(f'there is no scenario "{public_id}"', kind="Scenario", name=public_id)
     return scenario

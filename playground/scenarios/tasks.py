@@ -2,7 +2,9 @@
 
 from celery import shared_task
 
+from playground.clusters import wake
 from playground.scenarios import services
+from playground.scenarios.wake import GALLERY
 
 
 @shared_task(name="playground.scenarios.tasks.record")
@@ -47,8 +49,12 @@ def luck(*, luck_id: int, seeds: list[int]) -> None:
 
 @shared_task(name="playground.scenarios.tasks.gallery")
 def gallery() -> None:
-    """Share our own teaching scenarios. Safe to run twice: the same document gives the same share."""
-    services.share_gallery()
+    """Share our own teaching scenarios. Safe to run twice: the same document gives the same share.
+
+    One a message, and a pause between: whoever just started the playground wants the workers for himself.
+    """
+    if services.share_gallery(at_most=1):
+        wake.send(GALLERY, countdown_s=1.0)
 
 
 @shared_task(name="playground.scenarios.tasks.tidy")

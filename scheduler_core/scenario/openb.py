@@ -14,7 +14,16 @@ from typing import Any
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.randomness import Randomness, Stream
 from scheduler_core.scenario.run import ScenarioRun
-from scheduler_core.scenario.types import Advance, Bounds, Expectation, Manifest, Run, Scenario, Step
+from scheduler_core.scenario.types import (
+    Advance,
+    Bounds,
+    Expectation,
+    Manifest,
+    PathStop,
+    Run,
+    Scenario,
+    Step,
+)
 from scheduler_core.scenario.verify import with_decisions
 from scheduler_core.sim.kubelet import DURATION
 
@@ -59,6 +68,15 @@ _MODELS: tuple[tuple[int, str], ...] = (
 )  # fmt: skip
 
 
+_LESSON = (
+    "A cluster as large as a production one, and made up like it: machines of eight or two GPUs, pods that mostly ask"
+    " for one GPU, a fifth of them for a certain model. All pods come at once, and the GPUs run out. By default pods of"
+    " one GPU are spread over all machines, so most pods that want a whole machine of eight wait. Pack by GPU"
+    " (MostAllocated over nvidia.com/gpu with a high weight) and most of those run, at the price of pods that want a"
+    " certain model: fork it, and compare."
+)
+
+
 def lookalike(seed: int = 1, *, n_nodes: int = N_NODES, n_pods: int = N_PODS) -> Scenario:
     """A cluster of the trace's size and make-up, drawn from the seed."""
     randomness = Randomness(seed)
@@ -66,7 +84,16 @@ def lookalike(seed: int = 1, *, n_nodes: int = N_NODES, n_pods: int = N_PODS) ->
     items = [_node(index, nodes) for index in range(n_nodes)]
     items += [_pod(index, pods) for index in range(n_pods)]
     title = f"A GPU cluster of {n_nodes:,} nodes and {n_pods:,} pods, drawn from seed {seed}"
-    return trace_scenario(items, name="openb-lookalike", title=title, seed=seed)
+    scenario = trace_scenario(items, name="openb-lookalike", title=title, seed=seed)
+    path = (
+        PathStop(1, "score", "An empty cluster: every node is looked at, and many are equally good."),
+        PathStop(
+            n_pods,
+            "filter",
+            "The last pod finds no node: see what each of them lacks.",
+        ),
+    )
+    return dataclasses.replace(scenario, group="at-scale", lesson=_LESSON, path=path)
 
 
 def trace_scenario(items: Iterable[Manifest], *, name: str, title: str, seed: int = 1) -> Scenario:

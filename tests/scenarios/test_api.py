@@ -8,7 +8,7 @@ from django.test import Client
 from playground.accounts.models import Membership, Team, User
 from playground.scenarios.models import Scenario, Verification
 from playground.scenarios.services import share
-from tests.scenarios.documents import PACKING, small_text
+from tests.scenarios.documents import PACKING, small, small_text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -142,3 +142,36 @@ def test_an_expired_share_does_not_exist(client, sent):
     Scenario.objects.update(expires=timezone.now() - timedelta(seconds=1))
     assert client.get(f"/s/{scenario.public_id}/").status_code == 404
     assert client.get(f"/s/{scenario.public_id}.yaml").status_code == 404
+
+
+BAD = {
+    "a later format": ({"apiVersion": "scheduling.playground/v2"}, "apiVersion"),
+    "a later Kubernetes": ({"emulates": "v1.99"}, "emulates"),
+    "a broken cassette": (
+        {"extenders": {"cassette": [{"verb": "filter", "answer": {}, "text": "x"}]}},
+        "extenders.cassette[0]",
+    ),
+    "a step on nothing": ({"steps": [{"run": "idle"}, {"cordon": "gone"}]}, "steps[1].cordon"),
+    "an expectation of no such pod": ({"expect": [{"pod": "nobody", "state": "bound"}]}, "expect[0].pod"),
+    "too many steps": ({"steps": [{"run": "cycle"}] * 100_000}, "steps"),
+}
+
+
+@pytest.mark.parametrize(("changes", "place"), BAD.values(), ids=BAD)
+def test_each_bad_input_is_refused_with_its_field_by_api_and_form_and_nothing_is_kept(
+    client, sent, changes, place
+):
+    text = json.dumps(small(**changes))
+    answer = post(client, text)
+    assert answer.status_code == 400 and answer["Content-Type"] == "application/problem+json"
+    assert answer.json()["field"] == place
+    page = client.post("/s/new/", {"text": text, "visibility": "unlisted"})
+    assert page.status_code == 400 and place in page.content.decode()
+    assert not Scenario.objects.exists() and not sent
+
+
+def test_ids_never_end_in_what_a_chat_cuts_off(sent):
+    from playground.scenarios.models.scenario import new_share_id
+
+    ids = [new_share_id() for _ in range(2000)]
+    assert len(set(ids)) == 2000 and all(one.isascii() and one.isalnum() for one in ids)

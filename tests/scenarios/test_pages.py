@@ -210,7 +210,7 @@ def test_the_gallery_lists_every_lesson_and_opens_one(client, work):
     work()
     answer = client.get("/gallery/")
     page = answer.content.decode()
-    assert page.count('class="card"') == len(documents)
+    assert page.count('class="card"') == len(documents) + 1, "and the large one"
     assert "proved" in page and "not checked yet" in page
     answer = client.post(f"/gallery/{name}/open/")
     cluster = Cluster.objects.get()
@@ -270,7 +270,7 @@ def test_every_page_has_a_fixed_number_of_queries(client, scenario, work, django
     for path, n_queries in (
         (f"/s/{scenario.public_id}/", 5),
         (f"/s/{scenario.public_id}/embed/", 3),
-        (f"/s/{scenario.public_id}.yaml", 1),
+        (f"/s/{scenario.public_id}.yaml", 2),
         (f"/s/{scenario.public_id}.svg", 3),
         (f"/s/{scenario.public_id}/cycles/2/", 2),
         (f"/s/{scenario.public_id}/luck/", 2),
@@ -303,3 +303,25 @@ def test_a_lost_message_is_sent_again_when_somebody_waits(client, sent):
     for _ in range(3):
         client.get(f"/s/{made.public_id}/")
     assert [task.rpartition(".")[2] for task, _ in sent].count("verify") == 1
+
+
+def test_the_gallery_is_grouped_and_every_card_leads_along_its_path(client, sent):
+    page = client.get("/gallery/").content.decode()
+    titles = re.findall(r'<h2 id="h-[a-z-]+">([^<]+)</h2>', page)
+    assert titles == [
+        "Start here", "Scoring", "Spreading", "Preemption", "Queue", "Permit", "Extenders", "Volumes", "At scale",
+    ]  # fmt: skip
+    assert page.count("guided path,") == len(gallery_documents())
+    assert "At scale" not in words(client.get("/gallery/?q=taint")).split("Teaching scenarios")[-1]
+    assert "No scenario speaks of that" in words(client.get("/gallery/?q=nonsense"))
+
+
+def test_the_large_one_is_made_when_it_is_asked_for(client, sent, monkeypatch):
+    monkeypatch.setattr(
+        "playground.scenarios.services.gallery.lookalike_document", lambda: small_text(name="large").encode()
+    )
+    for _ in range(2):
+        answer = client.post("/gallery/at-scale/make/")
+        made = Scenario.objects.get(gallery_name="openb-lookalike")
+        assert answer["Location"] == f"/s/{made.public_id}/"
+    assert f"/s/{made.public_id}/" in client.get("/gallery/").content.decode()

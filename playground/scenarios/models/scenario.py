@@ -63,6 +63,10 @@ class Scenario(models.Model):
     n_steps = models.IntegerField(default=0)
     n_expectations = models.IntegerField(default=0)
     n_extenders = models.IntegerField(default=0)
+    n_bytes = models.IntegerField(default=0)  # of the document
+    lesson = models.TextField(blank=True, default="")
+    path = models.JSONField(default=list)  # the guided path: [{cycle, focus, text}]
+    has_cassette = models.BooleanField(default=False)
     claimed_digest = models.CharField(max_length=64, blank=True, default="")  # the document's own `decisions`
 
     # What the first run here decided.
@@ -107,11 +111,6 @@ class Scenario(models.Model):
     def words(self) -> str:
         """What people call it."""
         return self.title or self.name or f"Scenario {self.digest[:8]}"
-
-    @property
-    def size_bytes(self) -> int:
-        """Of the document."""
-        return len(self.document)
 
 
 class RecordedCycle(models.Model):

@@ -2,7 +2,7 @@
 
 from playground.scenarios.services.comparing import compare_now, request_comparison
 from playground.scenarios.services.forking import do_next_step, fork, make_from_cluster
-from playground.scenarios.services.gallery import open_gallery_scenario, share_gallery
+from playground.scenarios.services.gallery import open_gallery_scenario, share_gallery, share_lookalike
 from playground.scenarios.services.housekeeping import tidy
 from playground.scenarios.services.luck import request_luck, run_luck
 from playground.scenarios.services.moments import branch, compute_moments, request_moment
@@ -29,6 +29,7 @@ __all__ = [
     "run_luck",
     "share",
     "share_gallery",
+    "share_lookalike",
     "solve_optimum",
     "tidy",
     "verify_now",

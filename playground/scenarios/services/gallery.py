@@ -3,49 +3,50 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
-
-from django.db import transaction
+from typing import Any, Final
 
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster
-from playground.engine.scenarios import gallery_documents
+from playground.engine.scenarios import gallery_documents, lookalike_document
 from playground.scenarios.models import Scenario
 from playground.scenarios.services.forking import fork
 from playground.scenarios.services.shares import share
 
+LOOKALIKE: Final = "openb-lookalike"
 
-def share_gallery() -> int:
-    """Share what is not shared yet; the number shared."""
+
+def share_gallery(*, at_most: int = 1000) -> int:
+    """Share what is not shared yet, the first in order first; how many are still missing then."""
     documents = gallery_documents()
     shared = dict(
         Scenario.objects.filter(gallery_name__in=documents).values_list("gallery_name", "share_key")
     )
-    n_new = 0
-    for name, document in documents.items():
-        if shared.get(name) != gallery_key(name, document):
-            share_one(name, document)
-            n_new += 1
-    return n_new
+    missing = [name for name, document in documents.items() if shared.get(name) != gallery_key(name, document)]
+    for name in missing[:at_most]:
+        share_one(name, documents[name])
+    return max(0, len(missing) - at_most)
 
 
 def share_one(name: str, document: bytes) -> Scenario:
-    """Share one of them; a new edition takes the old one's place, whose link stays."""
-    with transaction.atomic():
-        Scenario.objects.filter(gallery_name=name).exclude(share_key=gallery_key(name, document)).update(
-            gallery_name=""
-        )
-        return share(
-            document=document,
-            visibility=Scenario.Visibility.PUBLIC,
-            gallery_name=name,
-            share_key=gallery_key(name, document),
-        ).scenario
+    """Share one of them; a new edition takes the old one's place, whose link stays.
+
+    Not one transaction: to share it runs it, and on SQLite nobody else could write meanwhile.
+    """
+    key = gallery_key(name, document)
+    Scenario.objects.filter(gallery_name=name).exclude(share_key=key).update(gallery_name="")
+    visibility = Scenario.Visibility.PUBLIC
+    return share(document=document, visibility=visibility, gallery_name=name, share_key=key).scenario
 
 
 def gallery_key(name: str, document: bytes) -> str:
     """Every edition of a teaching scenario is a share of its own, words included."""
     return hashlib.sha256(b"gallery/" + name.encode() + b"/" + document).hexdigest()
+
+
+def share_lookalike() -> Scenario:
+    """Share the production-sized scenario; a worker runs it then, which takes a while."""
+    known = Scenario.objects.filter(gallery_name=LOOKALIKE).first()
+    return known or share_one(LOOKALIKE, lookalike_document())
 
 
 def gallery_scenario(name: str) -> Scenario:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -175,6 +175,10 @@ def share(
                 n_steps=facts.n_steps,
                 n_expectations=facts.n_expectations,
                 n_extenders=facts.n_extenders,
+                n_bytes=len(data),
+                lesson=facts.lesson,
+                path=[asdict(stop) for stop in facts.path],
+                has_cassette=facts.has_cassette,
                 claimed_digest=facts.recorded_digest[:64],
             )
             if run is None:

@@ -18,37 +18,21 @@ from playground.clusters.errors import ClusterError
 from playground.engine.scenarios import ScenarioFacts, gallery_documents, read_scenario
 from playground.scenarios import selectors, services
 from playground.scenarios.models import Scenario
-from playground.scenarios.services.gallery import gallery_scenario
+from playground.scenarios.services.gallery import LOOKALIKE, gallery_scenario
 from playground.scenarios.wake import GALLERY
 from playground.web.scenarios.sharing import site_user, wants_login
 
-# What a name or a lesson speaks of -> the group it stands in, in page order.
-_GROUPS = (
-    ("Preemption", "Who has to go", ("preempt", "tie-break", "nominated", "victim", "filtering-twice")),
-    ("Extenders", "A webhook has a say", ("extender",)),
-    ("Permit", "Chosen, and still waiting", ("gang", "permit", "approval")),
-    ("Queue", "When a pod gets its turn", ("backoff", "flush", "queue", "gate")),
-    ("Volumes", "Storage decides first", ("volume",)),
-    ("Spreading", "Near, and far from each other", ("spread", "affinity", "symmetry")),
-    ("Filtering", "Which nodes are even possible", ("gpu", "taint", "isolation")),
-    (
-        "Scoring",
-        "Which of the possible nodes wins",
-        ("pack", "score", "weight", "optimum", "greedy", "one-at-a-time"),
-    ),
-    ("At scale", "Thousands of nodes", ("openb", "large", "scale", "trace")),
-)
-_ORDER = (
-    "Filtering",
-    "Scoring",
-    "Spreading",
-    "Preemption",
-    "Queue",
-    "Permit",
-    "Extenders",
-    "Volumes",
-    "At scale",
-)
+_GROUPS = {
+    "start-here": ("Start here", "Three scenes that show most of what a scheduler weighs"),
+    "scoring": ("Scoring", "Which of the possible nodes wins, and what one pod at a time costs"),
+    "spreading": ("Spreading", "Near, and far from each other"),
+    "preemption": ("Preemption", "Who has to go"),
+    "queue": ("Queue", "When a pod gets its turn"),
+    "permit": ("Permit", "Chosen, and still waiting"),
+    "extenders": ("Extenders", "A webhook has a say"),
+    "volumes": ("Volumes", "Storage decides first"),
+}
+"""`group` of a scenario -> title and words, in page order."""
 
 
 @dataclass(frozen=True)
@@ -104,23 +88,17 @@ def gallery(request: HttpRequest) -> HttpResponse:
         "all_proved": len(proved) == len(cards)
         and all(c.share.proof_differs_at is None for c in proved if c.share),
         "q": request.GET.get("q", ""),
+        "large": rows.get(LOOKALIKE),
+        "shows_large": not q or q in "at scale large openb trace production gpu",
     }
     return render(request, "scenarios/gallery.html", context)
 
 
 def _grouped(cards: list[Card]) -> list[Group]:
-    words = {title: about for title, about, _ in _GROUPS}
-    by_group: dict[str, list[Card]] = {}
+    by_group: dict[str, list[Card]] = {key: [] for key in _GROUPS}
     for card in cards:
-        title = next(
-            (group for group, _, hints in _GROUPS if any(hint in card.name for hint in hints)), "Scoring"
-        )
-        by_group.setdefault(title, []).append(card)
-    return [
-        Group(title.lower().replace(" ", "-"), title, words[title], tuple(by_group[title]))
-        for title in _ORDER
-        if title in by_group
-    ]
+        by_group[card.facts.group].append(card)
+    return [Group(key, *_GROUPS[key], tuple(found)) for key, found in by_group.items() if found]
 
 
 @require_safe
@@ -148,3 +126,12 @@ def open_one(request: HttpRequest, name: str) -> HttpResponse:
         messages.error(request, error.message)
         return redirect("scenarios:gallery")
     return redirect("web:board", cluster.public_id)
+
+
+@wants_login
+@require_POST
+def make_large(request: HttpRequest) -> HttpResponse:
+    """Make and share the production-sized scenario."""
+    if not settings.EMBEDDED and not request.user.is_authenticated:
+        raise Http404("It wants a login.")
+    return redirect("scenarios:page", services.share_lookalike().public_id)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.errors import ClusterError, NotFound
-from playground.engine.scenarios import ScenarioProblem, opening_of, read_scenario, with_decisions
+from playground.engine.scenarios import opening_of, with_decisions
 from playground.scenarios import selectors, services
 from playground.scenarios import wake as tasks
 from playground.scenarios.models import Scenario
@@ -140,7 +140,6 @@ def _page_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
     nudge(share, tasks.RECORD, scenario_id=share.pk)
     if found.proof is not None:
         nudge(found.proof, tasks.VERIFY, verification_id=found.proof.pk)
-    facts = read_scenario(bytes(share.document))
     differing = None
     if found.last_proof is not None and not found.last_proof.is_proof:
         differing = selectors.differing_proof(share)
@@ -149,7 +148,6 @@ def _page_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
         "last_proof": found.last_proof,
         "differing": differing,
         "sides": _sides(differing),
-        "facts": facts,
         "link": request.build_absolute_uri(reverse("scenarios:page", args=[share.public_id])),
         "is_local": settings.EMBEDDED,
         "is_mine": _is_mine(request, share),
@@ -268,14 +266,11 @@ def cycle(request: HttpRequest, share_id: str, number: int) -> HttpResponse:
 
 
 def _path(share: Scenario) -> list[dict[str, Any]]:
-    try:
-        stops = read_scenario(bytes(share.document)).path
-    except ScenarioProblem:
-        return []
+    stops = share.path
     return [
-        {"cycle": stop.cycle, "text": stop.text, "focus": stop.focus, "place": i, "of": len(stops),
-         "next": stops[i].cycle if i < len(stops) else None,
-         "previous": stops[i - 2].cycle if i > 1 else None}
+        {**stop, "place": i, "of": len(stops),
+         "next": stops[i]["cycle"] if i < len(stops) else None,
+         "previous": stops[i - 2]["cycle"] if i > 1 else None}
         for i, stop in enumerate(stops, 1)
     ]  # fmt: skip
 

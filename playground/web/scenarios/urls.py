@@ -23,6 +23,7 @@ urlpatterns = [
     path("s/<slug:share_id>/luck/", luck.luck, name="luck"),
     path("s/<slug:share_id>/cycles/<int:number>/", shares.cycle, name="cycle"),
     path("gallery/", gallery.gallery, name="gallery"),
+    path("gallery/at-scale/make/", gallery.make_large, name="gallery-large"),
     path("gallery/<slug:name>/", gallery.show, name="gallery-show"),
     path("gallery/<slug:name>/open/", gallery.open_one, name="gallery-open"),
     path("compare/", comparisons.ask, name="compare-ask"),

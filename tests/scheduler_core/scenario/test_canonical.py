@@ -74,3 +74,41 @@ def test_templates_keep_their_spelling_because_pods_are_named_after_its_hash() -
 
 def test_no_two_gallery_scenarios_share_a_digest() -> None:
     assert len({scenario_digest(gallery_scenario(name)) for name in ORDER}) == len(ORDER)
+
+
+def test_a_missing_pin_reads_as_the_oldest_default_for_ever() -> None:
+    """These digests and decisions must never change: documents that are out there do not say what they leave out."""
+    bare = {
+        "apiVersion": "scheduling.playground/v1",
+        "kind": "Scenario",
+        "objects": [*(make_node(f"n{i}") for i in range(5)), *(make_pod(f"p{i}") for i in range(4))],
+    }
+    pinned = {"emulates": "v1.34", "seed": 0, "start": "2025-01-01T00:00:00Z", "steps": [{"run": "idle"}]}
+    digest = "3235b9c17f1f2f05b749fd481ea52f870ee57a9ce835fc435b1acabf192e9471"
+    assert scenario_digest(load_scenario(bare)) == digest
+    assert scenario_digest(load_scenario(bare | pinned)) == digest
+    run = run_scenario(load_scenario(bare))
+    assert run.placement() == {
+        "default/p0": "n0",
+        "default/p1": "n4",
+        "default/p2": "n1",
+        "default/p3": "n2",
+    }
+    assert [trace.at_ns for trace in run.cycles] == [1_735_689_600_000_000_000] * 4
+
+
+def test_without_a_pinned_share_every_node_is_looked_at_and_nothing_fails_by_chance() -> None:
+    nodes = [make_node(f"n{i:03}") for i in range(300)]
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+    }
+    for scheduler in (None, config):
+        fields = {} if scheduler is None else {"scheduler": scheduler}
+        run = run_scenario(make_scenario(*nodes, make_pod("p"), **fields))
+        assert run.cycles[0].header["nodesEvaluated"] == 300
+        assert not run.simulation.options.faults.any
+    sampled = run_scenario(
+        make_scenario(*nodes, make_pod("p"), scheduler={**config, "percentageOfNodesToScore": 50})
+    )
+    assert sampled.cycles[0].header["nodesEvaluated"] == 150

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +14,9 @@ import pytest
 
 import scheduler_core.scenario
 from scheduler_core.cli.main import main
-from scheduler_core.scenario import dump_scenario
+from scheduler_core.scenario import ScenarioError, dump_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
-from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
+from tests.scheduler_core.scenario.builders import document, make_node, make_pod, make_scenario
 
 GALLERY = Path(scheduler_core.scenario.__file__).parent / "gallery"
 
@@ -104,10 +106,31 @@ def test_another_seed_leaves_recorded_decisions_aside(file: Path, capsys: pytest
     assert "reproduced" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ORDER[:2])
+@pytest.mark.parametrize("name", ORDER)
 def test_gallery_files_pass_the_check_from_the_command_line(name: str) -> None:
     assert main(["replay", str(GALLERY / f"{name}.yaml"), "--check"]) == 0
     assert gallery_text(name) == (GALLERY / f"{name}.yaml").read_text()
+
+
+@pytest.mark.slow
+def test_a_scenario_of_production_size_replays_whole_in_seconds(tmp_path: Path) -> None:
+    """1,523 nodes, 8,152 pods, every node scored: reading, digest, run, expectations and recorded decisions."""
+    path = tmp_path / "large.yaml"
+    assert main(["openb", "--lookalike", "--record", "-o", str(path)]) == 0
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-m", "scheduler_core", "replay", str(path), "--check", "--json"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COVERAGE_PROCESS_START": ""},
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["figures"]["cycles"] == 8152 and result["reproduced"]["same"]
+    assert [finding["holds"] for finding in result["findings"]] == [True] * 5
+    took_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert took_s < 15, f"{took_s:.1f} s of processor time"
 
 
 def test_it_needs_nothing_but_numpy_and_a_yaml_library(file: Path) -> None:
@@ -134,3 +157,81 @@ def test_a_lookalike_of_the_trace_is_drawn_from_its_seed(tmp_path: Path) -> None
     path = tmp_path / "small.yaml"
     path.write_text(dump_scenario(lookalike(3, n_nodes=20, n_pods=50)))
     assert main(["replay", str(path), "--check"]) == 0
+
+
+BAD = {
+    "a later format": ({"apiVersion": "scheduling.playground/v2"}, "apiVersion", "a newer one is needed"),
+    "a later Kubernetes": ({"emulates": "v1.99"}, "emulates", "is not emulated by this engine"),
+    "a field of tomorrow": ({"sampling": {"seed": 3}}, "sampling", "unknown field"),
+    "a broken cassette": (
+        {"extenders": {"cassette": [{"verb": "filter", "answer": {}, "text": "x"}]}},
+        "extenders.cassette[0]",
+        "a body is either `answer` (JSON) or `text`",
+    ),
+    "a cassette that is no list": ({"extenders": {"cassette": "tape"}}, "extenders.cassette", "must be"),
+    "a verb nobody has": (
+        {"extenders": {"cassette": [{"verb": "guess"}]}},
+        "extenders.cassette[0].verb",
+        "known here: bind",
+    ),
+    "a status out of bounds": (
+        {"extenders": {"cassette": [{"verb": "filter", "status": 9999}]}},
+        "extenders.cassette[0].status",
+        "at most 599",
+    ),
+    "a step on nothing": (
+        {"steps": [{"run": "idle"}, {"cordon": "gone"}]},
+        "steps[1].cordon",
+        "there is no Node gone after cycle 1",
+    ),
+    "a patch of nothing": (
+        {"steps": [{"patch": {"kind": "Pod", "name": "x", "patch": {}}}]},
+        "steps[0].patch",
+        "there is no Pod default/x",
+    ),
+    "an answer at Permit for nobody": (
+        {"steps": [{"allow": "default/x"}]},
+        "steps[0].allow",
+        "there is no Pod default/x",
+    ),
+    "an expectation of no such pod": (
+        {"expect": [{"pod": "pp", "node": "n"}]},
+        "expect[0].pod",
+        "there never was a pod default/pp",
+    ),
+    "an expectation of no such cycle": (
+        {"expect": [{"cycle": 9, "outcome": "bound"}]},
+        "expect[0].cycle",
+        "there is no cycle 9, the run had 1",
+    ),
+    "too many steps": ({"steps": [{"run": "cycle"}] * 100_000}, "steps", "at most 50,000 are run"),
+}
+"""What is wrong -> fields of a document, the path that is named, words of the reason."""
+
+
+@pytest.mark.parametrize("fields", BAD.values(), ids=BAD)
+def test_each_bad_input_exits_2_and_names_its_path(
+    fields: tuple[dict[str, object], str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes, place, words = fields
+    path, report = tmp_path / "bad.yaml", tmp_path / "out.xml"
+    path.write_text(json.dumps({**document(make_node("n"), make_pod("p")), **changes}))
+    assert main(["replay", str(path), "--check", "--junit", str(report)]) == 2
+    said = capsys.readouterr().err
+    assert f"{place}: " in said.replace(f"{path}: ", "") and words in said
+    assert ElementTree.parse(report).getroot().get("errors") == "1"
+    assert main(["replay", str(path), "--json"]) == 2
+    assert words in json.loads(capsys.readouterr().out)["error"]
+
+
+def test_fifty_thousand_steps_are_run_and_end() -> None:
+    steps = [{"cordon": "n"}, {"uncordon": "n"}] * 25_000
+    run = run_scenario(make_scenario(make_node("n"), make_pod("p"), steps=[{"run": "idle"}, *steps[1:]]))
+    assert run.placement() == {"default/p": "n"} and len(run.cycles) == 1
+
+
+def test_a_run_is_bounded_and_says_so() -> None:
+    scenario = make_scenario(make_node("n"), *(make_pod(f"p{i}") for i in range(3)))
+    with pytest.raises(ScenarioError, match="steps: the run was stopped after 2 cycles, the bound of a run"):
+        run_scenario(scenario, max_cycles=2)
+    assert len(run_scenario(scenario, max_cycles=4).cycles) == 3
