@@ -252,7 +252,8 @@ class Scheduler(BindingCycle):
     def next_deadline_ns(self) -> int | None:
         """When time alone will change something."""
         deadlines = [self.queue.next_deadline_ns(), self.waiting_pods.next_deadline_ns()]
-        deadlines += [assumed.deadline_ns for assumed in self.cache.assumed.values()]
+        if self.cache.assumed_pod_ttl_ns:
+            deadlines += [assumed.deadline_ns for assumed in self.cache.assumed.values()]
         for binding in self.bindings.values():
             if binding.step == "PreBind":
                 plugins = self.profiles[binding.pod.scheduler_name].pre_bind
@@ -260,9 +261,10 @@ class Scheduler(BindingCycle):
         return min((at_ns for at_ns in deadlines if at_ns is not None), default=None)
 
     def _know_pod(self, old: Pod | None, new: Pod | None) -> None:
-        if new is not None:
-            self.pods[new.uid] = new
-        if old is not None and (new is None or new.uid != old.uid):
+        uid = None if new is None else new.uid
+        if new is not None and uid is not None:
+            self.pods[uid] = new
+        if old is not None and old.uid != uid:
             self.pods.pop(old.uid, None)
 
     def _take_actions(self) -> list[Action]:

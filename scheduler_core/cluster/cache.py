@@ -18,7 +18,7 @@ from scheduler_core.cluster.pod_table import PodTable
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Vocabulary
 from scheduler_core.objects.node import Node, node_from
-from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.pod import HostPort, Pod
 
 
 def counts_as(old: Pod, new: Pod) -> bool:
@@ -196,6 +196,17 @@ class Cache:
         return [
             self.pods[pod_id].uid for name in names for pod_id in self.nodes.pods_on(self.nodes.row_of[name])
         ]
+
+    def forgotten_ports(self) -> list[tuple[str, HostPort]]:
+        """(node name, port that a pod there holds while it counts as free), for a checkpoint."""
+        names = [*self._tree.by_zone(), *self._ghosts]
+        return [
+            (name, port) for name in names for port in self.nodes.forgotten_ports(self.nodes.row_of[name])
+        ]
+
+    def forget_port(self, node_name: str, port: HostPort) -> None:
+        """Take up what `forgotten_ports` told of a cache with the same pods."""
+        self.nodes.forget_port(self.nodes.row_of[node_name], port)
 
     def snapshot(self) -> Snapshot:
         """The cluster now; valid until the next change."""

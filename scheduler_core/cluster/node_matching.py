@@ -53,15 +53,19 @@ def matching_term(term: NodeSelectorTerm, nodes: NodeColumns, rows: Rows) -> Boo
     """Which rows one node selector term matches; a term that cannot be used matches none."""
     if term.errors:
         return np.zeros(len(rows), np.bool_)
-    return matching_labels(term.labels, nodes, rows) & matching_fields(term.fields, nodes, rows)
+    mask = matching_fields(term.fields, nodes, rows)
+    if term.labels.is_nothing or term.labels.requirements:
+        mask &= matching_labels(term.labels, nodes, rows)
+    return mask
 
 
 def matching_node_selector(selector: NodeSelector, nodes: NodeColumns, rows: Rows) -> Bool:
     """Which rows any term matches."""
-    mask = np.zeros(len(rows), np.bool_)
+    mask = None
     for term in selector.terms:
-        mask |= matching_term(term, nodes, rows)
-    return mask
+        matched = matching_term(term, nodes, rows)
+        mask = matched if mask is None else mask | matched
+    return np.zeros(len(rows), np.bool_) if mask is None else mask
 
 
 def matching_required_affinity(affinity: RequiredNodeAffinity, nodes: NodeColumns, rows: Rows) -> Bool:

@@ -246,6 +246,19 @@ class NodeTable(NodeColumns):
         for port in pod.host_ports:
             self._port_column(self.vocabulary.ports.id(normal_port(port)))[row] = sign > 0
 
+    def forgotten_ports(self, row: int) -> list[HostPort]:
+        """Ports that pods of a row hold while the row counts them as free (`port_in_use` says why), each once."""
+        if not self._ports_in_use:
+            return []
+        held = [normal_port(port) for pod_id in self._pods_on[row] for port in self.pods[pod_id].host_ports]
+        ids = {self.vocabulary.ports.id(port): port for port in held}
+        return [port for port_id, port in ids.items() if not self._port_column(port_id)[row]]
+
+    def forget_port(self, row: int, port: HostPort) -> None:
+        """Count a port of a row as free, whoever holds it."""
+        self._port_column(self.vocabulary.ports.id(port))[row] = False
+        self._changed(row)
+
     # ---- columns made when first asked for
 
     def label_column(self, key: str) -> Int32:

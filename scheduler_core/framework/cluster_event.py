@@ -205,11 +205,23 @@ class ClusterEventWithHint:
     hint: HintFunction | None = None
 
 
+_PLAIN_ASSIGNED_UPDATE = [ClusterEvent(ASSIGNED_POD, ActionType.UPDATE)]
+_PLAIN_PENDING_UPDATE = [ClusterEvent(UNSCHEDULABLE_POD, ActionType.UPDATE)]
+
+
 def pod_update_events(old: Pod, new: Pod) -> list[ClusterEvent]:
     """The specific events in a pod's update; one generic Update when nothing specific changed.
 
     Source: pkg/scheduler/framework/events.go PodSchedulingPropertiesChange, v1.34
     """
+    if (
+        new.requests is old.requests
+        and new.tolerations is old.tolerations
+        and new.scheduling_gates is old.scheduling_gates
+        and new.meta.labels == old.meta.labels
+        and _claim_statuses(new) == _claim_statuses(old)
+    ):
+        return _PLAIN_ASSIGNED_UPDATE if new.node_name else _PLAIN_PENDING_UPDATE
     resource = ASSIGNED_POD if new.node_name else UNSCHEDULABLE_POD
     actions = []
     if new.meta.labels != old.meta.labels:
@@ -280,7 +292,7 @@ def _scaled_down(old: Pod, new: Pod) -> bool:
 
 def _claim_statuses(pod: Pod) -> tuple[Any, ...]:
     status = mapping(pod.manifest, "status", "")
-    if not status:
+    if "resourceClaimStatuses" not in status and "extendedResourceClaimStatus" not in status:
         return ((), None)
     generated = tuple(
         (item.get("name") or "", item.get("resourceClaimName"))

@@ -57,6 +57,8 @@ class Status:
         return Status(self.code, self.reasons, self.plugin or plugin)
 
 
+_CODES = [np.int8(code) for code in Code]
+
 SUCCESS = Status()
 SKIP = Status(Code.Skip)
 
@@ -81,4 +83,4 @@ class Verdicts:
         cls, rejected: NDArray[np.bool_], code: Code, details: NDArray[np.int64] | None = None
     ) -> Verdicts:
         """`code` where `rejected`, Success elsewhere."""
-        return cls(rejected.astype(np.int8) * np.int8(code), details)
+        return cls(rejected.view(np.int8) * _CODES[code], details)

@@ -195,6 +195,7 @@ class CycleTrace:
         verdicts: list[list[Any]] = header["verdicts"]
         pre_filter = header["preFilter"]
         rejected = pre_filter["code"] != Code.Success.name
+        told = [_verdict(entry) for entry in verdicts]
         body: dict[str, Any] = {
             "nodes": names,
             "preFilter": pre_filter,
@@ -206,7 +207,7 @@ class CycleTrace:
             "filter": None
             if rejected or not names
             else {
-                name: None if index < 0 else _verdict(verdicts[index])
+                name: None if index < 0 else told[index]
                 for name, index in zip(names, arrays["verdict"].tolist(), strict=True)
                 if index != UNSEEN
             },

@@ -96,15 +96,13 @@ class NodeAffinity(
         return PreFilterResult(node_names=tuple(sorted(names)))
 
     def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
-        codes = np.zeros(len(rows), np.int8)
-        details = np.zeros(len(rows), np.int64)
-        matched = matching_required_affinity(pod.required_node_affinity, nodes, rows)
-        codes[~matched] = Code.UnschedulableAndUnresolvable
+        rejected = ~matching_required_affinity(pod.required_node_affinity, nodes, rows)
+        details = None
         if self.enforced is not None:
             outside = ~matching_node_selector(self.enforced, nodes, rows)
-            codes[outside] = Code.UnschedulableAndUnresolvable
-            details[outside] = _ENFORCED
-        return Verdicts(codes, details)
+            details = np.where(outside, _ENFORCED, 0)
+            rejected |= outside
+        return Verdicts.where(rejected, Code.UnschedulableAndUnresolvable, details)
 
     def reasons(
         self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int

@@ -6,9 +6,8 @@ next scheduling cycle, or move the clock to the next timer. Same inputs, configu
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_core.actions import (
@@ -20,7 +19,6 @@ from scheduler_core.actions import (
     RecordEvent,
     WriteBeforeBind,
 )
-from scheduler_core.binding_cycle import Binding
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.config.default_plugins import IN_TREE_PLUGINS
 from scheduler_core.config.load import LoadedConfiguration, load_configuration
@@ -36,12 +34,9 @@ from scheduler_core.events import (
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
 from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.fields import format_time_ns
-from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins import OPT_IN_POINTS
-from scheduler_core.plugins.volume_binding import VolumeBinding
 from scheduler_core.queue import QueueMove
-from scheduler_core.queue.queued_pod_info import info_document, info_from_document
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
 from scheduler_core.sim.changes import (
@@ -55,6 +50,7 @@ from scheduler_core.sim.changes import (
     SetConfiguration,
     WriteObject,
 )
+from scheduler_core.sim.checkpoint import check_version, checkpoint_of, take_over
 from scheduler_core.sim.control_plane import ControlPlane
 from scheduler_core.sim.controllers.job import TTL
 from scheduler_core.sim.controllers.pod_garbage_collector import COLLECT
@@ -65,7 +61,6 @@ from scheduler_core.sim.queue_view import queue_view
 from scheduler_core.sim.timers import Timer, Timers
 from scheduler_core.sim.world import Noticed, Stored, World, with_condition
 
-CHECKPOINT_VERSION = 2
 MAX_MOVES = 100_000
 
 
@@ -583,69 +578,7 @@ class Simulation:
     def checkpoint(self) -> dict[str, Any]:
         """Everything needed to go on elsewhere, as JSON-able data."""
         self._settle_all()
-        scheduler = self.scheduler
-        live_pods = self._live_pods()
-        names = {id(pod): f"{pod.namespace}/{pod.name}" for pod in live_pods}
-        live = {pod.uid for pod in live_pods}
-
-        def name_of(item: Any) -> str | None:
-            return names.get(id(item))
-
-        return {
-            "version": CHECKPOINT_VERSION,
-            "nowNs": self.now_ns,
-            "config": self.config,
-            "options": asdict(self.options),
-            "randomness": self.randomness.state(),
-            "timers": self.timers.state(),
-            "world": self.world.state(),
-            "cycle": scheduler.cycle,
-            "startIndex": scheduler.algorithm.next_start_node_index,
-            "nodeOrder": scheduler.cache.node_order(),
-            "podOrder": scheduler.cache.pod_order(),
-            "assumed": {
-                uid: [item.node_name, item.binding_finished, item.deadline_ns]
-                for uid, item in scheduler.cache.assumed.items()
-            },
-            "nominations": [[uid, name] for uid, name in scheduler.nominator.state()],
-            "waiting": scheduler.waiting_pods.state(),
-            "queue": scheduler.queue.checkpoint(name_of),
-            "plugins": {
-                profile: {
-                    name: plugin.checkpoint()
-                    for name, plugin in framework.plugins.items()
-                    if isinstance(plugin, VolumeBinding)
-                }
-                for profile, framework in scheduler.profiles.items()
-            },
-            "bindings": [
-                {
-                    "uid": uid,
-                    "pod": f"{binding.pod.namespace}/{binding.pod.name}",
-                    "node": binding.node_name,
-                    "step": binding.step,
-                    "nExtendersFailed": binding.n_extenders_failed,
-                    # A pod that was deleted on its way is in nobody's list any more.
-                    "manifest": None if uid in live else dict(binding.pod.manifest),
-                    "info": info_document(binding.info, f"{binding.pod.namespace}/{binding.pod.name}"),
-                    "trace": base64.b64encode(binding.trace.to_bytes()).decode(),
-                }
-                for uid, binding in scheduler.bindings.items()
-            ],
-            "untold": [
-                [namespace, name, None if stored is None else dict(stored.manifest)]
-                for (namespace, name), stored in self._untold.items()
-            ],
-            "failures": {
-                uid: list(said) for uid, said in self._last_failures.items() if uid in scheduler.pods
-            },
-            "settledFailures": {
-                uid: at for uid, at in self._settled_failures.items() if uid in scheduler.pods
-            },
-        }
-
-    def _live_pods(self) -> list[Pod]:
-        return [stored.typed for stored in self.world.all("Pod")]
+        return checkpoint_of(self)
 
     @classmethod
     def restore(cls, document: Mapping[str, Any], *, transport: Transport = no_transport) -> Simulation:
@@ -656,8 +589,7 @@ class Simulation:
         ValueError
             When the checkpoint is of another version.
         """
-        if document.get("version") != CHECKPOINT_VERSION:
-            raise ValueError(f"simulation checkpoint of version {document.get('version')!r} cannot be read")
+        check_version(document)
         options = dict(document["options"])
         options["faults"] = FaultOptions(**options["faults"])
         result = cls(
@@ -666,79 +598,7 @@ class Simulation:
             options=SimulationOptions(**options),
             transport=transport,
         )
-        result.randomness.restore(document["randomness"])
-        result.timers.restore(document["timers"])
-        result.world.restore(document["world"])
-        result.control_plane.restore(result.world)
-        scheduler = result.scheduler
-        scheduler.cycle = document["cycle"]
-        scheduler.algorithm.next_start_node_index = document["startIndex"]
-        pods = {pod.uid: pod for pod in result._live_pods()}
-        for pod in pods.values():
-            result._know_stranger(None, Stored(pod.manifest, pod))
-        for namespace, name, manifest in document["untold"]:
-            present = result.world.pod(namespace, name)
-            if present is not None:
-                pods.pop(present.uid, None)
-            known = None if manifest is None else Stored(manifest, parse(manifest).typed)
-            result._untold[(namespace, name)] = known
-            if known is not None:
-                pods[known.typed.uid] = known.typed
-        scheduler.pods.update(pods)
-        # A pod that was deleted on its way to a node is in nobody's list any more.
-        deleted = {
-            entry["uid"]: parse(entry["manifest"]).typed
-            for entry in document["bindings"]
-            if entry["manifest"] is not None
-        }
-        named = {f"{pod.namespace}/{pod.name}": pod for pod in pods.values()}
-        for name in document["nodeOrder"]:
-            stored = result.world.get("Node", "", name)
-            if stored is not None:
-                scheduler.cache.set_node(stored.typed)
-        for stored in result.world.everything():
-            kind = str(stored.manifest["kind"])
-            if stored.typed is not None and kind not in ("Node", "Pod"):
-                meta = stored.typed.meta
-                scheduler.cache.listers.set(kind, meta.namespace, meta.name, stored.typed)
-        for uid in document["podOrder"]:
-            if uid in document["assumed"]:
-                node_name, finished, deadline_ns = document["assumed"][uid]
-                scheduler.cache.assume(pods.get(uid) or deleted[uid], node_name)
-                assumed = scheduler.cache.assumed[uid]
-                assumed.binding_finished, assumed.deadline_ns = finished, deadline_ns
-            else:
-                scheduler.cache.add_pod(pods[uid])
-        for uid, name in document["nominations"]:
-            if uid in pods:
-                scheduler.nominator.add(pods[uid], name)
-
-        def parse_manifest(manifest: Mapping[str, Any]) -> Any:
-            return parse(manifest).typed
-
-        scheduler.queue.restore(document["queue"], parse=parse_manifest, named=named.get)
-        for profile, states in document["plugins"].items():
-            for name, kept in states.items():
-                plugin = scheduler.profiles[profile].plugins[name]
-                if isinstance(plugin, VolumeBinding):
-                    plugin.restore(kept)
-        for entry in document["bindings"]:
-            pod = pods.get(entry["uid"]) or deleted[entry["uid"]]
-            binding = scheduler.bindings[entry["uid"]] = Binding(
-                info_from_document(entry["info"], pod),
-                pod,
-                entry["node"],
-                CycleTrace.from_bytes(base64.b64decode(entry["trace"])),
-                entry["step"],
-                entry["nExtendersFailed"],
-            )
-            # Of all that follows PreBind only an extender's bind call outlasts an event.
-            call = scheduler.bind_call(binding) if binding.step == "Bind" else None
-            if call is not None:
-                result._bind_calls[pod.uid] = call
-        scheduler.waiting_pods.restore(document["waiting"], pods)
-        result._last_failures = {uid: (said[0], said[1]) for uid, said in document["failures"].items()}
-        result._settled_failures = dict(document["settledFailures"])
+        take_over(result, document)
         return result
 
 

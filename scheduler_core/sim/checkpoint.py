@@ -1,0 +1,182 @@
+"""A simulation as data, and back: explicit, versioned, JSON-able.
+
+Everything is written that does not follow from the objects there are; what follows from them is worked out again.
+This file is the one that looks inside a `Simulation`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from scheduler_core.binding_cycle import Binding
+from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.objects.kinds import parse
+from scheduler_core.objects.pod import HostPort, Pod
+from scheduler_core.plugins.volume_binding import VolumeBinding
+from scheduler_core.queue.queued_pod_info import info_document, info_from_document
+from scheduler_core.sim.world import Stored
+
+if TYPE_CHECKING:
+    from scheduler_core.sim.simulation import Simulation
+
+CHECKPOINT_VERSION = 2
+
+
+def check_version(document: Mapping[str, Any]) -> None:
+    """Raise ValueError where a checkpoint is of another version."""
+    if document.get("version") != CHECKPOINT_VERSION:
+        raise ValueError(f"simulation checkpoint of version {document.get('version')!r} cannot be read")
+
+
+def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
+    """Everything needed to go on elsewhere, of a simulation in which nothing is left to do at this moment."""
+    scheduler = simulation.scheduler
+    live_pods = _live_pods(simulation)
+    names = {id(pod): f"{pod.namespace}/{pod.name}" for pod in live_pods}
+    live = {pod.uid for pod in live_pods}
+
+    def name_of(item: Any) -> str | None:
+        return names.get(id(item))
+
+    return {
+        "version": CHECKPOINT_VERSION,
+        "nowNs": simulation.now_ns,
+        "config": simulation.config,
+        "options": asdict(simulation.options),
+        "randomness": simulation.randomness.state(),
+        "timers": simulation.timers.state(),
+        "world": simulation.world.state(),
+        "cycle": scheduler.cycle,
+        "startIndex": scheduler.algorithm.next_start_node_index,
+        "nodeOrder": scheduler.cache.node_order(),
+        "podOrder": scheduler.cache.pod_order(),
+        "forgottenPorts": [
+            [name, port.ip, port.protocol, port.port] for name, port in scheduler.cache.forgotten_ports()
+        ],
+        "assumed": {
+            uid: [item.node_name, item.binding_finished, item.deadline_ns]
+            for uid, item in scheduler.cache.assumed.items()
+        },
+        "nominations": [[uid, name] for uid, name in scheduler.nominator.state()],
+        "waiting": scheduler.waiting_pods.state(),
+        "queue": scheduler.queue.checkpoint(name_of),
+        "plugins": {
+            profile: {
+                name: plugin.checkpoint()
+                for name, plugin in framework.plugins.items()
+                if isinstance(plugin, VolumeBinding)
+            }
+            for profile, framework in scheduler.profiles.items()
+        },
+        "bindings": [
+            {
+                "uid": uid,
+                "pod": f"{binding.pod.namespace}/{binding.pod.name}",
+                "node": binding.node_name,
+                "step": binding.step,
+                "nExtendersFailed": binding.n_extenders_failed,
+                # A pod that was deleted on its way is in nobody's list any more.
+                "manifest": None if uid in live else dict(binding.pod.manifest),
+                "info": info_document(binding.info, f"{binding.pod.namespace}/{binding.pod.name}"),
+                "trace": base64.b64encode(binding.trace.to_bytes()).decode(),
+            }
+            for uid, binding in scheduler.bindings.items()
+        ],
+        "untold": [
+            [namespace, name, None if stored is None else dict(stored.manifest)]
+            for (namespace, name), stored in simulation._untold.items()
+        ],
+        "failures": {
+            uid: list(said) for uid, said in simulation._last_failures.items() if uid in scheduler.pods
+        },
+        "settledFailures": {
+            uid: at for uid, at in simulation._settled_failures.items() if uid in scheduler.pods
+        },
+    }
+
+
+def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
+    """Put a new simulation, of the same options and configuration, where the checkpoint was taken."""
+    simulation.randomness.restore(document["randomness"])
+    simulation.timers.restore(document["timers"])
+    simulation.world.restore(document["world"])
+    simulation.control_plane.restore(simulation.world)
+    scheduler = simulation.scheduler
+    scheduler.cycle = document["cycle"]
+    scheduler.algorithm.next_start_node_index = document["startIndex"]
+    pods = {pod.uid: pod for pod in _live_pods(simulation)}
+    for pod in pods.values():
+        simulation._know_stranger(None, Stored(pod.manifest, pod))
+    for namespace, name, manifest in document["untold"]:
+        present = simulation.world.pod(namespace, name)
+        if present is not None:
+            pods.pop(present.uid, None)
+        known = None if manifest is None else Stored(manifest, parse(manifest).typed)
+        simulation._untold[(namespace, name)] = known
+        if known is not None:
+            pods[known.typed.uid] = known.typed
+    scheduler.pods.update(pods)
+    # A pod that was deleted on its way to a node is in nobody's list any more.
+    deleted = {
+        entry["uid"]: parse(entry["manifest"]).typed
+        for entry in document["bindings"]
+        if entry["manifest"] is not None
+    }
+    named = {f"{pod.namespace}/{pod.name}": pod for pod in pods.values()}
+    for name in document["nodeOrder"]:
+        stored = simulation.world.get("Node", "", name)
+        if stored is not None:
+            scheduler.cache.set_node(stored.typed)
+    for stored in simulation.world.everything():
+        kind = str(stored.manifest["kind"])
+        if stored.typed is not None and kind not in ("Node", "Pod"):
+            meta = stored.typed.meta
+            scheduler.cache.listers.set(kind, meta.namespace, meta.name, stored.typed)
+    for uid in document["podOrder"]:
+        if uid in document["assumed"]:
+            node_name, finished, deadline_ns = document["assumed"][uid]
+            scheduler.cache.assume(pods.get(uid) or deleted[uid], node_name)
+            assumed = scheduler.cache.assumed[uid]
+            assumed.binding_finished, assumed.deadline_ns = finished, deadline_ns
+        else:
+            scheduler.cache.add_pod(pods[uid])
+    # Checkpoints of before say nothing of it.
+    for name, *port in document.get("forgottenPorts", ()):
+        scheduler.cache.forget_port(name, HostPort(*port))
+    for uid, name in document["nominations"]:
+        if uid in pods:
+            scheduler.nominator.add(pods[uid], name)
+
+    def parse_manifest(manifest: Mapping[str, Any]) -> Any:
+        return parse(manifest).typed
+
+    scheduler.queue.restore(document["queue"], parse=parse_manifest, named=named.get)
+    for profile, states in document["plugins"].items():
+        for name, kept in states.items():
+            plugin = scheduler.profiles[profile].plugins[name]
+            if isinstance(plugin, VolumeBinding):
+                plugin.restore(kept)
+    for entry in document["bindings"]:
+        pod = pods.get(entry["uid"]) or deleted[entry["uid"]]
+        binding = scheduler.bindings[entry["uid"]] = Binding(
+            info_from_document(entry["info"], pod),
+            pod,
+            entry["node"],
+            CycleTrace.from_bytes(base64.b64decode(entry["trace"])),
+            entry["step"],
+            entry["nExtendersFailed"],
+        )
+        # Of all that follows PreBind only an extender's bind call outlasts an event.
+        call = scheduler.bind_call(binding) if binding.step == "Bind" else None
+        if call is not None:
+            simulation._bind_calls[pod.uid] = call
+    scheduler.waiting_pods.restore(document["waiting"], pods)
+    simulation._last_failures = {uid: (said[0], said[1]) for uid, said in document["failures"].items()}
+    simulation._settled_failures = dict(document["settledFailures"])
+
+
+def _live_pods(simulation: Simulation) -> list[Pod]:
+    return [stored.typed for stored in simulation.world.all("Pod")]

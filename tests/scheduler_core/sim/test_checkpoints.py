@@ -1,0 +1,61 @@
+"""What a checkpoint holds besides objects, queue and bindings: ports a node has forgotten."""
+
+from __future__ import annotations
+
+from scheduler_core.sim.changes import DeleteObject
+from scheduler_core.sim.simulation import Simulation
+from tests.scheduler_core.sim.builders import (
+    START_NS,
+    make_cluster,
+    make_pod,
+    pod_named,
+    reborn,
+    state,
+    write,
+)
+
+
+def port_pod(name: str, **spec: object) -> dict[str, object]:
+    pod = make_pod(name, **spec)
+    pod["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
+    return pod
+
+
+def cluster_that_forgot_a_port() -> Simulation:
+    """Two pods of one node hold its port 80; the node forgets it with the first of them that leaves, as upstream."""
+    simulation = make_cluster(1, port_pod("a", nodeName="node-0"), port_pod("b", nodeName="node-0"))
+    simulation.run_until_idle(until_ns=START_NS)
+    simulation.submit(DeleteObject("Pod", "default", "a", 0))
+    return simulation
+
+
+def test_a_port_a_node_has_forgotten_is_free_after_a_checkpoint_too() -> None:
+    simulation = cluster_that_forgot_a_port()
+    again = reborn(simulation)
+    assert state(again) == state(simulation)
+    for it in (simulation, again):
+        write(it, port_pod("c"))
+        it.run_until_idle()
+        c = pod_named(it, "c")
+        assert c is not None and c.node_name == "node-0"
+    assert state(again) == state(simulation)
+
+
+def test_a_port_in_use_stays_in_use_after_a_checkpoint() -> None:
+    simulation = make_cluster(1, port_pod("a", nodeName="node-0"))
+    simulation.run_until_idle(until_ns=START_NS)
+    again = reborn(simulation)
+    write(again, port_pod("b"))
+    again.run_until_idle()
+    b = pod_named(again, "b")
+    assert b is not None and not b.node_name
+
+
+def test_a_checkpoint_of_before_ports_were_told_is_read() -> None:
+    document = cluster_that_forgot_a_port().checkpoint()
+    del document["forgottenPorts"]
+    again = Simulation.restore(document)
+    write(again, port_pod("c"))
+    again.run_until_idle()
+    c = pod_named(again, "c")
+    assert c is not None and not c.node_name
