@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
@@ -44,6 +45,7 @@ class Command(BaseCommand):
         """Take the pictures."""
         # Playwright's synchronous interface runs an event loop in this thread, which also asks the database.
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+        call_command("migrate", verbosity=0)
         cluster = create_demo()
         try:
             self._run(cluster)
