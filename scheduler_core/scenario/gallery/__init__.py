@@ -31,6 +31,7 @@ ORDER: tuple[str, ...] = (
     "backoff-and-flush",
     "manual-approval",
     "gang-timeout",
+    "gang-evicts-around-a-veto",
     "extender-veto",
     "extender-timeout",
     "extender-timeout-ignorable",
