@@ -7,3 +7,7 @@ from django.core.wsgi import get_wsgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "playground.settings")
 
 application = get_wsgi_application()
+
+from playground.web.warming import warm  # noqa: E402 (the apps are there only now)
+
+warm()

@@ -7,6 +7,7 @@ from typing import Any
 
 from playground.clusters.models import Cluster, PriorityClass
 from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
+from playground.clusters.selectors.memo import Memo
 from playground.web.bars import Bar, bar
 from playground.web.heat_map import HeatMap, heat_map, histogram
 from playground.web.priorities import PriorityMark, PriorityScale
@@ -123,7 +124,7 @@ def view_nodes(
                 cpu_milli=sum(use.cpu_milli for use in members),
                 used_cpu_milli=sum(use.used_cpu_milli for use in members),
                 cards=cards,
-                heat=heat_map(members) if drawn == "heat" else None,
+                heat=_heat(cluster, group_by, value, members) if drawn == "heat" else None,
                 members=tuple(members) if drawn != "cards" else (),
             )
         )
@@ -146,6 +147,15 @@ def view_nodes(
         page=page,
         n_pages=n_pages,
     )
+
+
+_HEATS: Memo[HeatMap] = Memo(64)
+
+
+def _heat(cluster: Cluster, group_by: str, value: str, members: Sequence[NodeUse]) -> HeatMap:
+    """The map of a group, drawn once a version: a tick about the clock or a run finds it here."""
+    key = (cluster.public_id, cluster.generation, cluster.version, group_by, value)
+    return _HEATS.get(key, lambda: heat_map(members))
 
 
 def _group_labels(uses: Sequence[NodeUse]) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 CANDIDATE_LIMIT = 20
+STEPS_LIMIT = 8
+"""Candidates whose reprieve steps are shown."""
 NODES_NAMED = 8
 PRIORITY_OFFSET = 2**31
 SUM = "lowestPrioritySum"
@@ -150,9 +152,14 @@ class PreemptionView:
         return next((candidate for candidate in self.candidates if candidate.chosen), None)
 
     @property
-    def has_steps(self) -> bool:
-        """Whether the explanation says how the victims were found."""
-        return any(candidate.steps for candidate in self.candidates)
+    def explained(self) -> tuple[Candidate, ...]:
+        """The candidates whose victims are shown as they were found."""
+        return tuple(candidate for candidate in self.candidates if candidate.steps)[:STEPS_LIMIT]
+
+    @property
+    def n_unexplained(self) -> int:
+        """Candidates left out there."""
+        return self.n_candidates - len(self.explained)
 
 
 def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LIMIT) -> PreemptionView | None:
@@ -175,17 +182,17 @@ def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LI
     asked: Sequence[Mapping[str, Any]] = preemption.get("criteria") or ()
     tied = tuple(preemption.get("tied") or ())
     compared = bool(asked) or (len(given) == 1 and "criterionValues" in given[0])
-    candidates = [_candidate(c, nominated, priorities, len(asked), compared, tied) for c in given]
     # Who stayed longest comes first; the order of the explanation decides the rest.
-    candidates.sort(key=lambda c: (not c.chosen, -_stayed(c, given)))
+    ranked = sorted(given, key=lambda c: (c["node"] != nominated, -_stayed(c)))[:limit]
+    candidates = tuple(_candidate(c, nominated, priorities, len(asked), compared, tied) for c in ranked)
     verdicts = explanation.get("filter") or {}
     chosen = next((c for c in given if c["node"] == nominated), None)
     return PreemptionView(
         eligible=bool(preemption.get("eligible", True)),
         ineligible_reason=str(preemption.get("ineligibleReason") or ""),
         message=str(preemption.get("message") or ""),
-        candidates=tuple(candidates[:limit]),
-        n_candidates=len(candidates),
+        candidates=candidates,
+        n_candidates=len(given),
         n_nodes=len(verdicts),
         nominated=nominated,
         victims=tuple(_victim(v, priorities, set()) for v in preemption.get("victims") or ()),
@@ -201,9 +208,10 @@ def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LI
     )
 
 
-def _stayed(candidate: Candidate, given: Sequence[Mapping[str, Any]]) -> int:
-    at = next((c.get("eliminatedAt") for c in given if c["node"] == candidate.node), None)
-    return 0 if candidate.cut else _NUMBER.get(at or "", len(CRITERIA) + 1)
+def _stayed(candidate: Mapping[str, Any]) -> int:
+    if candidate.get("cutByExtender"):
+        return 0
+    return _NUMBER.get(candidate.get("eliminatedAt") or "", len(CRITERIA) + 1)
 
 
 def _priorities(given: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -25,6 +26,7 @@ _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[./-])")
 
 
 @register.simple_tag
+@lru_cache(maxsize=512)  # a page draws some of them a thousand times
 def icon(name: str, label: str = "", size: str = "") -> SafeString:
     """Draw a symbol of components/icons.html; with a label it speaks, without it is decoration."""
     css = "i i-s" if size == "s" else "i"

@@ -70,7 +70,9 @@ def board(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """The whole board."""
     cluster = get_cluster(request, cluster_id)
     context = _context(request, cluster)
-    context["have"] = ".".join(digest_of(render_to_string(t, context, request)) for _, t in FRAGMENTS)
+    html = {root: render_to_string(template, context, request) for root, template in FRAGMENTS}
+    context["have"] = ".".join(digest_of(part) for part in html.values())
+    context["html"] = {root.partition("-")[0]: part for root, part in html.items()}
     return render(request, "board/page.html", context)
 
 

@@ -1,0 +1,221 @@
+"""How long pages take at 5,000 nodes and 60,000 pods: ``python -m tests.load.pages DIR``.
+
+The first call makes the cluster in DIR (a few minutes); later ones measure again. Each page is asked for twice by
+a process of its own, which has done what the server does when it starts: cold is its first request, warm the
+second after a change of the cluster. Times are the process's own seconds of CPU, so a busy machine matters little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ZONES = ("zone-a", "zone-b", "zone-c", "zone-d")
+BATCH = 5000
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.load.pages",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--pods", type=int, default=60_000)
+    parser.add_argument("--page", help="measure this one page in this process, and print JSON")
+    parser.add_argument("--only", default="", help="names of pages, separated by commas")
+    options = parser.parse_args()
+    os.environ["DJANGO_SETTINGS_MODULE"] = "playground.settings"
+    os.environ["PLAYGROUND_DATA"] = str(options.directory)
+    fresh = not (options.directory / "playground.sqlite3").exists()
+    options.directory.mkdir(parents=True, exist_ok=True)
+    import django
+
+    django.setup()
+    if fresh:
+        seed(options.nodes, options.pods)
+    if options.page:
+        print(json.dumps(measure(options.page)))
+        return 0
+    only = [name for name in options.only.split(",") if name]
+    print(f"{'page':<14}{'cold ms':>10}{'changed ms':>12}{'same ms':>10}{'queries':>9}{'gzip kB':>9}")
+    for name, path in paths().items():
+        if only and name not in only:
+            continue
+        command = [sys.executable, "-m", "tests.load.pages", str(options.directory), "--page", path]
+        found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        print(
+            f"{name:<14}{found['cold_ms']:>10.0f}{found['changed_ms']:>12.0f}{found['same_ms']:>10.0f}"
+            f"{found['queries']:>9}{found['gzip_kb']:>9.0f}"
+        )
+    return 0
+
+
+def seed(n_nodes: int, n_pods: int) -> None:
+    """The cluster: most pods run, some wait, and one cycle of each kind was decided."""
+    from django.core.management import call_command
+
+    from playground.clusters import services
+    from playground.clusters.services.memory import EngineMemory
+
+    call_command("migrate", verbosity=0)
+    cluster = services.create_cluster(name="large", seed=7)
+    objects: list[dict[str, Any]] = [_priority("critical", 100_000), _priority("batch", 100)]
+    objects += [_node(i) for i in range(n_nodes)]
+    objects += [_pod(i, f"node-{i % n_nodes}") for i in range(n_pods)]
+    began = time.monotonic()
+    for start in range(0, len(objects), BATCH):
+        services.apply_documents(cluster=cluster, objects=objects[start : start + BATCH])
+    waiting = [
+        _pod(n_pods, "", cpu="500m", name="fits"),
+        _pod(n_pods + 1, "", cpu="14", name="vip", priorityClassName="critical"),
+        *(_pod(n_pods + 2 + i, "", cpu="400", name=f"giant-{i}") for i in range(30)),
+    ]
+    services.apply_documents(cluster=cluster, objects=waiting)
+    memory = EngineMemory()
+    for _ in range(6):
+        services.request_run(cluster=cluster, until="cycle")
+        while not _nothing_open(cluster):
+            services.advance(cluster_id=cluster.pk, memory=memory)
+    print(f"made in {time.monotonic() - began:.0f} s", file=sys.stderr)
+
+
+def _nothing_open(cluster: Any) -> bool:
+    from playground.clusters.models import Run
+
+    return not Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists()
+
+
+def paths() -> dict[str, str]:
+    """Name and path of each measured page."""
+    from playground.clusters.models import Cluster, Cycle
+
+    cluster = Cluster.objects.get()
+    base = f"/c/{cluster.public_id}/"
+    cycles = {
+        outcome: Cycle.objects.filter(cluster=cluster, outcome=outcome).order_by("number").first()
+        for outcome in ("bound", "preempting", "unschedulable")
+    }
+    bound, preempting, unschedulable = cycles["bound"], cycles["preempting"], cycles["unschedulable"]
+    assert bound and preempting and unschedulable
+    return {
+        "home": "/",
+        "board": base,
+        "node": f"{base}?node=node-7",
+        "table": f"{base}?view=table",
+        "live": f"{base}live/",
+        "cycles": f"{base}cycles/",
+        "cycle": f"{base}cycles/{bound.number}/",
+        "unschedulable": f"{base}cycles/{unschedulable.number}/",
+        "preemption": f"{base}cycles/{preempting.number}/",
+        "weights": f"{base}cycles/{bound.number}/weights/",
+        "story": f"{base}pods/default/{unschedulable.pod_name}/",
+        "explain": f"{base}pods/default/{unschedulable.pod_name}/explain/",
+        "pods": f"{base}pods/",
+        "queue": f"{base}pods/?lane=unschedulable",
+        "form": f"{base}pods/new/",
+        "config": f"{base}config/",
+        "settings": f"{base}cluster/",
+    }
+
+
+def measure(path: str) -> dict[str, float]:
+    """One page in this process: cold, after a change, and again."""
+    from django.db import connection
+    from django.db.models import F
+    from django.test import Client
+
+    from playground.clusters.models import Cluster
+    from playground.web.warming import warm
+
+    warm()
+    client = Client(SERVER_NAME="127.0.0.1")
+    headers = {"HTTP_HX_REQUEST": "true"} if "/live/" in path else {}
+
+    def ask() -> tuple[float, Any]:
+        began = time.process_time()
+        response = client.get(path, **headers)
+        took_ms = 1000 * (time.process_time() - began)
+        assert response.status_code == 200, response.status_code
+        return took_ms, response
+
+    cold_ms, _ = ask()
+    Cluster.objects.update(version=F("version") + 1)
+    queries: list[str] = []
+
+    def count(execute: Any, sql: str, *more: Any) -> Any:
+        queries.append(sql)
+        return execute(sql, *more)
+
+    with connection.execute_wrapper(count):
+        changed_ms, response = ask()
+    same_ms, _ = ask()
+    return {
+        "cold_ms": cold_ms,
+        "changed_ms": changed_ms,
+        "same_ms": same_ms,
+        "queries": len(queries),
+        "gzip_kb": len(gzip.compress(response.content)) / 1000,
+    }
+
+
+def _node(index: int) -> dict[str, Any]:
+    amounts = {"cpu": "16", "memory": "64Gi", "pods": "110"}
+    labels = {
+        "kubernetes.io/hostname": f"node-{index}",
+        "topology.kubernetes.io/zone": ZONES[index % len(ZONES)],
+        "disk": "ssd" if index % 3 else "hdd",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": f"node-{index}", "labels": labels},
+        "spec": {"taints": [{"key": "gpu", "value": "true", "effect": "NoSchedule"}]}
+        if index % 25 == 0
+        else {},
+        "status": {
+            "allocatable": amounts,
+            "capacity": amounts,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def _pod(index: int, node: str, *, cpu: str = "", name: str = "", **spec: Any) -> dict[str, Any]:
+    requests = {"cpu": cpu or f"{300 + 100 * (index % 7)}m", "memory": "1Gi"}
+    body: dict[str, Any] = {"containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}]}
+    body |= spec
+    if node:
+        body |= {"nodeName": node, "priorityClassName": "batch"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name or f"p{index}",
+            "namespace": "default",
+            "labels": {"app": f"a{index % 200}"},
+        },
+        "spec": body,
+        "status": {"phase": "Running" if node else "Pending"},
+    }
+
+
+def _priority(name: str, value: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
