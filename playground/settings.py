@@ -15,6 +15,7 @@ PLAYGROUND_EXTENDER_HOSTS comma-separated ``host`` or ``host:port`` that schedul
                           they are inside this server's network; in team mode no other host may be called
 PLAYGROUND_MAX_OBJECTS    objects one cluster may have (default 100000)
 PLAYGROUND_MAX_UPLOAD_MB  size of the manifests of one request (default 16)
+PLAYGROUND_MAX_SCENARIO_MB  size of one shared scenario (default 8: a cluster of 1,500 nodes and 8,000 pods has 3)
 PLAYGROUND_REQUEST_RATE   team mode: requests to the two APIs one person may make (default ``1200/min``)
 PLAYGROUND_WRITE_RATE     team mode: requests, of pages too, that may change something (default ``300/min``)
 PLAYGROUND_KEEP_TRACES_DAYS  days before traces are dropped, to be made again on demand (default 14)
@@ -184,6 +185,7 @@ PLAYGROUND_MAX_UPLOAD_BYTES = _whole("PLAYGROUND_MAX_UPLOAD_MB", 16) * 2**20
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * PLAYGROUND_MAX_UPLOAD_BYTES
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 # Objects of one cluster, pods of controllers included, Events not.
+PLAYGROUND_MAX_SCENARIO_BYTES = _whole("PLAYGROUND_MAX_SCENARIO_MB", 8) * 2**20
 PLAYGROUND_MAX_OBJECTS = _whole("PLAYGROUND_MAX_OBJECTS", 100_000)
 
 # Extenders are addresses people write and this server calls; engine/outbound.py says who may be called.

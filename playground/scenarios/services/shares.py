@@ -26,7 +26,6 @@ from playground.scenarios import wake
 from playground.scenarios.models import Scenario, Verification
 from playground.scenarios.services import recording
 
-MAX_BYTES: Final = 4 * 1024 * 1024
 MAX_EXPIRY_DAYS: Final = 3660
 AT_ONCE_NODES: Final = 200
 AT_ONCE_PODS: Final = 1000
@@ -57,7 +56,7 @@ class Shared:
 
 def max_bytes() -> int:
     """The most bytes one scenario may have."""
-    return int(getattr(settings, "PLAYGROUND_MAX_SCENARIO_BYTES", MAX_BYTES))
+    return int(settings.PLAYGROUND_MAX_SCENARIO_BYTES)
 
 
 def checked_document(document: str | bytes) -> tuple[bytes, ScenarioFacts]:
