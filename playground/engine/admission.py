@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from playground.engine.validation import validate
 from playground.engine.workload_defaults import with_workload_defaults
@@ -79,6 +79,19 @@ class ManifestProblem(ValueError):
         self.kind = kind
         self.name = name
         self.too_large = too_large
+
+    @classmethod
+    def of(cls, error: DocumentError) -> Self:
+        """A text that could not be read, as a problem of what was posted."""
+        return cls(
+            error.reason,
+            document=error.document,
+            line=error.line,
+            column=error.column,
+            path=error.path,
+            value=error.value,
+            too_large=error.too_large,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +173,7 @@ def read_posted(text: str | bytes, *, json_only: bool = False, max_bytes: int = 
     try:
         documents = load_documents(text, json_only=json_only, max_bytes=max_bytes)
     except DocumentError as error:
-        raise ManifestProblem(
-            error.reason,
-            document=error.document,
-            line=error.line,
-            column=error.column,
-            path=error.path,
-            value=error.value,
-            too_large=error.too_large,
-        ) from None
+        raise ManifestProblem.of(error) from None
     decoded = text if isinstance(text, str) else text.decode("utf-8-sig")
     lines = LineMap(decoded.removeprefix("\ufeff"))
     result: list[Posted] = []

@@ -22,15 +22,7 @@ def load_one(text: bytes, *, json_only: bool = False, max_bytes: int = MAX_BYTES
     try:
         documents = load_documents(text, json_only=json_only, max_bytes=max_bytes)
     except DocumentError as error:
-        raise ManifestProblem(
-            error.reason,
-            document=error.document,
-            line=error.line,
-            column=error.column,
-            path=error.path,
-            value=error.value,
-            too_large=error.too_large,
-        ) from None
+        raise ManifestProblem.of(error) from None
     if len(documents) > 1:
         raise ManifestProblem("one document is wanted here, not several", document=1, line=documents[1].line)
     return documents[0].value if documents else None
