@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -13,9 +14,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from django.test import Client
 
 from playground.clusters import services
-from playground.clusters.models import Cluster, Pod
+from playground.clusters.models import Cluster, Cycle, Pod
 from tests import servers
 from tests.kube_api.conftest import eventually
 
@@ -197,7 +199,10 @@ spec: {minAvailable: 3, selector: {matchLabels: {app: shop}}}
     assert Pod.objects.filter(node_name=node, terminating=True).count() == 0
 
 
-def test_a_pending_pod_is_described_in_kubernetes_words(kubectl: Kubectl) -> None:
+def test_a_pending_pod_is_described_as_its_cycle_page_tells_it(
+    kubectl: Kubectl, live_cluster: Cluster, client: Client
+) -> None:
+    kubectl("taint", "node", "n2", "dedicated=db:NoSchedule")
     pod = json.dumps(
         {
             "apiVersion": "v1",
@@ -208,11 +213,37 @@ def test_a_pending_pod_is_described_in_kubernetes_words(kubectl: Kubectl) -> Non
     )
     kubectl("create", "-f", "-", text=pod)
     eventually(lambda: "FailedScheduling" in kubectl("get", "events"))
+    cycle = Cycle.objects.get(cluster=live_cluster, pod_name="huge")
+    assert cycle.message.startswith(
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint {dedicated: db}. "
+    )
+    # The very words: in describe, in the condition, in the event, on the page.
     described = kubectl("describe", "pod", "huge")
-    assert "FailedScheduling" in described
-    assert "0/2 nodes are available: 2 Insufficient cpu." in described
-    assert "PodScheduled" in described
+    assert re.search(r"PodScheduled +False", described)
+    event = re.search(r"Warning +FailedScheduling +\S+ +default-scheduler +(.*)", described)
+    assert event and event[1] == cycle.message
+    found = json.loads(kubectl("get", "pod", "huge", "-o", "json"))
+    condition = next(item for item in found["status"]["conditions"] if item["type"] == "PodScheduled")
+    assert (condition["reason"], condition["message"]) == ("Unschedulable", cycle.message)
+    listed = json.loads(kubectl("get", "events", "-o", "json"))["items"]
+    assert [item["message"] for item in listed if item["reason"] == "FailedScheduling"] == [cycle.message]
+    page = client.get(f"/c/{live_cluster.public_id}/cycles/{cycle.number}/").content.decode()
+    words = html.unescape(re.sub(r"<[^>]+>", "", page))
+    assert cycle.message in " ".join(words.split())
     assert "0/1" in kubectl("get", "pod", "huge")
+
+
+def test_a_placed_pod_is_described_as_its_cycle_page_tells_it(
+    kubectl: Kubectl, live_cluster: Cluster, client: Client
+) -> None:
+    kubectl("run", "solo", "--image=x")
+    eventually(lambda: "Scheduled" in kubectl("get", "events"))
+    cycle = Cycle.objects.get(cluster=live_cluster, pod_name="solo")
+    described = kubectl("describe", "pod", "solo")
+    assert f"Successfully assigned default/solo to {cycle.node}" in described
+    assert re.search(r"PodScheduled +True", described)
+    page = client.get(f"/c/{live_cluster.public_id}/cycles/{cycle.number}/").content.decode()
+    assert re.search(rf"solo</b>.*<b>{cycle.node}</b>", page)
 
 
 def test_pods_are_watched_and_waited_for(kubectl: Kubectl) -> None:
