@@ -30,6 +30,10 @@ RUNNERS: dict[str, str] = {
 """Family -> what runs its cases; any other family holds ordinary scheduling cases."""
 
 
+class NotCases(ValueError):
+    """A file that does not hold recorded cases."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files of cases (.jsonl, .jsonl.gz)")
     parser.add_argument(
@@ -45,34 +49,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; the exit status is 1 when a case failed."""
+    """Run the command; the exit status is 1 when a case failed, 2 when a file is none of cases."""
     keys = tuple(options.keys.split(",")) if options.keys else ()
     excluded = set(filter(None, options.excluded.split(",")))
     passed = failed = 0
     started_ns = measure_ns()
-    for path in options.paths:
-        counts = [0, 0]
-        for case in read_cases(Path(path)):
-            if case["family"] in excluded or (options.explain and case["name"] != options.explain):
-                continue
-            differences = run_case(case, keys)
-            counts[bool(differences)] += 1
-            if differences and (options.explain or options.list):
-                _show(case["name"], differences, every=bool(options.explain))
-        passed, failed = passed + counts[0], failed + counts[1]
-        if any(counts):
-            print(f"{Path(path).name}: {counts[0]} passed, {counts[1]} failed")
+    try:
+        for path in options.paths:
+            counts = [0, 0]
+            for case in read_cases(Path(path)):
+                if case["family"] in excluded or (options.explain and case["name"] != options.explain):
+                    continue
+                differences = run_case(case, keys)
+                counts[bool(differences)] += 1
+                if differences and (options.explain or options.list):
+                    _show(case["name"], differences, every=bool(options.explain))
+            passed, failed = passed + counts[0], failed + counts[1]
+            if any(counts):
+                print(f"{Path(path).name}: {counts[0]} passed, {counts[1]} failed")
+    except OSError as error:
+        print(f"conformance: {error.filename}: {error.strerror or error}", file=sys.stderr)
+        return 2
+    except NotCases as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        return 2
     print(f"took {(measure_ns() - started_ns) / SECOND_NS:.1f} s", file=sys.stderr)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 
 
 def read_cases(path: Path) -> Iterator[dict[str, Any]]:
-    """The cases of a file, one a line."""
+    """The cases of a file, one a line.
+
+    Raises
+    ------
+    OSError
+    NotCases
+        With the file and the line.
+    """
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
-        for line in lines:
-            if line.strip():
-                yield json.loads(line)
+        try:
+            for number, line in enumerate(lines, 1):
+                if not line.strip():
+                    continue
+                case = json.loads(line)
+                if not (isinstance(case, dict) and {"name", "family"} <= case.keys()):
+                    raise NotCases(f"{path}: line {number}: a case is an object with a name and a family")
+                yield case
+        except (gzip.BadGzipFile, UnicodeDecodeError) as error:
+            raise NotCases(f"{path}: {error}") from None
+        except json.JSONDecodeError as error:
+            raise NotCases(f"{path}: line {number}: not JSON: {error.msg}") from None
 
 
 def run_case(case: Mapping[str, Any], keys: Sequence[str] = ()) -> list[Difference]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.cli.conformance import read_cases, run_case
+from scheduler_core.cli.main import main
 
 DATA = sorted((Path(__file__).parent / "data").glob("*.jsonl.gz"))
 
@@ -42,3 +43,22 @@ def altered(expect: Mapping[str, Any]) -> dict[str, Any]:
 def test_a_case_that_cannot_be_run_has_failed() -> None:
     found = run_case({"name": "mixed/broken", "family": "mixed", "objects": [], "expect": {}})
     assert [difference.key for difference in found] == ["(run)"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"kind: Scenario\n", "line 1: not JSON: Expecting value"),
+        (b'{"name": "a"}\n', "line 1: a case is an object with a name and a family"),
+        (b"\xff\xfe\x00", "codec can't decode"),
+    ],
+)
+def test_a_file_of_something_else_is_named_and_nothing_is_counted(
+    content: bytes, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_bytes(content)
+    assert main(["conformance", str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"conformance: {path}: ") and words in said.err
