@@ -181,7 +181,7 @@ class Pod:
 
 _MAX_KNOWN_SPECS = 1024
 _known_specs: dict[tuple[str, bytes], Pod] = {}
-"""(namespace, spec in bytes) -> a pod that has it: most pods differ from another in their metadata alone."""
+"""(namespace, spec in bytes, without its node) -> a pod that has it: most pods differ from another in their metadata alone."""
 
 
 def pod_from(manifest: Document) -> Pod:
@@ -197,7 +197,7 @@ def pod_from(manifest: Document) -> Pod:
     key = None if status.get("containerStatuses") or status.get("initContainerStatuses") else _spec_key(meta, manifest)
     known = None if key is None else _known_specs.get(key)
     if known is not None:
-        return _evolved(known, manifest, meta, status, known.node_name)
+        return _evolved(known, manifest, meta, status, string(manifest["spec"], "nodeName", "spec"))
     pod = _parsed(manifest, meta)
     if key is not None:
         if len(_known_specs) >= _MAX_KNOWN_SPECS:
@@ -207,10 +207,14 @@ def pod_from(manifest: Document) -> Pod:
 
 
 def _spec_key(meta: ObjectMeta, manifest: Document) -> tuple[str, bytes] | None:
-    """Equal for pods whose specs read alike; None where that is not to be told (statuses of containers matter too)."""
+    """Equal for pods whose specs read alike but for their node; None where that is not to be told (statuses of
+    containers matter too)."""
+    spec = manifest.get("spec")
+    if not isinstance(spec, dict):
+        return None
     try:
         # Version 2 of the format writes equal values as equal bytes; later ones tell apart who is shared.
-        return meta.namespace, marshal.dumps(manifest.get("spec"), 2)
+        return meta.namespace, marshal.dumps({key: spec[key] for key in spec if key != "nodeName"}, 2)
     except ValueError:
         return None
 
