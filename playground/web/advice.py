@@ -331,13 +331,16 @@ def _mark_words(mark: Mapping[str, Any]) -> str:
     n = f"{mark['n']:,}"
     match mark["kind"]:
         case "tie":
-            return f"a draw among {n} nodes with the same score"
+            told = f" ({', '.join(mark['nodes'])})" if len(mark["nodes"]) == mark["n"] else ""
+            return f"a draw among {n} nodes with the same score{told}"
         case "preemptionTie":
             return f"a draw among {n} equally good candidates for preemption"
         case "sampling":
             return f"node sampling: {n} nodes were not looked at"
         case _:
-            return f"queue order: it came first among {n} of the same priority and moment, and not all found a node"
+            later = mark["n"] - 1
+            noun = "a later pod" if later == 1 else f"{later:,} later pods"
+            return f"queue order: {noun} of its priority and moment found no node"
 
 
 @dataclass(frozen=True)
@@ -360,15 +363,19 @@ class LuckView:
 
     @property
     def marks(self) -> list[dict[str, Any]]:
-        """Decisions of the run itself that hung on chance."""
-        return [
-            {**mark, "words": _mark_words(mark), "more": mark["n"] > len(mark["nodes"]) > 0}
-            for mark in self.answer.get("marks", ())[:MARKS_SHOWN]
-        ]
+        """Decisions of the run itself that hung on chance: a cycle, its pod, and on what."""
+        by_cycle: dict[int, dict[str, Any]] = {}
+        for mark in self.answer.get("marks", ()):
+            found = by_cycle.setdefault(
+                mark["cycle"], {"cycle": mark["cycle"], "pod": mark["pod"], "words": []}
+            )
+            found["words"].append(_mark_words(mark))
+        return list(by_cycle.values())[:MARKS_SHOWN]
 
     @property
     def n_marks_hidden(self) -> int:
-        return sum(self.answer.get("nMarks", {}).values()) - len(self.marks)
+        """Marks that are not listed."""
+        return sum(self.answer.get("nMarks", {}).values()) - sum(len(mark["words"]) for mark in self.marks)
 
     @property
     def mark_counts(self) -> str:

@@ -9,7 +9,7 @@ from scheduler_core.framework.trace import PREEMPTING, UNSCHEDULABLE, sentence
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean
 from scheduler_core.scenario.record import Finding, PodFacts, budget_violations
-from scheduler_core.scenario.types import Expectation
+from scheduler_core.scenario.types import Bounds, Expectation
 
 if TYPE_CHECKING:
     from scheduler_core.scenario.run import ScenarioRun
@@ -67,7 +67,7 @@ class _Checker:
         facts = self._known(item.pod, f"{path}.pod")
         wrong, wanted = self._wrong_with(item, facts)
         if wrong is None:
-            return Finding(path, True, f"{facts.key} {wanted}", facts.cycle or None)
+            return Finding(path, True, f"{facts.key} is {wanted.removeprefix('to be ')}", facts.cycle or None)
         said = f"{facts.key} {wanted} was expected, but {wrong}.{self._why(facts)}"
         return Finding(path, False, said, facts.cycle or None)
 
@@ -104,7 +104,7 @@ class _Checker:
                 lambda: f"evicted for it were {_names(facts.victims)}",
             ),
             (not item.nominated or facts.nominated == item.nominated, f"nominated to {item.nominated}", lambda: where),
-            (attempts is None, "with the number of attempts bounded", lambda: f"the number of its attempts {attempts}"),
+            (attempts is None, f"tried {_bound_words(item.attempts)}", lambda: f"the number of attempts {attempts}"),
         ]  # fmt: skip
         written = [
             item.state, item.node, item.node_in, item.node_labels, item.not_node_labels, item.reason,
@@ -154,7 +154,9 @@ class _Checker:
                     said += f" {failing[0][0].key}: {failing[0][1]}.{self._why(failing[0][0])}"
             return Finding(path, problem is None, said, cycle)
         if not failing:
-            return Finding(path, True, f"all {len(chosen)} {named} {answers[0][2]}")
+            return Finding(
+                path, True, f"all {len(chosen)} {named} are {answers[0][2].removeprefix('to be ')}"
+            )
         facts, wrong, words = failing[0]
         said = f"All {len(chosen)} {named} were expected {words}, but {facts.key}: {wrong}"
         more = f" (and {len(failing) - 1} more)" if len(failing) > 1 else ""
@@ -252,6 +254,16 @@ class _Checker:
             else ""
         )
         return Finding(path, False, f"{name} {problem}.{why}", cycle)
+
+
+def _bound_words(bounds: Bounds | None) -> str:
+    if bounds is None:
+        return ""
+    if bounds.exactly is not None:
+        return f"{bounds.exactly:g} time{'' if bounds.exactly == 1 else 's'}"
+    low = f"at least {bounds.at_least:g}" if bounds.at_least is not None else ""
+    high = f"at most {bounds.at_most:g}" if bounds.at_most is not None else ""
+    return f"{' and '.join(filter(None, (low, high)))} times"
 
 
 def _where(facts: PodFacts) -> str:

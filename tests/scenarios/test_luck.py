@@ -60,6 +60,9 @@ def test_fifty_seeds_are_a_group_of_tasks_and_their_end_states_are_counted(clien
     states = found.answer["states"]
     assert len(states) == 2 and sum(state["n"] for state in states) == 50
     assert found.answer["nMarks"] == {"preemptionTie": 1}
+    assert (found.answer["nPods"], found.answer["nVarying"]) == (3, 3)
+    ends = {item["pod"]: (item["node"], item["gone"]) for item in states[0]["differs"]}
+    assert sorted(ends.values()) == [("", True), ("node-a", False), ("node-b", False)], "the victim is gone"
     said = words(client.get(f"/s/{drawn.public_id}/luck/"))
     assert "50 seeds, 2 end states" in said
     assert "a draw among 2 equally good candidates for preemption" in said

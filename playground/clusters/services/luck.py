@@ -66,7 +66,11 @@ def answer_of(ends: Sequence[End], recorded: RecordedTie) -> dict[str, Any]:
             "pending": alike[0].end["pending"][:SHOWN_DIFFERENCES],
             "nPending": len(alike[0].end["pending"]),
             "differs": [
-                {"pod": pod, "node": places[alike[0].seed].get(pod, "")}
+                {
+                    "pod": pod,
+                    "node": places[alike[0].seed].get(pod, ""),
+                    "gone": pod not in places[alike[0].seed],
+                }
                 for pod in varying[:SHOWN_DIFFERENCES]
             ],
         }
@@ -81,7 +85,7 @@ def answer_of(ends: Sequence[End], recorded: RecordedTie) -> dict[str, Any]:
         "rest": {"nStates": len(rest), "n": sum(map(len, rest))},
         "nVarying": len(varying),
         "byRunning": _by_running(ends),
-        "nPods": len(places[ends[0].seed]) if ends else 0,
+        "nPods": len({pod for place in places.values() for pod in place}),
         "nCycles": ends[0].end["cycles"] if ends else 0,
         "sometimesPending": _sometimes_pending(ends),
         "ties": _ties(recorded, ends, places, varying),
