@@ -28,6 +28,18 @@ def distinct(*columns: NDArray[np.integer]) -> tuple[Int64, Int64]:
     # By far the most frequent case, and a hundred times cheaper than sorting.
     if n_places and all(bool((column == column[0]).all()) for column in columns):
         return np.zeros(1, np.int64), np.zeros(n_places, np.int64)
+    key = np.zeros(n_places, np.int64)
+    n_combinations = 1
+    for column in columns if n_places else ():
+        least, most = int(column.min()), int(column.max())
+        n_combinations *= most - least + 1
+        if n_combinations >= 2**62:
+            break
+        key = key * (most - least + 1) + (column.astype(np.int64) - least)
+    else:
+        # One number stands for each combination, in the same order.
+        _, first, group = np.unique(key, return_index=True, return_inverse=True)
+        return first, group
     keys = np.stack([column.astype(np.int64) for column in columns])
     _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     return first, group.reshape(-1)

@@ -158,7 +158,7 @@ def parse_time_ns(text: str) -> int:
 def format_time_ns(at_ns: int) -> str:
     """RFC 3339 in UTC; a fraction only where there is one."""
     seconds, fraction_ns = divmod(at_ns, 1_000_000_000)
-    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    text = datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
     return f"{text}.{fraction_ns:09d}".rstrip("0") + "Z" if fraction_ns else f"{text}Z"
 
 
@@ -169,5 +169,5 @@ def format_micro_time(at_ns: int) -> str:
     Source: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go RFC3339Micro, v1.34
     """
     seconds, fraction_ns = divmod(at_ns, 1_000_000_000)
-    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    text = datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
     return f"{text}.{fraction_ns // 1000:06d}Z"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 _UNITS_NS = {
     "ns": 1,
@@ -17,6 +18,7 @@ _UNITS_NS = {
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|ms|s|m|h|d)")
 
 
+@lru_cache(maxsize=4096)
 def duration_ns(text: str) -> int:
     """Nanoseconds of a duration.
 

@@ -143,6 +143,7 @@ class Simulation:
         self.timers = Timers()
         self.world = World(self.clock, default_tolerations=self.options.default_tolerations)
         self.faults = Faults(self.options.faults, self.randomness)
+        self._is_faulty = self.options.faults.any
         self.control_plane = ControlPlane(
             self.world, self.timers, self.randomness, controllers=self.options.controllers
         )
@@ -248,12 +249,12 @@ class Simulation:
             if self._bind_calls:
                 return self._report(cycles, "call")
             if nothing_to_schedule:
-                deadline = self.next_deadline()
-                if deadline is None or not self._has_significant_timer():
+                next_ns = self._next_deadline_ns()
+                if next_ns is None or not self._has_significant_timer():
                     return self._report(cycles, "idle")
-                if until_ns is not None and deadline.at_ns > until_ns:
+                if until_ns is not None and next_ns > until_ns:
                     return self._report(cycles, "time")
-                self._move_clock(deadline.at_ns)
+                self._move_clock(next_ns)
                 continue
             if cycles >= max_cycles:
                 return self._report(cycles, "budget")
@@ -280,9 +281,9 @@ class Simulation:
             if self._bind_calls:
                 return self._report(cycles, "call")
             if nothing_to_schedule:
-                deadline = self.next_deadline()
-                if deadline is not None and deadline.at_ns <= target_ns:
-                    self._move_clock(deadline.at_ns)
+                next_ns = self._next_deadline_ns()
+                if next_ns is not None and next_ns <= target_ns:
+                    self._move_clock(next_ns)
                 elif self.now_ns < target_ns:
                     self._move_clock(target_ns)
                 else:
@@ -302,13 +303,19 @@ class Simulation:
 
     def next_deadline(self) -> Deadline | None:
         """The next timer of any kind."""
-        timer = self.timers.next()
-        scheduler_ns = self.scheduler.next_deadline_ns()
+        timer, scheduler_ns = self.timers.next(), self.scheduler.next_deadline_ns()
         if timer is not None and (scheduler_ns is None or timer.at_ns <= scheduler_ns):
             return Deadline(max(timer.at_ns, self.now_ns), _words(timer))
         if scheduler_ns is None:
             return None
         return Deadline(max(scheduler_ns, self.now_ns), self._scheduler_deadline_words(scheduler_ns))
+
+    def _next_deadline_ns(self) -> int | None:
+        """When that is: words take longer."""
+        timer, scheduler_ns = self.timers.next(), self.scheduler.next_deadline_ns()
+        if timer is None or (scheduler_ns is not None and scheduler_ns < timer.at_ns):
+            return None if scheduler_ns is None else max(scheduler_ns, self.clock.now_ns)
+        return max(timer.at_ns, self.clock.now_ns)
 
     # ---- outputs
 
@@ -353,7 +360,7 @@ class Simulation:
         while True:
             while noticed:
                 self._tell(noticed.popleft())
-            timer = timers.pop_due(self.now_ns)
+            timer = timers.pop_due(self.clock.now_ns)
             if timer is not None:
                 self._fire(timer)
             elif not self.control_plane.sync() and not noticed:
@@ -371,7 +378,7 @@ class Simulation:
         self.kubelet.noticed(change)
         if change.kind == "Pod":
             self._know_stranger(change.old, change.new)
-            if self.options.faults.any and self._is_lost(change):
+            if self._is_faulty and self._is_lost(change):
                 return
         old = None if change.old is None else change.old.typed
         new = None if change.new is None else change.new.typed
@@ -430,7 +437,7 @@ class Simulation:
         for action in actions:
             match action:
                 case BindPod(pod, node_name):
-                    delay_ns, error = self.faults.bind() if self.options.faults.any else (0, None)
+                    delay_ns, error = self.faults.bind() if self._is_faulty else (0, None)
                     if delay_ns:
                         subject = (pod.namespace, pod.name, pod.uid, node_name, error or "")
                         self.timers.add(self.now_ns + delay_ns, SLOW_BIND, *subject)
