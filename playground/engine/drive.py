@@ -146,7 +146,7 @@ class Engine:
         CheckpointError
             If the format is another one.
         """
-        with _collector_paused():
+        with collector_paused():
             document = json.loads(zlib.decompress(data))
             if document.get("format") != CHECKPOINT_FORMAT:
                 raise CheckpointError(
@@ -158,7 +158,7 @@ class Engine:
 
     def checkpoint(self) -> bytes:
         """Everything needed to go on elsewhere: versioned JSON, compressed."""
-        with _collector_paused():
+        with collector_paused():
             document = {
                 "format": CHECKPOINT_FORMAT,
                 "readSeq": self.read_seq,
@@ -321,7 +321,7 @@ class Engine:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """No garbage collection meanwhile: it would look at millions of new objects again and again, for nothing."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -193,7 +193,7 @@ class _Visitor:
         """Batches until there is nothing to do or the visit is over."""
         began = time.monotonic()
         cluster = self._anchored(Cluster.objects.get(pk=self.lease.cluster_id))
-        driven = self.memory.take(cluster) or self._caught_up(cluster) or load(cluster, self.simulator)
+        driven = engine_of(cluster, self.memory, self.simulator)
         races = 0
         budget = self.visit.batch
         while True:
@@ -243,18 +243,6 @@ class _Visitor:
             if self._next_run(cluster) is None and not unread(cluster, driven.engine.read_seq):
                 break
         self.memory.put(cluster.pk, driven)
-
-    def _caught_up(self, cluster: Cluster) -> Driven | None:
-        """A remembered engine that another worker has gone past, brought to where the cluster is now."""
-        driven = self.memory.take_older(cluster)
-        if driven is None or cluster.engine_seq - driven.engine_seq > MAX_CATCH_UP:
-            return None
-        try:
-            driven.engine.replay(stretch(cluster, driven.engine, driven.engine_seq, cluster.engine_seq))
-        except Exception:
-            logger.exception("a remembered engine cannot go on", extra={"cluster": cluster.public_id})
-            return None
-        return Driven(cluster.generation, cluster.engine_seq, driven.engine)
 
     def _anchored(self, cluster: Cluster) -> Cluster:
         """The cluster with anchors that are right, anchored anew and saying so where they were not."""
@@ -340,6 +328,24 @@ def unread(cluster: Cluster, read_seq: int) -> list[Entry]:
 def as_entry(row: LogEntry) -> Entry:
     """A log row as the engine reads it."""
     return Entry(row.seq, row.source, row.kind, row.at_ns, row.payload, row.cycle)
+
+
+def engine_of(cluster: Cluster, memory: EngineMemory, simulator: Simulator) -> Driven:
+    """The engine at the cluster's committed state: the remembered one, or loaded; the memory has none then."""
+    return memory.take(cluster) or _caught_up(cluster, memory) or load(cluster, simulator)
+
+
+def _caught_up(cluster: Cluster, memory: EngineMemory) -> Driven | None:
+    """A remembered engine that another worker has gone past, brought to where the cluster is now."""
+    driven = memory.take_older(cluster)
+    if driven is None or cluster.engine_seq - driven.engine_seq > MAX_CATCH_UP:
+        return None
+    try:
+        driven.engine.replay(stretch(cluster, driven.engine, driven.engine_seq, cluster.engine_seq))
+    except Exception:
+        logger.exception("a remembered engine cannot go on", extra={"cluster": cluster.public_id})
+        return None
+    return Driven(cluster.generation, cluster.engine_seq, driven.engine)
 
 
 def load(cluster: Cluster, simulator: Simulator) -> Driven:

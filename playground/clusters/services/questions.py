@@ -19,7 +19,14 @@ from playground.clusters import wake
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod, PriorityClass, Question, Run, SeedEnd
-from playground.clusters.services.advance import advance, as_entry, initial_config, load, nearest, stretch
+from playground.clusters.services.advance import (
+    advance,
+    as_entry,
+    engine_of,
+    initial_config,
+    nearest,
+    stretch,
+)
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.extenders import asking_transport
 from playground.clusters.services.lifecycle import clone_cluster
@@ -30,6 +37,7 @@ from playground.clusters.services.posted import as_error, read_posted
 from playground.engine import admission, advise
 from playground.engine.admission import ManifestProblem
 from playground.engine.advise import CannotAnswer
+from playground.engine.drive import collector_paused
 from playground.engine.seeds import LAST_SEED, SeedRun, end_of
 from playground.engine.simulator import default_simulator
 from playground.engine.times import format_seconds
@@ -282,7 +290,9 @@ def answer(*, question_id: int, memory: EngineMemory | None = None) -> str:
         if question.kind == Question.Kind.SEEDS:
             return _scatter(question)
         began = time.monotonic()
-        document = _ANSWERS[question.kind](question, cluster, memory)
+        # A copy of a large cluster is millions of objects: looked at by the collector they take twice as long.
+        with collector_paused():
+            document = _ANSWERS[question.kind](question, cluster, memory)
         took_ms = round((time.monotonic() - began) * 1000)
     except CannotAnswer as error:
         return _failed(question, str(error.args[0]))
@@ -355,7 +365,7 @@ class _Borrowed:
     def __init__(self, cluster: Cluster, memory: EngineMemory) -> None:
         self.cluster = cluster
         self.memory = memory
-        self.driven: Driven = memory.take(cluster) or load(cluster, default_simulator())
+        self.driven = engine_of(cluster, memory, default_simulator())
 
     def __enter__(self) -> Driven:
         return self.driven
