@@ -1,6 +1,7 @@
 """Scenario pages in a real browser: accessible, fitting, and two people's round trip."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -8,20 +9,25 @@ import yaml
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from playground.clusters.models import Cluster
 from playground.scenarios.models import RecordedCycle
 from playground.scenarios.services import (
     fork,
     request_comparison,
+    request_luck,
     request_moment,
     request_optimum,
     request_verification,
+    run_luck,
     share,
     share_gallery,
 )
+from playground.scenarios.services.luck import seeds_of
 from tests.browser.test_pages import LOOKS
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import PACKING, node, pod, priority_class, small, text_of
 from tests.scenarios.test_clusters import made_by_hand
+from tests.scenarios.test_pages import EDIT
 
 __all__ = ["sent", "work"]
 
@@ -83,6 +89,8 @@ def pages(work, monkeypatch):
     sides = [{"kind": "scenario", "id": one.public_id, "cycle": None} for one in (spread, packed)]
     comparison = request_comparison(a=sides[0], b=sides[1])
     request_optimum(cluster=cluster, time_limit_s=5)
+    asked = request_luck(scenario=spread, n_seeds=3)
+    run_luck(luck_id=asked.pk, seeds=seeds_of(asked))
     share_gallery()
     work()
     return {
@@ -100,6 +108,7 @@ def pages(work, monkeypatch):
         "replay": f"/c/{cluster.public_id}/replay/?cycle=5",
         "share cluster": f"/c/{forked.public_id}/share/",
         "optimum": f"/c/{cluster.public_id}/optimum/",
+        "luck": f"/s/{spread.public_id}/luck/",
     }
 
 
@@ -232,3 +241,38 @@ def test_the_slider_the_keys_and_play_move_through_a_replay(page, asgi_server, w
     expect(page.locator("#play")).to_have_text("Play")
     page.go_back()
     expect(shown).not_to_have_text("5")
+
+
+def test_a_cluster_is_walked_back_by_slider_keys_and_play_and_branched_off_with_an_edit(
+    page, asgi_server, work, complaints
+):
+    cluster = made_by_hand(work)
+    request_moment(cluster=cluster, cycle=1)
+    work()
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/replay/?cycle=1")
+    expect(page.locator("#hbo")).to_have_text("Nodes after cycle 1")
+    page.keyboard.press("]")
+    expect(page.locator("#cyc-shown")).to_have_text("2")
+    page.locator("#cyc").fill("3")
+    expect(page.locator("#hbo")).to_have_text("Nodes after cycle 3")
+    assert page.url.endswith("?cycle=3")
+    edit = page.get_by_label("With an edit")
+    edit.fill(EDIT)
+    edit.press("End")
+    page.keyboard.type("  # ]p[")
+    expect(page.locator("#cyc-shown")).to_have_text("3")
+    page.locator("#speed").select_option("60")
+    page.locator("#play").click()
+    last = cluster.next_cycle - 1
+    expect(page.locator("#cyc-shown")).to_have_text(str(last))
+    expect(page.locator("#play")).to_have_text("Play")
+    expect(edit).to_have_value(re.compile("name: extra"))
+    page.locator("#cyc").fill("2")
+    expect(page.locator("#branch")).to_have_text("Branch off after cycle 2")
+    page.locator("#branch").click()
+    expect(page.locator("#messages")).to_contain_text("was after cycle 2")
+    made = Cluster.objects.order_by("-pk").first()
+    assert made.nodes.filter(name="extra").exists() and not cluster.nodes.filter(name="extra").exists()
+    page.get_by_role("button", name="Run until idle").click()
+    work()
+    expect(page.locator("#feed")).to_contain_text("extra")

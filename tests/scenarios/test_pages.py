@@ -169,8 +169,34 @@ def test_forking_and_branching_make_clusters(client, scenario):
     assert Draft.objects.get().scenario == scenario
     answer = client.post(f"/s/{scenario.public_id}/branch/", {"cycle": "2"})
     assert Cluster.objects.count() == 2
-    assert client.post(f"/s/{scenario.public_id}/branch/", {"cycle": "77"}).status_code == 302
+    assert client.post(f"/s/{scenario.public_id}/branch/", {"cycle": "77"}).status_code == 404
     assert Cluster.objects.count() == 2
+
+
+EDIT = """\
+apiVersion: v1
+kind: Node
+metadata: {name: extra}
+status: {allocatable: {cpu: "99", memory: 64Gi, pods: "10"}}
+"""
+
+
+@pytest.mark.parametrize("of", ["share", "cluster"])
+def test_a_branch_begins_with_the_edit_that_was_written(client, scenario, work, of):
+    if of == "share":
+        path = f"/s/{scenario.public_id}/branch/"
+    else:
+        path = f"/c/{made_by_hand(work).public_id}/replay/branch/"
+    before = Cluster.objects.count()
+    answer = client.post(path, {"cycle": "2", "edit": EDIT.replace('"99"', '"9x"')})
+    assert answer.status_code == 400 and Cluster.objects.count() == before, "nothing is half made"
+    said = answer.content.decode()
+    assert "9x" in said and "line 4" in said and "metadata: {name: extra}" in said
+    answer = client.post(path, {"cycle": "2", "edit": EDIT})
+    made = Cluster.objects.order_by("-pk").first()
+    assert answer["Location"] == f"/c/{made.public_id}/"
+    assert made.nodes.filter(name="extra").exists()
+    assert made.pods.exclude(node_name="").count() == 2
 
 
 def test_a_form_shares_what_was_written_and_shows_errors_at_their_line(client, sent):

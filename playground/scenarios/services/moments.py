@@ -17,6 +17,7 @@ from playground.clusters import wake as cluster_wake
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
 from playground.clusters.services.advance import initial_config, nearest, stretch
+from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.lifecycle import create_cluster
 from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.writer import writing
@@ -124,14 +125,33 @@ def branch(
     scenario: Scenario | None = None,
     name: str = "",
     owner: Any = None,
+    edit: str = "",
 ) -> Cluster:
     """A new cluster with the objects as they were after a cycle, bound pods included; its own log begins there.
+
+    Parameters
+    ----------
+    edit
+        Manifests to apply to it before anything else happens, as YAML.
 
     Raises
     ------
     NotFound
         There was no such cycle.
+    InvalidManifest
+        The edit cannot be applied; there is no new cluster then.
     """
+    with transaction.atomic():
+        made = _branch(cycle, cluster, scenario, name, owner)
+        if edit.strip():
+            apply_documents(cluster=made, text=edit)
+    made.refresh_from_db()
+    return made
+
+
+def _branch(
+    cycle: int, cluster: Cluster | None, scenario: Scenario | None, name: str, owner: Any
+) -> Cluster:
     if cluster is not None:
         config, at_ns, manifests = _past_of(cluster, cycle)
         return _begin(

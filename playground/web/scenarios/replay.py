@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -12,9 +13,11 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.errors import ClusterError
+from playground.clusters.models import Cluster
 from playground.scenarios import selectors, services
 from playground.web.access import get_cluster
 from playground.web.numbers import positive_int
+from playground.web.problems import Problem, problems_of
 from playground.web.scenarios.past_board import view_past
 from playground.web.scenarios.sharing import site_user
 from playground.web.scenarios.timeline import view_timeline
@@ -24,9 +27,19 @@ from playground.web.scenarios.timeline import view_timeline
 @vary_on_headers("HX-Request")
 def replay(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """The cluster after one of its cycles; the moment alone for htmx."""
-    cluster = get_cluster(request, cluster_id)
+    return _page(request, get_cluster(request, cluster_id), request.GET.get("cycle"))
+
+
+def _page(
+    request: HttpRequest,
+    cluster: Cluster,
+    cycle: str | None,
+    edit: str = "",
+    problems: Sequence[Problem] = (),
+    status: int = 200,
+) -> HttpResponse:
     ticks = selectors.cluster_ticks(cluster)
-    timeline = view_timeline(ticks, positive_int(request.GET.get("cycle")), cluster.start_ns)
+    timeline = view_timeline(ticks, positive_int(cycle), cluster.start_ns)
     board, note = None, ""
     if timeline is not None:
         state, note = selectors.moment(cluster=cluster, cycle=timeline.number)
@@ -45,20 +58,21 @@ def replay(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "cycle_url": reverse("web:cycles", args=[cluster.public_id]),
         "start_ns": cluster.start_ns,
         "branch_url": reverse("scenarios:replay-branch", args=[cluster.public_id]),
+        "edit": edit,
+        "problems": problems,
     }
     template = "scenarios/moment.html" if request.htmx else "scenarios/replay.html"
-    return render(request, template, context)
+    return render(request, template, context, status=status)
 
 
 @require_POST
 def branch(request: HttpRequest, cluster_id: str) -> HttpResponse:
-    """A new cluster that begins as this one was after a cycle."""
+    """A new cluster that begins as this one was after a cycle, with an edit if one was written."""
     cluster = get_cluster(request, cluster_id)
-    number = positive_int(request.POST.get("cycle")) or 1
+    number, edit = positive_int(request.POST.get("cycle")) or 1, request.POST.get("edit", "")
     try:
-        made = services.branch(cluster=cluster, cycle=number, owner=site_user(request))
+        made = services.branch(cluster=cluster, cycle=number, owner=site_user(request), edit=edit)
     except ClusterError as error:
-        messages.error(request, error.message)
-        return redirect("scenarios:replay", cluster.public_id)
+        return _page(request, cluster, str(number), edit, problems_of(error, edit), error.status)
     messages.success(request, f"This cluster begins as {cluster.name} was after cycle {number}.")
     return redirect("web:board", made.public_id)

@@ -94,11 +94,15 @@ def _visibilities() -> list[tuple[str, str]]:
 def page(request: HttpRequest, share_id: str) -> HttpResponse:
     """A share as of one of its cycles; the moment alone for htmx."""
     share = get_share(request, share_id)
-    context = _moment_context(request, share)
+    return _page(request, share, _moment_context(request, share, request.GET.get("cycle")))
+
+
+def _page(request: HttpRequest, share: Scenario, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    context["branch_url"] = reverse("scenarios:branch", args=[share.public_id])
     template = "scenarios/moment.html" if request.htmx else "scenarios/page.html"
     if not request.htmx:
         context |= _page_context(request, share)
-    return _readable(render(request, template, context), share)
+    return _readable(render(request, template, context, status=status), share)
 
 
 @require_safe
@@ -106,16 +110,16 @@ def page(request: HttpRequest, share_id: str) -> HttpResponse:
 def embed(request: HttpRequest, share_id: str) -> HttpResponse:
     """The moment for a frame in somebody's page: nothing to change, nothing that needs a cookie."""
     share = get_share(request, share_id)
-    context = _moment_context(request, share) | {"embedded": True}
+    context = _moment_context(request, share, request.GET.get("cycle")) | {"embedded": True}
     response = render(request, "scenarios/embed.html", context)
     response.headers["Content-Security-Policy"] = EMBEDDABLE
     response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     return response
 
 
-def _moment_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
+def _moment_context(request: HttpRequest, share: Scenario, cycle: str | None) -> dict[str, Any]:
     ticks = selectors.ticks_of(share.cycles)
-    timeline = view_timeline(ticks, positive_int(request.GET.get("cycle")), share.start_ns)
+    timeline = view_timeline(ticks, positive_int(cycle), share.start_ns)
     board, note = None, ""
     if timeline is not None:
         state, note = selectors.moment(scenario=share, cycle=timeline.number)
@@ -231,7 +235,7 @@ def picture(request: HttpRequest, share_id: str) -> HttpResponse:
     """One cycle as an SVG, for previews of the link."""
     share = get_share(request, share_id)
     ticks = selectors.ticks_of(share.cycles)
-    timeline = view_timeline(ticks, positive_int(request.GET.get("cycle")), share.start_ns)
+    timeline = view_timeline(ticks, positive_int(cycle), share.start_ns)
     state = None
     if timeline is not None:
         state, _ = selectors.moment(scenario=share, cycle=timeline.number)
@@ -299,15 +303,16 @@ def fork(request: HttpRequest, share_id: str) -> HttpResponse:
 @wants_login
 @require_POST
 def branch(request: HttpRequest, share_id: str) -> HttpResponse:
-    """A new cluster with everything as it was after a cycle."""
+    """A new cluster with everything as it was after a cycle, and an edit if one was written."""
     share = get_share(request, share_id)
     _may_have_clusters(request)
-    number = positive_int(request.POST.get("cycle")) or 1
+    number, edit = positive_int(request.POST.get("cycle")) or 1, request.POST.get("edit", "")
     try:
-        cluster = services.branch(scenario=share, cycle=number, owner=site_user(request))
+        cluster = services.branch(scenario=share, cycle=number, owner=site_user(request), edit=edit)
     except ClusterError as error:
-        messages.error(request, error.message)
-        return redirect("scenarios:page", share.public_id)
+        context = _moment_context(request, share, str(number))
+        context |= {"edit": edit, "problems": problems_of(error, edit)}
+        return _page(request, share, context, error.status)
     messages.success(request, f"This cluster begins as {share.words} was after cycle {number}.")
     return redirect("web:board", cluster.public_id)
 
