@@ -86,8 +86,8 @@ def stale_rows(journal: Journal, position: int, snapshot: Snapshot, capacity: in
     changed = journal.since(position, len(snapshot.rows) // 2 + 8)
     if changed is None:
         return snapshot.rows
-    alive = snapshot.nodes.alive
-    return np.array([row for row in changed if alive[row]], np.int64)
+    rows = np.array(changed, np.int64)
+    return rows[snapshot.nodes.alive[rows]]
 
 
 def first_rejections(

@@ -202,7 +202,7 @@ class Attempt:
             self._cut(limit, start)
         passes = self.stop == PASSES
         # All of them is the usual case, and the same array as in the cycle before.
-        self.feasible = self.rows if passes.all() else self.rows[passes]
+        self.feasible = self.rows if np.count_nonzero(passes) == len(passes) else self.rows[passes]
 
     def filter_rows(self, rows: Rows) -> None:
         """Run Filter on some rows directly."""
@@ -246,7 +246,7 @@ class Attempt:
             self.rows = snapshot.rows
             spec_stop, usage_stop = spec.stop[take], usage.stop[take]
             self.stop = np.minimum(spec_stop, usage_stop)
-            may_have_failed = bool((self.stop != PASSES).any())
+            may_have_failed = bool(np.count_nonzero(self.stop != PASSES))
             if may_have_failed:
                 by_spec = spec_stop <= usage_stop
                 self.code = np.where(by_spec, spec.code[take], usage.code[take])
@@ -285,7 +285,7 @@ class Attempt:
 
     def _raise_filter_errors(self) -> None:
         is_error = self.code == _ERROR
-        if is_error.any():
+        if np.count_nonzero(is_error):
             place = int(is_error.argmax())
             plugin = self.framework.filter[int(self.stop[place])]
             reasons = self._plugin_reasons(place)
@@ -550,7 +550,7 @@ class Attempt:
             scores = guarded(plugin, "Score", plugin.normalize, state, pod, nodes, rows, raw)
         self.raw_scores[name], self.scores[name] = raw, scores
         points = None
-        if scores.any():
+        if np.count_nonzero(scores):
             self._check_scores(plugin, scores)
             points = weight * scores
         if layer is not None:

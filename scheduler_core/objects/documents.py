@@ -331,25 +331,29 @@ def _guard(text: str, max_depth: int) -> None:
     try:
         while loader.check_event():
             event = loader.get_event()
-            mark = event.start_mark
-            place = {"document": max(document, 0), "line": mark.line + 1, "column": mark.column + 1}
+            tag = getattr(event, "tag", None)
             if isinstance(event, yaml.DocumentStartEvent):
                 document += 1
             elif isinstance(event, yaml.AliasEvent):
-                raise DocumentError(
-                    f"aliases (*{event.anchor}) are not accepted: write the value out", **place
-                )
+                said = f"aliases (*{event.anchor}) are not accepted: write the value out"
+                raise _refused(said, event, document)
             elif isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > max_depth:
-                    raise DocumentError(f"nested deeper than {max_depth} levels", **place)
+                    raise _refused(f"nested deeper than {max_depth} levels", event, document)
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
-            tag = getattr(event, "tag", None)
             if tag is not None and tag not in _PLAIN_TAGS and tag != "!":
-                raise DocumentError(f"the tag {tag} is not accepted", value=tag, **place)
+                raise _refused(f"the tag {tag} is not accepted", event, document, value=tag)
     finally:
         loader.dispose()
+
+
+def _refused(said: str, event: Any, document: int, value: Any = None) -> DocumentError:
+    mark = event.start_mark
+    return DocumentError(
+        said, document=max(document, 0), line=mark.line + 1, column=mark.column + 1, value=value
+    )
 
 
 def _composed(loader: Any) -> Iterator[tuple[int, Any]]:

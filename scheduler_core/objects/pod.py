@@ -181,7 +181,7 @@ class Pod:
 
 _MAX_KNOWN_SPECS = 1024
 _known_specs: dict[tuple[str, bytes], Pod] = {}
-"""(namespace, spec in bytes, without its node) -> a pod that has it: most pods differ from another in their metadata alone."""
+"""(namespace, spec in bytes, without its node) -> a pod that has it: most pods differ from another by little else."""
 
 
 def pod_from(manifest: Document) -> Pod:
@@ -194,7 +194,7 @@ def pod_from(manifest: Document) -> Pod:
     """
     meta = object_meta_from(manifest)
     status = mapping(manifest, "status", "")
-    key = None if status.get("containerStatuses") or status.get("initContainerStatuses") else _spec_key(meta, manifest)
+    key = _spec_key(meta, manifest) if _says_nothing_of_requests(status) else None
     known = None if key is None else _known_specs.get(key)
     if known is not None:
         return _evolved(known, manifest, meta, status, string(manifest["spec"], "nodeName", "spec"))
@@ -207,8 +207,7 @@ def pod_from(manifest: Document) -> Pod:
 
 
 def _spec_key(meta: ObjectMeta, manifest: Document) -> tuple[str, bytes] | None:
-    """Equal for pods whose specs read alike but for their node; None where that is not to be told (statuses of
-    containers matter too)."""
+    """Equal for pods whose specs read alike but for their node; None where that is not to be told."""
     spec = manifest.get("spec")
     if not isinstance(spec, dict):
         return None
@@ -217,6 +216,20 @@ def _spec_key(meta: ObjectMeta, manifest: Document) -> tuple[str, bytes] | None:
         return meta.namespace, marshal.dumps({key: spec[key] for key in spec if key != "nodeName"}, 2)
     except ValueError:
         return None
+
+
+def _says_nothing_of_requests(status: Document) -> bool:
+    """Whether no container is being resized in place; False where a status cannot be read."""
+    for key in ("containerStatuses", "initContainerStatuses"):
+        items = status.get(key)
+        if items is None:
+            continue
+        if not isinstance(items, list):
+            return False
+        for item in items:
+            if not isinstance(item, dict) or "resources" in item or not isinstance(item.get("name", ""), str):
+                return False
+    return True
 
 
 def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:

@@ -61,7 +61,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
         if not n_parts:
             return np.full(len(rows), MAX_NODE_SCORE, np.int64)
         there = parts.allocatable != 0
-        if there.all():
+        if np.count_nonzero(there) == there.size:
             fractions = np.minimum(parts.requested / parts.allocatable, 1.0)
         else:
             fractions = np.minimum(parts.requested / np.where(there, parts.allocatable, 1), 1.0)

@@ -134,7 +134,7 @@ class NodeResourcesFit(
             beyond = np.zeros(len(rows), np.bool_)
         allocatable = nodes.allocatable[lines, rows]
         short = amounts > allocatable - nodes.requested[lines, rows]
-        if short.any():
+        if np.count_nonzero(short):
             details |= bits[:, 0] @ short.astype(np.int64)
             beyond |= (short & (amounts > allocatable)).any(axis=0)
         codes = (details != 0).astype(np.int8) * np.int8(Code.Unschedulable)

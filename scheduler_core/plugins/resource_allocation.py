@@ -91,7 +91,7 @@ def weighted_mean(parts: Allocations, score: Callable[[Amounts, Amounts], Scores
     """The mean of `score` over the resources a row has, weighted; rows that have none of them score 0."""
     there = parts.allocatable != 0
     total: Scores
-    if there.all() and len(parts.weights):
+    if len(parts.weights) and np.count_nonzero(there) == there.size:
         total = parts.weights @ score(parts.requested, parts.allocatable)
         mean: Scores = total // max(int(parts.weights.sum()), 1)
         return mean

@@ -1,0 +1,88 @@
+"""Specs that were read before are not read again, and nothing can tell."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import fields
+from random import Random
+from typing import Any
+
+import pytest
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects import pod as pod_module
+from scheduler_core.objects.pod import Pod, pod_from, with_node, with_status
+from tests.scheduler_core.random_clusters import RandomCluster
+
+
+def values_of(pod: Pod) -> dict[str, Any]:
+    return {field.name: getattr(pod, field.name) for field in fields(Pod)}
+
+
+def read_afresh(manifest: dict[str, Any]) -> Pod:
+    pod_module._known_specs.clear()
+    return pod_from(manifest)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_pod_read_from_a_known_spec_is_the_pod_read_afresh(seed: int) -> None:
+    manifest = copy.deepcopy(dict(RandomCluster(Random(seed)).pod().manifest))
+    twin = copy.deepcopy(manifest)
+    twin["metadata"] = {**twin["metadata"], "name": "twin", "uid": "twin", "labels": {"other": "labels"}}
+    twin["spec"]["nodeName"] = "elsewhere"
+    twin["status"] = {
+        "phase": "Running",
+        "startTime": "2026-01-01T00:00:00Z",
+        "nominatedNodeName": "n",
+        "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "why"}],
+        "containerStatuses": [{"name": "c"}],
+    }
+    read_afresh(manifest)
+    assert values_of(pod_from(twin)) == values_of(read_afresh(twin))
+
+
+def test_a_known_spec_in_another_namespace_has_terms_of_its_own() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    for namespace in ("a", "b"):
+        pod = pod_from({"metadata": {"name": "p", "namespace": namespace}, "spec": {"affinity": affinity}})
+        assert pod.required_anti_affinity[0].namespaces == (namespace,)
+
+
+def test_containers_that_are_being_resized_are_read_whatever_is_known_of_the_spec() -> None:
+    resources = {"requests": {"cpu": "1"}}
+    spec = {"containers": [{"name": "c", "resources": resources}]}
+    status = {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}
+    assert pod_from({"metadata": {"name": "p"}, "spec": spec}).requests["cpu"] == 1000
+    assert pod_from({"metadata": {"name": "p"}, "spec": spec, "status": status}).requests["cpu"] == 3000
+
+
+@pytest.mark.parametrize(
+    ("status", "path"),
+    [
+        ({"containerStatuses": ["x"]}, r"status\.containerStatuses\[0\]"),
+        ({"containerStatuses": 3}, r"status\.containerStatuses"),
+        ({"containerStatuses": [{"name": 3}]}, r"status\.containerStatuses\[0\]\.name"),
+        ({"conditions": [3]}, r"status\.conditions\[0\]"),
+    ],
+)
+def test_a_bad_status_beside_a_known_spec_is_refused(status: dict[str, Any], path: str) -> None:
+    spec: dict[str, Any] = {"containers": [{"name": "c"}]}
+    pod_from({"metadata": {"name": "p"}, "spec": spec})
+    with pytest.raises(InvalidObject, match=path):
+        pod_from({"metadata": {"name": "p"}, "spec": spec, "status": status})
+
+
+def test_true_is_not_read_as_the_one_before_it() -> None:
+    pod_from({"metadata": {"name": "p"}, "spec": {"priority": 1}})
+    with pytest.raises(InvalidObject, match=r"spec\.priority"):
+        pod_from({"metadata": {"name": "p"}, "spec": {"priority": True}})
+
+
+def test_another_status_changes_what_a_status_says_and_nothing_else() -> None:
+    before = pod_from({"metadata": {"name": "p"}, "spec": {"priority": 7}, "status": {"phase": "Pending"}})
+    manifest = {**before.manifest, "status": {"phase": "Running", "startTime": "1970-01-01T00:00:01Z"}}
+    after, bound = with_status(before, manifest), with_node(before, "n", manifest)
+    changed = {"manifest": manifest, "phase": "Running", "start_ns": 10**9}
+    assert values_of(after) == {**values_of(before), **changed}
+    assert values_of(bound) == {**values_of(before), **changed, "node_name": "n"}
