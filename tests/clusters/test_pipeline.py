@@ -1,10 +1,9 @@
 """From a request to rows: the log, the lease, batches, races, killed and stalled workers."""
 
-import itertools
 import os
 import subprocess
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -412,12 +411,22 @@ def test_a_token_that_is_not_the_newest_commits_nothing() -> None:
     assert lease.release(Lease(cluster.pk, new.token)) is True
 
 
-def test_a_lease_that_a_clock_far_ahead_wrote_keeps_nobody_waiting() -> None:
+def test_a_lease_goes_by_the_databases_clock_whatever_a_worker_thinks_the_time_is() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
-    assert lease.claim(cluster.pk, now=timezone.now() + timedelta(seconds=20)) is not None
-    assert Worker().advance(cluster).state == "held"
-    Cluster.objects.filter(pk=cluster.pk).update(lease_expires=None)
-    assert lease.claim(cluster.pk, now=timezone.now() + timedelta(hours=2)) is not None
+    assert lease.claim(cluster.pk, holder="other") is not None
+
+    def far_ahead() -> datetime:
+        return timezone.now() + timedelta(hours=2)
+
+    assert Worker().advance(cluster, now=far_ahead).state == "held"
+    Cluster.objects.filter(pk=cluster.pk).update(lease_expires=timezone.now() - timedelta(seconds=1))
+    assert Worker().advance(cluster, now=lambda: timezone.now() - timedelta(hours=2)).state == "driven"
+
+
+def test_a_lease_written_before_the_clock_went_back_keeps_nobody_waiting() -> None:
+    cluster = make_cluster(make_node(), make_pod("a"))
+    assert lease.claim(cluster.pk, holder="other") is not None
+    Cluster.objects.filter(pk=cluster.pk).update(lease_expires=timezone.now() + timedelta(hours=1))
     assert (services.sweep(), Worker().advance(cluster).state) == (1, "driven")
 
 
@@ -440,9 +449,10 @@ def test_an_engine_behind_the_rows_commits_nothing_whatever_its_token() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_two_claims_share_a_token_even_where_every_lease_has_run_out_at_once() -> None:
+def test_no_two_claims_share_a_token_even_where_every_lease_has_run_out_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cluster = make_cluster()
-    began = timezone.now()
     claimants, claims = 3, 10
     tokens: list[int] = []
     ready = threading.Barrier(claimants)
@@ -450,13 +460,12 @@ def test_no_two_claims_share_a_token_even_where_every_lease_has_run_out_at_once(
     def claim_often() -> None:
         ready.wait()
         for _ in range(claims):
-            # Each clock is ahead of the one before it by more than a lease.
-            taken = lease.claim(cluster.pk, now=began + timedelta(seconds=31 * next(steps)))
+            taken = lease.claim(cluster.pk)
             if taken is not None:
                 tokens.append(taken.token)
         connection.close()
 
-    steps = itertools.count()
+    monkeypatch.setattr(lease, "LEASE_S", -1.0)
     threads = [threading.Thread(target=claim_often) for _ in range(claimants)]
     for thread in threads:
         thread.start()

@@ -107,7 +107,7 @@ def advance(
     simulator, memory
         Where engines come from and are kept; the real ones when None.
     now
-        Wall clock of lease and 1x pacing.
+        Wall clock of the pacing at 1x.
     """
     visit = visit or fair_visit()
     memory = ENGINES if memory is None else memory
@@ -121,7 +121,7 @@ def advance(
         return AdvanceReport("idle")
     holder = holder or leases.holder_name()
     try:
-        lease = leases.claim(cluster_id, holder=holder, now=now())
+        lease = leases.claim(cluster_id, holder=holder)
         if lease is None:
             return AdvanceReport("held")
         if leases.park_if_failing(lease, now=now()):
@@ -263,7 +263,7 @@ class _Visitor:
     def _transport(self, cluster: Cluster, driven: Driven) -> HttpTransport:
         engine = driven.engine
         return extenders.transport_for(
-            cluster, self.lease, cycle=lambda: engine.simulator.cycle(engine.simulation), now=self.now
+            cluster, self.lease, cycle=lambda: engine.simulator.cycle(engine.simulation)
         )
 
     def _next_run(self, cluster: Cluster) -> Run | None:
@@ -412,7 +412,7 @@ def sweep(*, now: Callable[[], datetime] = wall_now, limit: int = 1000) -> int:
     Makes lost messages and killed workers a matter of delay. Safe to run at any time, anywhere, twice.
     """
     wall = now()
-    waiting = Cluster.objects.filter(leases.free_at(wall), parked_reason="").filter(
+    waiting = Cluster.objects.filter(leases.free(), parked_reason="").filter(
         Q(last_input_seq__gt=F("cursor_seq"))
         | Q(clock_mode=Cluster.ClockMode.REALTIME)
         | Q(pk__in=Run.objects.filter(state__in=Run.OPEN).values("cluster_id"))

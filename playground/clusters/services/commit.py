@@ -5,7 +5,7 @@ import re
 import time
 import zlib
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from django.db import transaction
@@ -17,7 +17,7 @@ from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry, Pod
 from playground.clusters.rows import rows_of
 from playground.clusters.services import extenders
 from playground.clusters.services.identity import object_uid
-from playground.clusters.services.lease import LEASE_S, Fenced, Lease
+from playground.clusters.services.lease import Fenced, Lease, renew
 from playground.clusters.services.memory import Driven
 from playground.clusters.services.moves import keep_moves
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, locked
@@ -104,7 +104,6 @@ def commit_batch(
         cluster.engine_seq = engine_seq
         cluster.failures = 0
         cluster.last_error = ""
-        cluster.lease_expires = now + timedelta(seconds=LEASE_S)
         if data is not None:
             _keep_checkpoint(cluster, result, data, took_ms)
             cluster.entries_since_checkpoint = 0
@@ -114,7 +113,6 @@ def commit_batch(
             "engine_seq",
             "failures",
             "last_error",
-            "lease_expires",
             "now_ns",
             "next_deadline_ns",
             "next_deadline_what",
@@ -123,6 +121,7 @@ def commit_batch(
             "virtual_anchor_ns",
         }
         writer.flush()
+        renew(lease)
         extenders.intend(cluster, result.calls)
         keep_moves(cluster, result.moves)
         lanes = _keep_queue(cluster, driven, result)

@@ -10,7 +10,6 @@ import re
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -34,9 +33,7 @@ MAX_KEPT_BYTES: Final = 1024 * 1024
 _OWN_PATH: Final = re.compile(r"/mock-extenders/([a-z0-9]{4,24})/[^/]+")
 
 
-def transport_for(
-    cluster: Cluster, lease: Lease, *, cycle: Callable[[], int], now: Callable[[], datetime]
-) -> HttpTransport:
+def transport_for(cluster: Cluster, lease: Lease, *, cycle: Callable[[], int]) -> HttpTransport:
     """The transport of one visit: guarded, recorded, and renewing the lease while it waits.
 
     Parameters
@@ -50,7 +47,7 @@ def transport_for(
         nonlocal renewed_s
         if time.monotonic() - renewed_s < RENEW_EVERY_S:
             return
-        if not leases.renew(lease, now=now()):
+        if not leases.renew(lease):
             raise Fenced
         renewed_s = time.monotonic()
 

@@ -1,8 +1,8 @@
 """The lease: at most one engine of a cluster at work, and a stalled one cannot commit.
 
 Every claim and renewal is a conditional UPDATE whose row count is checked. The token goes up with each claim
-and is compared under the cluster's lock before anything is committed (fencing), so clocks that disagree cost
-work, never correctness.
+and is compared under the cluster's lock before anything is committed (fencing). When a lease has run out, the
+database's clock says: workers whose own clocks disagree would take each other's.
 """
 
 import os
@@ -13,13 +13,13 @@ from typing import Final
 
 from django.db import transaction
 from django.db.models import F, Q
+from django.db.models.expressions import CombinedExpression
+from django.db.models.functions import Now
 
 from playground.clusters.clock import new_anchor, virtual_now_ns, wall_now
 from playground.clusters.models import Cluster, ExtenderCall, Run
 
 LEASE_S: Final = 30.0
-MOST_AHEAD_S: Final = 2 * LEASE_S
-"""How far from now a lease may end: its own length, and clocks that differ by as much."""
 MAX_FAILURES: Final = 3
 
 
@@ -40,15 +40,15 @@ def holder_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"[:120]
 
 
-def free_at(wall: datetime) -> Q:
+def free() -> Q:
     """Clusters whose lease nobody holds: given back, run out, or held by a process of this machine that died.
 
     The last spares people the wait after a kill; should it be wrong (two machines of one name), the token
-    still decides who may commit. So it does of a lease that reaches further than any is given for: a clock that
-    was ahead wrote it, and nobody should wait until ours comes there.
+    still decides who may commit. One that ends later than any is given for was written before the database's
+    clock went back, and nobody should wait for that hour again.
     """
     host = f"{socket.gethostname()}:"
-    holders = Cluster.objects.filter(lease_expires__gte=wall, lease_holder__startswith=host)
+    holders = Cluster.objects.filter(lease_expires__gte=Now(), lease_holder__startswith=host)
     dead = [
         holder
         for holder in holders.values_list("lease_holder", flat=True).distinct()
@@ -56,10 +56,14 @@ def free_at(wall: datetime) -> Q:
     ]
     return (
         Q(lease_expires__isnull=True)
-        | Q(lease_expires__lt=wall)
-        | Q(lease_expires__gt=wall + timedelta(seconds=MOST_AHEAD_S))
+        | Q(lease_expires__lt=Now())
+        | Q(lease_expires__gt=_from_now(2 * LEASE_S))
         | Q(lease_holder__in=dead)
     )
+
+
+def _from_now(seconds: float) -> CombinedExpression:
+    return Now() + timedelta(seconds=seconds)
 
 
 def _is_alive(pid: str) -> bool:
@@ -74,21 +78,20 @@ def _is_alive(pid: str) -> bool:
     return True
 
 
-def claim(cluster_id: int, *, holder: str | None = None, now: datetime | None = None) -> Lease | None:
+def claim(cluster_id: int, *, holder: str | None = None) -> Lease | None:
     """Take the lease if nobody holds it; None if somebody does, the cluster is parked, or it is gone.
 
     Each claim counts as a failure until its first commit takes that back: a worker that is killed in between
     cannot say so itself.
     """
-    wall = now or wall_now()
-    free = Cluster.objects.filter(free_at(wall), pk=cluster_id, parked_reason="")
-    # One transaction, in which the row stays locked: to a clock ahead of ours the lease has run out as soon as
-    # others can see it, and a token read after that could be the next claimant's.
+    unheld = Cluster.objects.filter(free(), pk=cluster_id, parked_reason="")
+    # One transaction, in which the row stays locked: a token read later could be the next claimant's, should
+    # this process stand still for so long, or the clock jump.
     with transaction.atomic():
-        taken = free.update(
+        taken = unheld.update(
             lease_token=F("lease_token") + 1,
             lease_holder=(holder or holder_name())[:120],
-            lease_expires=wall + timedelta(seconds=LEASE_S),
+            lease_expires=_from_now(LEASE_S),
             failures=F("failures") + 1,
         )
         if taken != 1:
@@ -97,11 +100,10 @@ def claim(cluster_id: int, *, holder: str | None = None, now: datetime | None = 
     return Lease(cluster_id, token)
 
 
-def renew(lease: Lease, *, now: datetime | None = None) -> bool:
+def renew(lease: Lease) -> bool:
     """Hold it for another 30 s; False if it was taken by somebody else."""
-    until = (now or wall_now()) + timedelta(seconds=LEASE_S)
     held = Cluster.objects.filter(pk=lease.cluster_id, lease_token=lease.token)
-    return held.update(lease_expires=until) == 1
+    return held.update(lease_expires=_from_now(LEASE_S)) == 1
 
 
 def release(lease: Lease, *, failed: str = "") -> bool:
