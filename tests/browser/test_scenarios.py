@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
@@ -198,8 +197,13 @@ def test_two_people_share_fork_change_and_compare(browser, asgi_server, work):
         expect(bob.locator("#past")).to_contain_text("node-b")
         bob.get_by_role("button", name="Fork to edit").click()
         bob.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Config").click()
-        bob.locator("#text").fill(yaml.safe_dump(PACKING))
-        bob.locator("form:has(#text)").get_by_role("button", name="Save").click()
+        weight = bob.locator('[name="w:NodeResourcesBalancedAllocation"]')
+        expect(weight).to_have_value("1")
+        weight.fill("10")
+        bob.locator("form:has([name='w:NodeResourcesBalancedAllocation'])").get_by_role(
+            "button", name="Save"
+        ).click()
+        expect(bob.locator("#text")).to_contain_text("weight: 10")
         bob.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Share").click()
         expect(bob.locator("#changed")).to_contain_text("changed since forked")
         while bob.get_by_role("button", name="Do the next step").count():
@@ -218,7 +222,7 @@ def test_two_people_share_fork_change_and_compare(browser, asgi_server, work):
     with browser.new_context() as adas:
         ada = adas.new_page()
         ada.goto(comparison)
-        expect(ada.locator("#divergence")).to_contain_text("NodeResourcesFit")
+        expect(ada.locator("#divergence")).to_contain_text("NodeResourcesBalancedAllocation × 10")
         expect(ada.locator("#moved")).to_contain_text("default/web-")
 
 
