@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,9 @@ from scheduler_core.scenario.schema import schema_text
 from scheduler_core.version import EMULATES, ENGINE_VERSION
 
 HOLDS, FAILS, UNUSABLE = 0, 1, 2
+NOTHING = "nothing to check: the scenario has no `expect` and no `decisions` (--record writes them)"
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What no XML document may hold, not even escaped; an extender may say it all the same."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +93,8 @@ def run(options: argparse.Namespace) -> int:
     if options.check and claims_nothing:
         holds = False
     if options.junit:
-        _write_junit(Path(options.junit), options.scenario, result, verification, took_s)
+        missing = options.check and claims_nothing
+        _write_junit(Path(options.junit), options.scenario, result, verification, took_s, missing)
     if options.record:
         recorded = dump_scenario(with_decisions(result))
         if options.record == "-":
@@ -113,7 +118,7 @@ def _unusable(options: argparse.Namespace, said: str) -> int:
             "testsuite", name=str(options.scenario), tests="1", failures="0", errors="1"
         )
         case = ElementTree.SubElement(suite, "testcase", classname="scenario", name="load")
-        ElementTree.SubElement(case, "error", message=said.split("\n")[0]).text = said
+        _say(case, "error", said)
         ElementTree.ElementTree(suite).write(options.junit, encoding="utf-8", xml_declaration=True)
     return UNUSABLE
 
@@ -145,7 +150,7 @@ def _print(
     if verification is not None:
         print(verification.sentence)
     if claims_nothing and options.check:
-        print("nothing to check: the scenario has no `expect` and no `decisions` (--record writes them)")
+        print(NOTHING)
     if holds or (claims_nothing and options.check):
         return
     first = _first_failing_cycle(result.findings, verification)
@@ -196,11 +201,18 @@ def _document(
 
 
 def _write_junit(
-    path: Path, name: str, result: ScenarioRun, verification: Verification | None, took_s: float
+    path: Path,
+    name: str,
+    result: ScenarioRun,
+    verification: Verification | None,
+    took_s: float,
+    claims_nothing: bool,
 ) -> None:
     cases = [(finding.path, finding.holds, finding.sentence) for finding in result.findings]
     if verification is not None:
         cases.append(("decisions", verification.same, verification.sentence))
+    if claims_nothing:
+        cases.append(("check", False, NOTHING))
     failures = sum(not holds for _, holds, _ in cases)
     suite = ElementTree.Element(
         "testsuite", name=result.scenario.name or name, tests=str(len(cases)), failures=str(failures), errors="0",
@@ -211,5 +223,11 @@ def _write_junit(
             suite, "testcase", classname=result.scenario.name or "scenario", name=place
         )
         if not holds:
-            ElementTree.SubElement(case, "failure", message=said).text = said
+            _say(case, "failure", said)
     ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _say(case: ElementTree.Element, outcome: str, said: str) -> None:
+    """Why a case did not pass."""
+    told = _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", said)
+    ElementTree.SubElement(case, outcome, message=told.split("\n")[0]).text = told

@@ -62,6 +62,25 @@ def test_check_wants_something_to_check(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["replay", str(path)]) == 0
     assert main(["replay", str(path), "--check"]) == 1
     assert "nothing to check" in capsys.readouterr().out
+    report = tmp_path / "out.xml"
+    assert main(["replay", str(path), "--check", "--junit", str(report)]) == 1
+    assert ElementTree.parse(report).getroot().get("failures") == "1"
+
+
+def test_whatever_an_extender_said_the_report_is_xml(tmp_path: Path) -> None:
+    said = "\x1b[31mno <room> & \ufffe"
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "extenders": [{"urlPrefix": "http://x.example", "filterVerb": "filter", "nodeCacheCapable": True}],
+    }
+    deny = {"mock": [{"rules": [{"deny": {"nodes": ["n"], "reason": said}}]}]}
+    path, report = tmp_path / "said.json", tmp_path / "out.xml"
+    fields = {"scheduler": config, "extenders": deny, "expect": [{"pod": "p", "node": "n"}]}
+    path.write_text(json.dumps({**document(make_node("n"), make_pod("p")), **fields}))
+    assert main(["replay", str(path), "--junit", str(report)]) == 1
+    failure = ElementTree.parse(report).getroot().find("testcase/failure")
+    assert failure is not None and "[31mno" in (failure.text or "") and "<room> & " in (failure.text or "")
 
 
 def test_what_was_recorded_is_proved_and_a_change_is_found(
