@@ -82,6 +82,14 @@ class WhatIf(NodeColumns):
         self._account(rows, pod_ids, -1)
         self._changes.append((rows, pod_ids, False))
 
+    def remove_all(self, starts: NDArray[np.int64], pod_ids: NDArray[np.int64]) -> None:
+        """Pods `pod_ids[starts[k] : starts[k + 1]]` leave row k, every row at least one; none of them holds a port."""
+        counts = np.diff(starts)
+        known = min(len(self.requested), len(self.pods.requests))
+        self.requested[:known] -= np.add.reduceat(self.pods.requests[:known, pod_ids], starts[:-1], axis=1)
+        self.n_pods -= counts
+        self._changes.append((np.repeat(np.arange(len(counts)), counts), pod_ids, False))
+
     def ports_in_use(self) -> dict[int, Bool]:
         """A copy of the port columns, for `restore_ports`."""
         return {port_id: column.copy() for port_id, column in self._ports.items()}

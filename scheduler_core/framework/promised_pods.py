@@ -13,6 +13,10 @@ from scheduler_core.objects.pod import Pod
 Int64 = NDArray[np.int64]
 
 
+_FEW_ROWS = 64
+"""Up to so many rows are asked one by one who is promised them; for more, all promises are looked through at once."""
+
+
 class PromisedPods:
     """The nominator's pods, each with a place in the pod table that is on no row.
 
@@ -32,7 +36,8 @@ class PromisedPods:
         self._nodes = nodes
         self._place_of: dict[str, int] = {}
         self._free: list[int] = []
-        self._turns_of: dict[int, dict[int, None]] = {}
+        self._places_on: dict[int, dict[int, int]] = {}
+        """Row -> turn -> place."""
         self._version = self._generation = -1
         self.journal = Journal()
         self.pod_ids: Int64 = np.zeros(0, np.int64)
@@ -69,6 +74,26 @@ class PromisedPods:
             counts[own] = False
         return counts
 
+    def counted_on(self, pod: Pod, rows: Rows) -> tuple[Int64, Int64, Int64]:
+        """(index into `rows`, pod id, turn) of each of them that counts for `pod` on one of `rows`, no row twice."""
+        if len(rows) <= _FEW_ROWS:
+            found = [
+                (index, place)
+                for index, row in enumerate(rows.tolist())
+                for place in self._places_on.get(row, {}).values()
+            ]
+            indices, places = np.array(found, np.int64).reshape(-1, 2).T
+            counts = self._nodes.pods.priority[self.pod_ids[places]] >= pod.priority
+            counts &= places != self._place_of.get(pod.uid, -1)
+            indices, places = indices[counts], places[counts]
+        else:
+            # The last place stands for no row at all.
+            index_of = np.full(self._nodes.capacity + 1, -1, np.int64)
+            index_of[rows] = np.arange(len(rows))
+            places = np.flatnonzero((index_of[self.rows] >= 0) & self.count_for(pod))
+            indices = index_of[self.rows[places]]
+        return indices, self.pod_ids[places], self.turns[places]
+
     def _take(self, pod: Pod, node_name: str) -> None:
         place = self._free.pop() if self._free else len(self._place_of)
         if place >= len(self.rows):
@@ -81,9 +106,9 @@ class PromisedPods:
         row = self._nodes.row_of.get(node_name, -1)
         if row < 0 or not self._nodes.alive[row]:
             return
-        taken = self._turns_of.setdefault(row, {})
+        taken = self._places_on.setdefault(row, {})
         turn = next(turn for turn in range(len(taken) + 1) if turn not in taken)
-        taken[turn] = None
+        taken[turn] = place
         self.rows[place], self.turns[place] = row, turn
         self.journal.record(row)
 
@@ -93,7 +118,7 @@ class PromisedPods:
             return
         row = int(self.rows[place])
         if row >= 0:
-            del self._turns_of[row][int(self.turns[place])]
+            del self._places_on[row][int(self.turns[place])]
             self.journal.record(row)
         self._nodes.pods.remove(int(self.pod_ids[place]))
         self.pod_ids[place], self.rows[place] = 0, -1

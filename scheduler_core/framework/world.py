@@ -50,13 +50,8 @@ class World:
         """Nominated pods that count: their rows here, their ids, their turns among those of a row."""
         promised = attempt.promised_pods()
         if promised is not None:
-            # The last place stands for no row at all.
-            row_of = np.full(attempt.snapshot.nodes.capacity + 1, -1, np.int64)
-            row_of[rows] = np.arange(len(rows))
-            own = row_of[promised.rows]
-            counted = (own >= 0) & promised.count_for(attempt.pod)
-            self._promised_rows, self._promised_ids = own[counted], promised.pod_ids[counted]
-            self._promised_turns = promised.turns[counted]
+            counted = promised.counted_on(attempt.pod, rows)
+            self._promised_rows, self._promised_ids, self._promised_turns = counted
         self._is_promised = np.zeros(len(rows), np.bool_)
         self._is_promised[self._promised_rows] = True
 
@@ -71,6 +66,16 @@ class World:
         self.nodes.remove_pods(rows, pod_ids)
         for plugin in self._moving:
             plugin.remove_pods(self.states[plugin.name], self.attempt.pod, self.nodes, rows, pod_ids)
+
+    def remove_all(self, starts: NDArray[np.int64], pod_ids: NDArray[np.int64]) -> None:
+        """Pods `pod_ids[starts[k] : starts[k + 1]]` leave row k, every row at least one."""
+        if not self._moving and not self.nodes.pods.has_ports[pod_ids].any():
+            self.nodes.remove_all(starts, pod_ids)
+            return
+        counts = np.diff(starts)
+        for turn in range(int(counts.max())):
+            rows = np.flatnonzero(counts > turn)
+            self.remove_pods(rows, pod_ids[starts[:-1][rows] + turn])
 
     def feasible(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of the world's `rows` the pod fits, nominated pods counted in and out."""

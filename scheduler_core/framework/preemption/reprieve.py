@@ -95,9 +95,8 @@ def try_nodes(cycle: FilteredCycle, rows: Rows, budgets: Budgets) -> Tries:
     kept = np.zeros(len(potential.pod_ids), np.bool_)
     begins, counts = potential.starts[:-1][occupied], counts[occupied]
     world = cycle.what_if(rows[occupied])
-    for turn in range(int(counts.max())):
-        places = np.flatnonzero(counts > turn)
-        world.remove_pods(places, potential.pod_ids[begins[places] + turn])
+    # Nodes without lower pods take no room in the column: what is left begins where it began.
+    world.remove_all(np.append(begins, len(potential.pod_ids)), potential.pod_ids)
     verdict, statuses = world.rejections(np.arange(len(occupied)))
     # Index 0 is taken by nodes without potential victims.
     result.verdict[occupied] = np.where(verdict < 0, CANDIDATE, verdict + 1)
