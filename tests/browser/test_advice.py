@@ -38,6 +38,7 @@ def asked(transactional_db: None, no_broker: Any, monkeypatch: pytest.MonkeyPatc
         ("why-not", {"cycle": 1, "node": "node-a2"}),
         ("weights", {"cycle": 1}),
         ("seeds", {"seeds": 5}),
+        ("try", {"manifest": questions.admitted_pod(cluster=cluster, text=TRIED)}),
     ):
         question = questions.ask(cluster=cluster, kind=kind, params=params)
         questions.answer(question_id=question.pk, memory=EngineMemory())
@@ -46,6 +47,8 @@ def asked(transactional_db: None, no_broker: Any, monkeypatch: pytest.MonkeyPatc
     assert not Question.objects.exclude(state="done").exists()
     return cluster
 
+
+TRIED = "apiVersion: v1\nkind: Pod\nmetadata: {name: tried}\nspec: {containers: [{name: c, image: i}]}\n"
 
 PAGES = {
     "edits and why not": "/c/{id}/pods/default/large/explain/?node=node-b1",
@@ -66,7 +69,8 @@ def test_answers_are_accessible_and_fit(
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": 844})
     found = []
-    for name, path in PAGES.items():
+    tried = Question.objects.get(kind="try").public_id
+    for name, path in {**PAGES, "tried": f"/c/{{id}}/questions/{tried}/"}.items():
         page.goto(asgi_server + path.format(id=asked.public_id))
         for details in page.locator("details").all():
             details.evaluate("d => d.open = true")

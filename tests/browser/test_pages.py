@@ -1,7 +1,10 @@
 """Every page in a real browser: accessible in light, dark and on a phone, and without sideways scrolling."""
 
+from functools import partial
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.template.loader import render_to_string
 
 LOOKS = [("light", 1440), ("dark", 1440), ("light", 390)]
 PAGES = {
@@ -61,3 +64,41 @@ def test_every_page_is_accessible_and_fits(page, asgi_server, cluster, complaint
         if wide > 0:
             found.append(f"{name}: {wide} px too wide")
     assert not found, "\n".join(found)
+
+
+ERRORS = {
+    404: ("404.html", {"exception": "There is no cluster."}),
+    403: ("403.html", {}),
+    400: ("403_csrf.html", {}),
+    500: ("500.html", {}),
+}
+
+
+def answered_with(answer, route):
+    route.fulfill(**answer)
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS, ids=["light", "dark", "phone"])
+def test_error_pages_are_accessible_and_lead_on(page, asgi_server, db, scheme, width):
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 844})
+    found = []
+    for status, (template, context) in ERRORS.items():
+        html = render_to_string(template, context)
+        answer = {"status": status, "body": html, "content_type": "text/html; charset=utf-8"}
+        page.route(f"**/failed-{status}/", partial(answered_with, answer))
+        page.goto(f"{asgi_server}/failed-{status}/")
+        found += [f"{template}: {violation['id']}" for violation in Axe().run(page).response["violations"]]
+        assert page.get_by_role("heading", level=1).count() == 1
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        found += [f"{template}: {wide} px too wide"] if wide > 0 else []
+        page.get_by_role("link", name="All clusters", exact=True).click()
+        assert page.url == f"{asgi_server}/"
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("path", ["/c/nosuch/", "/nothing/here/"])
+def test_a_wrong_address_says_so(page, asgi_server, db, path):
+    response = page.goto(asgi_server + path)
+    assert response.status == 404
+    assert page.get_by_role("heading", name="Not found").is_visible()

@@ -1,6 +1,7 @@
 """Every page: the whole page, its htmx part, nobody else's cluster, and how many queries it makes."""
 
 import pytest
+from django.test import Client
 from django.urls import reverse
 
 from playground.clusters.models import Cluster, Node, Pod, Run
@@ -175,7 +176,7 @@ def test_the_cycle_page_says_everything(client, cluster):
         "Filter",
         "raw → normalised × weight = points",
         "Cycle 2",
-        "Latest cycle" if False else "Digest",
+        "Digest",
     ):
         assert words in html
     tied = get(client, "cycle", cluster.public_id, 2).content.decode()
@@ -302,3 +303,38 @@ def test_an_inspected_node_is_asked_about_by_the_next_tick(client, cluster):
 def test_a_static_file_is_as_long_as_it_says(client, db):
     response = client.get("/static/css/site.css")
     assert response.status_code == 200 and int(response["Content-Length"]) == len(response.content)
+
+
+def test_a_form_without_its_token_is_refused_in_words(cluster):
+    response = Client(enforce_csrf_checks=True).post(reverse("web:run", args=[cluster.public_id]))
+    assert response.status_code == 403 and "The form was not accepted" in response.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_a_broken_page_says_that_nothing_was_changed(cluster, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("playground.web.views.board._context", broken)
+    response = Client(raise_request_exception=False).get(reverse("web:board", args=[cluster.public_id]))
+    html = response.content.decode()
+    assert response.status_code == 500 and "Something broke on our side" in html and "boom" not in html
+
+
+def test_the_guide_names_the_next_pods_until_somebody_has_looked_around(client, no_broker):
+    fresh = factories.make_cluster("fresh")
+    html = get(client, "board", fresh.public_id).content.decode()
+    assert "First steps" in html and "Step again" in html
+    for _ in range(3):
+        factories.add_cycle(fresh, "scored", pod_name="web-0")
+    assert 'id="first-steps"' not in get(client, "board", fresh.public_id).content.decode()
+
+
+def test_a_story_is_sent_again_only_when_it_is_another_one(client, cluster):
+    url = reverse("web:pod", args=[cluster.public_id, "default", "train-2"])
+    have = client.get(url).context["have"]
+    assert client.get(url, {"have": have}, **HTMX).status_code == 204
+    factories.add_cycle(cluster, "unschedulable", pod_name="train-2")
+    changed = client.get(url, {"have": have}, **HTMX)
+    html = changed.content.decode()
+    assert changed.status_code == 200 and "Attempt" in html and "<html" not in html

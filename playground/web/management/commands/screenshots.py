@@ -17,6 +17,7 @@ from django.urls import reverse
 from playground.clusters import services
 from playground.clusters.demo import create_demo
 from playground.clusters.models import Cluster, Cycle
+from playground.clusters.services import questions
 from playground.web.screenshots import browser, shoot
 
 MOST_VISITS = 50
@@ -27,6 +28,14 @@ metadata: {name: vip-0}
 spec:
   priorityClassName: business-critical
   containers: [{name: main, image: "vip:1", resources: {requests: {cpu: "4", memory: 4Gi}}}]
+"""
+
+TRIED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: tried-0}
+spec:
+  containers: [{name: main, image: "web:1", resources: {requests: {cpu: 500m, memory: 1Gi}}}]
 """
 
 
@@ -49,7 +58,7 @@ class Command(BaseCommand):
         cluster = create_demo()
         try:
             self._run(cluster)
-            pages = page_list(cluster)
+            pages = page_list(cluster) + answered(cluster)
             if options["only"]:
                 wanted = set(options["only"].split(","))
                 pages = [page for page in pages if page[0] in wanted]
@@ -83,6 +92,7 @@ def page_list(cluster: Cluster) -> list[tuple[str, str]]:
     pages = [
         ("home", "/"),
         ("about", "/about/"),
+        ("not-found", f"{base}no-such-page/"),
         ("new", "/new/"),
         ("new-pools", "/new/pools/"),
         ("new-import", "/new/import/"),
@@ -96,6 +106,7 @@ def page_list(cluster: Cluster) -> list[tuple[str, str]]:
         ("import", f"{base}import/"),
         ("pools", f"{base}pools/"),
         ("config", f"{base}config/"),
+        ("extender-new", f"{base}config/extenders/new/"),
         ("settings", f"{base}cluster/"),
         ("luck", reverse("web:luck", args=[cluster.public_id])),
         ("gallery", reverse("scenarios:gallery")),
@@ -117,6 +128,29 @@ def page_list(cluster: Cluster) -> list[tuple[str, str]]:
             pod = (cluster.public_id, cycle.pod_namespace, cycle.pod_name)
             pages.append(("explain", reverse("web:explain", args=pod)))
             pages.append(("why-not", reverse("web:cycle-why", args=[cluster.public_id, cycle.number])))
+    return pages
+
+
+def answered(cluster: Cluster) -> list[tuple[str, str]]:
+    """Name and path of pages that show an answer: each question is asked and answered here."""
+    pod = (
+        Cycle.objects.filter(cluster=cluster, outcome=Cycle.Outcome.UNSCHEDULABLE).order_by("number").first()
+    )
+    bound = Cycle.objects.filter(cluster=cluster, outcome=Cycle.Outcome.BOUND).order_by("-n_feasible").first()
+    if pod is None or bound is None:
+        return []
+    pending = {"namespace": pod.pod_namespace, "name": pod.pod_name}
+    pages = []
+    for name, kind, params in (
+        ("answered-edits", "what-would-it-take", pending),
+        ("answered-why-not", "why-not", {**pending, "node": "node-a4"}),
+        ("answered-why-not-then", "why-not", {"cycle": bound.number, "node": "node-a1"}),
+        ("answered-weights", "weights", {"cycle": bound.number}),
+        ("answered-try", "try", {"manifest": questions.admitted_pod(cluster=cluster, text=TRIED)}),
+    ):
+        question = questions.ask(cluster=cluster, kind=kind, params=params)
+        questions.answer(question_id=question.pk)
+        pages.append((name, reverse("web:question", args=[cluster.public_id, question.public_id])))
     return pages
 
 
