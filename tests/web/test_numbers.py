@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -165,3 +166,78 @@ def test_preemption_is_the_apis_candidate_by_candidate(client, cluster):
                         assert shown == ("not started" if value is None else str(value))
             compared += 1
     assert compared
+
+
+def plain(html):
+    """Words of a page: tags gone, entities read."""
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
+
+
+def number(words):
+    return int(words.replace(",", "").replace("−", "-").replace("+", ""))
+
+
+def test_ranks_margins_and_differences_are_the_apis(client, cluster):
+    beaten = tied = 0
+    for cycle in numbers_of(cluster, "bound"):
+        html, told = both(client, cluster, cycle)
+        if not told["total"]:
+            continue
+        total = told["total"]
+        best = max(total.values())
+        _, *rows = Tables(html).rows["score"]
+        for row in rows:
+            place, node = re.fullmatch(r"(\d+)[.=] (\S+)", row[0]).groups()
+            assert int(place) == 1 + sum(other > total[node] for other in total.values())
+            word = row[1].split()[1]
+            if node == told["node"]:
+                assert word == ("drawn" if list(total.values()).count(best) > 1 else "chosen")
+            else:
+                assert number(word) == total[node] - best if total[node] < best else word == "tie"
+        text = plain(html)
+        match = re.search(r"Why (\S+) beats (\S+) by ([\d,]+):((?: \w+ [+−][\d,]+)*)", text)
+        if match is None:
+            assert list(total.values()).count(best) > 1 and "The draw:" in text
+            tied += 1
+            continue
+        winner, second, margin, differences = match.groups()
+        assert (winner, number(margin)) == (told["node"], best - total[second])
+        assert total[second] == max(points for node, points in total.items() if node != winner)
+        given = dict(re.findall(r"(\w+) ([+−][\d,]+)", differences))
+        computed = {
+            plugin: told["weights"][plugin] * (scores[winner] - scores[second])
+            for plugin, scores in told["scores"].items()
+        }
+        assert {plugin: number(words) for plugin, words in given.items()} == {
+            plugin: points for plugin, points in computed.items() if points
+        }
+        beaten += 1
+    assert beaten and tied
+
+
+def test_victims_survivors_room_and_reprieves_are_the_apis(client, cluster):
+    for cycle in numbers_of(cluster, "preempting"):
+        html, told = both(client, cluster, cycle)
+        preemption = told["preemption"]
+        head, *rows = Tables(html).rows["preempt"]
+        chosen = next(c for c in preemption["candidates"] if c["node"] == preemption["nominatedNode"])
+        assert chosen["victims"] == told["victims"] == preemption["victims"]
+        row = next(row for row in rows if row[0] == chosen["node"])
+        assert re.findall(r"(\S+) \d+", row[1]) == [victim.rpartition("/")[2] for victim in told["victims"]]
+        survivors = [cell.partition(" → ")[2] for cell in head if " → " in cell]
+        # A tie on every criterion is one more column: any of those left.
+        left = [criterion["left"] for criterion in preemption["criteria"]] + (
+            [1] if preemption["nTied"] else []
+        )
+        assert [number(words.split()[0]) for words in survivors] == left
+        text = plain(html)
+        assert f"{preemption['nCandidates']} candidate" in text
+        room = chosen["room"]["pods"]
+        assert f"{room['before']} of {room['allocatable']}" in text
+        assert (
+            f"{chosen['room']['cpu']['before'] / 1000:g} of {chosen['room']['cpu']['allocatable'] / 1000:g}"
+            in text
+        )
+        for candidate in preemption["candidates"]:
+            steps = candidate["steps"]
+            assert f"removed all {len(steps)}, gave back {sum(step['kept'] for step in steps)}" in text
