@@ -232,18 +232,13 @@ def view_weights(
         end = AXIS_LEAST if furthest < AXIS_LEAST else min(AXIS_MOST, int(furthest * 1.25) + 1)
         segments = []
         for part in item["intervals"]:
-            start = part["start"]["value"]
-            if start >= end:
-                continue
-            stop = end if part["end"] is None else min(end, part["end"]["value"])
-            fill = _fill(colours, tuple(part["winners"]), winner)
-            x = round(100 * start / end, 2)
-            segments.append(
-                Segment(
-                    fill, some(part["winners"], part["nWinners"]), x, round(100 * (stop - start) / end, 2)
-                )
-            )
-        ticks = [Tick(round(100 * at / end, 2), str(at)) for at in points if at < end]
+            start = _along(part["start"]["value"], end)
+            stop = 100.0 if part["end"] is None else _along(part["end"]["value"], end)
+            if start < stop:
+                fill = _fill(colours, tuple(part["winners"]), winner)
+                label = some(part["winners"], part["nWinners"])
+                segments.append(Segment(fill, label, round(start, 2), round(stop - start, 2)))
+        ticks = [Tick(round(_along(at, end), 2), str(at)) for at in points if 1 < at < end]
         rows.append(
             WeightRow(
                 name,
@@ -259,6 +254,11 @@ def view_weights(
             )
         )
     return WeightsView(answer, tuple(rows))
+
+
+def _along(weight: float, end: int) -> float:
+    """Where a weight stands on an axis, in percent: it begins at 1 as the slider above it does."""
+    return 100 * (min(max(weight, 1), end) - 1) / (end - 1)
 
 
 def _fill(colours: dict[tuple[str, ...], str], winners: tuple[str, ...], winner: str | None) -> str:
