@@ -1,0 +1,104 @@
+"""The demo as a newcomer meets it, by keyboard alone: a choice, a preemption and its reasons, with the real engine."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from playground.clusters import services, wake
+from playground.clusters.demo import create_demo
+from playground.clusters.models import Run
+from playground.clusters.services.memory import EngineMemory
+
+MEMORY = EngineMemory()
+
+
+@pytest.fixture
+def demo(transactional_db, monkeypatch):
+    monkeypatch.setattr(wake, "send", lambda *_, **__: True)
+    return create_demo()
+
+
+def work(cluster):
+    """Be the worker until nothing is open."""
+    for _ in range(20):
+        services.advance(cluster_id=cluster.pk, memory=MEMORY)
+        if not Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists():
+            return
+    raise AssertionError("the run did not end")
+
+
+def focus(page):
+    return page.evaluate("document.activeElement.id")
+
+
+def test_two_steps_and_a_click_show_a_preemption_and_why(page, asgi_server, demo, complaints):
+    page.goto(f"{asgi_server}/c/{demo.public_id}/")
+    guide = page.locator("#first-steps")
+    expect(guide).to_contain_text("gateway-0")
+    page.locator("#run-step").focus()
+    for number, news in ((1, "gateway-0 bound"), (2, "checkout-api-0 preempting")):
+        page.keyboard.press("Enter")
+        expect(page.locator("#runstate")).to_contain_text("waiting for a worker")
+        # The bar was swapped twice, and whoever pressed the button still stands on it.
+        assert focus(page) == "run-step"
+        work(demo)
+        expect(page.locator(f"#ev-{number}")).to_contain_text(news)
+        expect(page.locator("#runstate")).to_have_count(0)
+        assert focus(page) == "run-step"
+    expect(page.locator("#lane-unschedulable")).to_contain_text("Nominated to node-b3")
+    expect(page.locator("article.node", has_text="node-b3")).to_contain_text("nominated")
+    page.locator("#ev-2").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("evicts 1 pod from node-b3")
+    expect(page.locator("#preempt")).to_contain_text("decided by: latest start time")
+    page.get_by_role("link", name="Board as of this cycle").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/replay/\?cycle=2$"))
+
+
+def test_several_steps_may_be_asked_for_at_once(page, asgi_server, demo, complaints):
+    page.goto(f"{asgi_server}/c/{demo.public_id}/")
+    for n in range(1, 4):
+        page.keyboard.press("s")
+        expect(page.locator("#runbar")).to_contain_text("waiting for a worker")
+        for _ in range(100):
+            if Run.objects.filter(cluster=demo).count() == n:
+                break
+            page.wait_for_timeout(20)
+    work(demo)
+    expect(page.locator("#ev-3")).to_be_visible()
+    assert Run.objects.filter(cluster=demo, state="done").count() == 3
+
+
+def test_the_story_of_a_pod_goes_on_while_one_reads(page, asgi_server, demo, complaints):
+    services.request_run(cluster=demo, until="cycle")
+    services.request_run(cluster=demo, until="cycle")
+    work(demo)
+    page.goto(f"{asgi_server}/c/{demo.public_id}/pods/default/checkout-api-0/")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("waits for node-b3")
+    page.evaluate("window.notReloaded = true")
+    page.locator("#pod-edit").focus()
+    services.request_run(cluster=demo, until="idle")
+    work(demo)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("is on node-b3 after 2 attempts")
+    # The backoff that was counted while it waited for its victim is drawn dashed.
+    expect(page.locator("#swim rect.l-out")).to_have_count(2)
+    expect(page.locator("#swim")).to_contain_text("1.0 s, over at 00:01.0")
+    assert page.evaluate("window.notReloaded") and focus(page) == "pod-edit"
+
+
+def test_weights_are_moved_on_the_page_of_the_cycle(page, asgi_server, demo, complaints):
+    services.request_run(cluster=demo, until="cycle")
+    work(demo)
+    page.goto(f"{asgi_server}/c/{demo.public_id}/cycles/1/")
+    page.locator("#weights-box summary").focus()
+    page.keyboard.press("Enter")
+    slider = page.locator("#w-NodeResourcesBalancedAllocation")
+    slider.focus()
+    expect(page.locator("#weights")).to_contain_text("node-a1 or node-b1 win above")
+    slider.press("End")
+    expect(page.locator("#weights")).to_contain_text("was 1")
+    assert focus(page) == "w-NodeResourcesBalancedAllocation" and page.url.endswith("/cycles/1/")
+    page.locator("#weights-reset").click()
+    expect(page.locator("#weights")).to_contain_text("As recorded")
