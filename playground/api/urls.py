@@ -86,6 +86,7 @@ urlpatterns: list[URLPattern] = [
         mock_extenders.OneMockExtender.as_view(),
         "mock-extender",
     ),
+    *both(f"{_CLUSTER}scenario", scenarios.ClusterScenario.as_view(), "cluster-scenario"),
     *both("scenarios/", scenarios.Scenarios.as_view(), "scenarios"),
     *both("scenarios/<str:scenario_id>/", scenarios.OneScenario.as_view(), "scenario"),
     *both("scenarios/<str:scenario_id>/verify", scenarios.Verify.as_view(), "scenario-verify"),

@@ -9,6 +9,7 @@ from playground.accounts.models import Membership, Team, User
 from playground.scenarios.models import Scenario, Verification
 from playground.scenarios.services import share
 from tests.scenarios.documents import PACKING, small, small_text
+from tests.scenarios.test_clusters import made_by_hand
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -175,3 +176,41 @@ def test_ids_never_end_in_what_a_chat_cuts_off(sent):
 
     ids = [new_share_id() for _ in range(2000)]
     assert len(set(ids)) == 2000 and all(one.isascii() and one.isalnum() for one in ids)
+
+
+def test_a_cluster_is_read_and_shared_as_a_scenario(client, work):
+    cluster = made_by_hand(work)
+    path = f"/api/v1/clusters/{cluster.public_id}/scenario"
+    answer = client.get(f"{path}?title=By+hand&cycle=4")
+    assert answer.status_code == 200 and answer["Content-Type"].startswith("application/yaml")
+    assert b"title: By hand" in answer.content and b"count: 4" in answer.content
+    assert b"payments-secret" in answer.content
+    assert b"payments-secret" not in client.get(f"{path}?redact=1").content
+    body = client.post(f"{path}?visibility=public&title=Whole").json()
+    assert (
+        body["title"] == "Whole"
+        and body["visibility"] == "public"
+        and body["cycles"] == cluster.next_cycle - 1
+    )
+    work()
+    assert client.get(f"{PATH}{body['id']}/").json()["proof"]["sentence"].startswith("Reproduced")
+    assert client.get(f"{path}?cycle=99").status_code == 404
+    assert client.get(f"{path}?redact=maybe").json()["field"] == "redact"
+    assert client.get("/api/v1/clusters/nothing/scenario").status_code == 404
+
+
+def test_who_is_in_several_teams_names_one(served, sent):
+    ada = served[0]
+    Membership.objects.create(team=Team.objects.create(name="zoo keepers"), user=ada)
+    client = logged_in(ada)
+    csrf = {"X-CSRFToken": "x"}
+    page = client.get("/s/new/").content.decode()
+    assert 'value="team/sched"' in page and "team zoo keepers only" in page
+    refused = client.post("/s/new/", {"text": small_text(), "visibility": "team"}, headers=csrf)
+    assert refused.status_code == 400 and "name one" in refused.content.decode()
+    client.post("/s/new/", {"text": small_text(), "visibility": "team/zoo keepers"}, headers=csrf)
+    assert Scenario.objects.get().team.name == "zoo keepers"
+    by_api = post(client, small_text(), path=f"{PATH}?visibility=team&team=sched", media="application/yaml")
+    assert by_api.status_code == 201 and Scenario.objects.filter(team__name="sched").exists()
+    foreign = post(client, small_text(), path=f"{PATH}?visibility=team&team=other", media="application/yaml")
+    assert foreign.status_code == 404 and Scenario.objects.count() == 2

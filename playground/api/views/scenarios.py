@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.permissions import AllowAny
@@ -13,7 +14,7 @@ from rest_framework.response import Response
 
 from playground.accounts.authentication import MayEnter
 from playground.api.documentation import number, operation, query
-from playground.api.queries import whole_number
+from playground.api.queries import flag, whole_number
 from playground.api.serializers import scenarios as answers
 from playground.api.views.base import PlaygroundView, django_request
 from playground.bodies import BodyTooLarge, read_body
@@ -22,6 +23,7 @@ from playground.clusters.errors import TooLarge
 from playground.scenarios import selectors, services
 from playground.scenarios.models import Comparison, Scenario, Verification
 from playground.scenarios.services.comparing import result_of
+from playground.scenarios.services.forking import make_text
 from playground.scenarios.services.shares import max_bytes
 
 EXAMPLE = """\
@@ -79,6 +81,17 @@ COMPARISON = {
     "b": {"kind": "cluster", "id": "fk5pq8t2ab", "cycle": 12},
     "result": None,
 }
+
+SEEN_BY = [
+    query("visibility", "public, unlisted (whoever has the link) or team."),
+    query("team", "Name of the team, for who is in several."),
+    number("days", "It expires after so many days.", least=1, most=3660),
+]
+MADE = [
+    number("cycle", "Only up to this cycle.", least=1),
+    query("redact", "Without names, deciding the same.", type=OpenApiTypes.BOOL),
+    query("title", "One line for people."),
+]
 
 
 def _scenario(request: Request, scenario: Scenario, proof: Verification | None) -> dict[str, Any]:
@@ -143,8 +156,7 @@ class Scenarios(PlaygroundView):
         answers_={201: answers.SharedScenario, 200: answers.SharedScenario},
         errors=(400, 404, 413),
         parameters=[
-            query("visibility", "public, unlisted (whoever has the link) or team."),
-            number("days", "It expires after so many days.", least=1, most=3660),
+            *SEEN_BY,
         ],
         example=EXAMPLE,
         example_media_type="application/yaml",
@@ -161,20 +173,74 @@ class Scenarios(PlaygroundView):
             document = read_body(django_request(request), limit_bytes=max_bytes())
         except BodyTooLarge:
             raise TooLarge(f"a scenario that is shared has at most {max_bytes():,} bytes") from None
-        days = whole_number(request, "days", least=1, most=3660)
-        shared = services.share(
-            document=document,
-            owner=self.person,
-            visibility=request.GET.get("visibility") or Scenario.Visibility.UNLISTED,
-            expires=timezone.now() + timedelta(days=days) if days else None,
+        return _shared(request, services.share(document=document, owner=self.person, **_seen_by(request)))
+
+
+class ClusterScenario(PlaygroundView):
+    parser_classes: list[Any] = []
+
+    @operation(
+        "Read a cluster as a scenario",
+        id="clusters_scenario_read",
+        answers_={(200, "application/yaml"): OpenApiTypes.OBJECT},
+        errors=(400, 404, 409),
+        parameters=MADE,
+        answer_example=EXAMPLE,
+        tag="scenarios",
+        reads=True,
+    )
+    def get(self, request: Request, cluster_id: str) -> HttpResponse:
+        """How the cluster began and what people did to it, as YAML: it can be replayed anywhere, or shared."""
+        made = make_text(cluster=self.cluster(cluster_id), **_made(request))
+        response = HttpResponse(made.text, content_type="application/yaml; charset=utf-8")
+        response["Content-Disposition"] = f'attachment; filename="{cluster_id}-scenario.yaml"'
+        return response
+
+    @operation(
+        "Share a cluster as a scenario",
+        id="clusters_scenario_share",
+        answers_={201: answers.SharedScenario, 200: answers.SharedScenario},
+        errors=(400, 403, 404, 409, 413),
+        parameters=[*MADE, *SEEN_BY],
+        answer_example=ANSWER | {"created": True, "deleteCode": "t0Ld-0nce", "notes": []},
+        tag="scenarios",
+    )
+    def post(self, request: Request, cluster_id: str) -> Response:
+        """The same scenario as a link, with its lineage if the cluster was forked from another."""
+        cluster = self.cluster(cluster_id)
+        made = services.make_from_cluster(
+            cluster=cluster, owner=self.person, **_made(request), **_seen_by(request)
         )
-        page = selectors.scenario_page(shared.scenario)
-        body = _scenario(request, shared.scenario, page.proof) | {
-            "created": shared.created,
-            "deleteCode": shared.delete_code,
-            "notes": list(shared.notes),
-        }
-        return Response(body, status=201 if shared.created else 200, headers={"Location": body["page"]})
+        return _shared(request, made)
+
+
+def _made(request: Request) -> dict[str, Any]:
+    """How a scenario is made out of a cluster."""
+    return {
+        "cycle": whole_number(request, "cycle", least=1),
+        "redact": flag(request, "redact"),
+        "title": request.GET.get("title", "").strip()[:300],
+    }
+
+
+def _seen_by(request: Request) -> dict[str, Any]:
+    """Who sees a share, and until when."""
+    days = whole_number(request, "days", least=1, most=3660)
+    return {
+        "visibility": request.GET.get("visibility") or Scenario.Visibility.UNLISTED,
+        "team": request.GET.get("team", ""),
+        "expires": timezone.now() + timedelta(days=days) if days else None,
+    }
+
+
+def _shared(request: Request, shared: services.Shared) -> Response:
+    page = selectors.scenario_page(shared.scenario)
+    body = _scenario(request, shared.scenario, page.proof) | {
+        "created": shared.created,
+        "deleteCode": shared.delete_code,
+        "notes": list(shared.notes),
+    }
+    return Response(body, status=201 if shared.created else 200, headers={"Location": body["page"]})
 
 
 class OneScenario(Reads):

@@ -21,7 +21,9 @@ def share_gallery(*, at_most: int = 1000) -> int:
     shared = dict(
         Scenario.objects.filter(gallery_name__in=documents).values_list("gallery_name", "share_key")
     )
-    missing = [name for name, document in documents.items() if shared.get(name) != gallery_key(name, document)]
+    missing = [
+        name for name, document in documents.items() if shared.get(name) != gallery_key(name, document)
+    ]
     for name in missing[:at_most]:
         share_one(name, documents[name])
     return max(0, len(missing) - at_most)

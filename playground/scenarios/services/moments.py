@@ -149,9 +149,7 @@ def branch(
     return made
 
 
-def _branch(
-    cycle: int, cluster: Cluster | None, scenario: Scenario | None, name: str, owner: Any
-) -> Cluster:
+def _branch(cycle: int, cluster: Cluster | None, scenario: Scenario | None, name: str, owner: Any) -> Cluster:
     if cluster is not None:
         config, at_ns, manifests = _past_of(cluster, cycle)
         return _begin(

@@ -101,7 +101,7 @@ def share(
     document: str | bytes,
     owner: Any = None,
     visibility: str = Scenario.Visibility.UNLISTED,
-    team: Team | None = None,
+    team: Team | str | None = None,
     expires: datetime | None = None,
     parent: Scenario | None = None,
     gallery_name: str = "",
@@ -119,7 +119,7 @@ def share(
     visibility
         ``public``, ``unlisted`` (whoever has the link) or ``team``.
     team
-        Of a team share; the owner's only team if he has one.
+        Of a team share, or its name; the owner's only team if he has one.
     expires
         From then on nobody sees it.
     parent
@@ -244,7 +244,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _team(visibility: str, team: Team | None, owner: Any) -> Team | None:
+def _team(visibility: str, team: Team | str | None, owner: Any) -> Team | None:
     if visibility != Scenario.Visibility.TEAM:
         return None
     if owner is None:
@@ -253,15 +253,17 @@ def _team(visibility: str, team: Team | None, owner: Any) -> Team | None:
             field="visibility",
             value=visibility,
         )
-    teams = list(Team.objects.filter(memberships__user=owner).order_by("name")[:2])
-    if team is None:
+    own = Team.objects.filter(memberships__user=owner).order_by("name")
+    if not team:
+        teams = list(own[:2])
         if len(teams) == 1:
             return teams[0]
         words = "you are in no team" if not teams else "you are in several teams: name one"
         raise InvalidInput(words, field="team")
-    if not Team.objects.filter(pk=team.pk, memberships__user=owner).exists():
-        raise NotFound("there is no such team of yours", kind="Team")
-    return team
+    found = own.filter(name=team) if isinstance(team, str) else own.filter(pk=team.pk)
+    if not found:
+        raise NotFound("there is no such team of yours", kind="Team", name=str(team))
+    return found[0]
 
 
 def _is_small(facts: ScenarioFacts) -> bool:

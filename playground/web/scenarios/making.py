@@ -12,13 +12,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from playground.clusters.errors import ClusterError
 from playground.scenarios import selectors, services
-from playground.scenarios.models import Scenario
 from playground.scenarios.services.forking import make_text
 from playground.web.access import get_cluster
 from playground.web.numbers import positive_int
 from playground.web.problems import problems_of
-from playground.web.scenarios.shares import _visibilities, shared_page
-from playground.web.scenarios.sharing import expiry_of, site_user
+from playground.web.scenarios.shares import shared_page
+from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -43,7 +42,7 @@ def share(request: HttpRequest, cluster_id: str) -> HttpResponse:
                 cycle=cycle,
                 redact=redact,
                 title=title,
-                visibility=asked.get("visibility", Scenario.Visibility.UNLISTED),
+                **seen_by(request),
                 expires=expiry_of(asked.get("days", "")),
             )
         except ClusterError as error:
@@ -55,7 +54,7 @@ def share(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "tab": "share",
         "state": selectors.draft_state(cluster),
         "problems": problems,
-        "visibilities": _visibilities(),
+        "visibilities": visibilities_for(request),
         "is_local": settings.EMBEDDED,
         "last_cycle": cluster.next_cycle - 1,
         "cycle": cycle,

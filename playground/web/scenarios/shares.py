@@ -26,7 +26,7 @@ from playground.web.scenarios.focus import view_focus
 from playground.web.scenarios.nudge import nudge
 from playground.web.scenarios.past_board import view_past
 from playground.web.scenarios.picture import draw_cycle
-from playground.web.scenarios.sharing import expiry_of, site_user, wants_login
+from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for, wants_login
 from playground.web.scenarios.timeline import view_timeline
 
 EMBEDDABLE = CONTENT_SECURITY_POLICY.replace("frame-ancestors 'none'", "frame-ancestors *")
@@ -62,14 +62,14 @@ def new(request: HttpRequest) -> HttpResponse:
             shared = services.share(
                 document=text,
                 owner=user,
-                visibility=request.POST.get("visibility", Scenario.Visibility.UNLISTED),
+                **seen_by(request),
                 expires=expiry_of(request.POST.get("days", "")),
             )
         except ClusterError as error:
             problems, status = problems_of(error, text), error.status
         else:
             return shared_page(request, shared)
-    context = {"text": text, "problems": problems, "visibilities": _visibilities()}
+    context = {"text": text, "problems": problems, "visibilities": visibilities_for(request)}
     return render(request, "scenarios/new.html", context, status=status)
 
 
@@ -82,11 +82,6 @@ def shared_page(request: HttpRequest, shared: services.Shared) -> HttpResponse:
     for note in shared.notes:
         messages.warning(request, note)
     return redirect("scenarios:page", shared.scenario.public_id)
-
-
-def _visibilities() -> list[tuple[str, str]]:
-    words = [("unlisted", "whoever has the link"), ("public", "everybody, listed")]
-    return words if settings.EMBEDDED else [*words, ("team", "my team only")]
 
 
 @require_safe
@@ -235,7 +230,7 @@ def picture(request: HttpRequest, share_id: str) -> HttpResponse:
     """One cycle as an SVG, for previews of the link."""
     share = get_share(request, share_id)
     ticks = selectors.ticks_of(share.cycles)
-    timeline = view_timeline(ticks, positive_int(cycle), share.start_ns)
+    timeline = view_timeline(ticks, positive_int(request.GET.get("cycle")), share.start_ns)
     state = None
     if timeline is not None:
         state, _ = selectors.moment(scenario=share, cycle=timeline.number)

@@ -13,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 
+from playground.accounts.teams import teams_of
 from playground.clusters.errors import InvalidInput
 
 
@@ -31,6 +32,20 @@ def wants_login(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
         return redirect_to_login(request.get_full_path(), reverse("accounts:login"))
 
     return wrapped
+
+
+def visibilities_for(request: HttpRequest) -> list[tuple[str, str]]:
+    """Who may see a share: what a form posts, and words for it."""
+    words = [("unlisted", "whoever has the link"), ("public", "everybody, listed")]
+    user = site_user(request)
+    teams = [] if user is None else teams_of(user)
+    return words + [(f"team/{team.name}", f"team {team.name} only") for team in teams]
+
+
+def seen_by(request: HttpRequest) -> dict[str, str]:
+    """What the form says, as `services.share` takes it."""
+    visibility, _, team = request.POST.get("visibility", "unlisted").partition("/")
+    return {"visibility": visibility, "team": team}
 
 
 def expiry_of(days: str) -> datetime | None:
