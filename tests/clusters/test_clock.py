@@ -10,7 +10,7 @@ import pytest
 from playground.clusters import services
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import by_kind
-from playground.clusters.models import Cluster, Pod
+from playground.clusters.models import Cluster, Pod, PodDisruptionBudget
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
@@ -157,7 +157,9 @@ def test_clocks_of_two_machines_may_differ_a_little(wall: Wall) -> None:
     assert (elapsed_s(cluster, wall), cluster.clock_note) == (100, "")
 
 
-def test_a_run_until_idle_may_jump_ahead_of_the_wall_clock_and_the_clock_goes_on_from_there(wall: Wall) -> None:
+def test_a_run_until_idle_may_jump_ahead_of_the_wall_clock_and_the_clock_goes_on_from_there(
+    wall: Wall,
+) -> None:
     cluster = paced(wall, make_pod("a", "1", nodeName="n1"))
     delete(cluster, "a", 600)
     services.request_run(cluster=cluster, until="30m")
@@ -186,3 +188,38 @@ def test_at_1x_pods_that_a_step_left_are_tried_without_another_step(wall: Wall) 
     while services.advance(cluster_id=cluster.pk, memory=wall.memory, now=wall.now).more:
         pass
     assert Pod.objects.filter(node_name="n1").count() == 2
+
+
+def test_what_was_deleted_right_after_the_engine_wrote_it_stays_deleted(wall: Wall) -> None:
+    # One visit reads a creation and a deletion a moment later; what the engine did in between comes too late.
+    cluster = paced(wall)
+    services.create_object(cluster=cluster, manifest=make_pod("brief"))
+    wall.passes(0.1)
+    delete(cluster, "brief", 0)
+    wall.passes(0.1)
+    wall.work(cluster)
+    assert not Pod.objects.filter(cluster=cluster).exists()
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_a_budget_deleted_after_its_pod_is_not_written_again(wall: Wall) -> None:
+    spec = {"minAvailable": 1, "selector": {}}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b"},
+        "spec": spec,
+    }
+    cluster = paced(wall, make_pod("a"), budget)
+    kind = by_kind("PodDisruptionBudget")
+    assert kind is not None
+    delete(cluster, "a", 0)
+    wall.passes(0.1)
+    services.delete_object(cluster=cluster, kind=kind, namespace="default", name="b")
+    wall.passes(0.1)
+    again = services.create_object(cluster=cluster, manifest=budget | {"spec": spec | {"minAvailable": 2}})
+    wall.passes(0.1)
+    wall.work(cluster)
+    row = PodDisruptionBudget.objects.get(cluster=cluster)
+    assert (row.uid, row.manifest["spec"]["minAvailable"]) == (again["metadata"]["uid"], 2)
+    assert same_objects(folded(cluster), stored(cluster))

@@ -72,7 +72,7 @@ def commit_batch(
         _refuse_races(cluster, result)
         began_ns = cluster.now_ns
         writer = LogWriter(cluster)
-        _fold(writer, result.outcomes)
+        _fold(writer, result.outcomes, _deleted_meanwhile(cluster, result))
         for answered in result.answered:
             writer.append(
                 LogEntry.Source.API,
@@ -182,8 +182,32 @@ def _key(draft: Draft) -> ObjectKey:
     return key_of(kind, payload["manifest"])
 
 
-def _fold(writer: LogWriter, outcomes: Any) -> None:
-    """Outcomes become entries and rows, in order."""
+def _deleted_meanwhile(cluster: Cluster, result: DriveResult) -> set[tuple[ObjectKey, str]]:
+    """Objects the API deleted among the inputs of this batch, by key and uid.
+
+    The engine may have written one of them at a time before its deletion; to the API server it is gone already.
+    """
+    if result.read_seq <= cluster.cursor_seq:
+        return set()
+    entries = LogEntry.objects.filter(
+        cluster=cluster,
+        source=LogEntry.Source.API,
+        kind=LogEntry.Kind.DELETE,
+        seq__gt=cluster.cursor_seq,
+        seq__lte=result.read_seq,
+    )
+    return {
+        (
+            (entry.object_kind, entry.object_namespace, entry.object_name),
+            entry.payload["manifest"]["metadata"].get("uid") or "",
+        )
+        for entry in entries
+        if entry.payload.get("gone")
+    }
+
+
+def _fold(writer: LogWriter, outcomes: Any, deleted: set[tuple[ObjectKey, str]]) -> None:
+    """Outcomes become entries and rows, in order; what is about a deleted object comes too late."""
     there = _stored(writer.cluster, outcomes)
     for draft in outcomes:
         key = _key(draft)
@@ -199,6 +223,8 @@ def _fold(writer: LogWriter, outcomes: Any) -> None:
             )
             continue
         manifest = draft.payload["manifest"]
+        if (key, manifest["metadata"].get("uid") or "") in deleted:
+            continue
         if kind.kind == "Event" and not manifest["metadata"].get("uid"):
             uid = object_uid(writer.cluster.seed, *key, writer.cluster.next_seq)
             manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
