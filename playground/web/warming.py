@@ -1,5 +1,6 @@
 """What a server does before its first request, so that nobody waits for it: views imported, templates compiled."""
 
+import gc
 from pathlib import Path
 
 from django.conf import settings
@@ -21,3 +22,6 @@ def warm() -> None:
                 # Whoever asks for that page is told; the others are served.
                 continue
     outline(None)
+    # What is there now stays for the life of the process: the collector need not look at it in some later request.
+    gc.collect()
+    gc.freeze()

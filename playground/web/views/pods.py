@@ -48,6 +48,7 @@ def pod_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
     page = pod_page(cluster, lane=lane, after=positive_int(request.GET.get("after")))
     context = {
         "cluster": cluster,
+        "tab": "pods",
         "pods": page.pods,
         "next_after": page.next_after,
         "lane": lane if lane in LANE_TITLES else "",
@@ -71,6 +72,7 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
     pending = story.pod is not None and not story.pod.node_name
     context: dict[str, Any] = {
         "cluster": cluster,
+        "tab": "pods",
         "namespace": namespace,
         "name": name,
         "pod": story.pod,
