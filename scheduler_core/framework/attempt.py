@@ -19,7 +19,7 @@ from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, first_rejections
 from scheduler_core.framework.distinct import distinct
-from scheduler_core.framework.failure import PluginFailure, filter_failure, guarded
+from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded
 from scheduler_core.framework.interface import (
     FilterPlugin,
     PreFilterResult,
@@ -117,7 +117,12 @@ class Attempt:
         narrowing: list[str] = []
         returned = SUCCESS
         for plugin in self.framework.pre_filter:
-            result: PreFilterResult[Any] = guarded(plugin, "PreFilter", plugin.pre_filter, pod, snapshot)
+            try:
+                result: PreFilterResult[Any] = plugin.pre_filter(pod, snapshot)
+            except PluginFailure:
+                raise
+            except Exception as error:
+                raise failure_of(plugin, "PreFilter", error) from error
             status = result.status
             if status.is_skip:
                 self.skipped_filters[plugin.name] = None
@@ -484,9 +489,12 @@ class Attempt:
         pod, snapshot, rows = self.pod, self.snapshot, self.feasible
         framework = self.framework
         for pre_scorer in framework.pre_score:
-            result: PreScoreResult[Any] = guarded(
-                pre_scorer, "PreScore", pre_scorer.pre_score, pod, snapshot, rows
-            )
+            try:
+                result: PreScoreResult[Any] = pre_scorer.pre_score(pod, snapshot, rows)
+            except PluginFailure:
+                raise
+            except Exception as error:
+                raise failure_of(pre_scorer, "PreScore", error) from error
             if result.status.is_skip:
                 self.skipped_scores[pre_scorer.name] = None
             elif not result.status.is_success:

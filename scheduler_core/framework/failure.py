@@ -26,9 +26,13 @@ def guarded(plugin: Plugin, point: str, method: Callable[P, R], *args: P.args, *
     except PluginFailure:
         raise
     except Exception as error:
-        raise PluginFailure(
-            plugin.name, f'running {point} plugin "{plugin.name}": {type(error).__name__}: {error}'
-        ) from error
+        raise failure_of(plugin, point, error) from error
+
+
+def failure_of(plugin: Plugin, point: str, error: Exception) -> PluginFailure:
+    """What a plugin raised, under its name."""
+    said = f'running {point} plugin "{plugin.name}": {type(error).__name__}: {error}'
+    return PluginFailure(plugin.name, said)
 
 
 def filter_failure(error: Exception) -> PluginFailure:

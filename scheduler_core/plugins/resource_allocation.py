@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ class Allocations:
     Attributes
     ----------
     weights : ndarray of shape (n_resources,), int64
+    total_weight : int
     requested : ndarray of shape (n_resources, n_rows), int64
         The pod included.
     allocatable : ndarray of shape (n_resources, n_rows), int64
@@ -35,6 +37,7 @@ class Allocations:
     """
 
     weights: NDArray[np.int64]
+    total_weight: int
     requested: Amounts
     allocatable: Amounts
 
@@ -77,14 +80,27 @@ def allocations(
             weights.append(resource.weight)
             asked.append(amount)
     # All resources in one step: for a single row that changed, the number of steps is what costs.
-    lines = np.array(ids, np.int64).reshape(-1, 1)
-    requested = nodes.requested[lines, rows]
-    if not real:
+    lines, more, shares = _columns(tuple(ids), tuple(asked), tuple(weights))
+    if real or not ids:
+        requested = nodes.requested[lines, rows]
+    elif max(ids) <= MEMORY_ID:
+        requested = nodes.non_zero[lines, rows]
+    else:
+        requested = nodes.requested[lines, rows]
         for index, resource_id in enumerate(ids):
             if resource_id in (CPU_ID, MEMORY_ID):
                 requested[index] = nodes.non_zero[resource_id, rows]
-    requested += np.array(asked, np.int64).reshape(-1, 1)
-    return Allocations(np.array(weights, np.int64), requested, nodes.allocatable[lines, rows])
+    requested += more
+    return Allocations(shares, sum(weights), requested, nodes.allocatable[lines, rows])
+
+
+@lru_cache(maxsize=4096)
+def _columns(
+    ids: tuple[int, ...], amounts: tuple[int, ...], weights: tuple[int, ...]
+) -> tuple[Amounts, Amounts, NDArray[np.int64]]:
+    """Ids and amounts as columns, weights as an array; not to be written to."""
+    lines, asked, shares = (np.array(values, np.int64) for values in (ids, amounts, weights))
+    return lines[:, None], asked[:, None], shares
 
 
 def weighted_mean(parts: Allocations, score: Callable[[Amounts, Amounts], Scores]) -> Scores:
@@ -93,7 +109,7 @@ def weighted_mean(parts: Allocations, score: Callable[[Amounts, Amounts], Scores
     total: Scores
     if len(parts.weights) and np.count_nonzero(there) == there.size:
         total = parts.weights @ score(parts.requested, parts.allocatable)
-        mean: Scores = total // max(int(parts.weights.sum()), 1)
+        mean: Scores = total // max(parts.total_weight, 1)
         return mean
     scores = np.where(there, score(parts.requested, np.where(there, parts.allocatable, 1)), 0)
     total = parts.weights @ scores
