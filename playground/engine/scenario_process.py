@@ -19,7 +19,7 @@ from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.redact import redact
 from scheduler_core.scenario.redact_check import verify_redaction, without_failing
-from scheduler_core.scenario.run import run
+from scheduler_core.scenario.run import run, run_to_cycle
 from scheduler_core.scenario.verify import with_decisions
 from scheduler_core.sim.simulation import Simulation
 
@@ -101,12 +101,25 @@ def ends(request: dict[str, Any]) -> dict[str, Any]:
     return {"ends": [{"seed": run.seed, "digest": run.digest, "end": end_of(run)} for run in runs]}
 
 
+def traced(request: dict[str, Any]) -> dict[str, Any]:
+    """Run it up to one cycle, which is kept with every verdict and score."""
+    try:
+        result, _ = run_to_cycle(load(request["document"]), request["traceOf"])
+    except ScenarioError as error:
+        raise problem_of(error) from None
+    trace = result.cycle(request["traceOf"])
+    assert trace is not None
+    return {"digest": trace.digest, "trace": base64.b64encode(trace.to_bytes()).decode()}
+
+
 def main() -> int:
     """Answer one request."""
     request = json.load(sys.stdin)
     try:
         if "seeds" in request:
             found = ends(request)
+        elif "traceOf" in request:
+            found = traced(request)
         else:
             found = redacted(request) if request.get("redact") else answer(request)
     except ScenarioProblem as problem:

@@ -361,6 +361,17 @@ def run_seeds(
     return tuple(SeedEnding(**item) for item in answer["ends"])
 
 
+def trace_of(text: str | bytes, number: int, *, timeout_s: float = RUN_TIMEOUT_S) -> tuple[str, bytes]:
+    """Digest and full trace of one cycle, however large the cluster.
+
+    Raises
+    ------
+    ScenarioProblem, RunStopped
+    """
+    answer = ask_process({"document": _decoded(text), "traceOf": number}, timeout_s)
+    return answer["digest"], base64.b64decode(answer["trace"])
+
+
 def ask_process(request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
     """Ask a fresh process (`scenario_process`) and wait for its answer.
 
@@ -413,6 +424,7 @@ __all__ = [
     "read_scenario",
     "run_fresh",
     "run_seeds",
+    "trace_of",
     "with_decisions",
 ]
 

@@ -41,6 +41,12 @@ def optimum(*, optimum_id: int) -> None:
     services.solve_optimum(optimum_id=optimum_id)
 
 
+@shared_task(name="playground.scenarios.tasks.whole_cycle")
+def whole_cycle(*, scenario_id: int, number: int) -> None:
+    """Keep every verdict and score of one cycle. Safe to run twice: both give the same bytes."""
+    services.keep_whole_cycle(scenario_id=scenario_id, number=number)
+
+
 @shared_task(name="playground.scenarios.tasks.luck")
 def luck(*, luck_id: int, seeds: list[int]) -> None:
     """Run a share with some other seeds. Safe to run twice: a seed has one end, and it is kept once."""

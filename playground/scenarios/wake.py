@@ -11,6 +11,7 @@ VERIFY = "playground.scenarios.tasks.verify"
 MOMENTS = "playground.scenarios.tasks.moments"
 COMPARE = "playground.scenarios.tasks.compare"
 OPTIMUM = "playground.scenarios.tasks.optimum"
+WHOLE_CYCLE = "playground.scenarios.tasks.whole_cycle"
 LUCK = "playground.scenarios.tasks.luck"
 GALLERY = "playground.scenarios.tasks.gallery"
 

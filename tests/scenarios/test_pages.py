@@ -10,7 +10,7 @@ from playground.engine.scenarios import gallery_documents
 from playground.scenarios.models import Comparison, Draft, Moment, RecordedCycle, Scenario
 from playground.scenarios.services import fork, request_comparison, request_verification, share
 from playground.scenarios.services.gallery import share_one
-from tests.scenarios.documents import PACKING, small, small_text, text_of
+from tests.scenarios.documents import PACKING, node, pod, small, small_text, text_of
 from tests.scenarios.test_clusters import made_by_hand
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -105,6 +105,32 @@ def test_a_cycle_of_an_engine_nobody_has_stays_viewable(client, scenario):
     assert answer.status_code == 200
     assert "recorded by another engine" in words(answer)
     assert "default/web-1 bound" in words(answer)
+
+
+def test_a_cycle_of_a_large_cluster_is_shown_whole_when_it_is_asked_for(client, work):
+    nodes = [node(f"n-{i:03}", cpu=str(1 + i % 7)) for i in range(201)]
+    scenario = share(document=small_text(objects=[*nodes, pod("web"), pod("api")])).scenario
+    work()
+    page = f"/s/{scenario.public_id}/cycles/2/"
+    assert "Show everything" in words(client.get(page)) and "NodeResourcesFit" not in words(client.get(page))
+    answer = client.post(f"{page}whole/")
+    assert answer["Location"] == f"{page}?wait=1"
+    waiting = client.get(f"{page}?wait=1", headers={"HX-Request": "true"})
+    assert waiting.status_code == 200 and f"{page}?wait=2" in waiting.content.decode()
+    work()
+    done = client.get(f"{page}?wait=2", headers={"HX-Request": "true"})
+    assert done.status_code == 286 and done["HX-Refresh"] == "true"
+    whole = words(client.get(page))
+    assert "Show everything" not in whole and "NodeResourcesFit" in whole
+    assert client.post(f"/s/{scenario.public_id}/cycles/99/whole/").status_code == 404
+
+
+def test_a_cycle_that_is_decided_otherwise_now_keeps_what_was_recorded(client, scenario, work):
+    RecordedCycle.objects.filter(scenario=scenario, number=2).update(trace=None, digest="f" * 64)
+    client.post(f"/s/{scenario.public_id}/cycles/2/whole/")
+    work()
+    assert RecordedCycle.objects.get(scenario=scenario, number=2).trace is None
+    assert "They did not come" in words(client.get(f"/s/{scenario.public_id}/cycles/2/?wait=90"))
 
 
 def test_the_badge_names_the_cycle_that_differs(client, scenario, work):

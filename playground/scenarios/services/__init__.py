@@ -7,7 +7,13 @@ from playground.scenarios.services.housekeeping import tidy
 from playground.scenarios.services.luck import request_luck, run_luck
 from playground.scenarios.services.moments import branch, compute_moments, request_moment
 from playground.scenarios.services.optima import request_optimum, solve_optimum
-from playground.scenarios.services.proof import record_now, request_verification, verify_now
+from playground.scenarios.services.proof import (
+    keep_whole_cycle,
+    record_now,
+    request_verification,
+    request_whole_cycle,
+    verify_now,
+)
 from playground.scenarios.services.shares import Shared, delete_share, share
 
 __all__ = [
@@ -18,6 +24,7 @@ __all__ = [
     "delete_share",
     "do_next_step",
     "fork",
+    "keep_whole_cycle",
     "make_from_cluster",
     "open_gallery_scenario",
     "record_now",
@@ -26,6 +33,7 @@ __all__ = [
     "request_moment",
     "request_optimum",
     "request_verification",
+    "request_whole_cycle",
     "run_luck",
     "share",
     "share_gallery",

@@ -9,9 +9,18 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from playground.clusters import wake as cluster_wake
+from playground.clusters.errors import NotFound
 from playground.engine import CycleRecord, engine_version
 from playground.engine.explain import explain_trace
-from playground.engine.scenarios import FreshRun, RunStopped, ScenarioProblem, read_scenario, run_fresh
+from playground.engine.scenarios import (
+    FreshRun,
+    RunStopped,
+    ScenarioProblem,
+    read_scenario,
+    run_fresh,
+    trace_of,
+)
 from playground.scenarios import wake
 from playground.scenarios.models import RecordedCycle, Scenario, Verification
 from playground.scenarios.services import recording
@@ -74,6 +83,36 @@ def verify_now(*, verification_id: int) -> None:
     verification.took_ms = round(1000 * (time.monotonic() - began))
     verification.finished = timezone.now()
     verification.save()
+
+
+def request_whole_cycle(*, scenario: Scenario, number: int) -> None:
+    """Ask for every verdict and score of a cycle of which only the summary is kept.
+
+    Raises
+    ------
+    NotFound
+    """
+    if not scenario.cycles.filter(number=number).exists():
+        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
+    cluster_wake.send(wake.WHOLE_CYCLE, scenario_id=scenario.pk, number=number)
+
+
+def keep_whole_cycle(*, scenario_id: int, number: int) -> None:
+    """Decide a cycle again and keep its full trace, if it is the decision that was recorded. Twice is once."""
+    row = RecordedCycle.objects.select_related("scenario").filter(scenario=scenario_id, number=number).first()
+    if row is None or is_whole(readable(bytes(row.trace) if row.trace is not None else None)):
+        return
+    try:
+        digest, trace = trace_of(bytes(row.scenario.document), number)
+    except (ScenarioProblem, RunStopped):
+        return
+    if digest == row.digest:
+        RecordedCycle.objects.filter(pk=row.pk).update(trace=trace)
+
+
+def is_whole(explanation: Mapping[str, Any] | None) -> bool:
+    """Whether an explanation tells every verdict and score."""
+    return explanation is not None and bool(explanation.get("full"))
 
 
 def _judge(verification: Verification, scenario: Scenario, run: FreshRun) -> None:

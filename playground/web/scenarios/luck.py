@@ -18,10 +18,8 @@ from playground.scenarios.models import Luck, Scenario
 from playground.scenarios.services.luck import N_SEEDS
 from playground.web.advice import view_luck
 from playground.web.numbers import positive_int
-from playground.web.scenarios.shares import get_share
+from playground.web.scenarios.shares import STOP_POLLING, get_share
 from playground.web.scenarios.sharing import site_user
-
-STOP_POLLING = 286
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

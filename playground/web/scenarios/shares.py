@@ -18,6 +18,7 @@ from playground.engine.scenarios import opening_of, with_decisions
 from playground.scenarios import selectors, services
 from playground.scenarios import wake as tasks
 from playground.scenarios.models import Scenario
+from playground.scenarios.services.proof import is_whole
 from playground.security import CONTENT_SECURITY_POLICY
 from playground.web.explanation import view_cycle
 from playground.web.numbers import positive_int
@@ -29,6 +30,7 @@ from playground.web.scenarios.picture import draw_cycle
 from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for, wants_login
 from playground.web.scenarios.timeline import view_timeline
 
+STOP_POLLING = 286
 EMBEDDABLE = CONTENT_SECURITY_POLICY.replace("frame-ancestors 'none'", "frame-ancestors *")
 
 
@@ -247,6 +249,11 @@ def cycle(request: HttpRequest, share_id: str, number: int) -> HttpResponse:
         row, document = selectors.recorded_cycle(share, number)
     except NotFound as error:
         raise Http404(error.message) from None
+    if request.htmx and "wait" in request.GET and is_whole(document):
+        # Whoever waited gets the whole page.
+        response = HttpResponse(status=STOP_POLLING)
+        response["HX-Refresh"] = "true"
+        return response
     node, plugin = request.GET.get("node", ""), request.GET.get("plugin", "")
     context: dict[str, Any] = {
         "share": share,
@@ -256,12 +263,27 @@ def cycle(request: HttpRequest, share_id: str, number: int) -> HttpResponse:
         )
         if document
         else None,
+        "whole": is_whole(document),
+        "is_run_by_others": document is None and row.trace is not None,
+        "waits": positive_int(request.GET.get("wait")),
         "focus": view_focus(document, node, plugin) if document and (node or plugin) else None,
         "previous": number - 1 if number > 1 else None,
         "next": number + 1 if number < share.n_cycles else None,
         "stop": next((stop for stop in _path(share) if stop["cycle"] == number), None),
     }
     return _readable(render(request, "scenarios/cycle.html", context), share)
+
+
+@wants_login
+@require_POST
+def whole_cycle(request: HttpRequest, share_id: str, number: int) -> HttpResponse:
+    """Ask a worker for every verdict and score of a cycle; the page waits for it."""
+    share = get_share(request, share_id)
+    try:
+        services.request_whole_cycle(scenario=share, number=number)
+    except NotFound as error:
+        raise Http404(error.message) from None
+    return redirect(f"{reverse('scenarios:cycle', args=[share.public_id, number])}?wait=1")
 
 
 def _path(share: Scenario) -> list[dict[str, Any]]:

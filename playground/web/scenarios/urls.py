@@ -22,6 +22,7 @@ urlpatterns = [
     path("s/<slug:share_id>/optimum/", optima.of_scenario, name="optimum"),
     path("s/<slug:share_id>/luck/", luck.luck, name="luck"),
     path("s/<slug:share_id>/cycles/<int:number>/", shares.cycle, name="cycle"),
+    path("s/<slug:share_id>/cycles/<int:number>/whole/", shares.whole_cycle, name="whole-cycle"),
     path("gallery/", gallery.gallery, name="gallery"),
     path("gallery/at-scale/make/", gallery.make_large, name="gallery-large"),
     path("gallery/<slug:name>/", gallery.show, name="gallery-show"),
