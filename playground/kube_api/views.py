@@ -22,15 +22,24 @@ from playground.accounts.authentication import BearerToken, MayEnter, Requests, 
 from playground.accounts.models import Role
 from playground.clusters import kinds, selectors, services
 from playground.clusters.models import Cluster
-from playground.kube_api import discovery, writing
+from playground.kube_api import discovery, openapi, writing
 from playground.kube_api.paths import Target, target_of
 from playground.kube_api.reading import form_of, list_of, switched
 from playground.kube_api.reviews import REVIEWS, review
 from playground.kube_api.status import Refusal, status_of
 from playground.kube_api.watch import bounded, stream, watch_of
 
-# What kubectl 1.20 and newer need of OpenAPI before they apply: a document that says `swagger: "2.0"`, in protobuf.
-OPENAPI_V2: Final = b"\x0a\x032.0"
+ROOT_PATHS: Final = (
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/healthz",
+    "/livez",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/readyz",
+    "/version",
+)
 PLAIN: Final = {"healthz": "ok", "livez": "ok", "readyz": "ok"}
 _IN_CONTAINER: Final = re.compile(
     r"api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+)"
@@ -195,7 +204,7 @@ def _told(request: HttpRequest, path: str) -> HttpResponse | None:
     if path in PLAIN:
         return HttpResponse(PLAIN[path], content_type="text/plain; charset=utf-8")
     if path == "openapi/v2":
-        return HttpResponse(OPENAPI_V2, content_type="application/octet-stream")
+        return HttpResponse(openapi.v2_document(), content_type="application/octet-stream")
     if path in ("api", "apis") and (version := _aggregated(request)):
         body = json.dumps(discovery.aggregated(path == "api", version))
         media = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
@@ -204,10 +213,24 @@ def _told(request: HttpRequest, path: str) -> HttpResponse | None:
     found: dict[str, Any] | None = None
     if path == "":
         found = {
-            "paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/readyz", "/version"]
+            "paths": [
+                "/api",
+                "/api/v1",
+                "/apis",
+                "/healthz",
+                "/livez",
+                "/openapi/v2",
+                "/openapi/v3",
+                "/readyz",
+                "/version",
+            ]
         }
     elif path == "version":
         found = discovery.version()
+    elif path == "openapi/v3":
+        found = openapi.v3_index()
+    elif path.startswith("openapi/v3/"):
+        found = openapi.v3_document(path.removeprefix("openapi/v3/"))
     elif path == "api":
         found = discovery.api_versions()
     elif path == "apis":

@@ -293,6 +293,66 @@ def test_questions_about_the_server_itself(kubectl: Kubectl) -> None:
     assert "running at" in kubectl("cluster-info")
 
 
+def test_kinds_are_explained(kubectl: Kubectl) -> None:
+    assert re.search(r"tolerationSeconds\s*<integer>", kubectl("explain", "pod.spec.tolerations"))
+    assert re.search(r"selector\s*<(LabelSelector|Object)>", kubectl("explain", "pdb.spec"))
+    refused = kubectl.run("explain", "deployment.spec.replica")
+    assert refused.returncode != 0
+    assert 'field "replica" does not exist' in refused.stderr
+
+
+def test_a_misspelt_field_is_refused_before_it_is_sent(kubectl: Kubectl) -> None:
+    refused = kubectl.run("apply", "-f", "-", text=DEPLOYMENT.replace("replicas: 3", "replica: 3"))
+    assert refused.returncode != 0
+    assert 'unknown field "replica"' in refused.stderr
+    assert kubectl.run("get", "deployment", "shop").returncode != 0
+
+
+def test_what_an_apply_would_change_is_shown_and_not_done(kubectl: Kubectl) -> None:
+    kubectl("apply", "-f", "-", text=DEPLOYMENT)
+    assert kubectl("diff", "-f", "-", text=DEPLOYMENT) == ""
+    other = DEPLOYMENT.replace("shop:1", "shop:2")
+    shown = kubectl.run("diff", "-f", "-", text=other)
+    assert shown.returncode == 1
+    assert re.search(r"^-.*image: shop:1\n\+.*image: shop:2$", shown.stdout, re.MULTILINE)
+    assert "server dry run" in kubectl("apply", "--dry-run=server", "-f", "-", text=other)
+    image = kubectl("get", "deployment", "shop", "-o", "jsonpath={.spec.template.spec.containers[0].image}")
+    assert image == "shop:1"
+
+
+def test_an_apply_merges_lists_by_their_keys(kubectl: Kubectl) -> None:
+    two = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: two}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: two}}
+  template:
+    metadata: {labels: {app: two}}
+    spec:
+      containers:
+      - {name: a, image: a:1}
+      - {name: b, image: b:1, env: [{name: P, value: "1"}, {name: Q, value: "2"}]}
+      volumes: [{name: v, emptyDir: {}}]
+      tolerations: [{key: a, operator: Exists}, {key: b, operator: Exists}]
+"""
+    kubectl("apply", "-f", "-", text=two)
+    changed = (
+        two.replace("      - {name: a, image: a:1}\n", "")
+        .replace('{name: P, value: "1"}, ', "")
+        .replace("emptyDir: {}", "configMap: {name: c}")
+        .replace("{key: a, operator: Exists}, ", "")
+    )
+    kubectl("apply", "-f", "-", text=changed)
+    found = json.loads(kubectl("get", "deployment", "two", "-o", "json"))["spec"]["template"]["spec"]
+    assert [(item["name"], [one["name"] for one in item["env"]]) for item in found["containers"]] == [
+        ("b", ["Q"])
+    ]
+    assert found["volumes"] == [{"name": "v", "configMap": {"name": "c"}}]
+    assert [item["key"] for item in found["tolerations"]] == ["b"]
+
+
 def test_a_pod_without_containers_says_so(kubectl: Kubectl) -> None:
     kubectl("run", "solo", "--image=x")
     words = 'there are no containers in a playground: pod "solo" is simulated'
