@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from playground.clusters import services
-from playground.clusters.services import questions
+from playground.clusters.services import questions, readiness
 
 
 @shared_task(name="playground.clusters.tasks.advance")
@@ -41,6 +41,15 @@ def answer(*, question_id: int) -> None:
     Safe to run twice: a conditional update lets one worker in, and equal questions have equal answers.
     """
     questions.answer(question_id=question_id)
+
+
+@shared_task(name="playground.clusters.tasks.ready_engine")
+def ready_engine(*, cluster_id: int) -> None:
+    """Load the engine of a cluster somebody is about to ask about.
+
+    Safe to run twice, or never: it only saves the next task of this worker the loading.
+    """
+    readiness.ready_engine(cluster_id=cluster_id)
 
 
 @shared_task(name="playground.clusters.tasks.run_seeds")

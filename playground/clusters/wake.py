@@ -16,6 +16,7 @@ ADVANCE = "playground.clusters.tasks.advance"
 RECOMPUTE_TRACE = "playground.clusters.tasks.recompute_trace"
 ANSWER = "playground.clusters.tasks.answer"
 SEEDS = "playground.clusters.tasks.run_seeds"
+READY = "playground.clusters.tasks.ready_engine"
 
 
 def cluster_on_commit(cluster_id: int, *, countdown_s: float | None = None) -> None:

@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 
 from playground.clusters import services, wake
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod, Question, SeedEnd
-from playground.clusters.services import questions
+from playground.clusters.services import questions, readiness
 from playground.clusters.services.advance import load
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
@@ -302,3 +303,25 @@ def test_a_question_of_a_reset_cluster_fails() -> None:
     )
     Cluster.objects.filter(pk=cluster.pk).update(generation=cluster.generation + 1)
     assert questions.answer(question_id=question.pk) == "failed"
+
+
+def test_looking_at_a_pod_that_waits_has_the_engine_loaded_once(
+    monkeypatch: pytest.MonkeyPatch, client: Any
+) -> None:
+    cache.clear()
+    sent: list[str] = []
+    monkeypatch.setattr(wake, "send", lambda task, **_: bool(sent.append(task)) or True)
+    cluster = make_cluster(make_node(cpu="1"), make_pod("giant", cpu="64"))
+    services.request_run(cluster=cluster, until="idle")
+    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    cluster.refresh_from_db()
+    sent.clear()
+    for _ in range(3):
+        client.get(f"/c/{cluster.public_id}/pods/default/giant/")
+        client.get(f"/c/{cluster.public_id}/pods/default/giant/explain/")
+    assert sent == [wake.READY]
+    memory = EngineMemory()
+    assert readiness.ready_engine(cluster_id=cluster.pk, memory=memory)
+    assert not readiness.ready_engine(cluster_id=cluster.pk, memory=memory)
+    driven = memory.take(cluster)
+    assert driven is not None and driven.engine_seq == cluster.engine_seq

@@ -18,6 +18,7 @@ from playground.clusters.models import Cluster, Cycle, Pod, Question
 from playground.clusters.selectors.cycles import cycle_explanation
 from playground.clusters.selectors.questions import get_question, is_stale, latest_question
 from playground.clusters.services import questions
+from playground.clusters.services.readiness import expect_questions
 from playground.engine import advise
 from playground.web.access import get_cluster
 from playground.web.advice import (
@@ -83,6 +84,8 @@ def explain(request: HttpRequest, cluster_id: str, namespace: str, name: str) ->
         "why_stale": why is not None and is_stale(cluster, why),
     }
     context |= _edits_context(request, edits) | _why_context(why)
+    if edits is None and not pod.node_name:
+        expect_questions(cluster=cluster)
     return render(request, "advice/explain.html", context)
 
 

@@ -18,6 +18,7 @@ from playground.clusters.selectors.cycles import cycle_explanation
 from playground.clusters.selectors.pod_lists import pod_page
 from playground.clusters.selectors.pod_traces import pod_traces
 from playground.clusters.services.apply import apply_documents
+from playground.clusters.services.readiness import expect_questions
 from playground.clusters.services.runs import request_run
 from playground.web.access import get_cluster
 from playground.web.board import priority_scale
@@ -92,6 +93,8 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
         "last_cycle": last,
         "last_message": last.message if last and pending else "",
     }
+    if last and pending and not request.htmx:
+        expect_questions(cluster=cluster)
     if last and pending and last.n_nodes:
         context["why"] = why_not_running(cluster, last.number)
     if story.pod:
