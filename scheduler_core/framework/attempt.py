@@ -46,6 +46,7 @@ EXTENDER_NAME = "Extender"
 # Members of an enumeration are slow to look up where it happens many times a cycle.
 _CLUSTER = Reads.CLUSTER
 _ERROR = int(Code.Error)
+_NO_CODES, _NO_NUMBERS = np.zeros(0, np.int8), np.zeros(0, np.int64)
 _FEW_ROWS = 32
 """Up to so many candidate rows are asked directly; keeping answers for them would cost more than it saves."""
 
@@ -84,10 +85,10 @@ class Attempt:
         self.pre_filter_status: Status = SUCCESS
         self.node_names: tuple[str, ...] | None = None
         self.narrowing_plugins: tuple[str, ...] = ()
-        self.rows: Rows = snapshot.rows[:0]
-        self.stop: NDArray[np.int8] = np.zeros(0, np.int8)
-        self.code: NDArray[np.int8] = np.zeros(0, np.int8)
-        self.detail: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.rows: Rows = _NO_NUMBERS
+        self.stop: NDArray[np.int8] = _NO_CODES
+        self.code: NDArray[np.int8] = _NO_CODES
+        self.detail: NDArray[np.int64] = _NO_NUMBERS
         self.explicit: dict[int, tuple[str, Code, tuple[str, ...]]] = {}
         self.feasible: Rows = self.rows
         self.guests: dict[int, str] = {}
@@ -96,7 +97,7 @@ class Attempt:
         self.skipped_scores: dict[str, None] = {}
         self.raw_scores: dict[str, Scores] = {}
         self.scores: dict[str, Scores] = {}
-        self.total: Scores = np.zeros(0, np.int64)
+        self.total: Scores = _NO_NUMBERS
 
     # ---- PreFilter
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler_core.clock import SECOND_NS
 from scheduler_core.extender.transport import ExtenderAnswer
 
 Manifest = Mapping[str, Any]
@@ -126,12 +127,28 @@ class RunReport:
     ----------
     stop : {"idle", "cycle", "budget", "time", "call"}
         `call`: an extender is to bind a pod first (`SimulationOptions.extenders_post_bindings`).
-    message : str
-        Where it stopped and what comes next, for a person.
     """
 
     cycles: int
     stop: str
     clock_ns: int
     next_deadline: Deadline | None
-    message: str
+
+    @property
+    def message(self) -> str:
+        """Where it stopped and what comes next, for a person."""
+        rest = "nothing is left to happen"
+        if self.next_deadline is not None:
+            seconds = (self.next_deadline.at_ns - self.clock_ns) / SECOND_NS
+            rest = f"next: {self.next_deadline.what} in {seconds:.1f} s"
+        noun = "cycle" if self.cycles == 1 else "cycles"
+        return f"{_STOPPED[self.stop]} after {self.cycles} {noun}; {rest}"
+
+
+_STOPPED = {
+    "idle": "idle",
+    "cycle": "one cycle done",
+    "budget": "bound of cycles reached",
+    "time": "time reached",
+    "call": "an extender is to bind a pod",
+}

@@ -30,44 +30,50 @@ class ControlPlane:
         self._by_timer = {
             what: controller for controller in self.controllers for what in controller.timer_names
         }
-        # A controller finds work in what it is told alone: none is asked twice over the same news.
-        self._to_sync = self._to_report = False
+        # A controller finds work in what it is told alone: nobody is asked who was told nothing.
+        self._place = {controller: place for place, controller in enumerate(self.controllers)}
+        self._to_sync: dict[Controller, None] = {}
+        self._to_report: dict[Controller, None] = {}
 
     def noticed(self, change: Noticed) -> None:
         """Tell those who watch this kind."""
-        self._to_sync = self._to_report = True
         if change.kind == "Pod":
             old_owner, new_owner = self.site.pods.noticed(change)
             if old_owner is not None:
                 for controller in self._told_of_pods_of.get(old_owner[0], ()):
-                    controller.noticed(change)
+                    self._tell(controller, change)
             if new_owner is not None and (old_owner is None or new_owner[0] != old_owner[0]):
                 for controller in self._told_of_pods_of.get(new_owner[0], ()):
-                    controller.noticed(change)
+                    self._tell(controller, change)
             elif new_owner is None and change.new is not None and change.new.typed.labels:
                 for adopter in self._adopters:
                     adopter.orphan_noticed(change.new.typed)
+                    self._to_sync[adopter] = None
         for controller in self._told.get(change.kind, ()):
-            controller.noticed(change)
+            self._tell(controller, change)
+
+    def _tell(self, controller: Controller, change: Noticed) -> None:
+        controller.noticed(change)
+        self._to_sync[controller] = self._to_report[controller] = None
 
     def sync(self) -> bool:
         """Let every controller act on what it noticed; True when any had something to look at."""
         if not self._to_sync:
             return False
-        acted = False
-        for controller in self.controllers:
-            acted |= controller.sync()
-        self._to_sync = acted
-        return acted
+        told = sorted(self._to_sync, key=self._place.__getitem__)
+        # Whoever acted is asked once more, and owes a status perhaps.
+        self._to_sync = {controller: None for controller in told if controller.sync()}
+        self._to_report.update(self._to_sync)
+        return bool(self._to_sync)
 
     def report(self) -> bool:
         """Let every controller write the statuses it owes; True when anything was written."""
         if not self._to_report:
             return False
+        told, self._to_report = sorted(self._to_report, key=self._place.__getitem__), {}
         wrote = False
-        for controller in self.controllers:
+        for controller in told:
             wrote |= controller.report()
-        self._to_report = wrote
         return wrote
 
     def timer(self, timer: Timer) -> bool:
@@ -76,7 +82,7 @@ class ControlPlane:
         if controller is None:
             return False
         controller.timer(timer.what, timer.subject)
-        self._to_sync = self._to_report = True
+        self._to_sync[controller] = self._to_report[controller] = None
         return True
 
     def restore(self, world: World) -> None:

@@ -19,7 +19,7 @@ from scheduler_core.actions import (
     RecordEvent,
     WriteBeforeBind,
 )
-from scheduler_core.clock import SECOND_NS, Clock
+from scheduler_core.clock import Clock
 from scheduler_core.config.default_plugins import IN_TREE_PLUGINS
 from scheduler_core.config.load import LoadedConfiguration, load_configuration
 from scheduler_core.config.types import API_VERSION, KIND
@@ -261,8 +261,7 @@ class Simulation:
             self._schedule_one()
             cycles += 1
             if goal == "cycle":
-                self._settle_all()
-                return self._report(cycles, "call" if self._bind_calls else "cycle")
+                return self._report(cycles, "cycle")
 
     def advance(self, duration_ns: int, *, max_cycles: int = 100_000) -> RunReport:
         """Let time pass: all timers fire in order, and cycles run as pods become ready.
@@ -565,20 +564,9 @@ class Simulation:
 
     def _report(self, cycles: int, stop: str) -> RunReport:
         self._settle_all()
-        deadline = self.next_deadline()
-        if deadline is None:
-            rest = "nothing is left to happen"
-        else:
-            rest = f"next: {deadline.what} in {(deadline.at_ns - self.now_ns) / SECOND_NS:.1f} s"
-        noun = "cycle" if cycles == 1 else "cycles"
-        words = {
-            "idle": "idle",
-            "cycle": "one cycle done",
-            "budget": "bound of cycles reached",
-            "time": "time reached",
-            "call": "an extender is to bind a pod",
-        }
-        return RunReport(cycles, stop, self.now_ns, deadline, f"{words[stop]} after {cycles} {noun}; {rest}")
+        if stop == "cycle" and self._bind_calls:
+            stop = "call"
+        return RunReport(cycles, stop, self.now_ns, self.next_deadline())
 
     # ---- checkpoints
 
