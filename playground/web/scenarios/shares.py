@@ -308,7 +308,7 @@ def fork(request: HttpRequest, share_id: str) -> HttpResponse:
         messages.error(request, error.message)
         return redirect("scenarios:page", share.public_id)
     messages.success(request, f"This cluster begins as {share.words} does.")
-    for url in opening_of(bytes(share.document)).recorded:
+    for url in opening_of(bytes(share.document)).recorded if share.n_extenders else ():
         messages.warning(
             request,
             f"Its scheduler asks the extender at {url}, which answers for itself here;"
