@@ -86,6 +86,8 @@ class DisruptionController(Controller):
     def _pod_noticed(self, change: Noticed) -> None:
         stored = change.new or change.old
         assert stored is not None
+        if not self._budgets:
+            return
         pod: Pod = stored.typed
         for name, budget in self._budgets.get(pod.namespace, {}).items():
             if change.new is not None and budget.selector.matches(pod.labels):

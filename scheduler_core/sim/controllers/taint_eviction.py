@@ -35,6 +35,8 @@ class TaintEvictionController(Controller):
         if change.kind == "Node":
             self._node_noticed(change)
             return
+        if not self._tainted:
+            return
         if change.new is None:
             if change.old is not None and change.old.typed.node_name in self._tainted:
                 self._cancel(change.old.typed)
