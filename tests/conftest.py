@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import hypothesis
@@ -32,9 +33,9 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     }
 
 
-@pytest.fixture
-def asgi_server(transactional_db: None) -> Iterator[str]:
-    """Address of the site, served by uvicorn in a thread on the test database (WSGI cannot stream events)."""
+@contextmanager
+def served(**config: Any) -> Iterator[str]:
+    """The site by uvicorn in a thread, on the test database (WSGI cannot stream events); its address and port."""
     import uvicorn
 
     from playground.asgi import application
@@ -42,7 +43,9 @@ def asgi_server(transactional_db: None) -> Iterator[str]:
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     server = uvicorn.Server(
-        uvicorn.Config(application, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
+        uvicorn.Config(
+            application, log_level="warning", lifespan="off", timeout_graceful_shutdown=1, **config
+        )
     )
     started = threading.Event()
 
@@ -56,7 +59,14 @@ def asgi_server(transactional_db: None) -> Iterator[str]:
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
     assert started.wait(20), "uvicorn did not start"
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    yield f"127.0.0.1:{listener.getsockname()[1]}"
     server.should_exit = True
     thread.join(10)
     listener.close()
+
+
+@pytest.fixture
+def asgi_server(transactional_db: None) -> Iterator[str]:
+    """Address of the site, served over HTTP."""
+    with served() as place:
+        yield f"http://{place}"

@@ -12,13 +12,17 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
 
+from playground.accounts.models import User
+from playground.accounts.tokens import create_token
 from playground.clusters import services
 from playground.clusters.models import Cluster, Cycle, Pod
 from tests import servers
+from tests.conftest import served
 from tests.kube_api.conftest import eventually
 
 pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
@@ -389,3 +393,37 @@ def test_a_paused_cluster_tells_the_command_that_lets_it_run(kubectl: Kubectl, l
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["mode"] == "realtime"
     eventually(running("shop", 3))
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make a certificate for kubectl with")
+@pytest.mark.parametrize("program", extremes(), ids=lambda program: Path(program).name)
+def test_a_personal_token_opens_ones_own_cluster_and_no_other(
+    program: str, transactional_db: None, wakes: list[object], settings: Any, tmp_path: Path
+) -> None:
+    # kubectl sends a token over HTTPS only.
+    settings.EMBEDDED = False
+    ada, eve = (User.objects.create_user(name) for name in ("ada", "eve"))
+    cluster = services.create_cluster(name="hers", owner=ada)
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        [
+            *"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1".split(),
+            *("-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    with served(ssl_keyfile=str(key), ssl_certfile=str(certificate)) as place:
+        kubectl = Kubectl(program, f"https://{place}/k8s/{cluster.public_id}", tmp_path)
+        kubectl.arguments.append(f"--certificate-authority={certificate}")
+        hers, theirs = (f"--token={create_token(user=user, name='t')[1]}" for user in (ada, eve))
+        assert "created" in kubectl(hers, "create", "namespace", "team")
+        assert kubectl(hers, "auth", "can-i", "delete", "pods").strip() == "yes"
+        stranger = kubectl.run(theirs, "get", "namespaces")
+        assert stranger.returncode != 0
+        assert f'cluster "{cluster.public_id}" not found' in stranger.stderr
+        nobody = kubectl.run("--token=ksp_nonsense", "get", "namespaces")
+        assert nobody.returncode != 0
+        assert "You must be logged in to the server" in nobody.stderr
