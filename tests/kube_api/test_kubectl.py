@@ -407,7 +407,8 @@ def test_a_personal_token_opens_ones_own_cluster_and_no_other(
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
         [
-            *"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1".split(),
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=127.0.0.1"),
             *("-addext", "subjectAltName=IP:127.0.0.1"),
             *("-keyout", str(key), "-out", str(certificate)),
         ],
