@@ -18,6 +18,7 @@ from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.extender.chain import ExtenderChain, bind_request, parse_bind_answer
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall
 from scheduler_core.framework.cluster_event import ASSIGNED_POD_DELETE
+from scheduler_core.framework.interface import PermitPlugin
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.trace import BOUND, ERROR, UNSCHEDULABLE, WAITING, CycleTrace
@@ -91,7 +92,13 @@ class BindingCycle:
 
     def _wake_for(self, framework: Framework, pod: Pod, waits_ns: Mapping[str, int]) -> None:
         """Try pending pods that a waiting pod's plugins want to see. Source: schedule_one.go podsToActivate."""
-        plugins = [plugin for plugin in framework.permit if plugin.name in waits_ns]
+        plugins = [
+            plugin
+            for plugin in framework.permit
+            if plugin.name in waits_ns and type(plugin).wakes is not PermitPlugin.wakes
+        ]
+        if not plugins:
+            return
         queue = self.queue
         pending = [*queue.backoff_pods(), *queue.error_backoff_pods(), *queue.unschedulable_pods()]
         woken = [info.pod for info in pending if any(plugin.wakes(pod, info.pod) for plugin in plugins)]
@@ -257,10 +264,7 @@ class BindingCycle:
 
     def _settle_waiting_pods(self) -> None:
         """Go on with waiting pods that were decided; one decision may bring another (a gang)."""
-        while len(self.waiting_pods):
-            decided = [waiting for waiting in self.waiting_pods.all() if waiting.decided is not None]
-            if not decided:
-                return
+        while decided := self.waiting_pods.take_decided():
             for waiting in decided:
                 self._settle(waiting)
 

@@ -6,6 +6,7 @@ Differs: timers are deadlines on the virtual clock, so a waiting pod costs nothi
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,10 @@ class WaitingPod:
     ----------
     deadlines_ns : dict of str to int
         Plugin that still has to allow it -> when its patience ends.
+    number : int
+        Tells who came first.
+    decisions : list of WaitingPod
+        Where it is noted once it is decided (`WaitingPods.take_decided`).
     decided : Status or None
         Success once every plugin allowed it, or the first rejection.
     """
@@ -30,6 +35,8 @@ class WaitingPod:
     node_name: str
     since_ns: int
     deadlines_ns: dict[str, int]
+    number: int
+    decisions: list[WaitingPod]
     allowed: list[str] = field(default_factory=list)
     decided: Status | None = None
 
@@ -40,29 +47,50 @@ class WaitingPod:
         del self.deadlines_ns[plugin]
         self.allowed.append(plugin)
         if not self.deadlines_ns:
-            self.decided = Status()
+            self._decide(Status())
 
     def reject(self, plugin: str, reason: str) -> bool:
         """Refuse the pod; False when it was decided before."""
         if self.decided is not None:
             return False
-        self.decided = Status(Code.Unschedulable, (reason,), plugin)
+        self._decide(Status(Code.Unschedulable, (reason,), plugin))
         return True
+
+    def _decide(self, status: Status) -> None:
+        self.decided = status
+        self.decisions.append(self)
 
 
 class WaitingPods:
-    """Waiting pods by uid, in order of arrival."""
+    """Waiting pods by uid, in order of arrival. Nothing that happens looks through all of them."""
 
     def __init__(self) -> None:
         self._pods: dict[str, WaitingPod] = {}
+        self._decisions: list[WaitingPod] = []
+        self._deadlines: list[tuple[int, int, str, str]] = []
+        """A heap of (when, number and uid of the pod, plugin); one that does not hold any more stays until its time."""
+        self._n_arrived = 0
 
     def add(self, pod: Pod, node_name: str, waits_ns: Mapping[str, int], now_ns: int) -> WaitingPod:
         """Have a pod wait; `waits_ns` says how long each plugin lets it."""
-        waiting = WaitingPod(
-            pod, node_name, now_ns, {plugin: now_ns + wait_ns for plugin, wait_ns in waits_ns.items()}
-        )
+        deadlines_ns = {plugin: now_ns + wait_ns for plugin, wait_ns in waits_ns.items()}
+        return self._put(pod, node_name, now_ns, deadlines_ns)
+
+    def _put(self, pod: Pod, node_name: str, since_ns: int, deadlines_ns: dict[str, int]) -> WaitingPod:
+        self._n_arrived += 1
+        waiting = WaitingPod(pod, node_name, since_ns, deadlines_ns, self._n_arrived, self._decisions)
         self._pods[pod.uid] = waiting
+        for plugin, at_ns in deadlines_ns.items():
+            heapq.heappush(self._deadlines, (at_ns, waiting.number, pod.uid, plugin))
         return waiting
+
+    def take_decided(self) -> list[WaitingPod]:
+        """Pods that wait no longer, each told once, in order of arrival."""
+        if not self._decisions:
+            return []
+        decided = [item for item in self._decisions if self._pods.get(item.pod.uid) is item]
+        self._decisions.clear()
+        return sorted(decided, key=lambda item: item.number)
 
     def get(self, uid: str) -> WaitingPod | None:
         return self._pods.get(uid)
@@ -78,19 +106,31 @@ class WaitingPods:
 
     def next_deadline_ns(self) -> int | None:
         """When the next plugin loses its patience."""
-        deadlines = [at_ns for waiting in self._pods.values() for at_ns in waiting.deadlines_ns.values()]
-        return min(deadlines, default=None)
+        deadlines = self._deadlines
+        while deadlines and self._waiting_for(deadlines[0]) is None:
+            heapq.heappop(deadlines)
+        return deadlines[0][0] if deadlines else None
+
+    def _waiting_for(self, deadline: tuple[int, int, str, str]) -> WaitingPod | None:
+        """The pod a deadline is about, if it still holds."""
+        at_ns, number, uid, plugin = deadline
+        waiting = self._pods.get(uid)
+        if waiting is None or waiting.number != number or waiting.deadlines_ns.get(plugin) != at_ns:
+            return None
+        return waiting
 
     def expire(self, now_ns: int) -> None:
         """Reject pods whose deadline has come."""
-        for waiting in self._pods.values():
-            for plugin, at_ns in list(waiting.deadlines_ns.items()):
-                if at_ns <= now_ns:
-                    waited = _duration(at_ns - waiting.since_ns)
-                    waiting.reject(
-                        plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}"
-                    )
-                    break
+        due: dict[int, WaitingPod] = {}
+        while self._deadlines and self._deadlines[0][0] <= now_ns:
+            waiting = self._waiting_for(heapq.heappop(self._deadlines))
+            if waiting is not None:
+                due[waiting.number] = waiting
+        for number in sorted(due):
+            waiting = due[number]
+            plugin, at_ns = next(item for item in waiting.deadlines_ns.items() if item[1] <= now_ns)
+            waited = _duration(at_ns - waiting.since_ns)
+            waiting.reject(plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}")
 
     def state(self) -> list[dict[str, Any]]:
         """For a checkpoint: everything but the pod itself, which is named by uid."""
@@ -108,13 +148,10 @@ class WaitingPods:
     def restore(self, state: list[dict[str, Any]], pods: Mapping[str, Pod]) -> None:
         """Take over what `state` returned; `pods` are the live ones by uid."""
         for entry in state:
-            self._pods[entry["uid"]] = WaitingPod(
-                pods[entry["uid"]],
-                entry["node"],
-                entry["sinceNs"],
-                dict(entry["deadlinesNs"]),
-                list(entry["allowed"]),
+            waiting = self._put(
+                pods[entry["uid"]], entry["node"], entry["sinceNs"], dict(entry["deadlinesNs"])
             )
+            waiting.allowed.extend(entry["allowed"])
 
 
 def _duration(duration_ns: int) -> str:
