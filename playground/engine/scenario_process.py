@@ -27,9 +27,6 @@ from scheduler_core.sim.simulation import Simulation
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Run what was asked for."""
     scenario = load(request["document"])
-    reader = StateReader()
-    moments: dict[int, dict[str, Any]] = {}
-    wanted = request.get("moments")
     objects: dict[str, Any] = {}
 
     def look(simulation: Simulation) -> None:
@@ -40,8 +37,6 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
                 clock_ns=simulation.now_ns,
                 manifests=[dict(stored.manifest) for stored in simulation.world.everything()],
             )
-        if wanted and wanted[0] <= number <= wanted[1]:
-            moments[number] = reader.read(simulation, with_figures=wanted[0] == wanted[1])
 
     try:
         result = run(scenario, after_cycle=look)
@@ -63,8 +58,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         "figures": result.metrics(),
         "notes": list(result.notes),
         "stop": result.stop,
-        "final": reader.read(result.simulation, with_figures=False) | {"figures": result.metrics()},
-        "moments": moments,
+        "final": StateReader().read(result.simulation, with_figures=False) | {"figures": result.metrics()},
         "objects": objects or None,
     }
 
@@ -101,6 +95,32 @@ def ends(request: dict[str, Any]) -> dict[str, Any]:
     return {"ends": [{"seed": run.seed, "digest": run.digest, "end": end_of(run)} for run in runs]}
 
 
+class _Enough(Exception):
+    """The last state that was wanted has been read."""
+
+
+def states(request: dict[str, Any]) -> dict[str, Any]:
+    """Run it up to the last of some cycles, and read the state after each of them."""
+    first, last = request["states"]
+    reader = StateReader()
+    found: dict[int, dict[str, Any]] = {}
+
+    def look(simulation: Simulation) -> None:
+        number = simulation.scheduler.cycle
+        if first <= number <= last:
+            found[number] = reader.read(simulation, with_figures=first == last)
+        if number >= last:
+            raise _Enough
+
+    try:
+        run(load(request["document"]), full_traces=False, after_cycle=look)
+    except ScenarioError as error:
+        raise problem_of(error) from None
+    except _Enough:
+        pass
+    return {"states": found}
+
+
 def traced(request: dict[str, Any]) -> dict[str, Any]:
     """Run it up to one cycle, which is kept with every verdict and score."""
     try:
@@ -118,6 +138,8 @@ def main() -> int:
     try:
         if "seeds" in request:
             found = ends(request)
+        elif "states" in request:
+            found = states(request)
         elif "traceOf" in request:
             found = traced(request)
         else:

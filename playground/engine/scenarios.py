@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -147,8 +147,6 @@ class FreshRun:
         Of every expectation: ``{path, holds, sentence, cycle}``.
     figures
         Name -> number.
-    moments
-        Cycle -> state after it (`moments.StateReader.read`), of the cycles asked for.
     objects
         ``config``, ``clock_ns`` and ``manifests`` after the cycle asked for.
     final
@@ -165,7 +163,6 @@ class FreshRun:
     notes: tuple[str, ...]
     stop: str
     final: Mapping[str, Any]
-    moments: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     objects: Mapping[str, Any] | None = None
 
 
@@ -297,7 +294,6 @@ def with_decisions(text: str | bytes, digest: str, engine: str, lines: tuple[str
 def run_fresh(
     text: str | bytes,
     *,
-    moments: tuple[int, int] | None = None,
     objects_at: int | None = None,
     traces_up_to: int = 2000,
     timeout_s: float = RUN_TIMEOUT_S,
@@ -308,8 +304,6 @@ def run_fresh(
     ----------
     text
         The document.
-    moments
-        First and last cycle whose states are wanted.
     objects_at
         Cycle after which the objects themselves are wanted.
     traces_up_to
@@ -326,7 +320,6 @@ def run_fresh(
     answer = ask_process(
         {
             "document": _decoded(text),
-            "moments": moments,
             "objectsAt": objects_at,
             "tracesUpTo": traces_up_to,
         },
@@ -343,7 +336,6 @@ def run_fresh(
         notes=tuple(answer["notes"]),
         stop=answer["stop"],
         final=answer["final"],
-        moments={int(number): state for number, state in answer["moments"].items()},
         objects=answer["objects"],
     )
 
@@ -359,6 +351,19 @@ def run_seeds(
     """
     answer = ask_process({"document": _decoded(text), "seeds": list(seeds)}, timeout_s)
     return tuple(SeedEnding(**item) for item in answer["ends"])
+
+
+def states_of(
+    text: str | bytes, first: int, last: int, *, timeout_s: float = RUN_TIMEOUT_S
+) -> dict[int, Mapping[str, Any]]:
+    """Cycle -> state after it (`moments.StateReader.read`), of a stretch of cycles; what comes later is not run.
+
+    Raises
+    ------
+    ScenarioProblem, RunStopped
+    """
+    answer = ask_process({"document": _decoded(text), "states": [first, last]}, timeout_s)
+    return {int(number): state for number, state in answer["states"].items()}
 
 
 def trace_of(text: str | bytes, number: int, *, timeout_s: float = RUN_TIMEOUT_S) -> tuple[str, bytes]:
@@ -424,6 +429,7 @@ __all__ = [
     "read_scenario",
     "run_fresh",
     "run_seeds",
+    "states_of",
     "trace_of",
     "with_decisions",
 ]

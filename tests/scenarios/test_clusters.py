@@ -187,3 +187,20 @@ def test_a_branch_of_a_scenario_too(work):
     made = branch(scenario=scenario, cycle=3)
     assert sum(bool(where) for where in placements(made).values()) == 3
     assert made.config["profiles"][0]["pluginConfig"]
+
+
+def test_moments_of_a_long_run_come_a_stretch_at_once_and_are_the_same(work, monkeypatch):
+    from playground.scenarios.services import moments
+
+    scenario = share(document=small_text()).scenario
+    request_moment(scenario=scenario, cycle=3)
+    work()
+    whole = selectors.moment(scenario=scenario, cycle=3)[0]
+    Moment.objects.filter(scenario=scenario).delete()
+    monkeypatch.setattr(moments, "WHOLE_RUN_CELLS", 0)
+    monkeypatch.setattr(moments, "WINDOW", 1)
+    request_moment(scenario=scenario, cycle=3)
+    work()
+    cycles = Moment.objects.filter(scenario=scenario).order_by("cycle").values_list("cycle", flat=True)
+    assert list(cycles) == [2, 3, 4]
+    assert selectors.moment(scenario=scenario, cycle=3)[0] == whole

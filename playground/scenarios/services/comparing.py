@@ -11,6 +11,7 @@ from django.db import transaction
 from playground.clusters.errors import ClusterError, InvalidInput, NotFound
 from playground.clusters.models import Cluster, Cycle
 from playground.engine.moments import violations_of
+from playground.engine.scenarios import RunStopped, ScenarioProblem, states_of
 from playground.scenarios import wake
 from playground.scenarios.comparing import Decision, Side, compare_sides
 from playground.scenarios.models import Comparison, Moment, Scenario
@@ -73,7 +74,7 @@ def compare_now(*, comparison_id: int) -> None:
         return
     try:
         found = compare_sides(_side(comparison.a), _side(comparison.b))
-    except (ClusterError, ValueError) as error:
+    except (ClusterError, ScenarioProblem, RunStopped, ValueError) as error:
         comparison.state = Comparison.State.FAILED
         comparison.problem = str(error)
     else:
@@ -111,10 +112,8 @@ def _scenario_side(side: Mapping[str, Any]) -> Side:
     state = _state(moments.first())
     rows = scenario.cycles.filter(number__lte=cycle)
     if "figures" not in state:
-        from playground.engine.scenarios import run_fresh
-
-        run = run_fresh(bytes(scenario.document), moments=(cycle, cycle))
-        state = dict(run.moments.get(cycle) or run.final)
+        # States of a stretch come without figures.
+        state = dict(states_of(bytes(scenario.document), cycle, cycle)[cycle])
     return Side(
         words=scenario.words,
         detail=f"scenario {scenario.public_id}" + (f", after cycle {cycle}" if side["cycle"] else ""),

@@ -22,7 +22,7 @@ from playground.clusters.services.lifecycle import create_cluster
 from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.writer import writing
 from playground.engine.moments import StateReader, replay_moments
-from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of, run_fresh
+from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of, run_fresh, states_of
 from playground.engine.simulator import default_simulator
 from playground.scenarios import wake
 from playground.scenarios.models import Moment, Scenario
@@ -30,6 +30,7 @@ from playground.scenarios.services.recording import keep_moments, packed
 
 WINDOW: Final = 25
 WINDOW_OBJECTS: Final = 500
+LARGE_WINDOW: Final = 4
 WHOLE_RUN_CELLS: Final = 200_000
 KEPT_OF_CLUSTER: Final = 2000
 DIFFERS: Final = (
@@ -95,19 +96,22 @@ def cluster_moments(cluster: Cluster, cycle: int) -> None:
 
 
 def scenario_moments(scenario: Scenario, cycle: int) -> None:
-    """Run a scenario again and keep the state after a cycle; after all of them if they are few and small."""
+    """Run a scenario again and keep the states around a cycle; after all cycles if they are few and small."""
     if Moment.objects.filter(scenario=scenario, cycle=cycle).exclude(data=b"").exists():
         return
-    cells = scenario.n_cycles * (scenario.n_nodes + scenario.n_pods)
-    window = (1, scenario.n_cycles) if cells <= WHOLE_RUN_CELLS else (cycle, cycle)
+    n_objects = scenario.n_nodes + scenario.n_pods
+    first, last = 1, scenario.n_cycles
+    if last * n_objects > WHOLE_RUN_CELLS:
+        around = WINDOW if n_objects <= WINDOW_OBJECTS else LARGE_WINDOW
+        first, last = max(1, cycle - around), min(last, cycle + around)
     try:
-        run = run_fresh(bytes(scenario.document), moments=window)
+        states = states_of(bytes(scenario.document), first, last)
     except (ScenarioProblem, RunStopped) as error:
         Moment.objects.bulk_create(
             [Moment(scenario=scenario, cycle=cycle, note=str(error)[:300])], ignore_conflicts=True
         )
         return
-    keep_moments(scenario=scenario, moments=run.moments)
+    keep_moments(scenario=scenario, moments=states)
 
 
 def cluster_now(cluster: Cluster) -> dict[str, Any]:
