@@ -395,6 +395,12 @@ class LuckView:
             return (
                 f"{found} Luck decides whether {name} runs: it does in {item['runs']} of {answer['nSeeds']}."
             )
+        if answer.get("sometimesGone"):
+            item = answer["sometimesGone"][0]
+            name = item["pod"].partition("/")[2]
+            return (
+                f"{found} Luck decides who is evicted: {name} stays in {item['stays']} of {answer['nSeeds']}."
+            )
         number = answer["nVarying"]
         noun = "pod runs" if number == 1 else "pods run"
         return f"{found} The same pods run in each: luck decides only where {number} {noun}."

@@ -64,12 +64,16 @@ def test_fifty_seeds_are_a_group_of_tasks_and_their_end_states_are_counted(clien
     ends = {item["pod"]: (item["node"], item["gone"]) for item in states[0]["differs"]}
     assert sorted(ends.values()) == [("", True), ("node-a", False), ("node-b", False)], "the victim is gone"
     said = words(client.get(f"/s/{drawn.public_id}/luck/"))
-    assert "50 seeds, 2 end states" in said
+    n_stays = found.answer["sometimesGone"][0]["stays"]
+    assert f"50 seeds, 2 end states. Luck decides who is evicted: on-a stays in {n_stays} of 50." in said
     assert "a draw among 2 equally good candidates for preemption" in said
     done = client.get(f"/s/{drawn.public_id}/luck/", headers={"HX-Request": "true"})
     assert done.status_code == 286 and done["HX-Refresh"] == "true"
     request_luck(scenario=drawn)
     assert len(groups) == 1, "the same is not run twice"
+    Luck.objects.update(answer=found.answer | {"engine": "0.0.1"})
+    request_luck(scenario=drawn)
+    assert len(groups) == 2, "but what another engine found is"
 
 
 def test_draws_sampling_and_queue_order_are_marked(groups, work):

@@ -88,6 +88,7 @@ def answer_of(ends: Sequence[End], recorded: RecordedTie) -> dict[str, Any]:
         "nPods": len({pod for place in places.values() for pod in place}),
         "nCycles": ends[0].end["cycles"] if ends else 0,
         "sometimesPending": _sometimes_pending(ends),
+        "sometimesGone": _sometimes_gone(list(places.values())),
         "ties": _ties(recorded, ends, places, varying),
         "path": _path(ends),
         "marks": own.get("marks", []),
@@ -132,6 +133,14 @@ def _sometimes_pending(ends: Sequence[End]) -> list[dict[str, Any]]:
         for pod, number in sorted(counts.items())
         if number < len(ends)
     ][:SHOWN_DIFFERENCES]
+
+
+def _sometimes_gone(places: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+    """Pods that are evicted in some seeds and not in others, with the number of seeds in which they stay."""
+    counts = Counter(pod for place in places for pod in place)
+    return [{"pod": pod, "stays": number} for pod, number in sorted(counts.items()) if number < len(places)][
+        :SHOWN_DIFFERENCES
+    ]
 
 
 def _ties(

@@ -79,9 +79,12 @@ def compare_now(*, comparison_id: int) -> None:
         comparison.problem = str(error)
     else:
         comparison.state = Comparison.State.DONE
+        comparison.title = (
+            comparison.title or " against ".join(side["words"] for side in found["sides"])[:300]
+        )
         comparison.figures = found["figures"]
         comparison.result = packed(found)
-    comparison.save(update_fields=["state", "problem", "figures", "result"])
+    comparison.save(update_fields=["state", "problem", "title", "figures", "result"])
 
 
 def result_of(comparison: Comparison) -> dict[str, Any] | None:

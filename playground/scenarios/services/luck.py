@@ -12,6 +12,7 @@ from django.utils import timezone
 from playground.clusters import wake as cluster_wake
 from playground.clusters.errors import Conflict, InvalidInput
 from playground.clusters.services.luck import answer_of, drawn_in
+from playground.engine import engine_version
 from playground.engine.scenarios import RunStopped, ScenarioProblem, run_seeds
 from playground.engine.seeds import LAST_SEED
 from playground.scenarios import wake
@@ -26,7 +27,7 @@ STALE_S: Final = 300
 
 
 def request_luck(*, scenario: Scenario, n_seeds: int = N_SEEDS) -> Luck:
-    """Ask how often each end state of a share occurs, or find it asked already.
+    """Ask how often each end state of a share occurs, or find it asked already (of this very engine).
 
     Raises
     ------
@@ -46,7 +47,7 @@ def request_luck(*, scenario: Scenario, n_seeds: int = N_SEEDS) -> Luck:
         )
     rows = Luck.objects.filter(scenario=scenario, n_seeds=n_seeds)
     found = rows.first()
-    if found is not None and found.state == Luck.State.FAILED:
+    if found is not None and (found.state == Luck.State.FAILED or _is_of_another_engine(found)):
         found.delete()
         found = None
     if found is None:
@@ -60,6 +61,10 @@ def request_luck(*, scenario: Scenario, n_seeds: int = N_SEEDS) -> Luck:
         rows.update(touched=timezone.now())
         _scatter(found)
     return found
+
+
+def _is_of_another_engine(luck: Luck) -> bool:
+    return luck.answer is not None and luck.answer.get("engine") != engine_version()
 
 
 def _scatter(luck: Luck) -> None:
@@ -98,5 +103,5 @@ def run_luck(*, luck_id: int, seeds: Sequence[int]) -> None:
     if done >= luck.n_seeds:
         cycles = luck.scenario.cycles
         answer = answer_of(list(luck.ends.order_by("seed")), lambda pod: drawn_in(cycles, pod))
-        rows.update(state=Luck.State.DONE, answer=answer)
+        rows.update(state=Luck.State.DONE, answer=answer | {"engine": engine_version()})
         luck.ends.all().delete()
