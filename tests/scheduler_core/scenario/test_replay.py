@@ -14,7 +14,7 @@ import pytest
 
 import scheduler_core.scenario
 from scheduler_core.cli.main import main
-from scheduler_core.scenario import ScenarioError, dump_scenario, run_scenario
+from scheduler_core.scenario import ScenarioError, dump_scenario, load_scenario, run_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from tests.scheduler_core.scenario.builders import document, make_node, make_pod, make_scenario
 
@@ -254,3 +254,40 @@ def test_a_run_is_bounded_and_says_so() -> None:
     with pytest.raises(ScenarioError, match="steps: the run was stopped after 2 cycles, the bound of a run"):
         run_scenario(scenario, max_cycles=2)
     assert len(run_scenario(scenario, max_cycles=4).cycles) == 3
+
+
+NODES_CSV = """\
+sn,cpu_milli,memory_mib,gpu,model
+openb-node-0000,32000,262144,0,
+openb-node-0001,64000,262144,2,P100
+openb-node-0002,64000,262144,2,T4
+"""
+PODS_CSV = """\
+name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
+openb-pod-0000,12000,16384,1,1000,,LS,Running,0,12537496,0
+openb-pod-0001,6000,12288,1,460,T4|V100M16,LS,Running,5,90,5
+openb-pod-0002,64000,12288,0,0,,LS,Pending,9,30,
+"""
+
+
+def test_the_csv_files_of_the_trace_become_a_scenario(tmp_path: Path) -> None:
+    (tmp_path / "openb_node_list_all_node.csv").write_text(NODES_CSV)
+    (tmp_path / "openb_pod_list_gpuspec33.csv").write_text(PODS_CSV)
+    for how in ("--scenario", "--times"):
+        path = tmp_path / f"openb{how}.yaml"
+        assert main(["openb", str(tmp_path), how, "--record", "-o", str(path)]) == 0
+        assert main(["replay", str(path), "--check"]) == 0
+        scenario = load_scenario(path.read_text())
+        assert [finding.holds for finding in run_scenario(scenario).findings] == [True] * 5
+    at_once = run_scenario(load_scenario((tmp_path / "openb--scenario.yaml").read_text())).placement()
+    assert at_once["default/openb-pod-0001"] == "openb-node-0002", "the one model of GPU it may have"
+    ended = run_scenario(load_scenario((tmp_path / "openb--times.yaml").read_text())).pods()
+    assert ended["default/openb-pod-0001"].attempts == 1
+
+
+def test_a_bad_line_of_the_trace_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "openb_node_list_all_node.csv").write_text(NODES_CSV.replace("64000", "many", 1))
+    (tmp_path / "openb_pod_list_gpuspec33.csv").write_text(PODS_CSV)
+    assert main(["openb", str(tmp_path), "--scenario"]) == 2
+    said = capsys.readouterr().err
+    assert 'openb_node_list_all_node.csv:3: cpu_milli: "many" is not a whole number' in said
