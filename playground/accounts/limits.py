@@ -1,7 +1,7 @@
 """How often somebody may do something: counted in the database, which all processes share.
 
-Windows are fixed (this minute, these five minutes). One statement adds one and tells the sum, so counts are exact
-however many processes count.
+A window begins with the first thing that is counted and the next one when it is over. One statement adds one and tells
+the sum, so counts are exact however many processes count.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ def wait_s(person: Any, scope: str, *, now: float | None = None) -> int:
         One of `SCOPES`: of everything, or of what changes something.
     """
     most, period_s = parse_rate(getattr(settings, SCOPES[scope]))
-    wall = time.time() if now is None else now
-    if count(f"{scope}:{person.pk}", period_s=period_s, now=wall) <= most:
-        return 0
-    return int(period_s - wall % period_s) + 1
+    wall = int(time.time() if now is None else now)
+    number, started = count(f"{scope}:{person.pk}", period_s=period_s, now=wall)
+    return 0 if number <= most else min(max(1, started + period_s - wall), period_s)
 
 
 def parse_rate(rate: str) -> tuple[int, int]:
@@ -41,33 +40,37 @@ def parse_rate(rate: str) -> tuple[int, int]:
     return int(number), _PERIODS_S[period[0]]
 
 
-def count(key: str, *, period_s: int, now: float | None = None) -> int:
-    """Add one to what was counted under a key in the present window; returns the sum."""
-    started = _start(period_s, now)
+def count(key: str, *, period_s: int, now: float | None = None) -> tuple[int, int]:
+    """Add one to what was counted under a key in the present window.
+
+    Returns
+    -------
+    int, int
+        The sum, and when the window began (seconds since the epoch).
+    """
+    wall = int(time.time() if now is None else now)
     table = Tally._meta.db_table
+    goes_on = f"{table}.started > excluded.started - {int(period_s)}"
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {table} (key, started, number) VALUES (%s, %s, 1)"
-            f" ON CONFLICT (key) DO UPDATE SET started = excluded.started, number ="
-            f" CASE WHEN {table}.started = excluded.started THEN {table}.number + 1 ELSE 1 END"
-            " RETURNING number",
-            [key, started],
+            f"INSERT INTO {table} (key, started, number) VALUES (%s, %s, 1) ON CONFLICT (key) DO UPDATE SET"
+            f" number = CASE WHEN {goes_on} THEN {table}.number + 1 ELSE 1 END,"
+            f" started = CASE WHEN {goes_on} THEN {table}.started ELSE excluded.started END"
+            " RETURNING number, started",
+            [key, wall],
         )
-        return int(cursor.fetchone()[0])
+        number, started = cursor.fetchone()
+    return int(number), int(started)
 
 
 def counted(key: str, *, period_s: int, now: float | None = None) -> int:
     """What was counted under a key in the present window."""
-    rows = Tally.objects.filter(key=key, started=_start(period_s, now))
+    wall = int(time.time() if now is None else now)
+    rows = Tally.objects.filter(key=key, started__gt=wall - period_s)
     return rows.values_list("number", flat=True).first() or 0
 
 
 def forget_counts(*, now: float | None = None) -> int:
     """Drop counts of windows that are over for sure; how many."""
-    before = _start(1, now) - max(_PERIODS_S.values())
-    return Tally.objects.filter(started__lt=before).delete()[0]
-
-
-def _start(period_s: int, now: float | None) -> int:
-    wall = int(time.time() if now is None else now)
-    return wall - wall % period_s
+    before = int(time.time() if now is None else now) - max(_PERIODS_S.values())
+    return Tally.objects.filter(started__lte=before).delete()[0]
