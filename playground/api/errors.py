@@ -158,7 +158,7 @@ def _api(error: exceptions.APIException) -> Response:
     if getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = error.auth_header
     if getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(error.wait) + 1)
+        headers["Retry-After"] = str(int(error.wait))
     return problem(error.status_code, reason, str(error.detail), headers=headers)
 
 

@@ -119,7 +119,7 @@ def _api(error: exceptions.APIException) -> tuple[dict[str, Any], dict[str, str]
     if getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = error.auth_header
     if getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(error.wait) + 1)
+        headers["Retry-After"] = str(int(error.wait))
     reason = _OF_CODE.get(error.status_code, "BadRequest")
     return failure(reason, str(error.detail), code=error.status_code), headers
 
