@@ -143,10 +143,13 @@ def test_ticks_are_refused_without_asgi(client, cluster):
 def test_a_step_asks_for_one_cycle_and_shows_the_run(client, cluster):
     response = client.post(reverse("web:run", args=[cluster.public_id]), {"until": "cycle"}, **HTMX)
     run = Run.objects.get(cluster=cluster)
-    assert run.until == "cycle" and "waiting for a worker" in response.content.decode()
-    response = client.post(reverse("web:run-cancel", args=[cluster.public_id, run.public_id]), **HTMX)
+    assert run.until == "cycle" and response["HX-Trigger"] == "pulse" and not response.content
+    url = reverse("web:live", args=[cluster.public_id])
+    assert "waiting for a worker" in client.get(url, **HTMX).content.decode()
+    client.post(reverse("web:run-cancel", args=[cluster.public_id, run.public_id]), **HTMX)
     run.refresh_from_db()
-    assert run.state == "cancelled" and "Step one cycle" in response.content.decode()
+    response = client.get(url, **HTMX)
+    assert run.state == "cancelled" and "run-cancel" not in response.content.decode()
 
 
 def test_run_buttons_work_without_script(client, cluster):
@@ -266,10 +269,12 @@ def test_a_preemption_page_shows_steps_room_and_what_comes_next(client, cluster)
 
 def test_auto_lets_the_clock_run_and_pause_stops_it(client, cluster):
     url = reverse("web:clock", args=[cluster.public_id])
-    html = client.post(url, {"mode": "realtime"}, **HTMX).content.decode()
+    assert client.post(url, {"mode": "realtime"}, **HTMX)["HX-Trigger"] == "pulse"
+    html = get(client, "board", cluster.public_id).content.decode()
     cluster.refresh_from_db()
     assert cluster.clock_mode == "realtime" and "data-clock=" in html and "at 1x" in html
-    html = client.post(url, {"mode": "paused"}, **HTMX).content.decode()
+    client.post(url, {"mode": "paused"}, **HTMX)
+    html = get(client, "board", cluster.public_id).content.decode()
     cluster.refresh_from_db()
     assert cluster.clock_mode == "paused" and "data-clock=" not in html
     client.post(url, {"mode": "toggle"})

@@ -213,17 +213,16 @@ def cordon(request: HttpRequest, cluster_id: str, name: str) -> HttpResponse:
 
 
 def _after_deed(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """The run bar alone for htmx, the board again otherwise."""
+    """The board again; htmx is told to ask for what changed, as a tick does.
+
+    The answer brings no part of the board itself: a tick may have been faster and have brought a newer one.
+    """
     if not request.htmx:
         return redirect("web:board", cluster.public_id)
-    cluster.refresh_from_db()
-    context = {"cluster": cluster} | _run_context(cluster)
-    html = render_to_string("board/runbar.html", context, request)
     flash = render_to_string("components/messages.html", {}, request).strip()
-    if flash:
-        # Only where there is something to say: a swap of nothing can meet a page that is just going away.
-        html += f'<div id="messages" class="flash" hx-swap-oob="innerHTML">{flash}</div>'
-    return HttpResponse(html)
+    # Only where there is something to say: a swap of nothing can meet a page that is just going away.
+    html = f'<div id="messages" class="flash" hx-swap-oob="innerHTML">{flash}</div>' if flash else ""
+    return HttpResponse(html, headers={"HX-Trigger": "pulse"})
 
 
 def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:

@@ -148,6 +148,7 @@ def answered(cluster: Cluster) -> list[tuple[str, str]]:
         ("answered-weights", "weights", {"cycle": bound.number}),
         ("answered-try", "try", {"manifest": questions.admitted_pod(cluster=cluster, text=TRIED)}),
     ):
+        cluster.refresh_from_db()  # asked of the newest moment, or the answer says that it is an old one
         question = questions.ask(cluster=cluster, kind=kind, params=params)
         questions.answer(question_id=question.pk)
         pages.append((name, reverse("web:question", args=[cluster.public_id, question.public_id])))
