@@ -1,12 +1,11 @@
 """The best joint placement: as many pods as possible, higher priorities first, then the highest sum of scores.
 
-Solved by HiGHS (extra ``optimum``), one level of priority after the other, each with what the levels above reached
+Solved by HiGHS, one level of priority after the other, each with what the levels above reached
 as a constraint. Pods that are alike are one integer variable a node.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,11 +46,6 @@ class Solution:
     proved: bool
 
 
-def is_installed() -> bool:
-    """Whether the extra ``optimum`` is there."""
-    return importlib.util.find_spec("highspy") is not None
-
-
 def solve(problem: JointProblem, *, time_limit_s: float, progress: Progress) -> Solution:
     """Solve it.
 
@@ -59,9 +53,7 @@ def solve(problem: JointProblem, *, time_limit_s: float, progress: Progress) -> 
     ------
     Unsolvable
     """
-    if not is_installed():
-        raise Unsolvable('the solver is not installed: pip install "kube-scheduler-playground[optimum]"')
-    import highspy
+    import highspy  # here and not above: most workers never need it
     import numpy as np
 
     cells = [

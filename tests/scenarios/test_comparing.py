@@ -97,7 +97,6 @@ def greedy_fails():
 
 
 def test_the_best_joint_placement_places_what_one_by_one_does_not(work):
-    pytest.importorskip("highspy")
     scenario = share(document=text_of(greedy_fails())).scenario
     assert list(scenario.cycles.values_list("outcome", flat=True)).count("unschedulable") == 1
     optimum = request_optimum(scenario=scenario, time_limit_s=10)
@@ -113,7 +112,6 @@ def test_the_best_joint_placement_places_what_one_by_one_does_not(work):
 
 
 def test_the_best_joint_placement_of_a_cluster(work):
-    pytest.importorskip("highspy")
     cluster = made_by_hand(work)
     optimum = request_optimum(cluster=cluster)
     work()

@@ -15,7 +15,6 @@ from playground.clusters.errors import ClusterError
 from playground.scenarios import services
 from playground.scenarios import wake as tasks
 from playground.scenarios.models import Optimum
-from playground.scenarios.solver import is_installed
 from playground.web.access import get_cluster
 from playground.web.numbers import positive_int
 from playground.web.scenarios.nudge import nudge
@@ -63,7 +62,7 @@ def _answer(
     newest = rows.order_by("-pk").first()
     if newest is not None:
         nudge(newest, tasks.OPTIMUM, optimum_id=newest.pk)
-    context |= {"optimum": newest, "here": here, "installed": is_installed()}
+    context |= {"optimum": newest, "here": here}
     if newest is not None and newest.state == Optimum.State.DONE:
         context["pods"] = [item for item in newest.result["pods"] if item["now"] != item["best"]][:SHOWN]
     template = "scenarios/optimum_result.html" if request.htmx else "scenarios/optimum.html"
