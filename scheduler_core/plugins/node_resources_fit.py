@@ -117,7 +117,9 @@ class NodeResourcesFit(
         amounts = tuple([item[1] for item in checked])
         bits = [2 << place for place in range(len(checked))]
         columns = np.array((ids, amounts, bits), np.int64)[:, :, None]
-        state = Request(ids, amounts, tuple([item[2] for item in checked]), (columns[0], columns[1], columns[2]))
+        state = Request(
+            ids, amounts, tuple([item[2] for item in checked]), (columns[0], columns[1], columns[2])
+        )
         return PreFilterResult(state=state)
 
     def filter(self, state: Request, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:

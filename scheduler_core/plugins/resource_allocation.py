@@ -64,7 +64,12 @@ def pod_requests_for(pod: Pod, resources: Sequence[WeightedResource], *, real: b
 
 
 def allocations(
-    nodes: NodeColumns, rows: Rows, resources: Sequence[WeightedResource], amounts: Sequence[int], *, real: bool
+    nodes: NodeColumns,
+    rows: Rows,
+    resources: Sequence[WeightedResource],
+    amounts: Sequence[int],
+    *,
+    real: bool,
 ) -> Allocations:
     """Requested (the pod included) and allocatable of each resource on each row."""
     ids: list[int] = []

@@ -68,12 +68,12 @@ def criteria(n_violations: NDArray[np.integer], victims: PodsOfPlaces, pods: Pod
     ndarray of shape (5, n), int64
         In the order of `CRITERIA`; start times in nanoseconds since the epoch, `NO_START_NS` for "has not started".
     """
-    return _criteria(n_violations, victims.starts, pods.priority[victims.pod_ids], pods.start_ns[victims.pod_ids])
+    return _criteria(
+        n_violations, victims.starts, pods.priority[victims.pod_ids], pods.start_ns[victims.pod_ids]
+    )
 
 
-def _criteria(
-    n_violations: NDArray[np.integer], starts: Int64, priorities: Int64, start_ns: Int64
-) -> Int64:
+def _criteria(n_violations: NDArray[np.integer], starts: Int64, priorities: Int64, start_ns: Int64) -> Int64:
     """The same of the victims' columns.
 
     Examples

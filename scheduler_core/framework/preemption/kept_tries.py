@@ -96,11 +96,7 @@ class KeptTries:
         self._now = kept = self._kept_for(cycle.row_key())
         changed = cycle.rows_changed(kept.reader)
         capacity = snapshot.nodes.capacity
-        if (
-            changed is None
-            or len(kept.tried) != capacity
-            or kept.budgets_version != self._budgets.version
-        ):
+        if changed is None or len(kept.tried) != capacity or kept.budgets_version != self._budgets.version:
             kept.forget(capacity)
             kept.budgets_version = self._budgets.version
         else:

@@ -75,4 +75,6 @@ def test_deadlines_and_decisions_are_those_found_by_looking_through_all_pods(ste
         if all(item.decided is None for item in waiting_pods.all()):
             found = waiting_pods.next_deadline_ns()
             due = [at_ns for item in undecided for at_ns in item.deadlines_ns.values()]
-            assert found == min(due, default=None) and (found is None or not deadlines or found <= min(deadlines))
+            assert found == min(due, default=None) and (
+                found is None or not deadlines or found <= min(deadlines)
+            )

@@ -32,7 +32,11 @@ from tests.scheduler_core.sim.builders import (
 
 ROOT = Path(__file__).parents[3]
 FAULTS = FaultOptions(
-    slow_binds_percent=20, slow_bind_ms=1_500, failed_binds_percent=10, lost_events_percent=10, relist_ms=9_000
+    slow_binds_percent=20,
+    slow_bind_ms=1_500,
+    failed_binds_percent=10,
+    lost_events_percent=10,
+    relist_ms=9_000,
 )
 
 
@@ -59,7 +63,9 @@ def eventful_cluster(seed: int) -> Simulation:
         make_workload("Deployment", "web", replicas=12, cpu="1", pod={"topologySpreadConstraints": [spread]}),
         make_workload("StatefulSet", "db", replicas=3, cpu="500m"),
         make_workload("DaemonSet", "agent", cpu="100m"),
-        make_workload("Job", "sum", completions=6, parallelism=3, annotations={"playground.dev/duration": "7s"}),
+        make_workload(
+            "Job", "sum", completions=6, parallelism=3, annotations={"playground.dev/duration": "7s"}
+        ),
         make_workload("ReplicationController", "old", replicas=4, cpu="1"),
     )
     for index in range(4):
@@ -98,7 +104,15 @@ def course(simulation: Simulation) -> dict[str, str]:
 def test_the_course_of_events_holds_what_it_is_to_be_proof_of() -> None:
     simulation = eventful_cluster(5)
     kinds = {outcome.reason for outcome in simulation.drain_outcomes() if hasattr(outcome, "reason")}
-    assert {"bound", "preempted", "started", "finished", "terminated", "taint eviction", "claim bound"} <= kinds
+    assert {
+        "bound",
+        "preempted",
+        "started",
+        "finished",
+        "terminated",
+        "taint eviction",
+        "claim bound",
+    } <= kinds
     outcomes = [trace.outcome for trace in simulation.drain_cycles()]
     assert {"bound", "preempting", "unschedulable", "error"} <= set(outcomes)
 
