@@ -312,20 +312,43 @@ def record_body(attempt: Attempt, trace: CycleTrace, best: Sequence[str] | None,
         if attempt.node_names is not None:
             verdict[: len(order)] = table.id(None, Code.UnschedulableAndUnresolvable.name, (attempt.narrowed_reason,))
         verdict[place_of_row[attempt.rows]] = _verdict_ids(attempt, table)
+    # By place: in which row of the table a node lies is chance, and other after a checkpoint.
     feasible_places = place_of_row[attempt.feasible]
+    by_place = np.argsort(feasible_places)
     trace.arrays["verdict"] = verdict
-    trace.arrays["feasible"] = feasible_places.astype(np.int32)
+    trace.arrays["feasible"] = feasible_places[by_place].astype(np.int32)
     if len(attempt.total) == len(attempt.feasible) and len(attempt.total):
         attempt.gather_scores()
         scored = [plugin.name for plugin in framework.score if plugin.name in attempt.scores]
         header["scoredPlugins"] = scored
         shape = (len(scored), len(attempt.feasible))
-        trace.arrays["raw"] = np.array([attempt.raw_scores[name] for name in scored], np.int64).reshape(shape)
-        trace.arrays["scores"] = np.array([attempt.scores[name] for name in scored], np.int64).reshape(shape)
-        trace.arrays["total"] = attempt.total
+        raw = np.array([attempt.raw_scores[name] for name in scored], np.int64).reshape(shape)
+        scores = np.array([attempt.scores[name] for name in scored], np.int64).reshape(shape)
+        trace.arrays |= {
+            "raw": raw[:, by_place],
+            "scores": scores[:, by_place],
+            "total": attempt.total[by_place],
+        }
     if matrix:
         _record_matrix(attempt, trace, table, place_of_row)
-    header["verdicts"] = table.entries()
+    header["verdicts"] = _numbered_by_place(trace, table)
+
+
+def _numbered_by_place(trace: CycleTrace, table: VerdictTable) -> list[list[Any]]:
+    """The verdicts in the order in which the arrays, read by place, come to them; the arrays' ids follow."""
+    entries = table.entries()
+    if len(entries) > 1:
+        arrays = [name for name in ("verdict", "matrix") if name in trace.arrays]
+        flat = np.concatenate([trace.arrays[name].ravel() for name in arrays])
+        used, first = np.unique(flat[flat >= 0], return_index=True)
+        met = used[np.argsort(first)]
+        new_id = np.full(len(entries), -1, np.int32)
+        new_id[met] = np.arange(len(met))
+        for name in arrays:
+            ids = trace.arrays[name]
+            trace.arrays[name] = np.where(ids >= 0, new_id[ids], ids).astype(np.int32)
+        entries = [entries[index] for index in met.tolist()]
+    return entries
 
 
 def _verdict_ids(attempt: Attempt, table: VerdictTable) -> NDArray[np.int32]:
