@@ -307,19 +307,21 @@ class Attempt:
             return
         is_promised = np.zeros(self.snapshot.nodes.capacity, np.bool_)
         is_promised[promised.rows[promised.count_for(self.pod)]] = True
-        places = np.flatnonzero(is_promised[self.rows])
+        take = self.snapshot.take if self.rows is self.snapshot.rows else self.rows
+        is_promised = is_promised[take]
+        places = np.flatnonzero(is_promised)
         if not len(places):
             return
         key = self.row_key()
         if key is not None:
             # What stands in `stop` are the verdicts without those pods: only the others are missing.
             layer = self.framework.answers.promised_layer(key)
-            rows = self.rows[places]
-            layer.refresh(self, rows)
-            fails = layer.stop[rows] != PASSES
-            places, rows = places[fails], rows[fails]
-            self.stop[places], self.code[places] = layer.stop[rows], layer.code[rows]
-            self.detail[places] = layer.detail[rows]
+            layer.refresh(self, self.rows[places])
+            stop = layer.stop[take]
+            fails = is_promised & (stop != PASSES)
+            np.copyto(self.stop, stop, where=fails)
+            np.copyto(self.code, layer.code[take], where=fails)
+            np.copyto(self.detail, layer.detail[take], where=fails)
             self._raise_filter_errors()
             return
         world = World(self, self.rows[places])
@@ -382,10 +384,15 @@ class Attempt:
         if not self.pre_filter_status.is_success:
             return self.snapshot.order if self.pre_filter_status.code is code else self.snapshot.order[:0]
         places = (self.stop != PASSES) & (self.stop != NOT_EVALUATED) & (self.code == code)
-        is_rejected = np.zeros(self.snapshot.nodes.capacity, np.bool_)
-        is_rejected[self.rows[places]] = True
-        order = self.snapshot.order
-        return order[is_rejected[order]]
+        snapshot = self.snapshot
+        if self.rows is snapshot.rows and isinstance(snapshot.take, slice):
+            # Without holes in the table a row is its own place.
+            is_rejected = places
+        else:
+            is_rejected = np.zeros(snapshot.nodes.capacity, np.bool_)
+            is_rejected[self.rows[places]] = True
+        in_order: Rows = snapshot.order[is_rejected[snapshot.order]]
+        return in_order
 
     def code_of(self, node_name: str) -> Code:
         """The verdict on one node; a node that was not filtered, or is not there, is not resolvable."""

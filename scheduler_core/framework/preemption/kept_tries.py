@@ -40,8 +40,8 @@ class DryRun:
     verdict : ndarray of shape (n,), int64
         `CANDIDATE`, or an index into `statuses`.
     statuses : list of Status
-    values : ndarray of shape (5, n), int64
-        What candidates are compared by (`choice.criteria`).
+    values : ndarray of shape (5, capacity), int64
+        What candidates are compared by (`choice.criteria`), by row of the cluster.
     tried : sequence of Tried
         By row of the cluster.
     """
@@ -59,8 +59,8 @@ class DryRun:
 
     def candidates(self, places: Int64, nodes: NodeColumns) -> Candidates:
         """The nodes at some places."""
-        tried = self.tried
-        return Candidates(nodes, self.rows[places], lambda row: tried[row].victims, self.values[:, places])
+        rows, tried = self.rows[places], self.tried
+        return Candidates(nodes, rows, lambda row: tried[row].victims, self.values[:, rows])
 
 
 class _Kept:
@@ -120,7 +120,7 @@ class KeptTries:
     def dry_run(self, rows: Rows) -> DryRun:
         """What is known of `rows`, all of which were tried."""
         kept = self._now
-        return DryRun(rows, kept.verdict[rows], kept.statuses, kept.values[:, rows], kept.tried)
+        return DryRun(rows, kept.verdict[rows], kept.statuses, kept.values, kept.tried)
 
     def _kept_for(self, key: Hashable | None) -> _Kept:
         if key is None:
