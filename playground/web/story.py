@@ -96,6 +96,22 @@ def story_sentence(story: PodTraces) -> tuple[Outcome, str]:
     return outcome_of("pending"), f"is pending{', ' + where if where else ''}, {tries}."
 
 
+def cache_state(story: PodTraces) -> str:
+    """Say what the scheduler's cache holds of the pod: added, assumed, or nothing.
+
+    Assumed pods do not expire, as in v1.34's default.
+    """
+    pod = story.pod
+    if pod is None or pod.phase in ("Succeeded", "Failed"):
+        return "removed: what has ended takes no room"
+    if pod.node_name:
+        return f"added: counted on {pod.node_name}"
+    last = next((cycle for cycle in reversed(story.cycles) if cycle.pod_uid == pod.uid), None)
+    if last is not None and last.node and last.outcome in (Cycle.Outcome.BOUND, Cycle.Outcome.WAITING):
+        return f"assumed: counted on {last.node} until its binding is heard of"
+    return "not in it: pending pods take no room"
+
+
 def _words(cycle: Cycle) -> str:
     """The message where it is the news, else the sentence."""
     if cycle.outcome == Cycle.Outcome.UNSCHEDULABLE and cycle.message:

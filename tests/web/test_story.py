@@ -5,8 +5,11 @@ from django.urls import reverse
 
 from playground.clusters.models import QueueMove
 from playground.clusters.selectors.pod_traces import pod_traces
+from playground.clusters.services import advance, decide_permit, request_run, set_config
+from playground.clusters.services.memory import EngineMemory
 from playground.web.story import story_steps
 from playground.web.swim_lanes import swim_lanes
+from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.web.factories import SECOND_NS, START_NS
 
 pytestmark = pytest.mark.django_db
@@ -49,3 +52,26 @@ def test_the_page_names_event_hint_and_for_each_node_plugin_and_reason(client, t
     for words in ("AssignedPodDelete", "a pod left its node", "1 event without effect", "Where it was",
                   "What stopped each node"):  # fmt: skip
         assert words in html, words
+
+
+def test_the_page_says_what_the_schedulers_cache_holds_of_a_pod(client):
+    pod = make_pod("a", "2")
+    pod["metadata"]["annotations"] = {"playground.dev/approval": "required"}
+    cluster = make_cluster(make_node("n1", "2"), pod, make_pod("b", "2"))
+    profile = {"plugins": {"permit": {"enabled": [{"name": "ManualApproval"}]}}}
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    set_config(cluster=cluster, config={**kind, "profiles": [profile]})
+
+    def run():
+        request_run(cluster=cluster)
+        advance(cluster_id=cluster.pk, memory=EngineMemory())
+
+    def told_of(name):
+        return client.get(reverse("web:pod", args=[cluster.public_id, "default", name])).content.decode()
+
+    run()
+    assert "assumed: counted on n1 until its binding is heard of" in told_of("a")
+    assert "not in it: pending pods take no room" in told_of("b")
+    decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    run()
+    assert "added: counted on n1" in told_of("a")

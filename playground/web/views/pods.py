@@ -29,7 +29,7 @@ from playground.web.fragments import digest_of
 from playground.web.numbers import positive_int
 from playground.web.posted_yaml import read_mapping, yaml_of
 from playground.web.problems import problems_of
-from playground.web.story import story_sentence, story_steps
+from playground.web.story import cache_state, story_sentence, story_steps
 from playground.web.swim_lanes import backoffs_elsewhere, swim_lanes
 
 LANE_TITLES = {
@@ -79,6 +79,7 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
         "pod": story.pod,
         "outcome": outcome,
         "sentence": sentence,
+        "cache": cache_state(story),
         "steps": steps,
         "span_ns": max((step.stayed_ns or 0 for step in steps), default=0),
         "swim": swim_lanes(
