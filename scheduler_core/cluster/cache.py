@@ -33,7 +33,6 @@ def counts_as(old: Pod, new: Pod) -> bool:
         and new.priority == old.priority
         and not (new.host_ports or old.host_ports or new.volumes or old.volumes)
         and not (new.has_affinity or old.has_affinity)
-        and new.is_terminating == old.is_terminating
         and (new.meta is old.meta or (new.labels == old.labels and new.namespace == old.namespace))
     )
 
@@ -119,7 +118,10 @@ class Cache:
         pod_id = self.pods.id_of.get(pod.uid)
         if pod_id is not None:
             row = int(self.pods.row[pod_id])
-            if row == self.nodes.row_of.get(pod.node_name) and counts_as(self.pods[pod_id], pod):
+            old = self.pods[pod_id]
+            # Some counts leave terminating pods out.
+            is_counted = not self.matching.has_selections or old.is_terminating == pod.is_terminating
+            if is_counted and row == self.nodes.row_of.get(pod.node_name) and counts_as(old, pod):
                 # Most updates say only that it is bound, or runs: nothing to take off and put on again.
                 self.pods.replace(pod_id, pod)
                 self.nodes.pod_came_again(row, pod_id)

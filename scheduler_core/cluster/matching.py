@@ -89,6 +89,11 @@ class Matching:
             found.column = grown(found.column, self.nodes.capacity)  # type: ignore[assignment]
         return found
 
+    @property
+    def has_selections(self) -> bool:
+        """Whether any pods are being counted by selector."""
+        return bool(self._selections)
+
     def pod_added(self, pod_id: int, row: int) -> None:
         """A pod came to a row (the tables say so already)."""
         class_id = int(self.pods.class_id[pod_id])

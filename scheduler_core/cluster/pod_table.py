@@ -99,6 +99,7 @@ class PodTable:
         """Put in a new version of a pod that counts as the old one; it is the last to have arrived."""
         self._pods[pod_id] = pod
         self.start_ns[pod_id] = NO_START_NS if pod.start_ns is None else pod.start_ns
+        self.terminating[pod_id] = pod.is_terminating
         self.arrival[pod_id] = self._n_arrived
         self._n_arrived += 1
 
