@@ -93,10 +93,8 @@ def demo_objects() -> list[dict[str, Any]]:
     objects += [_agent(name) for name in nodes]
     for minute, (name, (node, priority, cpu_milli, memory_gi, gpus)) in enumerate(_BOUND.items()):
         pod = _pod(name, priority, cpu_milli, memory_gi, gpus, tolerates_gpu=node.endswith("4"))
-        pod["spec"]["nodeName"] = f"node-{node}"
         # One after the other, so that preemption can tell the newest.
-        pod["status"] = {"phase": "Running", "startTime": f"2026-01-01T00:{minute:02}:00Z"}
-        objects.append(pod)
+        objects.append(_running(pod, node, f"2026-01-01T00:{minute:02}:00Z"))
     for name, (priority, cpu_milli, memory_gi, gpus, tolerates_gpu, gate) in _PENDING.items():
         pod = _pod(name, priority, cpu_milli, memory_gi, gpus, tolerates_gpu=tolerates_gpu)
         if gate:
@@ -158,8 +156,17 @@ def _node(name: str) -> dict[str, Any]:
 
 def _agent(node: str) -> dict[str, Any]:
     pod = _pod(f"node-agent-{node}", "system-node-critical", 100, 0.125, 0, tolerates_gpu=False)
-    pod["spec"] |= {"nodeName": f"node-{node}", "tolerations": [dict(_NODE_TOLERATION)]}
-    pod["status"] = {"phase": "Running"}
+    pod["spec"]["tolerations"] = [dict(_NODE_TOLERATION)]
+    return _running(pod, node, "2026-01-01T00:00:00Z")
+
+
+def _running(pod: dict[str, Any], node: str, since: str) -> dict[str, Any]:
+    pod["spec"]["nodeName"] = f"node-{node}"
+    containers = [
+        {"name": item["name"], "image": item["image"], "ready": True, "state": {"running": {"startedAt": since}}}
+        for item in pod["spec"]["containers"]
+    ]
+    pod["status"] = {"phase": "Running", "startTime": since, "containerStatuses": containers}
     return pod
 
 
