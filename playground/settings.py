@@ -184,8 +184,8 @@ MESSAGE_STORAGE = "django.contrib.messages.storage.cookie.CookieStorage"
 PLAYGROUND_MAX_UPLOAD_BYTES = _whole("PLAYGROUND_MAX_UPLOAD_MB", 16) * 2**20
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * PLAYGROUND_MAX_UPLOAD_BYTES
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
-# Objects of one cluster, pods of controllers included, Events not.
 PLAYGROUND_MAX_SCENARIO_BYTES = _whole("PLAYGROUND_MAX_SCENARIO_MB", 8) * 2**20
+# Objects of one cluster, pods of controllers included, Events not.
 PLAYGROUND_MAX_OBJECTS = _whole("PLAYGROUND_MAX_OBJECTS", 100_000)
 
 # Extenders are addresses people write and this server calls; engine/outbound.py says who may be called.

@@ -72,7 +72,9 @@ class Command(BaseCommand):
         if settings.EMBEDDED and options["host"] not in ("127.0.0.1", "localhost", "::1"):
             raise CommandError(f'--host: "{options["host"]}" is not loopback, and embedded mode has no login')
         listener = _listen(options["host"], options["port"])
-        os.environ.setdefault("PLAYGROUND_OWN_URL", _own_url(listener))  # inherited by the worker
+        own_url = os.environ.setdefault("PLAYGROUND_OWN_URL", _own_url(listener))  # inherited by the worker
+        # The site is served by this process, which read its settings before the port was known.
+        settings.PLAYGROUND_OWN_URL = own_url
         call_command("migrate", interactive=False, verbosity=0)
         demo_path = _demo_path()
         supervisor = WorkerSupervisor(
