@@ -207,8 +207,15 @@ class Simulation:
         self._settle_all()
 
     def _reconfigure(self, document: Mapping[str, Any] | None) -> None:
-        """Start a new scheduler over the same cluster, as restarting kube-scheduler with a new file does."""
+        """Start a new scheduler over the same cluster, as restarting kube-scheduler with a new file does.
+
+        The requests of the old one end with it: the new one knows of no pod it assumed, and a binding that came
+        later would meet what has been placed in its room.
+        """
         self._settle()
+        for timer in self.timers.all():
+            if timer.what == SLOW_BIND:
+                self.timers.cancel(timer.what, *timer.subject)
         cycle = self.scheduler.cycle
         self._traces.extend(self.scheduler.traces)
         for namespace, name in self._untold:

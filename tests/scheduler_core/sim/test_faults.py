@@ -113,3 +113,14 @@ def test_a_new_configuration_in_the_middle_of_a_slow_binding_binds_no_pod_twice(
     simulation.run_until_idle()
     assert pods_of(simulation)[0].node_name
     assert int(simulation.scheduler.cache.nodes.n_pods.sum()) == 1 and not simulation.scheduler.bindings
+
+
+def test_a_slow_binding_ends_with_the_scheduler_that_asked_for_it() -> None:
+    faults = FaultOptions(slow_binds_percent=100)
+    simulation = make_cluster(1, make_pod("a", cpu="3"), faults=faults)
+    simulation.step()
+    simulation.submit(SetConfiguration(None))
+    # The new scheduler knows of nothing that is assumed, and gives the node's room to a pod that comes first.
+    write(simulation, make_pod("b", cpu="3", priority=1000))
+    simulation.run_until_idle()
+    assert [pod.name for pod in pods_of(simulation) if pod.node_name] == ["b"]
