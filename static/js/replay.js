@@ -1,13 +1,12 @@
 // Replay: the slider asks for its cycle, Play goes on at the chosen speed, keys move one cycle.
 (() => {
-  let timer = 0;
+  let playing = false, timer = 0;
   const part = id => document.getElementById(id);
-  const playing = () => timer !== 0;
   const show = () => {
     const b = part('play');
-    if (b) { b.setAttribute('aria-pressed', String(playing())); b.querySelector('span').textContent = playing() ? 'Pause' : 'Play'; }
+    if (b) { b.setAttribute('aria-pressed', String(playing)); b.querySelector('span').textContent = playing ? 'Pause' : 'Play'; }
   };
-  const stop = () => { clearTimeout(timer); timer = 0; show(); };
+  const stop = () => { clearTimeout(timer); playing = false; show(); };
   const next = () => {
     const link = part('cycle-next');
     if (!link || !link.href) { stop(); return; }
@@ -17,13 +16,18 @@
   const arm = () => { clearTimeout(timer); timer = setTimeout(next, Number(part('speed')?.value || 1000)); };
   document.addEventListener('click', e => {
     if (!e.target.closest('#play')) return;
-    if (playing()) stop(); else { timer = 1; show(); next(); }
+    if (playing) stop(); else { playing = true; show(); next(); }
   });
   document.addEventListener('input', e => {
-    if (e.target.id === 'cyc') { const t = part('cyc-shown'); if (t) t.textContent = e.target.value; }
+    if (e.target.id !== 'cyc') return;
+    stop();
+    const t = part('cyc-shown');
+    if (t) t.textContent = e.target.value;
   });
+  // While something else is on its way the film waits for it.
+  document.addEventListener('htmx:beforeRequest', () => clearTimeout(timer));
   document.addEventListener('htmx:afterSettle', () => {
-    if (!playing()) return;
+    if (!playing) return;
     show();
     if (!part('deciding')) arm();
   });

@@ -277,6 +277,7 @@ def test_a_cluster_is_walked_back_by_slider_keys_and_play_and_branched_off_with_
     expect(page.locator("#messages")).to_contain_text("was after cycle 2")
     made = Cluster.objects.order_by("-pk").first()
     assert made.nodes.filter(name="extra").exists() and not cluster.nodes.filter(name="extra").exists()
-    page.get_by_role("button", name="Run until idle").click()
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
+        page.get_by_role("button", name="Run until idle").click()
     work()
     expect(page.locator("#feed")).to_contain_text("extra")
