@@ -221,10 +221,13 @@ class Engine:
                 break
             if n_cycles >= goal.max_cycles:
                 break
-            if clock() - began >= budget.wall_s:
+            spent_s = clock() - began
+            if spent_s >= budget.wall_s:
                 stop = "batch"
                 break
-            chunk = min(chunk * 2, 64)
+            # Not more at once than there seems to be time for.
+            in_time = int(n_cycles * (budget.wall_s - spent_s) / spent_s) if spent_s > 0 else 64
+            chunk = max(1, min(chunk * 2, 64, in_time))
         cycles = self.simulator.cycles(self.simulation)
         clock_ns = self.simulation.now_ns
         return DriveResult(

@@ -201,4 +201,4 @@ def test_the_more_clusters_wait_the_shorter_is_a_visit() -> None:
     assert fair().wall_s == 2
     for _ in range(20):
         services.request_run(cluster=make_cluster())
-    assert fair().wall_s == pytest.approx(0.1)
+    assert fair().wall_s == pytest.approx(0.05)

@@ -36,9 +36,9 @@ MAX_RACES: Final = 50
 MAX_CATCH_UP: Final = 2000
 """Entries replayed on a remembered engine rather than on a newer checkpoint."""
 LONGEST_VISIT_S: Final = 2.0
-SHORTEST_VISIT_S: Final = 0.1
-ROUND_S: Final = 2.0
-"""Worker seconds in which every busy cluster is visited once: 1 s of two workers."""
+SHORTEST_VISIT_S: Final = 0.05
+ROUND_S: Final = 1.0
+"""Worker seconds in which every busy cluster is visited once: half a second of two workers."""
 DECIDING_SHARE: Final = 0.4
 """Of a visit's time: to read the log and to commit take the rest."""
 
