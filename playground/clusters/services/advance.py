@@ -35,7 +35,6 @@ logger = logging.getLogger(__name__)
 MAX_RACES: Final = 50
 MAX_CATCH_UP: Final = 2000
 """Entries replayed on a remembered engine rather than on a newer checkpoint."""
-LONGEST_VISIT_S: Final = 2.0
 SHORTEST_VISIT_S: Final = 0.05
 ROUND_S: Final = 1.0
 """Worker seconds in which every busy cluster is visited once: half a second of two workers."""
@@ -160,7 +159,7 @@ def advance(
 def fair_visit() -> Visit:
     """A visit so short that every busy cluster has its next batch within about two seconds."""
     n_busy = Run.objects.filter(state__in=Run.OPEN).values("cluster_id").distinct().count()
-    wall_s = min(LONGEST_VISIT_S, max(SHORTEST_VISIT_S, ROUND_S / max(1, n_busy)))
+    wall_s = max(SHORTEST_VISIT_S, ROUND_S / max(1, n_busy))
     return Visit(wall_s=wall_s, batch=Budget(wall_s=min(Budget().wall_s, wall_s * DECIDING_SHARE)))
 
 
