@@ -250,6 +250,30 @@ def test_a_placed_pod_is_described_as_its_cycle_page_tells_it(
     assert re.search(rf"solo</b>.*<b>{cycle.node}</b>", page)
 
 
+def test_probes_are_described_with_the_defaults_of_an_api_server(kubectl: Kubectl) -> None:
+    probed = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: probed}
+spec:
+  selector: {matchLabels: {app: probed}}
+  template:
+    metadata: {labels: {app: probed}}
+    spec:
+      containers:
+      - name: c
+        image: x
+        livenessProbe: {httpGet: {port: 80}, periodSeconds: 5}
+        readinessProbe: {grpc: {port: 7070}}
+"""
+    kubectl("apply", "-f", "-", text=probed)
+    eventually(running("probed", 1))
+    liveness = r"Liveness: +http-get http://:80/ delay=0s timeout=1s period=5s #success=1 #failure=3"
+    for described in (kubectl("describe", "deployment", "probed"), kubectl("describe", "pod", "-l", "app=probed")):
+        assert re.search(liveness, described)
+        assert re.search(r"Readiness: .*delay=0s timeout=1s period=10s #success=1 #failure=3", described)
+
+
 def test_pods_are_watched_and_waited_for(kubectl: Kubectl) -> None:
     watching = kubectl.start("get", "pods", "-w", "-o", "wide")
     try:
