@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -454,7 +455,8 @@ class SchedulingQueue:
             Names an object that the caller stores itself, in exactly this version; None embeds its manifest.
         """
         manifests: list[Any] = []
-        places: dict[int, int] = {}
+        # By what an object says, not by which it is: after a restore equal ones are no longer one.
+        places: dict[str, int] = {}
 
         def stand_in(item: Any) -> Any:
             if item is None:
@@ -462,10 +464,10 @@ class SchedulingQueue:
             name = name_of(item)
             if name is not None:
                 return name
-            if id(item) not in places:
-                places[id(item)] = len(manifests)
+            place = places.setdefault(json.dumps(item.manifest, sort_keys=True), len(manifests))
+            if place == len(manifests):
                 manifests.append(item.manifest)
-            return places[id(item)]
+            return place
 
         def documents(infos: Iterable[QueuedPodInfo]) -> list[dict[str, Any]]:
             return [info_document(info, stand_in(info.pod)) for info in infos]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scheduler_core.sim.changes import DeleteObject
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
+    PERMIT_CONFIG,
     START_NS,
     make_cluster,
     make_node,
@@ -81,3 +82,17 @@ def test_in_which_row_a_node_lies_shows_nowhere() -> None:
         traces.append([trace.to_bytes() for trace in it.drain_cycles()])
     assert len(traces[0]) >= 2
     assert traces[0] == traces[1]
+
+
+def test_an_event_seen_before_and_one_seen_after_a_checkpoint_tell_of_the_same_node() -> None:
+    # While a pod waits at Permit the queue keeps every event for it: here the node's coming, and then its going.
+    approval = {"playground.dev/approval": "required", "playground.dev/approval-timeout": "20s"}
+    simulation = Simulation(PERMIT_CONFIG, seed=0, start_ns=START_NS)
+    write(simulation, make_node("node-1"))
+    write(simulation, make_pod("waits", annotations=approval))
+    simulation.advance(0)
+    write(simulation, make_node("node-0"))
+    again = reborn(simulation)
+    for it in (simulation, again):
+        it.submit(DeleteObject("Node", "", "node-0"))
+    assert state(again) == state(simulation)
