@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from django import template
+from django.template import Library
 
-register = template.Library()
+register = Library()
 
 
 @register.filter

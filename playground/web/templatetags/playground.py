@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from django import template
+from django.template import Library
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from playground.web import amounts
 from playground.web.explanation import outcome_of
 
-register = template.Library()
+register = Library()
 
 register.filter("cores", amounts.cores)
 register.filter("gib", amounts.gib)
