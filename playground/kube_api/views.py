@@ -212,19 +212,7 @@ def _told(request: HttpRequest, path: str) -> HttpResponse | None:
     parts = path.split("/")
     found: dict[str, Any] | None = None
     if path == "":
-        found = {
-            "paths": [
-                "/api",
-                "/api/v1",
-                "/apis",
-                "/healthz",
-                "/livez",
-                "/openapi/v2",
-                "/openapi/v3",
-                "/readyz",
-                "/version",
-            ]
-        }
+        found = {"paths": [*ROOT_PATHS]}
     elif path == "version":
         found = discovery.version()
     elif path == "openapi/v3":
