@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 START_TIMEOUT_S = 60
 
@@ -144,6 +145,40 @@ def _start_postgresql(binaries: Path) -> tuple[str, Callable[[], None]]:
     return f"postgresql://postgres@127.0.0.1:{port}/playground", stop
 
 
+def make_database(url: str, name: str) -> tuple[str, Callable[[], None]]:
+    """An empty database of this process on the server of `url`; its address and what drops it."""
+    import psycopg
+
+    base, _, _ = url.rpartition("/")
+    name = f"{name}_{os.getpid()}"
+
+    def run(statement: str) -> None:
+        with psycopg.connect(f"{base}/postgres", autocommit=True) as server:
+            server.execute(statement)
+
+    run(f'CREATE DATABASE "{name}"')
+    return f"{base}/{name}", lambda: run(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+def _started(command: list[str], ready: str, **options: Any) -> subprocess.Popen[str]:
+    """A server that has said the words `ready`; what it says after them waits in its `stdout`."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        **options,
+    )
+    assert process.stdout
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if ready in line:
+            return process
+    raise RuntimeError(f"{command[0]} did not start:\n{''.join(said)}")
+
+
 def find_redis() -> Found | None:
     """A Redis or Valkey server, running or to be started."""
     if url := os.environ.get("TEST_REDIS_URL"):
@@ -156,21 +191,10 @@ def find_redis() -> Found | None:
 def start_redis(program: str, port: int | None = None) -> tuple[str, Callable[[], None]]:
     folder = tempfile.mkdtemp(prefix="playground-redis-")
     port = port or free_port()
-    process = subprocess.Popen(
+    process = _started(
         [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        "eady to accept connections",
     )
-    assert process.stdout
-    said = []
-    for line in process.stdout:
-        said.append(line)
-        if "eady to accept connections" in line:
-            break
-    else:
-        raise RuntimeError(f"{program} did not start:\n{''.join(said)}")
 
     def stop() -> None:
         process.terminate()
@@ -210,23 +234,8 @@ def _start_rabbitmq(program: Path) -> tuple[str, Callable[[], None]]:
         "ERL_EPMD_ADDRESS": "127.0.0.1",
         "ERL_EPMD_PORT": str(epmd_port),
     }
-    process = subprocess.Popen(
-        [program],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    process = _started([str(program)], "Server startup complete", cwd=folder, env=environment)
     assert process.stdout
-    said = []
-    for line in process.stdout:
-        said.append(line)
-        if "Server startup complete" in line:
-            break
-    else:
-        raise RuntimeError(f"{program} did not start:\n{''.join(said)}")
     # It goes on talking: nobody listening, it would stop at a full pipe.
     reader = threading.Thread(target=process.stdout.read, daemon=True)
     reader.start()

@@ -56,7 +56,8 @@ def _run(options: argparse.Namespace, folder: Path, stops: list[Callable[[], Non
             return 2
         url, stop = database.start()
         stops.append(stop)
-        os.environ["DATABASE_URL"] = _own_database(url, stops)
+        os.environ["DATABASE_URL"], drop = servers.make_database(url, "faults")
+        stops.append(drop)
         where = f"PostgreSQL ({database.where})"
     if options.on == "servers":
         redis = _Redis()
@@ -112,22 +113,6 @@ def _run(options: argparse.Namespace, folder: Path, stops: list[Callable[[], Non
     report = harness.run(options.rounds, options.first)
     print(json.dumps({"on": where, **vars(report)}, indent=None if options.quiet else 2))
     return 1 if report.violations else 0
-
-
-def _own_database(url: str, stops: list[Callable[[], None]]) -> str:
-    import psycopg
-
-    base, _, _ = url.rpartition("/")
-    name = f"faults_{os.getpid()}"
-    with psycopg.connect(f"{base}/postgres", autocommit=True) as server:
-        server.execute(f'CREATE DATABASE "{name}"')
-
-    def drop() -> None:
-        with psycopg.connect(f"{base}/postgres", autocommit=True) as server:
-            server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-
-    stops.append(drop)
-    return f"{base}/{name}"
 
 
 class _Redis:

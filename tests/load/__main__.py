@@ -90,12 +90,14 @@ def drive_clusters(options: argparse.Namespace, folder: Path, stops: contextlib.
         raise SystemExit("PostgreSQL and Redis are needed")
     url, stop = found.start()
     stops.callback(stop)
+    database, drop = servers.make_database(url, "load")
+    stops.callback(drop)
     broker, stop = redis.start()
     stops.callback(stop)
     os.environ |= {
         "DJANGO_SETTINGS_MODULE": "playground.settings",
         "PLAYGROUND_DATA": str(folder),
-        "DATABASE_URL": _own_database(url, stops),
+        "DATABASE_URL": database,
         "CELERY_BROKER_URL": broker,
     }
     import django
@@ -163,22 +165,6 @@ def drive_clusters(options: argparse.Namespace, folder: Path, stops: contextlib.
         },
         "load": os.getloadavg()[0],
     }
-
-
-def _own_database(url: str, stops: contextlib.ExitStack) -> str:
-    import psycopg
-
-    base, _, _ = url.rpartition("/")
-    name = f"load_{os.getpid()}"
-    with psycopg.connect(f"{base}/postgres", autocommit=True) as server:
-        server.execute(f'CREATE DATABASE "{name}"')
-
-    def drop() -> None:
-        with psycopg.connect(f"{base}/postgres", autocommit=True) as server:
-            server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-
-    stops.callback(drop)
-    return f"{base}/{name}"
 
 
 # ---- many pods at once on the embedded default
