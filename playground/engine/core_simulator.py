@@ -1,6 +1,6 @@
 """scheduler_core's simulation behind the driving port: log entries in, drafts of entries out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
 from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall
@@ -105,9 +105,13 @@ class CoreSimulator:
         """Drain what the cluster did by itself, in order."""
         return [_draft(outcome) for outcome in simulation.drain_outcomes()]
 
-    def cycles(self, simulation: Simulation) -> Sequence[CycleRecord]:
-        """Drain the cycles, in order of their numbers; of one that went on only its last word."""
-        newest = {trace.number: trace for trace in simulation.drain_cycles()}
+    def cycles(self, simulation: Simulation, wanted: Container[int] | None = None) -> Sequence[CycleRecord]:
+        """Drain the cycles, in order of their numbers; of one that went on only its last word.
+
+        Putting a trace into bytes takes longer than the cycle: it is done for those of the `wanted` numbers alone.
+        """
+        traces = simulation.drain_cycles()
+        newest = {trace.number: trace for trace in traces if wanted is None or trace.number in wanted}
         return [record_of(newest[number]) for number in sorted(newest)]
 
     def moves(self, simulation: Simulation) -> Sequence[MoveRecord]:

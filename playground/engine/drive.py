@@ -8,7 +8,7 @@ import gc
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Self
@@ -256,11 +256,16 @@ class Engine:
         """Bind calls the engine waits for, in order."""
         return self.simulator.calls(self.simulation)
 
-    def replay(self, entries: Iterable[Entry]) -> list[CycleRecord]:
+    def replay(self, entries: Iterable[Entry], *, wanted: Container[int] = ()) -> list[CycleRecord]:
         """Go through a stretch of the log again: its inputs, and exactly the calls its `ran` entries name.
 
         Inputs after the last `ran` entry stay unread. Outcomes are dropped: they are in the log. Extenders are
         not called: their answers are in the log too, those within cycles just before the batch's `ran` entry.
+
+        Parameters
+        ----------
+        wanted
+            Numbers of the cycles to return.
 
         Raises
         ------
@@ -270,7 +275,7 @@ class Engine:
         Returns
         -------
         list of CycleRecord
-            The cycles of the stretch, with traces.
+            Those of the stretch that are wanted, with traces.
         """
         waiting: list[Entry] = []
         answers: list[dict[str, Any]] = []
@@ -289,7 +294,7 @@ class Engine:
                 for name, argument, max_cycles in entry.payload["calls"]:
                     self._call((name, argument, max_cycles), [])
                 self._relay.end_replay()
-                cycles.extend(self.simulator.cycles(self.simulation))
+                cycles.extend(self.simulator.cycles(self.simulation, wanted))
                 self.simulator.outcomes(self.simulation)
                 self.simulator.moves(self.simulation)
         return cycles

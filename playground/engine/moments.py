@@ -12,7 +12,7 @@ from typing import Any
 from playground.engine import columns
 from playground.engine.core_simulator import CoreSimulator
 from playground.engine.drive import Engine
-from playground.engine.entries import CycleRecord, Entry
+from playground.engine.entries import Entry
 from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scenario.figures import node_figures
@@ -109,13 +109,13 @@ def violations_of(trace: bytes) -> int:
 
 def replay_moments(
     engine: Engine, entries: Iterable[Entry], first: int, last: int
-) -> tuple[dict[int, dict[str, Any]], list[CycleRecord]]:
+) -> dict[int, dict[str, Any]]:
     """Go through a stretch of log as `Engine.replay` does, and look after each cycle from `first` to `last`.
 
     Returns
     -------
-    dict, list
-        Cycle -> state after it, and the cycles of the stretch.
+    dict
+        Cycle -> state after it.
     """
     simulation: Any = engine.simulation
     reader = StateReader()
@@ -130,10 +130,10 @@ def replay_moments(
         look(simulation)
     simulation.after_cycle = look
     try:
-        cycles = engine.replay(entries)
+        engine.replay(entries)
     finally:
         simulation.after_cycle = None
-    return found, cycles
+    return found
 
 
 __all__ = [

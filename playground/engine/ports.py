@@ -1,6 +1,6 @@
 """What driving needs of a simulation. scheduler_core's own is in simulator.py; tests bring a small fake."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Protocol
 
 from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall
@@ -92,8 +92,8 @@ class Simulator(Protocol):
         """Drain what the engine did since the last call, in order."""
         ...
 
-    def cycles(self, simulation: Any) -> Sequence[CycleRecord]:
-        """Drain the cycles run since the last call, in order."""
+    def cycles(self, simulation: Any, wanted: Container[int] | None = None) -> Sequence[CycleRecord]:
+        """Drain the cycles run since the last call, in order; those of other numbers than `wanted` are dropped."""
         ...
 
     def moves(self, simulation: Any) -> Sequence[MoveRecord]:

@@ -6,7 +6,7 @@ nothing else, so that tests of log, lease and commit do not depend on scheduling
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -275,9 +275,11 @@ class FakeSimulator:
         drained, simulation.new_outcomes = simulation.new_outcomes, []
         return drained
 
-    def cycles(self, simulation: FakeSimulation) -> Sequence[CycleRecord]:
+    def cycles(
+        self, simulation: FakeSimulation, wanted: Container[int] | None = None
+    ) -> Sequence[CycleRecord]:
         drained, simulation.new_cycles = simulation.new_cycles, []
-        return drained
+        return [cycle for cycle in drained if wanted is None or cycle.number in wanted]
 
     def moves(self, simulation: FakeSimulation) -> Sequence[MoveRecord]:
         return ()

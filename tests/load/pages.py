@@ -1,8 +1,9 @@
-"""How long pages take at 5,000 nodes and 60,000 pods: ``python -m tests.load.pages DIR``.
+"""How long pages and questions take at 5,000 nodes and 60,000 pods: ``python -m tests.load.pages DIR``.
 
-The first call makes the cluster in DIR (a few minutes); later ones measure again. Each page is asked for twice by
-a process of its own, which has done what the server does when it starts: cold is its first request, warm the
-second after a change of the cluster. Times are the process's own seconds of CPU, so a busy machine matters little.
+The first call makes the cluster in DIR (a few minutes); later ones measure again. Each page is asked for three
+times by a process of its own, which has done what the server does when it starts: cold is its first request,
+changed the next one after a change of the cluster, same another one. Questions: `tests.load.questions`. Times are
+the process's own seconds of CPU; a busy machine still makes them longer, by half or so.
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.load import questions
+
 ZONES = ("zone-a", "zone-b", "zone-c", "zone-d")
 BATCH = 5000
+N_LATE = 300
+"""Pods scheduled after all the others: about 1,000 entries of log that no checkpoint spares."""
 
 
 def main() -> int:
@@ -31,7 +36,8 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=60_000)
     parser.add_argument("--page", help="measure this one page in this process, and print JSON")
-    parser.add_argument("--only", default="", help="names of pages, separated by commas")
+    parser.add_argument("--question", help="measure this one question in this process, and print JSON")
+    parser.add_argument("--only", choices=("pages", "questions"), help="measure no more than these")
     options = parser.parse_args()
     os.environ["DJANGO_SETTINGS_MODULE"] = "playground.settings"
     os.environ["PLAYGROUND_DATA"] = str(options.directory)
@@ -42,25 +48,37 @@ def main() -> int:
     django.setup()
     if fresh:
         seed(options.nodes, options.pods)
-    if options.page:
-        print(json.dumps(measure(options.page)))
+    if options.page or options.question:
+        found = measure(options.page) if options.page else questions.measure(options.question)
+        print(json.dumps(found))
         return 0
-    only = [name for name in options.only.split(",") if name]
-    print(f"{'page':<14}{'cold ms':>10}{'changed ms':>12}{'same ms':>10}{'queries':>9}{'gzip kB':>9}")
-    for name, path in paths().items():
-        if only and name not in only:
-            continue
-        command = [sys.executable, "-m", "tests.load.pages", str(options.directory), "--page", path]
-        found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        print(
-            f"{name:<14}{found['cold_ms']:>10.0f}{found['changed_ms']:>12.0f}{found['same_ms']:>10.0f}"
-            f"{found['queries']:>9}{found['gzip_kb']:>9.0f}"
-        )
+    if options.only != "questions":
+        print(f"{'page':<20}{'cold ms':>10}{'changed ms':>12}{'same ms':>10}{'queries':>9}{'gzip kB':>9}")
+        for name, path in paths().items():
+            found = _in_a_process(options.directory, "--page", path)
+            print(
+                f"{name:<20}{found['cold_ms']:>10.0f}{found['changed_ms']:>12.0f}{found['same_ms']:>10.0f}"
+                f"{found['queries']:>9}{found['gzip_kb']:>9.0f}"
+            )
+    if options.only != "pages":
+        print(f"{'question':<20}{'cold ms':>10}{'warm ms':>12}")
+        for name in questions.names():
+            found = _in_a_process(options.directory, "--question", name)
+            print(f"{name:<20}{found['cold_ms']:>10.0f}{found['warm_ms']:>12.0f}", flush=True)
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     return 0
 
 
+def _in_a_process(directory: Path, option: str, what: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "tests.load.pages", str(directory), option, what]
+    found: dict[str, float] = json.loads(
+        subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    )
+    return found
+
+
 def seed(n_nodes: int, n_pods: int) -> None:
-    """The cluster: most pods run, some wait, and one cycle of each kind was decided."""
+    """The cluster: most pods run, some wait, one cycle of each kind was decided, and then some hundreds more."""
     from django.core.management import call_command
 
     from playground.clusters import services
@@ -77,14 +95,22 @@ def seed(n_nodes: int, n_pods: int) -> None:
     waiting = [
         _pod(n_pods, "", cpu="500m", name="fits"),
         _pod(n_pods + 1, "", cpu="14", name="vip", priorityClassName="critical"),
-        *(_pod(n_pods + 2 + i, "", cpu="400", name=f"giant-{i}") for i in range(30)),
+        _pod(n_pods + 2, "", cpu="14", name="wide", priorityClassName="batch"),
+        *(_pod(n_pods + 3 + i, "", cpu="400", name=f"giant-{i}") for i in range(30)),
     ]
     services.apply_documents(cluster=cluster, objects=waiting)
     memory = EngineMemory()
-    for _ in range(6):
-        services.request_run(cluster=cluster, until="cycle")
+
+    def run(until: str) -> None:
+        services.request_run(cluster=cluster, until=until)
         while not _nothing_open(cluster):
             services.advance(cluster_id=cluster.pk, memory=memory)
+
+    for _ in range(8):
+        run("cycle")
+    late = [_pod(n_pods + 100 + i, "", cpu="100m", name=f"late-{i}") for i in range(N_LATE)]
+    services.apply_documents(cluster=cluster, objects=late)
+    run("idle")
     print(f"made in {time.monotonic() - began:.0f} s", file=sys.stderr)
 
 

@@ -44,8 +44,9 @@ def recompute_trace(*, cluster_id: int, number: int, simulator: Simulator | None
     cluster = Cluster.objects.get(pk=cluster_id)
     # The batch must be replayed whole, so the checkpoint has to lie before it.
     engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, simulator or default_simulator())
-    records = engine.replay(stretch(cluster, engine, engine_seq, cycle.ran_seq))
-    record = {item.number: item for item in records}.get(number)
+    records = engine.replay(stretch(cluster, engine, engine_seq, cycle.ran_seq), wanted=(number,))
+    # One that waited at Permit came once more.
+    record = records[-1] if records else None
     with transaction.atomic():
         empty = Cycle.objects.filter(pk=cycle.pk, trace__isnull=True)
         if record is not None and record.digest == cycle.digest:

@@ -78,7 +78,7 @@ def cluster_moments(cluster: Cluster, cycle: int) -> None:
     # The batch of the first one must be replayed whole, so the checkpoint has to lie before it.
     engine, engine_seq = nearest(cluster, wanted[first] - 1, default_simulator())
     try:
-        found, _ = replay_moments(engine, stretch(cluster, engine, engine_seq, wanted[last]), first, last)
+        found = replay_moments(engine, stretch(cluster, engine, engine_seq, wanted[last]), first, last)
     except ValueError:
         found = {}
     rows = [
