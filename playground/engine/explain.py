@@ -13,9 +13,10 @@ def explain_trace(data: bytes, *, full: bool = False) -> dict[str, Any]:
     data
         What `CycleRecord.trace` held.
     full
-        With the reason matrix of every filter plugin.
+        With the reason matrix of every filter plugin and the amounts behind it.
     """
     document = CycleTrace.from_bytes(data).explain()
     if not full:
         document.pop("filterByPlugin", None)
+        document.pop("amounts", None)
     return document

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, amount_text
 
 TOLERATE = "tolerate"
 DROP_SELECTOR = "drop-selector"
@@ -192,17 +192,6 @@ def written(resource: str, amount: int) -> str:
 
 def amount_words(resource: str, amount: int) -> str:
     """An amount for a person: `2.4 cpu`, `7.5 Gi memory`, `1 nvidia.com/gpu`."""
-    if resource == CPU:
-        return f"{_decimal(amount / 1000)} cpu"
-    if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith("hugepages-"):
-        for suffix, unit in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
-            if abs(amount) >= unit:
-                return f"{_decimal(amount / unit)} {suffix} {resource}"
-        return f"{amount} B {resource}"
-    if resource == "pods":
+    if resource == PODS:
         return f"{amount} pod" if amount == 1 else f"{amount} pods"
-    return f"{amount} {resource}"
-
-
-def _decimal(number: float) -> str:
-    return f"{number:.3f}".rstrip("0").rstrip(".")
+    return f"{amount_text(resource, amount)} {resource}"

@@ -15,6 +15,7 @@ from scheduler_core.cluster.node_table import normal_port
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node, Taint
 from scheduler_core.objects.pod import AffinityTerm, Pod
+from scheduler_core.objects.resources import amount_text
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _CORDON = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
@@ -160,8 +161,8 @@ def _resources(place: Place, state: Any) -> Iterator[Value]:
 
     def has(resource: str, free: int, total: int, taken: int, asked: int, asks: str) -> Value:
         missing = asked - free
-        shown = f"{_number(resource, free)} free of {_number(resource, total)}"
-        with_nominated = f"{_number(resource, free - taken)} free" if promised and taken else ""
+        shown = f"{amount_text(resource, free)} free of {amount_text(resource, total)}"
+        with_nominated = f"{amount_text(resource, free - taken)} free" if promised and taken else ""
         return Value(
             resource,
             asks,
@@ -181,11 +182,6 @@ def _resources(place: Place, state: Any) -> Iterator[Value]:
     yield has("pods", total - int(nodes.n_pods[place.row]), total, promised, 1, "1 pod")
 
 
-def _number(resource: str, amount: int) -> str:
-    words = amount_words(resource, amount)
-    return words.removesuffix(f" {resource}").removesuffix(" pods").removesuffix(" pod")
-
-
 def _spread(place: Place, state: Any) -> Iterator[Value]:
     labels = place.node.meta.labels
     for constraint in state.constraints:
@@ -195,8 +191,8 @@ def _spread(place: Place, state: Any) -> Iterator[Value]:
             yield Value(key, f"a domain of {key}", _label(labels, key), False)
             continue
         count, least = int(constraint.counts[own]), constraint.minimum
-        counts_itself = 1 if constraint.limit < _max_skew(place.pod, key, constraint.limit) else 0
-        allowed = constraint.limit + counts_itself
+        allowed = constraint.max_skew
+        counts_itself = allowed - constraint.limit
         skew = count + counts_itself - least
         yield Value(
             key,
@@ -205,15 +201,6 @@ def _spread(place: Place, state: Any) -> Iterator[Value]:
             count <= constraint.limit + least,
             f"{skew - allowed} too many" if skew > allowed else "",
         )
-
-
-def _max_skew(pod: Pod, key: str, limit: int) -> int:
-    found = [
-        item.max_skew
-        for item in pod.topology_spread
-        if item.topology_key == key and item.max_skew in (limit, limit + 1)
-    ]
-    return found[0] if found else limit + 1
 
 
 def _pod_affinity(place: Place, state: Any) -> Iterator[Value]:

@@ -13,7 +13,7 @@ from scheduler_core.advice.edits import COST_POD, COST_QUEUE, Edit, amount_words
 from scheduler_core.objects.defaults import PriorityClass
 from scheduler_core.objects.node import Taint
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, quantity_nano
+from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, amount_text, quantity_nano
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _LIFECYCLE = "node.kubernetes.io/"
@@ -259,7 +259,7 @@ def with_request(pod: Pod, resource: str, amount: int) -> Variant | None:
     result = _variant(
         pod,
         edits.LOWER_REQUEST,
-        f"Lower the {short} request from {_plain(resource, before)} to {_plain(resource, amount)}",
+        f"Lower the {short} request from {amount_text(resource, before)} to {amount_text(resource, amount)}",
         "The pod gets less than it asked for" if amount else "The pod asks for none",
         change,
         removed=[f"{resource}: {written(resource, before)}"],
@@ -358,10 +358,6 @@ def _requested(container: Mapping[str, Any], resource: str) -> int:
 
 def _nano(amounts: Mapping[str, Any], resource: str) -> int:
     return quantity_nano(amounts[resource], resource) if resource in amounts else 0
-
-
-def _plain(resource: str, amount: int) -> str:
-    return amount_words(resource, amount).removesuffix(f" {resource}")
 
 
 def requirement_words(requirement: Mapping[str, Any]) -> str:

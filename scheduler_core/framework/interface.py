@@ -17,7 +17,7 @@ Differs: Filter, Score and NormalizeScore answer for all rows in one call; AddPo
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.journal import JournalReader
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.fields import Document
 from scheduler_core.objects.pod import Pod
@@ -209,6 +210,13 @@ class FilterPlugin(Plugin, Generic[S]):
         `row` is any one of them.
         """
         raise NotImplementedError
+
+    def compare(self, state: S, pod: Pod, snapshot: Snapshot) -> Iterable[Comparison]:
+        """The amounts behind what `filter` rejects, aligned with `snapshot.rows`; nothing where `reasons` say it all.
+
+        Asked about the cluster as it is, and only where a whole trace is kept.
+        """
+        return ()
 
     def fork(self, state: S, nodes: WhatIf) -> S:
         """A state for `nodes`, in which each row may change on its own. The state itself when no pod can matter."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.framework.amounts import packed, unpacked
 from scheduler_core.framework.answers import PASSES
 from scheduler_core.framework.attempt import EXTENDER, NOT_EVALUATED, Attempt
 from scheduler_core.framework.distinct import distinct
@@ -220,6 +221,7 @@ class CycleTrace:
         }
         if "matrix" in arrays:
             body["filterByPlugin"] = self._filter_by_plugin(names, verdicts)
+            body["amounts"] = self._amounts(names)
         if "total" in arrays:
             feasible = [names[place] for place in arrays["feasible"].tolist()]
             body["total"] = dict(zip(feasible, arrays["total"].tolist(), strict=True))
@@ -242,6 +244,15 @@ class CycleTrace:
             if fails:
                 entry["fails"] = fails
             result[plugin] = entry
+        return result
+
+    def _amounts(self, names: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+        """By plugin and node, the amounts behind each rejection of `filterByPlugin` that has any."""
+        result, start = {}, 0
+        for plugin, sentences, n_lines in self.header.get("amounts", ()):
+            lines = self.arrays["amounts"][start : start + n_lines]
+            start += n_lines
+            result[plugin] = unpacked(sentences, lines, names)
         return result
 
 
@@ -310,7 +321,9 @@ def record_body(attempt: Attempt, trace: CycleTrace, best: Sequence[str] | None,
     verdict = np.full(len(names), UNSEEN, np.int32)
     if status.is_success:
         if attempt.node_names is not None:
-            verdict[: len(order)] = table.id(None, Code.UnschedulableAndUnresolvable.name, (attempt.narrowed_reason,))
+            verdict[: len(order)] = table.id(
+                None, Code.UnschedulableAndUnresolvable.name, (attempt.narrowed_reason,)
+            )
         verdict[place_of_row[attempt.rows]] = _verdict_ids(attempt, table)
     # By place: in which row of the table a node lies is chance, and other after a checkpoint.
     feasible_places = place_of_row[attempt.feasible]
@@ -381,6 +394,8 @@ def _record_matrix(
     """Every filter plugin alone: its PreFilter, then its Filter on every node, without nominated pods."""
     framework, snapshot, pod = attempt.framework, attempt.snapshot, attempt.pod
     notes: dict[str, Any] = {}
+    amounts: list[list[Any]] = []
+    lines: list[NDArray[np.int64]] = []
     columns = []
     names = []
     n_places = len(trace.header["nodes"])
@@ -421,10 +436,19 @@ def _record_matrix(
             reasons = plugin.reasons(state, pod, snapshot.nodes, row, code, int(details[place]))
             ids.append(table.id(plugin.name, code.name, reasons))
         column[place_of_row[snapshot.rows[rejected]]] = np.array(ids, np.int32)[group]
+        sentences, plugins_lines = packed(
+            plugin.compare(state, pod, snapshot), place_of_row[snapshot.rows], n_places
+        )
+        if sentences:
+            amounts.append([plugin.name, sentences, len(plugins_lines)])
+            lines += plugins_lines
     # A rejection ends PreFilter early; asked alone, the plugins after it say whether they would have skipped.
     trace.header["skippedFilter"] = skipped
     trace.header["matrixPlugins"] = names
     trace.header["matrixNotes"] = notes
+    if amounts:
+        trace.header["amounts"] = amounts
+        trace.arrays["amounts"] = np.stack(lines)
     trace.arrays["matrix"] = np.array(columns, np.int32).reshape(len(columns), n_places)
 
 

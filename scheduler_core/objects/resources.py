@@ -56,6 +56,26 @@ def quantity_nano(value: Any, path: str) -> int:
         raise InvalidObject(path, value, "is not a quantity") from None
 
 
+def amount_text(resource: str, amount: int) -> str:
+    """An amount in whole units for a person, its resource left out.
+
+    >>> amount_text("cpu", 2400), amount_text("memory", 15 * 2**29), amount_text("nvidia.com/gpu", 1)
+    ('2.4', '7.5 Gi', '1')
+    """
+    if resource == CPU:
+        return _decimal(amount / 1000)
+    if resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith("hugepages-"):
+        for suffix, unit in (("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10)):
+            if abs(amount) >= unit:
+                return f"{_decimal(amount / unit)} {suffix}"
+        return f"{amount} B" if amount else "0"
+    return str(amount)
+
+
+def _decimal(number: float) -> str:
+    return f"{number:.3f}".rstrip("0").rstrip(".")
+
+
 def resource_list(document: Document, key: str, path: str) -> NanoList:
     """A ResourceList in nano units."""
     items = mapping(document, key, path)

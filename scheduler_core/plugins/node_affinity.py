@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,10 +10,12 @@ import numpy as np
 from scheduler_core.cluster.node_matching import (
     matching_node_selector,
     matching_required_affinity,
+    matching_requirement,
     matching_term,
 )
-from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.node_table import Bool, NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
@@ -27,6 +29,7 @@ from scheduler_core.framework.interface import (
     default_normalize,
 )
 from scheduler_core.framework.status import SKIP, Code, Status, Verdicts
+from scheduler_core.objects.labels import Requirement
 from scheduler_core.objects.node_selector import (
     NodeSelector,
     PreferredTerms,
@@ -109,6 +112,18 @@ class NodeAffinity(
     ) -> tuple[str, ...]:
         return (REASON_ENFORCED if detail == _ENFORCED else REASON_POD,)
 
+    def compare(self, state: None, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
+        affinity = pod.required_node_affinity
+        if affinity.labels is not None:
+            yield from _compared("", affinity.labels.requirements, snapshot)
+        for whose, selector in (("", affinity.selector), ("the profile: ", self.enforced)):
+            if selector is None:
+                continue
+            nowhere = ~matching_node_selector(selector, snapshot.nodes, snapshot.rows)
+            for index, term in enumerate(selector.terms):
+                number = f"term {index + 1} of {len(selector.terms)}: " if len(selector.terms) > 1 else ""
+                yield from _compared(whose + number, term.labels.requirements, snapshot, nowhere)
+
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[PreferredTerms]:
         if not pod.prefers_nodes and self._added_preferred.is_empty:
             return PreScoreResult(SKIP)
@@ -127,3 +142,17 @@ class NodeAffinity(
         self, state: PreferredTerms | None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores
     ) -> Scores:
         return default_normalize(scores)
+
+
+def _compared(
+    whose: str, requirements: Sequence[Requirement], snapshot: Snapshot, among: Bool | None = None
+) -> Iterator[Comparison]:
+    """What each requirement wants, and the label of every row (`among` them) that does not meet it."""
+    nodes, rows = snapshot.nodes, snapshot.rows
+    for requirement in requirements:
+        fails = ~matching_requirement(requirement, nodes, rows)
+        if among is not None:
+            fails &= among
+        values = nodes.vocabulary.label_values[requirement.key].values
+        has = Amount(nodes.label_column(requirement.key)[rows], values, "not there")
+        yield Comparison(fails, (f"{whose}wants {requirement}, the label is ", has))

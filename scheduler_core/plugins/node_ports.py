@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import ClassVar
 
 import numpy as np
 
 from scheduler_core.cluster.node_table import ALL_ADDRESSES, NodeColumns, Rows, normal_port
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.interface import FilterPlugin, PreFilterPlugin, PreFilterResult, Reads
 from scheduler_core.framework.status import SKIP, Code, Verdicts
 from scheduler_core.objects.pod import HostPort, Pod
@@ -47,10 +48,26 @@ class NodePorts(PreFilterPlugin[tuple[HostPort, ...]], FilterPlugin[tuple[HostPo
                 taken |= nodes.port_in_use(port_id)[rows]
         return Verdicts.where(taken, Code.Unschedulable)
 
+    def compare(self, state: tuple[HostPort, ...], pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
+        nodes = snapshot.nodes
+        known = enumerate(nodes.vocabulary.ports.values)
+        # In the order of their words: that of the vocabulary is chance.
+        ports = sorted((_text(used), port_id, used) for port_id, used in known)
+        for wanted in state:
+            for text, port_id, used in ports:
+                if _conflict(used, wanted):
+                    taken = nodes.port_in_use(port_id)[snapshot.rows]
+                    yield Comparison(taken, (f"wants host port {_text(wanted)}, a pod there holds {text}",))
+
     def reasons(
         self, state: tuple[HostPort, ...], pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
         return (REASON,)
+
+
+def _text(port: HostPort) -> str:
+    address = "" if port.ip == ALL_ADDRESSES else f" on {port.ip}"
+    return f"{port.port}/{port.protocol}{address}"
 
 
 def _conflict(used: HostPort, wanted: HostPort) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
@@ -24,7 +25,7 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.resources import is_extended_resource
+from scheduler_core.objects.resources import amount_text, is_extended_resource
 from scheduler_core.plugins.resource_allocation import (
     WeightedResource,
     allocations,
@@ -151,6 +152,26 @@ class NodeResourcesFit(
             f"Insufficient {name}" for position, name in enumerate(state.names) if detail & (2 << position)
         )
         return tuple(reasons)
+
+    def compare(self, state: Request, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
+        nodes, rows = snapshot.nodes, snapshot.rows
+        nothing = np.zeros(len(rows), np.int64)
+        for resource_id, asked, name in zip(state.resource_ids, state.amounts, state.names, strict=True):
+            known = resource_id < len(nodes.allocatable)
+            total = nodes.allocatable[resource_id, rows] if known else nothing
+            free = total - nodes.requested[resource_id, rows] if known else nothing
+            yield Comparison(
+                asked > free,
+                (
+                    f"{name}: wants {amount_text(name, asked)}, ", Amount(free, name), " free of ",
+                    Amount(total, name), ", ", Amount(asked - free, name), " short",
+                ),
+            )  # fmt: skip
+        allowed = nodes.allowed_pods[rows]
+        yield Comparison(
+            nodes.n_pods[rows] >= allowed,
+            ("pods: ", Amount(nodes.n_pods[rows]), " there, ", Amount(allowed), " allowed"),
+        )
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[tuple[int, ...]]:
         return PreScoreResult(state=pod_requests_for(pod, self._resources, real=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Interner
+from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.interface import (
     FilterPlugin,
     PreScorePlugin,
@@ -66,6 +67,20 @@ class TaintToleration(
         taint = nodes.vocabulary.taints[detail]
         return (f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}",)
 
+    def compare(self, state: None, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
+        nodes, rows = snapshot.nodes, snapshot.rows
+        told: dict[str, int] = {}
+
+        def text_of(taints: tuple[Taint, ...]) -> int:
+            bad = [str(taint) for taint in taints if _keeps_off(pod.tolerations, taint)]
+            return told.setdefault(", ".join(bad), len(told)) if bad else -1
+
+        text_ids = _per_list(nodes, rows, text_of)
+        tolerated = dict.fromkeys(item.key or "every key" for item in pod.tolerations)
+        pods_side = f"tolerates {', '.join(tolerated)}" if tolerated else "tolerates nothing"
+        words = (f"the pod {pods_side}; not tolerated: ", Amount(text_ids, list(told)))
+        yield Comparison(text_ids >= 0, words)
+
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[tuple[Toleration, ...]]:
         return PreScoreResult(
             state=tuple(item for item in pod.tolerations if item.effect in ("", "PreferNoSchedule"))
@@ -97,12 +112,12 @@ def _first_untolerated(
     tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...], known: Interner[Taint]
 ) -> int:
     """Id of the first taint that keeps the pod off, -1 without one."""
-    for taint in taints:
-        if taint.effect in ("NoSchedule", "NoExecute") and not any(
-            item.tolerates(taint) for item in tolerations
-        ):
-            return known.id(taint)
-    return -1
+    return next((known.id(taint) for taint in taints if _keeps_off(tolerations, taint)), -1)
+
+
+def _keeps_off(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
+    hard = taint.effect in ("NoSchedule", "NoExecute")
+    return hard and not any(item.tolerates(taint) for item in tolerations)
 
 
 def _count_intolerable(tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...]) -> int:

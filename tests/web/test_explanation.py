@@ -241,9 +241,11 @@ def test_the_reason_matrix_marks_the_stop_and_what_would_also_fail():
             "B": {"fails": {"n1": {"code": "Unschedulable", "reasons": ["b"]}}},
             "C": {},
         },
+        "amounts": {"B": {"n1": ["b: wants 2", "b: 1 free"]}},
     }
     matrix = view_reason_matrix(given)
     assert matrix is not None
+    assert [cell.amounts for cell in matrix.rows[0].cells] == ["", "b: wants 2; b: 1 free", ""]
     assert [cell.state for cell in matrix.rows[0].cells] == ["stop", "also", "pass"]
     assert [row.node for row in matrix.rows] == ["n1"]
 

@@ -241,3 +241,21 @@ def test_victims_survivors_room_and_reprieves_are_the_apis(client, cluster):
         for candidate in preemption["candidates"]:
             steps = candidate["steps"]
             assert f"removed all {len(steps)}, gave back {sum(step['kept'] for step in steps)}" in text
+
+
+def test_amounts_behind_a_rejection_are_the_apis_word_by_word(client, cluster):
+    number = Cycle.objects.filter(cluster=cluster, pod_name="giant").earliest("number").number
+    page = client.get(reverse("web:cycle", args=[cluster.public_id, number])).content.decode()
+    full = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{number}/", {"full": "1"}).json()
+    amounts = full["amounts"]["NodeResourcesFit"]
+    assert sorted(amounts) == sorted(full["filterByPlugin"]["NodeResourcesFit"]["fails"])
+    assert all(said[0].startswith("cpu: wants 600, ") for said in amounts.values())
+    tables = Tables(page).rows
+    stopped = [node for node in amounts if full["filter"][node]["plugin"] == "NodeResourcesFit"]
+    assert len(stopped) > 5
+    for section, nodes in (("filter", stopped), ("reasons", amounts)):
+        rows = {row[0].split()[0]: " ".join(row) for row in tables[section][1:]}
+        for node in nodes:
+            assert all(text in rows[node] for text in amounts[node]), (section, node)
+    bare = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{number}/").json()
+    assert "amounts" not in bare

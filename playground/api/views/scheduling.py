@@ -59,7 +59,7 @@ class OneCycle(PlaygroundView):
         parameters=[
             query(
                 "full",
-                "With `filterByPlugin`: what every filter says of every node.",
+                "With `filterByPlugin`, what every filter says of every node, and `amounts`, what it compared there.",
                 type=OpenApiTypes.BOOL,
             )
         ],

@@ -71,6 +71,8 @@ class Row:
         How many columns the reason covers: those that did not run, and the outcome.
     parts : str
         Space separated keys of the message parts this node counts for.
+    amounts : str
+        What the plugin that rejected the node compared, as the explanation says it; often empty.
     """
 
     node: str
@@ -81,6 +83,7 @@ class Row:
     reason: str
     colspan: int
     parts: str
+    amounts: str
     starts_group: bool
     rank: int | None
     total: int | None
@@ -210,6 +213,7 @@ def view_filter(
                 reason="" if is_feasible else _joined(verdict),
                 colspan=len(columns) - len(cells) + 1,
                 parts=FEASIBLE_PART if is_feasible else " ".join(keys[r] for r in _reasons(verdict)),
+                amounts=amounts_of(explanation, plugin, node),
                 starts_group=before is not None and before != group,
                 rank=ranks.get(node),
                 total=totals.get(node),
@@ -231,6 +235,11 @@ def view_filter(
         n_pages=n_pages,
         has_extender=bool(explanation.get("extenders")),
     )
+
+
+def amounts_of(explanation: Mapping[str, Any], plugin: str, node: str) -> str:
+    """Return the amounts behind a plugin's rejection of a node, "" where the explanation knows none."""
+    return "; ".join(((explanation.get("amounts") or {}).get(plugin) or {}).get(node) or ())
 
 
 def rank_totals(totals: Mapping[str, int]) -> tuple[dict[str, int], frozenset[str]]:

@@ -4,16 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from playground.web.explanation.filter_matrix import MATRIX_LIMIT
+from playground.web.explanation.filter_matrix import MATRIX_LIMIT, amounts_of
 
 
 @dataclass(frozen=True)
 class ReasonCell:
-    """State: pass, skip, stop (the scheduler stopped here), also (would also fail)."""
+    """State: pass, skip, stop (the scheduler stopped here), also (would also fail); amounts are often empty."""
 
     plugin: str
     state: str
     reason: str
+    amounts: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,16 @@ def view_reason_matrix(explanation: Mapping[str, Any], *, limit: int = MATRIX_LI
     rows = []
     for node in names[:limit]:
         stopped = verdicts[node].get("plugin")
-        cells = tuple(_cell(name, node, alone[name], stopped) for name in plugins)
+        cells = tuple(
+            _cell(name, node, alone[name], stopped, amounts_of(explanation, name, node)) for name in plugins
+        )
         rows.append(ReasonRow(node, cells, tuple(cell for cell in cells if cell.state == "also")))
     return ReasonMatrix(plugins, tuple(rows), max(0, len(names) - limit))
 
 
-def _cell(plugin: str, node: str, verdict: Mapping[str, Any], stopped: str | None) -> ReasonCell:
+def _cell(
+    plugin: str, node: str, verdict: Mapping[str, Any], stopped: str | None, amounts: str
+) -> ReasonCell:
     failure = (verdict.get("fails") or {}).get(node)
     if failure is None:
         if verdict.get("preFilter"):
@@ -67,4 +72,4 @@ def _cell(plugin: str, node: str, verdict: Mapping[str, Any], stopped: str | Non
         # Nominated pods count in the real pass only, so a plugin can stop a node it accepts alone.
         return ReasonCell(plugin, "stop" if plugin == stopped else "pass", "")
     reason = ", ".join(failure.get("reasons") or ())
-    return ReasonCell(plugin, "stop" if plugin == stopped else "also", reason)
+    return ReasonCell(plugin, "stop" if plugin == stopped else "also", reason, amounts)

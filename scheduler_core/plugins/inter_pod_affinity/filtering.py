@@ -5,7 +5,9 @@ Source: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go, v1.34
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,9 @@ from scheduler_core.cluster.carriers import Carriers, Stance
 from scheduler_core.cluster.matching import Matching
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.selection import PodSelector, Selection
+from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.objects.pod import AffinityTerm, Pod
 
 Counts = NDArray[np.int64]
@@ -136,6 +140,36 @@ class RequiredTerms:
             result = failures if result is None else np.minimum(result, failures)
         return np.full(len(rows), PASSES, np.int8) if result is None else result
 
+    def compare(self, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
+        """How many pods each term finds in the domain of each row, where it should find some or none."""
+        nodes, rows = snapshot.nodes, snapshot.rows
+        beside = "; ".join(_selected(term) for term in pod.required_affinity)
+        for key, counts in sorted(self.by_key.items(), key=itemgetter(0)):
+            own = nodes.label_column(key)[rows]
+            values = nodes.vocabulary.label_values[key].values
+            if counts.affinity is not None:
+                yield Comparison(own < 0, (f"beside {beside}: no label {key}",))
+                if not (self.matches_itself and self.n_matched == 0):
+                    fails = (own >= 0) & (np.append(counts.affinity, 0)[own] <= 0)
+                    yield Comparison(fails, (f"beside {beside}: none with {key}=", Amount(own, values)))
+            if counts.existing is not None:
+                found = np.append(counts.existing, 0)[own]
+                fails = found > 0
+                where = Amount(own, values)
+                words = (f"kept away by the anti-affinity of pods with {key}=", where, ": ", Amount(found))
+                yield Comparison(fails, words)
+        for term, (key, selection) in zip(pod.required_anti_affinity, self.anti_affinity, strict=True):
+            own = nodes.label_column(key)[rows]
+            by_domain = selection.counts(snapshot.matching.topology.domains(key)).by_domain
+            found = np.append(by_domain, 0)[own]
+            fails = found > 0
+            values = nodes.vocabulary.label_values[key].values
+            yield Comparison(
+                fails,
+                (f"away from {_selected(term)}: ", Amount(found), f" with {key}=",
+                 Amount(own, values)),
+            )  # fmt: skip
+
 
 class KeyWorlds:
     """`KeyCounts` seen from rows that each live in a world of their own, shape (n_rows,) each."""
@@ -237,6 +271,10 @@ class RequiredState:
 
 def _sum(total: Counts | None, counts: Counts) -> Counts:
     return counts if total is None else total + counts
+
+
+def _selected(term: AffinityTerm) -> str:
+    return str(term.selector) or ("no pod" if term.selector.is_nothing else "any pod")
 
 
 def _gathered(counts: Counts | None, domain: NDArray[np.int32]) -> Counts:

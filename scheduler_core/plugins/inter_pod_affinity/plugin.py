@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
@@ -102,6 +104,9 @@ class InterPodAffinity(
         self, state: RequiredState, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
         return (REASONS[detail],)
+
+    def compare(self, state: RequiredState, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
+        return state.terms.compare(pod, snapshot)
 
     def fork(self, state: RequiredState, nodes: WhatIf) -> RequiredState:
         return RequiredState(state.terms, Worlds(state.terms, nodes))

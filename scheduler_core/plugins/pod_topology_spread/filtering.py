@@ -7,6 +7,7 @@ one is exactly the global minimum, which is what is computed here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from scheduler_core.cluster.node_table import Bool, NodeColumns, Rows
 from scheduler_core.cluster.selection import Selection
 from scheduler_core.cluster.topology import Domains
 from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod, TopologySpreadConstraint
 from scheduler_core.plugins.pod_topology_spread.constraints import counted_nodes, selection_of
@@ -33,6 +35,8 @@ class HardConstraint:
     ----------
     counts : ndarray of shape (domains.n_values,), int64
         Counted pods of each domain.
+    max_skew : int
+        As written.
     limit : int
         Most pods a domain may have, the incoming one left out, over the global minimum.
     few_domains : bool
@@ -43,6 +47,7 @@ class HardConstraint:
     domains: Domains
     selection: Selection
     counts: NDArray[np.int64]
+    max_skew: int
     limit: int
     few_domains: bool
 
@@ -65,6 +70,7 @@ class HardConstraint:
             domains=domains,
             selection=selection,
             counts=counts,
+            max_skew=constraint.max_skew,
             limit=constraint.max_skew - int(matches_itself),
             few_domains=len(domains.present) < min_domains,
         )
@@ -85,6 +91,21 @@ class HardConstraint:
         by_domain[-1] = Code.UnschedulableAndUnresolvable
         codes: NDArray[np.int8] = by_domain[nodes.label_column(self.key)[rows]]
         return codes
+
+    def compare(self, nodes: NodeColumns, rows: Rows) -> Iterator[Comparison]:
+        """The skew there would be on each row as the cluster is."""
+        own = nodes.label_column(self.key)[rows]
+        yield Comparison(own < 0, (f"no label {self.key}",))
+        counts, minimum = np.append(self.counts, 0)[own], self.minimum
+        fails = (own >= 0) & (counts > self.limit + minimum)
+        values = nodes.vocabulary.label_values[self.key].values
+        skew = counts + (self.max_skew - self.limit) - minimum
+        emptiest = "fewer domains than minDomains, so 0" if self.few_domains else f"the emptiest {minimum}"
+        words = (
+            f"{self.key}=", Amount(own, values), " holds ", Amount(counts),
+            f", {emptiest}: with this pod a skew of ", Amount(skew), f", maxSkew {self.max_skew}",
+        )  # fmt: skip
+        yield Comparison(fails, words)
 
 
 class ConstraintWorlds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
@@ -90,6 +92,10 @@ class PodTopologySpread(
         self, state: HardState, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
         return (REASON_LABEL if code is Code.UnschedulableAndUnresolvable else REASON_SKEW,)
+
+    def compare(self, state: HardState, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
+        for constraint in state.constraints:
+            yield from constraint.compare(snapshot.nodes, snapshot.rows)
 
     def fork(self, state: HardState, nodes: WhatIf) -> HardState:
         return HardState(state.constraints, [ConstraintWorlds(item, nodes) for item in state.constraints])

@@ -1,0 +1,143 @@
+"""The amounts behind a rejection are told of exactly the nodes the plugin rejects, with the numbers that are there."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler_core.cli.conformance_scheduling import Cluster, decision_body, explain
+from scheduler_core.framework.amounts import Amount, Comparison, packed, unpacked
+from tests.scheduler_core.random_clusters import RandomCluster
+
+
+def test_each_node_that_fails_is_told_its_own_numbers() -> None:
+    fails = np.array([True, False, True])
+    labels = Amount(np.array([1, 0, -1]), ["a", "b"], "nowhere")
+    comparisons = [
+        Comparison(fails, ("cpu: ", Amount(np.array([1500, 7, 250]), "cpu"), " in ", labels)),
+        Comparison(np.array([False, False, True]), ("no more",)),
+        Comparison(np.zeros(3, np.bool_), ("never said",)),
+    ]
+    sentences, lines = packed(comparisons, np.array([2, 1, 0]), 3)
+    assert sentences[0][-1] == [["b", "nowhere"]]
+    assert unpacked(sentences, np.stack(lines), ["n0", "n1", "n2"]) == {
+        "n0": ["cpu: 0.25 in nowhere", "no more"],
+        "n2": ["cpu: 1.5 in b"],
+    }
+
+
+@given(st.randoms(use_true_random=False))
+def test_amounts_are_known_of_exactly_the_rejected_nodes(random: Random) -> None:
+    random_cluster = RandomCluster(random)
+    body = decision_body(random_cluster.cluster.schedule(random_cluster.pod()))
+    for plugin in ("TaintToleration", "NodePorts", "NodeResourcesFit"):
+        fails = body["filterByPlugin"].get(plugin, {}).get("fails", {})
+        assert sorted(body["amounts"].get(plugin, {})) == sorted(fails), plugin
+
+
+def _node(name: str, zone: str | None, **spec: Any) -> dict[str, Any]:
+    labels = {} if zone is None else {"zone": zone}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "2"}},
+    }
+
+
+def _pod(name: str, node: str = "", app: str = "web", **spec: Any) -> dict[str, Any]:
+    container: dict[str, Any] = {"name": "c", "image": "i", **spec.pop("container", {})}
+    where = {"nodeName": node} if node else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "uid": name, "labels": {"app": app}},
+        "spec": {"containers": [container], **where, **spec},
+        "status": {"phase": "Running" if node else "Pending"},
+    }
+
+
+_WEB = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@pytest.mark.parametrize(
+    ("plugin", "spec", "n1", "n3"),
+    [
+        (
+            "NodeResourcesFit",
+            {"container": {"resources": {"requests": {"cpu": "3500m", "memory": "1Gi"}}}},
+            ["cpu: wants 3.5, 3 free of 4, 0.5 short"],
+            None,
+        ),
+        (
+            "NodePorts",
+            {"container": {"ports": [{"containerPort": 80, "hostPort": 80}]}},
+            ["wants host port 80/TCP, a pod there holds 80/TCP"],
+            None,
+        ),
+        (
+            "TaintToleration",
+            {"tolerations": [{"key": "gpu", "operator": "Exists"}]},
+            None,
+            ["the pod tolerates gpu; not tolerated: spot=yes:NoSchedule, old:NoExecute"],
+        ),
+        (
+            "NodeAffinity",
+            {"nodeSelector": {"zone": "b"}},
+            ["wants zone=b, the label is a"],
+            ["wants zone=b, the label is not there"],
+        ),
+        (
+            "PodTopologySpread",
+            {"topologySpreadConstraints": [{**_WEB, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]},
+            ["zone=a holds 1, the emptiest 0: with this pod a skew of 2, maxSkew 1"],
+            ["no label zone"],
+        ),
+        (
+            "InterPodAffinity",
+            {"affinity": {"podAntiAffinity": {_REQUIRED: [_WEB]}}},
+            ["away from app=web: 1 with zone=a"],
+            None,
+        ),
+        (
+            "InterPodAffinity",
+            {"affinity": {"podAffinity": {_REQUIRED: [{**_WEB, "labelSelector": {"matchLabels": {"app": "db"}}}]}}},
+            ["beside app=db: none with zone=a"],
+            ["beside app=db: no label zone"],
+        ),
+    ],
+)  # fmt: skip
+def test_the_numbers_are_those_of_the_cluster(
+    plugin: str, spec: dict[str, Any], n1: list[str] | None, n3: list[str] | None
+) -> None:
+    taints = [
+        {"key": "gpu", "effect": "NoSchedule"},
+        {"key": "spot", "value": "yes", "effect": "NoSchedule"},
+        {"key": "old", "effect": "NoExecute"},
+    ]
+    there = _pod("there", "n1", container={
+        "resources": {"requests": {"cpu": "1"}}, "ports": [{"containerPort": 80, "hostPort": 80}],
+    })  # fmt: skip
+    nodes = [_node("n1", "a"), _node("n2", "b"), _node("n3", None, taints=taints)]
+    cluster = Cluster([*nodes, there], None)
+    body = explain(cluster, cluster.pending_pod(_pod("new", **spec)))
+    told = body["amounts"].get(plugin, {})
+    assert (told.get("n1"), told.get("n3")) == (n1, n3)
+
+
+def test_a_full_node_and_pods_that_keep_others_away_are_counted() -> None:
+    away = {"podAntiAffinity": {_REQUIRED: [_WEB]}}
+    pods = [_pod(f"p{i}", "n1", app="db", affinity=away) for i in range(2)]
+    cluster = Cluster([_node("n1", "a"), _node("n2", "b"), *pods], None)
+    body = explain(cluster, cluster.pending_pod(_pod("new")))
+    assert body["amounts"] == {
+        "NodeResourcesFit": {"n1": ["pods: 2 there, 2 allowed"]},
+        "InterPodAffinity": {"n1": ["kept away by the anti-affinity of pods with zone=a: 2"]},
+    }
