@@ -61,6 +61,11 @@ class BindingCycle:
         """Give a pod back to the queue and say why."""
         raise NotImplementedError
 
+    @property
+    def is_any_past_permit(self) -> bool:
+        """Whether any binding is not over but for a wait at Permit, where thousands may wait."""
+        return len(self.bindings) > len(self.waiting_pods)
+
     # ---- from a node to a bound pod
 
     def _place(self, info: QueuedPodInfo, framework: Framework, node_name: str, trace: CycleTrace) -> None:
@@ -114,6 +119,8 @@ class BindingCycle:
 
     def _ask_pre_bind_again(self) -> None:
         """Pods that wait in PreBind, in order: perhaps what they wait for has happened."""
+        if not self.is_any_past_permit:
+            return
         for binding in list(self.bindings.values()):
             if binding.step == "PreBind":
                 self._pre_bind(binding)

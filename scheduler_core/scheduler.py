@@ -254,7 +254,7 @@ class Scheduler(BindingCycle):
         deadlines = [self.queue.next_deadline_ns(), self.waiting_pods.next_deadline_ns()]
         if self.cache.assumed_pod_ttl_ns:
             deadlines += [assumed.deadline_ns for assumed in self.cache.assumed.values()]
-        for binding in self.bindings.values():
+        for binding in self.bindings.values() if self.is_any_past_permit else ():
             if binding.step == "PreBind":
                 plugins = self.profiles[binding.pod.scheduler_name].pre_bind
                 deadlines += [plugin.pre_bind_deadline_ns(binding.pod) for plugin in plugins]

@@ -163,6 +163,8 @@ class Cache:
 
     def expire(self, now_ns: int) -> list[Pod]:
         """Drop assumed pods whose time is over; returns them."""
+        if not self.assumed_pod_ttl_ns:
+            return []
         due = [
             uid
             for uid, assumed in self.assumed.items()

@@ -14,6 +14,9 @@ from typing import Any
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.objects.pod import Pod
 
+Label = tuple[str, str, str]
+"""(namespace, key, value)"""
+
 
 @dataclass(slots=True)
 class WaitingPod:
@@ -25,8 +28,8 @@ class WaitingPod:
         Plugin that still has to allow it -> when its patience ends.
     number : int
         Tells who came first.
-    decisions : list of WaitingPod
-        Where it is noted once it is decided (`WaitingPods.take_decided`).
+    home : WaitingPods
+        Is told once it is decided.
     decided : Status or None
         Success once every plugin allowed it, or the first rejection.
     """
@@ -36,7 +39,7 @@ class WaitingPod:
     since_ns: int
     deadlines_ns: dict[str, int]
     number: int
-    decisions: list[WaitingPod]
+    home: WaitingPods
     allowed: list[str] = field(default_factory=list)
     decided: Status | None = None
 
@@ -58,7 +61,7 @@ class WaitingPod:
 
     def _decide(self, status: Status) -> None:
         self.decided = status
-        self.decisions.append(self)
+        self.home.note_decided(self)
 
 
 class WaitingPods:
@@ -69,6 +72,8 @@ class WaitingPods:
         self._decisions: list[WaitingPod] = []
         self._deadlines: list[tuple[int, int, str, str]] = []
         """A heap of (when, number and uid of the pod, plugin); one that does not hold any more stays until its time."""
+        self._undecided: dict[Label, dict[str, WaitingPod]] = {}
+        """Those not decided yet by each label they carry, then by uid."""
         self._n_arrived = 0
 
     def add(self, pod: Pod, node_name: str, waits_ns: Mapping[str, int], now_ns: int) -> WaitingPod:
@@ -78,11 +83,26 @@ class WaitingPods:
 
     def _put(self, pod: Pod, node_name: str, since_ns: int, deadlines_ns: dict[str, int]) -> WaitingPod:
         self._n_arrived += 1
-        waiting = WaitingPod(pod, node_name, since_ns, deadlines_ns, self._n_arrived, self._decisions)
+        waiting = WaitingPod(pod, node_name, since_ns, deadlines_ns, self._n_arrived, self)
         self._pods[pod.uid] = waiting
+        for key, value in pod.labels.items():
+            self._undecided.setdefault((pod.namespace, key, value), {})[pod.uid] = waiting
         for plugin, at_ns in deadlines_ns.items():
             heapq.heappush(self._deadlines, (at_ns, waiting.number, pod.uid, plugin))
         return waiting
+
+    def note_decided(self, waiting: WaitingPod) -> None:
+        self._decisions.append(waiting)
+        self._unlist(waiting)
+
+    def _unlist(self, waiting: WaitingPod) -> None:
+        pod = waiting.pod
+        for key, value in pod.labels.items():
+            listed = self._undecided.get((pod.namespace, key, value))
+            if listed is not None and listed.get(pod.uid) is waiting:
+                del listed[pod.uid]
+                if not listed:
+                    del self._undecided[pod.namespace, key, value]
 
     def take_decided(self) -> list[WaitingPod]:
         """Pods that wait no longer, each told once, in order of arrival."""
@@ -96,10 +116,17 @@ class WaitingPods:
         return self._pods.get(uid)
 
     def remove(self, uid: str) -> WaitingPod | None:
-        return self._pods.pop(uid, None)
+        waiting = self._pods.pop(uid, None)
+        if waiting is not None:
+            self._unlist(waiting)
+        return waiting
 
     def all(self) -> list[WaitingPod]:
         return list(self._pods.values())
+
+    def undecided(self, namespace: str, key: str, value: str) -> list[WaitingPod]:
+        """Pods of the namespace with this label whose fate is open, in order of arrival."""
+        return list(self._undecided.get((namespace, key, value), {}).values())
 
     def __len__(self) -> int:
         return len(self._pods)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from scheduler_core.cluster.selection import PodSelector
 from scheduler_core.config.duration import parse_duration_ns
 from scheduler_core.framework.interface import Handle, PermitPlugin, ReservePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
+from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.objects.pod import Pod
 
 GROUP = "scheduling.x-k8s.io/pod-group"
@@ -51,11 +53,11 @@ class Coscheduling(PermitPlugin, ReservePlugin):
             reason = f'{MIN_AVAILABLE}: "{written}" is not a number'
             return Status(Code.UnschedulableAndUnresolvable, (reason,)), 0
         # The pod itself is assumed already, and so is every other member that waits.
-        reserved = sum(1 for other in self._holders(pod.namespace) if group_of(other) == group)
+        members = (PodSelector(selector_from_labels({GROUP: group}), (pod.namespace,)),)
+        reserved = int(self.handle.snapshot.matching.selection(members, live_only=True).column.sum())
         if reserved >= int(written):
-            for waiting in self.handle.waiting_pods.all():
-                if waiting.pod.namespace == pod.namespace and group_of(waiting.pod) == group:
-                    waiting.allow(self.name)
+            for waiting in self.handle.waiting_pods.undecided(pod.namespace, GROUP, group):
+                waiting.allow(self.name)
             return SUCCESS, 0
         wait_ns = self.timeout_ns
         timeout = _said(pod, TIMEOUT)
@@ -77,22 +79,9 @@ class Coscheduling(PermitPlugin, ReservePlugin):
         group = group_of(pod)
         if not group:
             return
-        for waiting in self.handle.waiting_pods.all():
-            if (
-                waiting.pod.uid != pod.uid
-                and waiting.pod.namespace == pod.namespace
-                and group_of(waiting.pod) == group
-            ):
+        for waiting in self.handle.waiting_pods.undecided(pod.namespace, GROUP, group):
+            if waiting.pod.uid != pod.uid:
                 waiting.reject(self.name, f"pod {pod.name} of pod group {group} did not get through")
-
-    def _holders(self, namespace: str) -> list[Pod]:
-        """Pods of the namespace that hold a node."""
-        pods = self.handle.snapshot.pods
-        return [
-            pod
-            for pod_id in pods.id_of.values()
-            if (pod := pods[pod_id]).namespace == namespace and pod.labels and not pod.is_terminating
-        ]
 
 
 def group_of(pod: Pod) -> str:

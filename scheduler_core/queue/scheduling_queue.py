@@ -20,7 +20,7 @@ from scheduler_core.framework.cluster_event import (
     pod_update_events,
 )
 from scheduler_core.objects.pod import Pod
-from scheduler_core.queue.active_queue import ActiveQueue, InFlightEvent
+from scheduler_core.queue.active_queue import ActiveQueue
 from scheduler_core.queue.backoff_queue import SECOND_NS, BackoffQueue, SortKey
 from scheduler_core.queue.hints import HintMap
 from scheduler_core.queue.moves import Lane, QueueMove
@@ -484,7 +484,7 @@ class SchedulingQueue:
             "inFlight": [[stand_in(pod), seen] for pod, seen in self._active.in_flight()],
             "events": [
                 [event.resource, int(event.action), event.custom_label, stand_in(old), stand_in(new)]
-                for event, old, new in self._active.kept_events()
+                for _, event, old, new in self._active.kept_events()
             ],
             "manifests": manifests,
         }
@@ -547,7 +547,7 @@ class SchedulingQueue:
         self._active.restore_in_flight(
             [(item(reference), seen) for reference, seen in document["inFlight"]],
             [
-                InFlightEvent(ClusterEvent(resource, ActionType(action), label), item(old), item(new))
+                (ClusterEvent(resource, ActionType(action), label), item(old), item(new))
                 for resource, action, label, old, new in document["events"]
             ],
         )
@@ -586,11 +586,21 @@ class SchedulingQueue:
         """
         if not info.unschedulable_plugins and not info.pending_plugins:
             return _WORTH_A_TRY
-        events = self._active.events_since_start(info.pod.uid)
+        hint_map = self._hints.get(info.pod.scheduler_name)
+
+        def concerns(event: ClusterEvent) -> bool:
+            if hint_map is None or event.is_wildcard:
+                return True
+            plugins = [plugin for plugin, _ in hint_map.interested(event)]
+            return not info.unschedulable_plugins.isdisjoint(plugins) or not info.pending_plugins.isdisjoint(
+                plugins
+            )
+
+        events = self._active.events_since_start(info.pod.uid, concerns)
         if events is None:
             return _WORTH_A_TRY
         best = _SKIPPED
-        for event, old, new in events:
+        for _, event, old, new in events:
             verdict = self._weigh(info, event, old, new)
             if verdict.strategy == _IMMEDIATELY:
                 return verdict

@@ -535,9 +535,10 @@ class Simulation:
         if self.timers.next() is not None:
             return True
         scheduler = self.scheduler
-        if any(assumed.deadline_ns is not None for assumed in scheduler.cache.assumed.values()):
+        cache = scheduler.cache
+        if cache.assumed_pod_ttl_ns and any(item.deadline_ns is not None for item in cache.assumed.values()):
             return True
-        if any(binding.step != "Permit" for binding in scheduler.bindings.values()):
+        if scheduler.is_any_past_permit:
             return True
         pods = (*scheduler.queue.backoff_pods(), *scheduler.queue.error_backoff_pods())
         return any(self._settled_failures.get(info.pod.uid) != self.world.changes for info in pods)

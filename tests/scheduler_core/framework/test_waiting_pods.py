@@ -26,7 +26,8 @@ STEPS = st.lists(
 
 
 def pod(uid: str) -> Pod:
-    return pod_from({"metadata": {"name": uid, "uid": uid}})
+    labels = {"group": "first" if uid in "ab" else "second"}
+    return pod_from({"metadata": {"name": uid, "uid": uid, "namespace": "default", "labels": labels}})
 
 
 @given(STEPS)
@@ -71,6 +72,9 @@ def test_deadlines_and_decisions_are_those_found_by_looking_through_all_pods(ste
                     waiting_pods.restore(state, pods)
                     assert waiting_pods.state() == state
         undecided = [item for item in waiting_pods.all() if item.decided is None]
+        for group in ("first", "second"):
+            of_group = [item for item in undecided if item.pod.labels["group"] == group]
+            assert waiting_pods.undecided("default", "group", group) == of_group
         deadlines = [at_ns for item in undecided for at_ns in item.deadlines_ns.values() if at_ns > now_ns]
         if all(item.decided is None for item in waiting_pods.all()):
             found = waiting_pods.next_deadline_ns()

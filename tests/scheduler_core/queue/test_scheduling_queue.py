@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from scheduler_core.framework.cluster_event import (
 )
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.queue import Lane, QueuedPodInfo, QueueMove, SchedulingQueue, build_hint_map
+from scheduler_core.queue.active_queue import ActiveQueue
 from scheduler_core.queue.hints import ALL_EVENTS
 from tests.scheduler_core.queue.builders import SECOND_NS, START_NS, make_node, make_pod, make_queue
 
@@ -135,6 +137,55 @@ def test_an_event_during_the_attempt_counts_when_the_pod_comes_back(queue: Sched
     info.unschedulable_plugins = frozenset({"NodeName"})
     assert queue.add_unschedulable(info) is Lane.BACKOFF
     assert info.entered_by == "NodeAdd"
+
+
+def test_events_during_the_attempt_are_weighed_in_their_order_whatever_their_kinds(clock: Clock) -> None:
+    asked = []
+
+    def hint(pod: Pod, old: object, new: Any) -> QueueingHint:
+        asked.append(new.name)
+        return SKIP
+
+    table = {
+        "A": [
+            ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD), hint),
+            ClusterEventWithHint(ClusterEvent(POD, ActionType.ADD), hint),
+        ],
+        "B": [ClusterEventWithHint(ClusterEvent(POD, ActionType.DELETE))],
+    }
+    queue = make_queue(clock, table)
+    for name in ("early", "late"):
+        queue.add(make_pod(name))
+    early = queue.pop()
+    queue.move_all(NODE_ADD, None, make_node("n1"))
+    late = queue.pop()
+    assert early is not None and late is not None
+    queue.move_all(ASSIGNED_POD_ADD, None, make_pod("x", node="n1"))
+    queue.move_all(ASSIGNED_POD_DELETE, make_pod("x", node="n1"), None)
+    queue.move_all(NODE_ADD, None, make_node("n2"))
+    for info, names in ((late, ["x", "n2"]), (early, ["n1", "x", "n2"])):
+        asked.clear()
+        info.unschedulable_plugins = frozenset({"A"})
+        assert queue.add_unschedulable(info) is Lane.UNSCHEDULABLE
+        assert asked == names
+
+
+def test_a_pod_that_comes_back_is_not_held_up_by_events_its_plugins_do_not_wait_for() -> None:
+    active = ActiveQueue(lambda info: (0,))
+    pod = make_pod("p")
+    active.start(QueuedPodInfo(pod, pod.key, START_NS))
+    for _ in range(100):
+        active.add_event(ASSIGNED_POD_DELETE, pod, None)
+    active.add_event(NODE_ADD, None, make_node())
+    looked_at: list[ClusterEvent] = []
+
+    def concerns(event: ClusterEvent) -> bool:
+        looked_at.append(event)
+        return event == NODE_ADD
+
+    found = active.events_since_start(pod.uid, concerns)
+    assert found is not None and [kept.event for kept in found] == [NODE_ADD]
+    assert looked_at == [ASSIGNED_POD_DELETE, NODE_ADD]
 
 
 def test_an_event_before_the_attempt_does_not_count(queue: SchedulingQueue) -> None:
