@@ -15,6 +15,7 @@ from scheduler_core.actions import Action, BindByExtender, BindPod, RecordEvent,
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
+from scheduler_core.event_handlers import EventHandlers
 from scheduler_core.extender.chain import ExtenderChain, bind_request, parse_bind_answer
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall
 from scheduler_core.framework.cluster_event import ASSIGNED_POD_DELETE
@@ -49,6 +50,7 @@ class BindingCycle:
     nominator: Nominator
     queue: SchedulingQueue
     waiting_pods: WaitingPods
+    event_handlers: EventHandlers
     extenders: ExtenderChain
     profiles: dict[str, Framework]
     bindings: dict[str, Binding]
@@ -223,6 +225,8 @@ class BindingCycle:
             )
         )  # fmt: skip
         self.profiles[pod.scheduler_name].run_post_bind(pod, binding.node_name)
+        if pod.uid not in self.pods:
+            self.event_handlers.take_off_deleted(pod)
 
     def _give_back(self, binding: Binding, status: Status, point: str) -> None:
         """Unreserve, forget and requeue. Source: schedule_one.go handleBindingCycleError."""

@@ -5,6 +5,7 @@ Source: pkg/scheduler/eventhandlers.go, v1.34
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -169,13 +170,21 @@ class EventHandlers:
         self._nominator.remove(pod.uid)
         waiting = self._waiting_pods.get(pod.uid)
         rejected = waiting is not None and waiting.reject("", "removed")
-        assumed = self._cache.assumed.get(pod.uid)
-        if assumed is not None and assumed.binding_finished:
-            # It was bound, and the watch lost that: nobody else would ever take it off its node.
-            self._cache.remove_pod(pod.uid)
-            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+        self.take_off_deleted(pod)
         if rejected or pod.nominated_node_name:
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, pre_check=_at_most(pod.priority))
+
+    def take_off_deleted(self, pod: Pod) -> None:
+        """Take a pod off its node that was bound, which the watch never told, and is deleted.
+
+        Nobody else would ever do it: upstream counts it there until it expires, which by default is never.
+        """
+        assumed = self._cache.assumed.get(pod.uid)
+        if assumed is not None and assumed.binding_finished:
+            self._cache.remove_pod(pod.uid)
+            # Hints look at the node: a pod that was on none frees nothing.
+            there = dataclasses.replace(pod, node_name=assumed.node_name)
+            self._queue.move_all(ASSIGNED_POD_DELETE, there, None)
 
     # ---- everything else
 

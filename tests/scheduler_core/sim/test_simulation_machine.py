@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import hypothesis.strategies as st
@@ -11,8 +12,15 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from scheduler_core.objects.pod import Pod
-from scheduler_core.sim.changes import DeleteObject, PermitDecision, SetConfiguration, WriteObject
+from scheduler_core.sim.changes import (
+    BindCallAnswered,
+    DeleteObject,
+    PermitDecision,
+    SetConfiguration,
+    WriteObject,
+)
 from scheduler_core.sim.faults import FaultOptions
 from scheduler_core.sim.kubelet import DURATION, FINISHES, STARTS, TERMINATED, is_heard_of
 from scheduler_core.sim.simulation import Simulation, SimulationOptions
@@ -36,6 +44,9 @@ CPUS = st.sampled_from(["0", "500m", "1500m", "3"])
 KINDS = st.sampled_from(
     ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicationController"]
 )
+EXTRAS = st.sampled_from(
+    ["", "approval", "gang", "duration", "gate", "stranger", "delay", "volume", *["device"] * 4]
+)
 FAULTS = st.sampled_from(
     [
         FaultOptions(),
@@ -43,16 +54,62 @@ FAULTS = st.sampled_from(
         FaultOptions(slow_binds_percent=30, lost_events_percent=40, relist_ms=7_000),
     ]
 )
+DEVICE = "example.com/device"
+BOUND, REFUSED, LOST = (
+    ExtenderAnswer(200, "{}"),
+    ExtenderAnswer(200, '{"Error": "busy"}'),
+    ExtenderAnswer(error="EOF"),
+)
+ANSWERS = st.sampled_from([BOUND, REFUSED, LOST])
+
+
+def config(ignorable: bool) -> dict[str, Any]:
+    """Both Permit plugins, and an extender that filters and binds the pods that ask for a device."""
+    extender = {
+        "urlPrefix": "http://extender.example",
+        "filterVerb": "filter",
+        "bindVerb": "bind",
+        "nodeCacheCapable": True,
+        "ignorable": ignorable,
+        "managedResources": [{"name": DEVICE, "ignoredByScheduler": True}],
+    }
+    return {**PERMIT_CONFIG, "extenders": [extender]}
+
+
+def moody(requests: Sequence[ExtenderRequest]) -> list[ExtenderAnswer]:
+    """The extender: what it says follows from whom it is asked about, and is not always what one hopes for."""
+
+    def answer(request: ExtenderRequest) -> ExtenderAnswer:
+        if request.verb == "bind":
+            return (BOUND, BOUND, REFUSED, LOST)[zlib.crc32(request.body["PodUID"].encode()) % 4]
+        uid = request.body["Pod"]["metadata"]["uid"]
+        left = [name for name in request.body["NodeNames"] if zlib.crc32(f"{uid}{name}".encode()) % 3]
+        return ExtenderAnswer(200, json.dumps({"NodeNames": left}))
+
+    return [answer(request) for request in requests]
+
+
+def waiting_for_their_binding(simulation: Simulation, called: Sequence[str] = ()) -> list[Pod]:
+    """Pods an extender said it has bound, and nobody has posted the Binding; those of open calls too."""
+    scheduler = simulation.scheduler
+    return [
+        stored.typed
+        for stored in simulation.world.all("Pod")
+        if not stored.typed.node_name
+        and stored.typed.uid in scheduler.cache.assumed
+        and (stored.typed.uid in called or stored.typed.uid not in scheduler.bindings)
+    ]
 
 
 class SimulationMachine(RuleBasedStateMachine):
     """Drives one simulation, now and then through a checkpoint; its twin goes through the same at the end."""
 
-    @initialize(seed=st.integers(0, 3), faults=FAULTS)
-    def begin(self, seed: int, faults: FaultOptions) -> None:
-        options = SimulationOptions(faults=faults, default_tolerations=True)
+    @initialize(seed=st.integers(0, 3), faults=FAULTS, posting=st.booleans(), ignorable=st.booleans())
+    def begin(self, seed: int, faults: FaultOptions, posting: bool, ignorable: bool) -> None:
+        options = SimulationOptions(faults=faults, default_tolerations=True, extenders_post_bindings=posting)
+        self.config = config(ignorable)
         self.new: Callable[[], Simulation] = lambda: Simulation(
-            PERMIT_CONFIG, seed=seed, start_ns=START_NS, options=options
+            self.config, seed=seed, start_ns=START_NS, options=options, transport=moody
         )
         self.simulation = self.new()
         self.calls: list[Callable[[Simulation], Any]] = []
@@ -83,7 +140,7 @@ class SimulationMachine(RuleBasedStateMachine):
         name=PODS,
         cpu=CPUS,
         high=st.booleans(),
-        extra=st.sampled_from(["", "approval", "gang", "duration", "gate", "stranger", "delay", "volume"]),
+        extra=EXTRAS,
     )
     def write_pod(self, name: str, cpu: str, high: bool, extra: str) -> None:
         labels: dict[str, str] = {"app": "bare"}
@@ -111,6 +168,8 @@ class SimulationMachine(RuleBasedStateMachine):
         self.n_written += 1
         uid = f"uid-{self.n_written}"
         pod = make_pod(name, cpu=cpu, uid=uid, labels=labels, annotations=annotations, **spec)
+        if extra == "device":
+            pod["spec"]["containers"][0]["resources"]["requests"][DEVICE] = "1"
 
         def submit(it: Simulation) -> None:
             # An API server refuses a second pod of the same name; a pod that is there is touched instead.
@@ -201,9 +260,36 @@ class SimulationMachine(RuleBasedStateMachine):
 
         self.do(submit)
 
+    @rule(answer=ANSWERS)
+    def answer_a_bind_call(self, answer: ExtenderAnswer) -> None:
+        def run_to_the_next_and_answer(it: Simulation) -> None:
+            it.run_until_idle(max_cycles=5)
+            if calls := it.bind_calls():
+                it.submit(BindCallAnswered(calls[0].pod.uid, answer))
+
+        self.do(run_to_the_next_and_answer)
+
+    @rule(number=st.integers(0, 3))
+    def post_a_binding(self, number: int) -> None:
+        """What an extender does before or after it answers a bind call."""
+
+        def run_to_the_next_and_post(it: Simulation) -> None:
+            it.run_until_idle(max_cycles=5)
+            called = [call.pod.uid for call in it.bind_calls()]
+            promised = [
+                (pod, it.scheduler.cache.assumed[pod.uid].node_name)
+                for pod in waiting_for_their_binding(it, called)
+            ]
+            if promised:
+                pod, node = promised[number % len(promised)]
+                manifest = it.world.get("Pod", pod.namespace, pod.name).manifest
+                it.submit(WriteObject({**manifest, "spec": {**manifest["spec"], "nodeName": node}}))
+
+        self.do(run_to_the_next_and_post)
+
     @rule()
     def reconfigure(self) -> None:
-        self.do(lambda it: it.submit(SetConfiguration(PERMIT_CONFIG)))
+        self.do(lambda it: it.submit(SetConfiguration(self.config)))
 
     # ---- running
 
@@ -225,7 +311,7 @@ class SimulationMachine(RuleBasedStateMachine):
     def crash_and_come_back(self) -> None:
         before = json.loads(json.dumps(self.simulation.checkpoint()))
         self.outcomes.extend(self.simulation.drain_outcomes())
-        self.simulation = Simulation.restore(before)
+        self.simulation = Simulation.restore(before, transport=moody)
         assert json.dumps(self.simulation.checkpoint(), sort_keys=True) == json.dumps(before, sort_keys=True)
 
     # ---- what always holds
@@ -247,6 +333,7 @@ class SimulationMachine(RuleBasedStateMachine):
                 pod.uid in scheduler.bindings,
                 bool(pod.node_name) and pod.uid not in scheduler.bindings,
                 pod.key in simulation._strangers,
+                pod in waiting_for_their_binding(simulation),
             ]
             assert sum(places) == 1, (pod.key, places)
             waits = scheduler.waiting_pods.get(pod.uid) is not None
