@@ -12,8 +12,9 @@ MAX_SEGMENTS = 40
 
 @dataclass(frozen=True)
 class BarSegment:
-    """One pod's piece, in percent of what the node can give."""
+    """One pod's piece, in percent of what the node can give; `pod` is ``namespace/name``."""
 
+    pod: str
     x: float
     width: float
     mark: PriorityMark
@@ -60,6 +61,7 @@ def bar(resource: str, allocatable: int, used: int, pods: Sequence[PodUse], scal
         start = min(x, max(0.0, 100 - width)) if pod.nominated else min(x, 100.0)
         segments.append(
             BarSegment(
+                pod=f"{pod.namespace}/{pod.name}",
                 x=round(start, 2),
                 width=min(width, round(100 - start, 2)),
                 mark=scale.mark(pod.priority, pod.priority_class),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from playground.clusters.models import Cycle, Event, LogEntry, QueueMove
+from playground.clusters.models import Cycle, Event, LogEntry, Pod, QueueMove
 from playground.clusters.selectors.pod_traces import PodTraces
 from playground.web.explanation import Outcome, outcome_of
 
@@ -96,18 +96,22 @@ def story_sentence(story: PodTraces) -> tuple[Outcome, str]:
     return outcome_of("pending"), f"is pending{', ' + where if where else ''}, {tries}."
 
 
-def cache_state(story: PodTraces) -> str:
-    """Say what the scheduler's cache holds of the pod: added, assumed, or nothing.
+def cache_state(pod: Pod | None, last: Cycle | None) -> str:
+    """Say what the scheduler's cache holds of a pod with that last cycle: added, assumed, or nothing.
 
     Assumed pods do not expire, as in v1.34's default.
     """
-    pod = story.pod
     if pod is None or pod.phase in ("Succeeded", "Failed"):
         return "removed: what has ended takes no room"
     if pod.node_name:
         return f"added: counted on {pod.node_name}"
-    last = next((cycle for cycle in reversed(story.cycles) if cycle.pod_uid == pod.uid), None)
-    if last is not None and last.node and last.outcome in (Cycle.Outcome.BOUND, Cycle.Outcome.WAITING):
+    is_its = last is not None and last.pod_uid == pod.uid
+    if (
+        last is not None
+        and is_its
+        and last.node
+        and last.outcome in (Cycle.Outcome.BOUND, Cycle.Outcome.WAITING)
+    ):
         return f"assumed: counted on {last.node} until its binding is heard of"
     return "not in it: pending pods take no room"
 

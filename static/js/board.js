@@ -15,6 +15,9 @@ setInterval(() => {
   });
 }, step);
 
+// The link that a key opened in the inspector; empty after a click.
+let opener = '';
+
 // One SVG for thousands of nodes: a point or an arrow key becomes an index, the index a name, the name a request.
 const NS = 'http://www.w3.org/2000/svg', CELL = 10;
 const namesOf = svg => (seen.get(svg) || (seen.set(svg, svg.parentElement.querySelector('[data-names]').content.textContent.split(' ')), seen.get(svg)));
@@ -31,6 +34,7 @@ const mark = (svg, index) => {
 };
 const open = (svg, index) => {
   const name = mark(svg, index);
+  opener = '';
   window.htmx?.ajax('GET', `${svg.dataset.href}?node=${encodeURIComponent(name)}`, { target: '#inspector', swap: 'outerHTML' });
 };
 const within = (svg, index) => index >= 0 && index < namesOf(svg).length;
@@ -64,14 +68,33 @@ document.addEventListener('keydown', event => {
   const name = mark(svg, to), said = document.getElementById('status');
   if (said) said.textContent = name;
 });
-// The card of the node in the inspector is marked at once, not with the next tick.
-const select = () => {
-  const name = document.getElementById('inspector')?.dataset.node;
-  document.querySelectorAll('article.node').forEach(card => {
-    card.classList.toggle('is-sel', Boolean(name) && card.querySelector('h3 a')?.textContent === name);
+// A piece of a node's bar is a pod to be opened; the list of the node in the inspector is the way to it by keyboard.
+document.addEventListener('click', event => {
+  const piece = event.target.closest?.('svg.bar [data-pod]');
+  const base = document.querySelector('[data-inspector]')?.dataset.inspector;
+  if (!piece || !base) return;
+  opener = '';
+  window.htmx?.ajax('GET', `${base}?pod=${encodeURIComponent(piece.dataset.pod)}`, { target: '#inspector', swap: 'outerHTML' });
+});
+// What the inspector shows is marked at once, not with the next tick. What was opened with a key takes the focus; Escape
+// gives it back.
+document.addEventListener('click', event => {
+  const link = event.target.closest?.('[hx-target="#inspector"]');
+  if (link && !link.closest('#inspector')) opener = event.detail === 0 ? link.id : '';
+});
+document.addEventListener('keydown', event => {
+  if (event.key !== 'Escape' || !opener || !event.target.closest?.('#inspector')) return;
+  document.getElementById(opener)?.focus();
+});
+document.addEventListener('htmx:afterSettle', event => {
+  const box = document.getElementById('inspector'), selected = box?.dataset.selected;
+  document.querySelectorAll('[data-select]').forEach(link => {
+    link.closest('article.node, .qp')?.classList.toggle('is-sel', link.dataset.select === selected);
   });
-};
-document.addEventListener('htmx:afterSettle', select);
+  if (!box || !event.detail.pathInfo?.requestPath?.includes('/inspector/')) return;
+  box.scrollIntoView({ block: 'nearest' });
+  if (opener || document.activeElement === document.body) box.focus({ preventScroll: true });
+});
 // A tick brings a new map: the cursor stays where it was.
 document.addEventListener('htmx:oobBeforeSwap', () => {
   const at = {};

@@ -50,11 +50,13 @@
   document.addEventListener('DOMContentLoaded', () => {
     const box = document.querySelector('[data-keys-off]');
     if (box) box.checked = kept(off) === '1';
-    document.body.addEventListener('htmx:afterSwap', e => say(e.detail.target?.dataset?.say));
-    // What a tick brings is read out together, at most once a second. The event names the element swapped out.
+    // The event names the element that was swapped out; what is new has its id.
+    const newsOf = e => (document.getElementById(e.detail.target?.id) ?? e.detail.target)?.dataset?.say;
+    document.body.addEventListener('htmx:afterSwap', e => say(newsOf(e)));
+    // What a tick brings is read out together, at most once a second.
     let news = [], timer = 0;
     document.body.addEventListener('htmx:oobAfterSwap', e => {
-      const words = document.getElementById(e.detail.target?.id)?.dataset.say;
+      const words = newsOf(e);
       if (!words) return;
       news.push(words);
       timer ||= setTimeout(() => { say(news.slice(-2).join('. ')); news = []; timer = 0; }, 1000);

@@ -183,3 +183,39 @@ def test_the_clock_runs_by_itself_at_1x(page, asgi_server, cluster, complaints):
     expect(clock).not_to_have_text(before)
     page.get_by_role("button", name="Pause").click()
     expect(page.locator("#run-auto")).to_be_enabled()
+
+
+def test_a_pod_opens_in_the_inspector_and_escape_leads_back(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    box = page.locator("#inspector")
+    page.locator("svg.bar [data-pod]").first.click()
+    expect(box).to_contain_text("Scheduler's cache")
+    page.locator("#q-default-train-2").focus()
+    page.keyboard.press("Enter")
+    expect(box).to_contain_text("What would it take?")
+    expect(box).to_be_focused()
+    expect(box).to_be_in_viewport()
+    expect(page.locator("#status")).to_contain_text("train-2 selected")
+    page.keyboard.press("Tab")
+    expect(page.locator("#in-story")).to_be_focused()
+    # A tick brings the inspector anew: the focus stays.
+    factories.add_cycle(cluster, "unschedulable", pod_name="train-2")
+    expect(box.locator("#in-cycle")).to_have_text("Cycle 10")
+    expect(page.locator("#in-story")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#q-default-train-2")).to_be_focused()
+
+
+def test_a_pod_of_a_node_is_reached_by_keyboard(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    page.locator("#node-node-1").focus()
+    page.keyboard.press("Enter")
+    box = page.locator("#inspector")
+    expect(box).to_be_focused()
+    name = box.locator("tbody a").first
+    name.focus()
+    page.keyboard.press("Enter")
+    expect(box).to_contain_text("Scheduler's cache")
+    expect(box).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#node-node-1")).to_be_focused()

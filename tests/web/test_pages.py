@@ -1,5 +1,7 @@
 """Every page: the whole page, its htmx part, nobody else's cluster, and how many queries it makes."""
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -108,6 +110,34 @@ def test_the_board_shows_nodes_queue_and_feed(client, cluster):
     for words in ("zone-a", "node-2", "not ready", "cordoned", "gpu=true", "payments-b7d", "Next cycle",
                   "Allow mpi-0", "quota.example.com/approved", "#8", "Pods on node-1"):  # fmt: skip
         assert words in html, words
+
+
+def test_a_pod_opens_in_the_inspector(client, cluster, django_assert_max_num_queries):
+    url = reverse("web:inspector", args=[cluster.public_id])
+    with django_assert_max_num_queries(6):
+        response = client.get(url, {"pod": "default/train-2"}, **HTMX)
+    html = response.content.decode()
+    for words in ("Pending", "Unschedulable", "1st there", "not in it: pending pods take no room", "Cycle 3",
+                  "attempt 1", "What would it take?", "Edit YAML", "Delete", "train-2/explain/"):  # fmt: skip
+        assert words in html, words
+    # The next tick asks about it too, and without script the same is a page.
+    assert 'name="selected" id="pulse-selected" value="default/train-2"' in html
+    assert client.get(url, {"pod": "default/train-2"})["Location"].endswith(
+        "?selected=default%2Ftrain-2#inspector"
+    )
+    with django_assert_max_num_queries(14):
+        page = get(client, "board", cluster.public_id, selected="default/train-2").content.decode()
+    assert "not in it: pending pods take no room" in page and "qp is-sel" in page
+    gone = client.get(url, {"pod": "default/never"}, **HTMX).content.decode()
+    assert "default/never is not there any more" in gone
+
+
+def test_pieces_of_bars_and_rows_of_a_node_lead_to_their_pod(client, cluster):
+    page = get(client, "board", cluster.public_id, node="node-1").content.decode()
+    key = re.search(r'<g data-pod="([^"]+)">', page).group(1)
+    assert Pod.objects.filter(cluster=cluster, name=key.partition("/")[2]).exists()
+    rows = page.partition("Pods on node-1")[2]
+    assert f'hx-get="{reverse("web:inspector", args=[cluster.public_id])}?pod=' in rows
 
 
 @pytest.mark.parametrize("view", ["cards", "heat", "table"])

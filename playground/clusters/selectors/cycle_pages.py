@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from playground.clusters.models import Cluster, Cycle
+from playground.clusters.models import Cluster, Cycle, Pod
 
 PAGE_SIZE = 50
 FEED_SIZE = 30
@@ -59,6 +59,14 @@ def cycle_page(
     cycles = [*found[: limit + 1]]
     more = len(cycles) > limit
     return CyclePage(cycles[:limit], cycles[limit - 1].number if more else None)
+
+
+def last_cycle_of(pod: Pod) -> Cycle | None:
+    """The last cycle about a pod (not about an earlier one of its name), without its trace."""
+    found = Cycle.objects.filter(
+        cluster=pod.cluster_id, pod_namespace=pod.namespace, pod_name=pod.name, pod_uid=pod.uid
+    )
+    return found.defer("trace").order_by("-number").first()
 
 
 def placed_by(cluster: Cluster, node: str, pods: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:

@@ -2,8 +2,8 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
@@ -20,8 +20,7 @@ from playground.clusters import pulse
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.models import Cluster, Run
-from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
-from playground.clusters.selectors.cycle_pages import placed_by, recent_cycles
+from playground.clusters.selectors.cycle_pages import recent_cycles
 from playground.clusters.selectors.objects import current_run
 from playground.clusters.selectors.queue import lanes_of
 from playground.clusters.services.config import set_clock
@@ -31,8 +30,8 @@ from playground.web import live as live_ticks
 from playground.web.access import get_cluster
 from playground.web.board import priority_scale, view_nodes
 from playground.web.fragments import digest_of
+from playground.web.inspector import inspect, reserved_nodes
 from playground.web.numbers import positive_int
-from playground.web.priorities import PriorityMark, PriorityScale
 from playground.web.queue_lanes import view_lanes
 
 # Fragments a tick may bring anew: id of the root element, template. The order is that of `have`.
@@ -45,24 +44,6 @@ FRAGMENTS = (
 )
 STOP_POLLING = 286
 GUIDED_CYCLES = 3
-
-
-@dataclass(frozen=True)
-class InspectedPod:
-    """A row of the inspector."""
-
-    pod: PodUse
-    mark: PriorityMark
-    cycle: int | None
-
-
-@dataclass(frozen=True)
-class Inspected:
-    """The selected node."""
-
-    use: NodeUse
-    pods: list[InspectedPod]
-    labels: list[tuple[str, str]]
 
 
 @require_safe
@@ -125,18 +106,23 @@ async def ticks(request: HttpRequest, cluster_id: str) -> HttpResponse | Streami
 @require_safe
 @vary_on_headers("HX-Request")
 def inspector(request: HttpRequest, cluster_id: str) -> HttpResponse:
-    """The inspector of one node; without htmx the board with it open."""
+    """The inspector of one node or pod; without htmx the board with it open."""
     cluster = get_cluster(request, cluster_id)
-    name = request.GET.get("node", "")
+    selected = _selected(request)
     if not request.htmx:
-        return redirect(f"{reverse('web:board', args=[cluster.public_id])}?node={name}#inspector")
+        query = urlencode({"selected": selected})
+        return redirect(f"{reverse('web:board', args=[cluster.public_id])}?{query}#inspector")
     queued, _ = lanes_of(cluster, full=False)
-    reserved = {item.pod: item.node for item in queued["permit"] if item.node}
-    inspected = _inspect(cluster, priority_scale(cluster), name, reserved)
-    html = render_to_string("board/inspector.html", {"cluster": cluster, "inspected": inspected}, request)
-    # The next tick shall ask about this node.
+    context = {
+        "cluster": cluster,
+        "selected": selected,
+        "inspected": inspect(cluster, priority_scale(cluster), selected, queued),
+    }
+    html = render_to_string("board/inspector.html", context, request)
+    # The next tick shall ask about this one.
     state = format_html(
-        '<input type="hidden" name="selected" id="pulse-selected" value="{}" hx-swap-oob="outerHTML">', name
+        '<input type="hidden" name="selected" id="pulse-selected" value="{}" hx-swap-oob="outerHTML">',
+        selected,
     )
     return HttpResponse(html + state)
 
@@ -227,16 +213,15 @@ def _after_deed(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 
 def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
     scale = priority_scale(cluster)
-    selected = request.GET.get("node") or request.GET.get("selected", "")
+    selected = _selected(request)
     queued, counts = lanes_of(cluster, full=False)
-    reserved = {item.pod: item.node for item in queued["permit"] if item.node}
     nodes = view_nodes(
         cluster,
         scale,
         group_by=request.GET.get("group", ""),
         view=request.GET.get("view", "cards"),
         selected=selected,
-        reserved=reserved,
+        reserved=reserved_nodes(queued),
         page=positive_int(request.GET.get("page")) or 1,
     )
     lanes = view_lanes(queued, counts, scale, now_ns=virtual_now_ns(cluster))
@@ -252,10 +237,16 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
         "n_cycles": n_cycles,
         "guide": _guide(ready, n_cycles),
         "selected": selected,
-        "inspected": _inspect(cluster, scale, selected, reserved) if selected else None,
+        "inspected": inspect(cluster, scale, selected, queued),
         "streams": isinstance(request, ASGIRequest),
         **_run_context(cluster),
     }
+
+
+def _selected(request: HttpRequest) -> str:
+    """The name of a node, or ``namespace/name`` of a pod; empty for nothing."""
+    asked = (request.GET.get(key, "") for key in ("node", "pod", "selected"))
+    return next((name for name in asked if name), "")
 
 
 def _run_context(cluster: Cluster) -> Mapping[str, Any]:
@@ -289,21 +280,6 @@ def _guide(ready: Sequence[str], n_cycles: int) -> dict[str, Any] | None:
         return None
     first, second = (*ready[:2], "", "")[:2]
     return {"n_cycles": n_cycles, "next": first, "after": second}
-
-
-def _inspect(
-    cluster: Cluster, scale: PriorityScale, name: str, reserved: Mapping[str, str]
-) -> Inspected | None:
-    use = next((use for use in node_uses(cluster) if use.name == name), None)
-    if use is None:
-        return None
-    pods = pods_on(cluster, [name], reserved=reserved).get(name, [])
-    by = placed_by(cluster, name, [(pod.namespace, pod.name) for pod in pods])
-    rows = [
-        InspectedPod(pod, scale.mark(pod.priority, pod.priority_class), by.get((pod.namespace, pod.name)))
-        for pod in pods
-    ]
-    return Inspected(use, rows, sorted(use.labels.items()))
 
 
 def _out_of_band(html: str, root: str) -> str:

@@ -79,7 +79,7 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
         "pod": story.pod,
         "outcome": outcome,
         "sentence": sentence,
-        "cache": cache_state(story),
+        "cache": cache_state(story.pod, last),
         "steps": steps,
         "span_ns": max((step.stayed_ns or 0 for step in steps), default=0),
         "swim": swim_lanes(
