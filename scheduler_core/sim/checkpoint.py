@@ -7,7 +7,7 @@ This file is the one that looks inside a `Simulation`.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from scheduler_core.queue.queued_pod_info import info_document, info_from_docume
 from scheduler_core.sim.world import Stored
 
 if TYPE_CHECKING:
+    from scheduler_core.scheduler import Scheduler
     from scheduler_core.sim.simulation import Simulation
 
 CHECKPOINT_VERSION = 2
@@ -36,7 +37,6 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
     scheduler = simulation.scheduler
     live_pods = _live_pods(simulation)
     names = {id(pod): f"{pod.namespace}/{pod.name}" for pod in live_pods}
-    live = {pod.uid for pod in live_pods}
 
     def name_of(item: Any) -> str | None:
         return names.get(id(item))
@@ -60,6 +60,11 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
             uid: [item.node_name, item.binding_finished, item.deadline_ns]
             for uid, item in scheduler.cache.assumed.items()
         },
+        "heldPods": {
+            pod.uid: dict(pod.manifest)
+            for pod in _held_pods(scheduler)
+            if scheduler.pods.get(pod.uid) is not pod
+        },
         "nominations": [[uid, name] for uid, name in scheduler.nominator.state()],
         "waiting": scheduler.waiting_pods.state(),
         "queue": scheduler.queue.checkpoint(name_of),
@@ -78,8 +83,6 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
                 "node": binding.node_name,
                 "step": binding.step,
                 "nExtendersFailed": binding.n_extenders_failed,
-                # A pod that was deleted on its way is in nobody's list any more.
-                "manifest": None if uid in live else dict(binding.pod.manifest),
                 "info": info_document(binding.info, f"{binding.pod.namespace}/{binding.pod.name}"),
                 "trace": base64.b64encode(binding.trace.to_bytes()).decode(),
             }
@@ -119,12 +122,11 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
         if known is not None:
             pods[known.typed.uid] = known.typed
     scheduler.pods.update(pods)
-    # A pod that was deleted on its way to a node is in nobody's list any more.
-    deleted = {
-        entry["uid"]: parse(entry["manifest"]).typed
-        for entry in document["bindings"]
-        if entry["manifest"] is not None
+    # Checkpoints of before told only of deleted pods, in their bindings.
+    held_manifests = document.get("heldPods") or {
+        entry["uid"]: entry["manifest"] for entry in document["bindings"] if entry.get("manifest")
     }
+    held = {**pods, **{uid: parse(manifest).typed for uid, manifest in held_manifests.items()}}
     named = {f"{pod.namespace}/{pod.name}": pod for pod in pods.values()}
     for name in document["nodeOrder"]:
         stored = simulation.world.get("Node", "", name)
@@ -138,7 +140,7 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
     for uid in document["podOrder"]:
         if uid in document["assumed"]:
             node_name, finished, deadline_ns = document["assumed"][uid]
-            scheduler.cache.assume(pods.get(uid) or deleted[uid], node_name)
+            scheduler.cache.assume(held[uid], node_name)
             assumed = scheduler.cache.assumed[uid]
             assumed.binding_finished, assumed.deadline_ns = finished, deadline_ns
         else:
@@ -160,7 +162,7 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
             if isinstance(plugin, VolumeBinding):
                 plugin.restore(kept)
     for entry in document["bindings"]:
-        pod = pods.get(entry["uid"]) or deleted[entry["uid"]]
+        pod = held[entry["uid"]]
         binding = scheduler.bindings[entry["uid"]] = Binding(
             info_from_document(entry["info"], pod),
             pod,
@@ -173,9 +175,21 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
         call = scheduler.bind_call(binding) if binding.step == "Bind" else None
         if call is not None:
             simulation._bind_calls[pod.uid] = call
-    scheduler.waiting_pods.restore(document["waiting"], pods)
+    scheduler.waiting_pods.restore(document["waiting"], held)
     simulation._last_failures = {uid: (said[0], said[1]) for uid, said in document["failures"].items()}
     simulation._settled_failures = dict(document["settledFailures"])
+
+
+def _held_pods(scheduler: Scheduler) -> Iterator[Pod]:
+    """Pods between Reserve and the news of their binding.
+
+    They go on in the version that was chosen a node for, even when they are changed or deleted meanwhile.
+    """
+    yield from (binding.pod for binding in scheduler.bindings.values())
+    for uid in scheduler.cache.assumed:
+        pod = scheduler.cache.pod(uid)
+        assert pod is not None
+        yield pod
 
 
 def _live_pods(simulation: Simulation) -> list[Pod]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from scheduler_core.sim.changes import DeleteObject
+from typing import Any
+
+import pytest
+
+from scheduler_core.extender.transport import ExtenderAnswer
+from scheduler_core.sim.changes import BindCallAnswered, DeleteObject
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
     PERMIT_CONFIG,
@@ -95,4 +100,25 @@ def test_an_event_seen_before_and_one_seen_after_a_checkpoint_tell_of_the_same_n
     again = reborn(simulation)
     for it in (simulation, again):
         it.submit(DeleteObject("Node", "", "node-0"))
+    assert state(again) == state(simulation)
+
+
+@pytest.mark.parametrize("step", ["Permit", "Bind", "assumed"])
+def test_a_pod_changed_on_its_way_to_a_node_goes_on_as_it_was(step: str) -> None:
+    # It is counted on the node, by its labels too, in the version that was chosen a node for.
+    annotations = {"playground.dev/approval": "required"} if step == "Permit" else {}
+    config: dict[str, Any] = {**PERMIT_CONFIG, "extenders": [{"urlPrefix": "http://e", "bindVerb": "bind"}]}
+    simulation = make_cluster(1, config=config, extenders_post_bindings=True)
+    write(simulation, make_pod("a", annotations=annotations, labels={"color": "red"}))
+    simulation.run_until_idle(until_ns=START_NS)
+    if step == "assumed":
+        simulation.submit(BindCallAnswered(simulation.bind_calls()[0].pod.uid, ExtenderAnswer(200, "{}")))
+    write(simulation, make_pod("a", annotations=annotations, labels={"color": "blue"}))
+    again = reborn(simulation)
+    assert state(again) == state(simulation)
+    for it in (simulation, again):
+        assert [it.scheduler.cache.pod(uid).labels for uid in it.scheduler.cache.assumed] == [
+            {"color": "red"}
+        ]  # type: ignore[union-attr]
+        it.submit(DeleteObject("Pod", "default", "a"))
     assert state(again) == state(simulation)
