@@ -7,13 +7,13 @@ from playground.clusters.services import questions, readiness
 
 
 @shared_task(name="playground.clusters.tasks.advance")
-def advance(*, cluster_id: int) -> None:
-    """Look at one cluster and do what its rows ask for.
+def advance(*, cluster_id: int, seen_token: int | None = None) -> None:
+    """Look at one cluster, or at the one whose turn it is, and do what its rows ask for.
 
     Safe to run twice, late or at once from two workers: the lease lets one of them in, the rows say what is
     left to do, and what a killed worker had not committed never happened.
     """
-    services.advance(cluster_id=cluster_id)
+    services.take_turn(cluster_id=cluster_id, seen_token=seen_token)
 
 
 @shared_task(name="playground.clusters.tasks.recompute_trace")

@@ -10,6 +10,8 @@ from typing import Any
 from celery import current_app, group
 from django.db import transaction
 
+from playground.clusters.models import Cluster
+
 logger = logging.getLogger(__name__)
 
 ADVANCE = "playground.clusters.tasks.advance"
@@ -19,17 +21,16 @@ SEEDS = "playground.clusters.tasks.run_seeds"
 READY = "playground.clusters.tasks.ready_engine"
 
 
-def cluster_on_commit(cluster_id: int, *, countdown_s: float | None = None) -> None:
+def cluster_on_commit(cluster: Cluster) -> None:
     """Ask a worker to look at the cluster once the current transaction is committed.
 
     Parameters
     ----------
-    cluster_id
-        Primary key of the cluster.
-    countdown_s
-        Wall seconds to wait before the worker looks; None = at once.
+    cluster
+        As its locked row is now: a visit with a newer lease than that sees what this transaction wrote.
     """
-    transaction.on_commit(lambda: send(ADVANCE, countdown_s=countdown_s, cluster_id=cluster_id), robust=True)
+    ids = {"cluster_id": cluster.pk, "seen_token": cluster.lease_token}
+    transaction.on_commit(lambda: send(ADVANCE, **ids), robust=True)
 
 
 def send(task: str, *, countdown_s: float | None = None, **kwargs: Any) -> bool:

@@ -194,11 +194,3 @@ def test_two_workers_by_turns_bring_their_remembered_engines_up_to_date(
         turn += 1
     assert Pod.objects.exclude(node_name="").count() == 12
     assert same_objects(folded(cluster), stored(cluster))
-
-
-def test_the_more_clusters_wait_the_shorter_is_a_visit() -> None:
-    fair = import_module("playground.clusters.services.advance").fair_visit
-    assert fair().wall_s == 1
-    for _ in range(20):
-        services.request_run(cluster=make_cluster())
-    assert fair().wall_s == pytest.approx(0.05)

@@ -82,7 +82,7 @@ def run(orders: Orders) -> None:
 def obey(orders: Orders) -> None:
     """Change this process so that it suffers what is ordered."""
     from playground.clusters import clock, services, wake
-    from playground.clusters.services import commit, lease
+    from playground.clusters.services import commit, lease, turns
     from playground.clusters.services.writer import LogWriter
     from playground.engine import Budget, Engine
 
@@ -97,12 +97,12 @@ def obey(orders: Orders) -> None:
     }
     if orders.ahead_s:
         true_now = clock.wall_now
-        services.advance = partial(  # type: ignore[assignment]
-            services.advance, now=lambda: true_now() + timedelta(seconds=orders.ahead_s)
+        services.take_turn = partial(  # type: ignore[assignment]
+            services.take_turn, now=lambda: true_now() + timedelta(seconds=orders.ahead_s)
         )
     # A visit of few batches, each of few cycles: many commits to be killed in.
     visit = advance.Visit(wall_s=0.2, batch=Budget(wall_s=10, max_cycles=orders.max_cycles))
-    services.advance = partial(services.advance, visit=visit)  # type: ignore[assignment]
+    turns.fair_visit = lambda n_busy: visit  # type: ignore[assignment]
     if not orders.at:
         return
     when, _, point = orders.at.partition(" ")

@@ -74,6 +74,7 @@ class Cluster(models.Model):
     lease_holder = models.CharField(max_length=120, blank=True, default="")
     lease_token = models.BigIntegerField(default=0)
     lease_expires = models.DateTimeField(null=True, blank=True)
+    driven_at = models.DateTimeField(null=True, blank=True)  # when it was last given back; turns go by it
     failures = models.IntegerField(default=0)  # claims since the last commit
     last_error = models.TextField(blank=True, default="")
     parked_reason = models.TextField(blank=True, default="")

@@ -47,6 +47,7 @@ from playground.clusters.services.runs import (
     unpark_cluster,
 )
 from playground.clusters.services.traces import recompute_trace, request_trace
+from playground.clusters.services.turns import take_turn
 
 __all__ = [
     "AdvanceReport",
@@ -86,6 +87,7 @@ __all__ = [
     "set_config",
     "set_cordon",
     "sweep",
+    "take_turn",
     "tidy",
     "unpark_cluster",
     "update_mock_extender",

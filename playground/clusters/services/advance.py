@@ -35,11 +35,6 @@ logger = logging.getLogger(__name__)
 MAX_RACES: Final = 50
 MAX_CATCH_UP: Final = 2000
 """Entries replayed on a remembered engine rather than on a newer checkpoint."""
-SHORTEST_VISIT_S: Final = 0.05
-ROUND_S: Final = 1.0
-"""Worker seconds in which every busy cluster is visited once: half a second of two workers."""
-DECIDING_SHARE: Final = 0.4
-"""Of a visit's time: to read the log and to commit take the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +45,7 @@ class AdvanceReport:
     ----------
     state
         ``driven``, ``idle`` (nothing to do), ``held`` (another worker is at it), ``parked``, ``fenced`` (the
-        lease was taken over), ``failed``, ``gone``.
+        lease was taken over), ``failed``, ``gone``, ``late`` (another visit did it; see turns.py).
     cycles
         Cycles committed.
     batches
@@ -102,13 +97,12 @@ def advance(
     holder
         Who we are, for people.
     visit
-        How long to stay; None = as long as the others who wait allow.
+        How long to stay.
     simulator, memory
         Where engines come from and are kept; the real ones when None.
     now
         Wall clock of the pacing at 1x.
     """
-    visit = visit or fair_visit()
     memory = ENGINES if memory is None else memory
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is None:
@@ -131,7 +125,7 @@ def advance(
         _drop_broken_connection()
         leases.abandon(cluster_id, holder=holder)
         raise
-    worker = _Visitor(lease, visit, simulator or default_simulator(), memory, now)
+    worker = _Visitor(lease, visit or Visit(), simulator or default_simulator(), memory, now)
     try:
         worker.drive()
         worker.counts.flush()
@@ -143,24 +137,17 @@ def advance(
         # If it was the connection, a new one gives the lease back; else others would wait for it to run out.
         _drop_broken_connection()
         leases.release(lease, failed=f"{type(error).__name__}: {error}")
-        wake.send(wake.ADVANCE, countdown_s=1.0, cluster_id=cluster_id)
+        wake.send(wake.ADVANCE, countdown_s=1.0, cluster_id=cluster_id, seen_token=lease.token)
         return AdvanceReport("failed", worker.cycles, worker.batches)
     leases.release(lease)
     # Asked after the release: whoever wrote before it was seen here, whoever writes later wakes somebody.
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     more = cluster is not None and leases.has_work(cluster, now=now())
     if more:
-        wake.send(wake.ADVANCE, cluster_id=cluster_id)
+        wake.send(wake.ADVANCE, cluster_id=cluster_id, seen_token=lease.token)
     elif cluster is not None:
         _wake_at_deadline(cluster, now())
     return AdvanceReport("driven", worker.cycles, worker.batches, more)
-
-
-def fair_visit() -> Visit:
-    """A visit so short that every busy cluster has its next batch within about two seconds."""
-    n_busy = Run.objects.filter(state__in=Run.OPEN).values("cluster_id").distinct().count()
-    wall_s = max(SHORTEST_VISIT_S, ROUND_S / max(1, n_busy))
-    return Visit(wall_s=wall_s, batch=Budget(wall_s=min(Budget().wall_s, wall_s * DECIDING_SHARE)))
 
 
 def _drop_broken_connection() -> None:
@@ -420,5 +407,5 @@ def sweep(*, now: Callable[[], datetime] = wall_now, limit: int = 1000) -> int:
     n_sent = 0
     for cluster in waiting.order_by("pk")[:limit]:
         if leases.has_work(cluster, now=wall):
-            n_sent += wake.send(wake.ADVANCE, cluster_id=cluster.pk)
+            n_sent += wake.send(wake.ADVANCE, cluster_id=cluster.pk, seen_token=cluster.lease_token)
     return n_sent

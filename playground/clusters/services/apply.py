@@ -150,7 +150,7 @@ def apply_documents(
             planned = _admitted(cluster, known)
         _fold(writer, planned, result)
         if result.created or result.configured:
-            wake.cluster_on_commit(cluster.pk)
+            wake.cluster_on_commit(writer.cluster)
     return result
 
 

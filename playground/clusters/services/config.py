@@ -52,7 +52,7 @@ def set_config(*, cluster: Cluster, config: Mapping[str, Any] | None) -> Cluster
         writer.changed.add("config")
         writer.append(LogEntry.Source.API, LogEntry.Kind.CONFIG, payload)
         _recheck_waiting(writer.cluster)
-        wake.cluster_on_commit(cluster.pk)
+        wake.cluster_on_commit(writer.cluster)
     return cluster
 
 
@@ -115,7 +115,7 @@ def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
         # An input of its own time: the engine catches up with it before the clock stops.
         payload = {"mode": mode, "rate": rate}
         writer.append(LogEntry.Source.API, LogEntry.Kind.CLOCK, payload, at_ns=now_ns)
-        wake.cluster_on_commit(cluster.pk)
+        wake.cluster_on_commit(writer.cluster)
     return cluster
 
 

@@ -109,9 +109,9 @@ def renew(lease: Lease) -> bool:
 def release(lease: Lease, *, failed: str = "") -> bool:
     """Give it back; with `failed` the claim stays counted and the words are kept for people."""
     held = Cluster.objects.filter(pk=lease.cluster_id, lease_token=lease.token)
-    if failed:
-        return held.update(lease_expires=None, lease_holder="", last_error=failed[:4000]) == 1
-    return held.update(lease_expires=None, lease_holder="", failures=0) == 1
+    given_back: dict[str, object] = {"lease_expires": None, "lease_holder": "", "driven_at": Now()}
+    news: dict[str, object] = {"last_error": failed[:4000]} if failed else {"failures": 0}
+    return held.update(**given_back, **news) == 1
 
 
 def abandon(cluster_id: int, *, holder: str) -> bool:

@@ -115,7 +115,7 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
                     continue
                 for manifest in _manifests(rows_of(source, kind).order_by("resource_version")):
                     writer.write(LogEntry.Source.API, kind, manifest, created=True)
-        wake.cluster_on_commit(clone.pk)
+        wake.cluster_on_commit(clone)
     return clone
 
 
@@ -149,7 +149,7 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
                 kind = kinds.by_kind(kind_name)
                 if kind is not None:
                     writer.write(LogEntry.Source.API, kind, manifest, created=True)
-        wake.cluster_on_commit(row.pk)
+        wake.cluster_on_commit(row)
     cluster.refresh_from_db()
     return cluster
 

@@ -52,6 +52,14 @@ class EngineMemory:
             return None
         return driven if driven.engine_seq < cluster.engine_seq else None
 
+    def holds(self, cluster: Cluster) -> bool:
+        """Whether the engine at exactly the cluster's committed state is here."""
+        driven = self._engines.get(cluster.pk)
+        return driven is not None and (driven.generation, driven.engine_seq) == (
+            cluster.generation,
+            cluster.engine_seq,
+        )
+
     def put(self, cluster_id: int, driven: Driven) -> None:
         """Remember it."""
         self._engines[cluster_id] = driven

@@ -67,7 +67,7 @@ def create_object(
             )
         new = _managed(new_object(writer, kind, admitted), managed_fields)
         stored = writer.write(LogEntry.Source.API, kind, new, created=True)
-        wake.cluster_on_commit(cluster.pk)
+        wake.cluster_on_commit(writer.cluster)
     return stored
 
 
@@ -127,7 +127,7 @@ def replace_object(
             return dict(row.manifest)
         new = _managed(new, managed_fields)
         stored = writer.write(LogEntry.Source.API, kind, new, created=False)
-        wake.cluster_on_commit(cluster.pk)
+        wake.cluster_on_commit(writer.cluster)
     return stored
 
 
@@ -179,7 +179,7 @@ def delete_object(
                 name=name,
             )
         last = delete_in(writer, kind, row.manifest, grace_s)
-        wake.cluster_on_commit(cluster.pk)
+        wake.cluster_on_commit(writer.cluster)
     return last
 
 
@@ -237,7 +237,7 @@ def bind_pod(*, cluster: Cluster, namespace: str, name: str, node: str) -> dict[
             "status": status,
         }
         stored = writer.write(LogEntry.Source.API, kind, bound, created=False)
-        wake.cluster_on_commit(cluster.pk)
+        wake.cluster_on_commit(writer.cluster)
     return stored
 
 
@@ -289,7 +289,7 @@ def evict_pod(*, cluster: Cluster, namespace: str, name: str, grace_s: int | Non
                 created=False,
             )
         last = delete_in(writer, kind, row.manifest, grace_s)
-        wake.cluster_on_commit(cluster.pk)
+        wake.cluster_on_commit(writer.cluster)
     return last
 
 

@@ -68,7 +68,7 @@ def request_run(*, cluster: Cluster, until: str = "idle", max_cycles: int = 100_
         run = Run.objects.create(
             cluster=writer.cluster, until=goal, duration_ns=duration_ns, max_cycles=max_cycles
         )
-        wake.cluster_on_commit(cluster.pk)
+        wake.cluster_on_commit(writer.cluster)
     return run
 
 
@@ -89,7 +89,7 @@ def cancel_run(*, run: Run) -> Run:
         )
         if not n_cancelled:
             Run.objects.filter(pk=run.pk, state=Run.State.RUNNING).update(cancel_requested=True)
-        wake.cluster_on_commit(writer.cluster.pk)
+        wake.cluster_on_commit(writer.cluster)
     run.refresh_from_db()
     return run
 
@@ -138,7 +138,7 @@ def decide_permit(
             "reason": reason[:1000],
         }
         seq = writer.append(LogEntry.Source.API, LogEntry.Kind.PERMIT, payload)
-        wake.cluster_on_commit(cluster.pk)
+        wake.cluster_on_commit(writer.cluster)
     return LogEntry.objects.get(cluster=cluster, seq=seq)
 
 
@@ -148,5 +148,5 @@ def unpark_cluster(*, cluster: Cluster) -> Cluster:
         parked_reason="", failures=0, last_error="", lease_expires=None, version=F("version") + 1
     )
     cluster.refresh_from_db()
-    wake.cluster_on_commit(cluster.pk)
+    wake.cluster_on_commit(cluster)
     return cluster

@@ -237,5 +237,5 @@ def _begin(
             ]
             for kind, manifest in sorted(known, key=lambda item: item[0].apply_rank):
                 writer.write(LogEntry.Source.API, kind, manifest, created=True)
-        cluster_wake.cluster_on_commit(cluster.pk)
+        cluster_wake.cluster_on_commit(cluster)
     return cluster
