@@ -8,7 +8,7 @@ from typing import Any
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.events import ObjectChanged
 from scheduler_core.extender.transport import Transport, no_transport
-from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.framework.trace import CycleTrace, sentence
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scheduler import Scheduler
 
@@ -26,7 +26,7 @@ class Tried:
         That of a cycle; or `gated` (PreEnqueue holds the pod back) or `not-ours` (another scheduler's, or placed
         by its own nodeName), for which there is no cycle.
     sentence : str
-        Of the cycle, or why there is none.
+        Of the cycle, as something that would happen, or why there is none.
     """
 
     outcome: str
@@ -54,5 +54,5 @@ def try_pod(original: Scheduler, pod: Pod, *, transport: Transport = no_transpor
         return Tried(GATED, f"{pod.key} is held back by its scheduling gates: {gates}.", None)
     scheduler.schedule_one()
     trace = scheduler.traces[0]
-    explained = trace.explain()
-    return Tried(trace.outcome, explained["sentence"], trace)
+    trace.header["dryRun"] = True
+    return Tried(trace.outcome, sentence(trace.header), trace)

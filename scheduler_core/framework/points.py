@@ -70,6 +70,8 @@ def points(header: Mapping[str, Any]) -> list[Point]:
         told["Permit"] = (WAITS, _permit(header))
         for later in ("PreBind", "Bind", "PostBind"):
             told[later] = (NOT_REACHED, "")
+    if header.get("dryRun") and header["outcome"] == "bound":
+        told |= dict.fromkeys(("PreBind", "Bind", "PostBind"), (NOT_REACHED, "only tried"))
     if header["nFeasible"]:
         if told["PostFilter"][0] == DONE:
             told["PostFilter"] = (SKIPPED, "not needed")

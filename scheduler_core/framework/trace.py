@@ -186,6 +186,8 @@ class CycleTrace:
             "digest": self.digest,
             "full": self.is_full,
         }
+        if header.get("dryRun"):
+            result["dryRun"] = True
         if self.is_full:
             result.update(self._body())
         return result
@@ -453,21 +455,27 @@ def _record_matrix(
 
 
 def sentence(header: Mapping[str, Any]) -> str:
-    """One plain sentence that says how the cycle ended."""
+    """One plain sentence that says how the cycle ended, or how it would have, where it was only tried (`dryRun`)."""
+    tried = bool(header.get("dryRun"))
+    fits = "would fit" if tried else "fits"
     pod, outcome, node = header["pod"], header["outcome"], header["node"]
     n_nodes, n_feasible = header["nNodes"], header["nFeasible"]
     if outcome == ERROR:
         return f"{pod} could not be scheduled: {header.get('error') or header.get('message')}."
     if outcome == UNSCHEDULABLE and header.get("rejectedAt"):
-        return f"{pod} was rejected at {header['rejectedAt']} on {node}: {header['message']}"
+        was = "would be" if tried else "was"
+        return f"{pod} {was} rejected at {header['rejectedAt']} on {node}: {header['message']}"
     if outcome == UNSCHEDULABLE:
-        return f"{pod} fits no node: {header['message']}"
+        return f"{pod} {fits} no node: {header['message']}"
     if outcome == PREEMPTING:
         victims = header.get("victims") or []
         noun = "pod" if len(victims) == 1 else "pods"
         room = header["nominatedNode"]
-        return f"{pod} fits no node, so it evicts {len(victims)} {noun} from {room} and waits for the room."
+        evicts, waits = ("would evict", "wait") if tried else ("evicts", "waits")
+        return f"{pod} {fits} no node, so it {evicts} {len(victims)} {noun} from {room} and {waits} for the room."
     verb = "reserved" if outcome == WAITING else "bound to"
+    if tried:
+        verb = "would reserve" if outcome == WAITING else "would be bound to"
     if n_feasible == 1:
         only = "the only node" if n_nodes == 1 else f"the only feasible node of {n_nodes}"
         return f"{pod} {verb} {node}: {only}."

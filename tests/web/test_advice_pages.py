@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -141,7 +142,15 @@ def test_a_pod_is_tried_without_being_submitted(client: Client, cluster: Cluster
     work_off()
     html = client.get(where).content.decode()
     assert "tried, not submitted" in html
-    assert "default/tried bound to" in html
+    headline = " ".join(re.sub(r"<[^>]+>", "", html).split())
+    assert "default/tried would be bound to" in headline and "tried bound to" not in headline
+    # The API says it in the same words, and that it was only tried.
+    question = where.rstrip("/").rpartition("/")[2]
+    told = client.get(f"/api/v1/clusters/{cluster.public_id}/questions/{question}/").json()["answer"]
+    assert told["sentence"] == told["cycle"]["sentence"] and told["sentence"] in headline
+    assert told["cycle"]["dryRun"] is True
+    bind = {point["point"]: point["detail"] for point in told["cycle"]["points"]}["Bind"]
+    assert bind == "only tried"
     assert 'id="filter"' in html
     refused = client.post(reverse("web:try", args=[cluster.public_id]), {"yaml": "nonsense"}, follow=True)
     assert "It cannot be tried" in refused.content.decode()

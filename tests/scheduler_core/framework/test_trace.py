@@ -74,6 +74,19 @@ def test_the_digest_is_of_what_was_decided_and_of_nothing_else() -> None:
             {"outcome": "error", "error": "a plugin broke"},
             "default/p could not be scheduled: a plugin broke.",
         ),
+        ({"dryRun": True}, "default/p would be bound to n1: highest of 2 feasible nodes, 600 points."),
+        (
+            {"dryRun": True, "outcome": "waiting", "nFeasible": 1},
+            "default/p would reserve n1: the only feasible node of 4.",
+        ),
+        (
+            {"dryRun": True, "outcome": "unschedulable", "message": "0/4 nodes are available."},
+            "default/p would fit no node: 0/4 nodes are available.",
+        ),
+        (
+            {"dryRun": True, "outcome": "preempting", "victims": ["default/v"], "nominatedNode": "n3"},
+            "default/p would fit no node, so it would evict 1 pod from n3 and wait for the room.",
+        ),
     ],
 )
 def test_one_sentence_says_how_the_cycle_ended(changes: dict[str, object], words: str) -> None:
