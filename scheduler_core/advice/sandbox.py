@@ -72,17 +72,8 @@ class Sandbox:
             if kind not in _NOT_LISTED:
                 for typed in theirs.listers.all(kind):
                     cache.listers.set(kind, typed.meta.namespace, typed.meta.name, typed)
-        for uid in theirs.pod_order():
-            pod = theirs.pod(uid)
-            if pod is None:
-                continue
-            assumed = theirs.assumed.get(uid)
-            if assumed is None:
-                cache.add_pod(pod)
-            else:
-                cache.assume(pod, assumed.node_name)
-                cache.assumed[uid].binding_finished = assumed.binding_finished
-                cache.assumed[uid].deadline_ns = assumed.deadline_ns
+        assumed = {uid: replace(item) for uid, item in theirs.assumed.items()}
+        cache.fill(theirs.pods_in_order(), assumed)
         pods = original.pods
         self.scheduler.pods.update(pods)
         for uid, name in original.nominator.state():

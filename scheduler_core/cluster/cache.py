@@ -6,6 +6,7 @@ Differs: there is no copying into a snapshot (`cluster.snapshot` says why).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,6 +130,31 @@ class Cache:
             self._take_off(pod.uid)
         self._put_on(pod, pod.node_name)
 
+    def fill(self, pods: Sequence[Pod], assumed: Mapping[str, AssumedPod]) -> None:
+        """Put in the pods of another cache, which has them in this order: at once, which is faster than one by one.
+
+        Parameters
+        ----------
+        pods : sequence of Pod
+            None of them is here yet.
+        assumed : mapping of str to AssumedPod
+            By uid; kept as they are.
+        """
+        row_of = self.nodes.row_of
+        rows = np.empty(len(pods), np.int64)
+        for place, pod in enumerate(pods):
+            held = assumed.get(pod.meta.uid)
+            node_name = pod.node_name if held is None else held.node_name
+            row = row_of.get(node_name)
+            rows[place] = self._make_ghost(node_name) if row is None else row
+            if held is not None:
+                self.assumed[pod.uid] = held
+        pod_ids = self.pods.add_many(pods)
+        self.pods.row[pod_ids] = rows
+        self.nodes.add_pods(rows, pod_ids)
+        for pod_id, row in zip(pod_ids.tolist(), rows.tolist(), strict=True):
+            self.matching.pod_added(pod_id, row)
+
     def update_pod(self, pod: Pod) -> None:
         """A pod on a node changed."""
         self.add_pod(pod)
@@ -195,11 +221,13 @@ class Cache:
         return self._tree.by_zone()
 
     def pod_order(self) -> list[str]:
-        """Uids of cached pods node by node in order of arrival there, for a checkpoint."""
+        """Uids of `pods_in_order`, for a checkpoint."""
+        return [pod.uid for pod in self.pods_in_order()]
+
+    def pods_in_order(self) -> list[Pod]:
+        """Cached pods node by node in order of arrival there: adding them in this order gives the same state."""
         names = [*self._tree.by_zone(), *self._ghosts]
-        return [
-            self.pods[pod_id].uid for name in names for pod_id in self.nodes.pods_on(self.nodes.row_of[name])
-        ]
+        return [self.pods[pod_id] for name in names for pod_id in self.nodes.pods_on(self.nodes.row_of[name])]
 
     def forgotten_ports(self) -> list[tuple[str, HostPort]]:
         """(node name, port that a pod there holds while it counts as free), for a checkpoint."""

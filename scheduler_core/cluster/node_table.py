@@ -219,6 +219,24 @@ class NodeTable(NodeColumns):
         self._pods_on[row][pod_id] = None
         self._changed(row)
 
+    def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
+        """`add_pod` for each of many pods, in their order."""
+        self._grow_resources()
+        non_zero = []
+        for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
+            pod = self.pods[pod_id]
+            non_zero.append((pod.non_zero_cpu, pod.non_zero_memory))
+            self._pods_on[row][pod_id] = None
+            for port in pod.host_ports:
+                self._port_column(self.vocabulary.ports.id(normal_port(port)))[row] = True
+        for column, amounts in zip(self.non_zero, np.array(non_zero, np.int64).reshape(-1, 2).T, strict=True):
+            np.add.at(column, rows, amounts)
+        for column, amounts in zip(self.requested, self.pods.requests[:, pod_ids], strict=True):
+            np.add.at(column, rows, amounts)
+        np.add.at(self.n_pods, rows, 1)
+        for row in np.unique(rows).tolist():
+            self._changed(row)
+
     def remove_pod(self, row: int, pod_id: int) -> None:
         self._account(row, pod_id, -1)
         del self._pods_on[row][pod_id]

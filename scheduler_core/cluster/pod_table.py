@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -75,10 +77,7 @@ class PodTable:
         self._pods[pod_id] = pod
         if findable:
             self.id_of[pod.uid] = pod_id
-        resources = self.vocabulary.resources
-        self.request_items[pod_id] = tuple(
-            (resources.id(name), amount) for name, amount in pod.requests.items() if amount and name != "pods"
-        )
+        self.request_items[pod_id] = self._items_of(pod)
         self.row[pod_id] = -1
         self.priority[pod_id] = pod.priority
         self.start_ns[pod_id] = NO_START_NS if pod.start_ns is None else pod.start_ns
@@ -87,13 +86,50 @@ class PodTable:
         self.has_ports[pod_id] = bool(pod.host_ports)
         self.arrival[pod_id] = self._n_arrived
         self._n_arrived += 1
-        if len(resources) > len(self.requests):
-            more = np.zeros((len(resources) - len(self.requests), self._capacity), np.int64)
-            self.requests = np.concatenate([self.requests, more])
+        self._grow_resources()
         self.requests[:, pod_id] = 0
         for resource_id, amount in self.request_items[pod_id]:
             self.requests[resource_id, pod_id] = amount
         return pod_id
+
+    def add_many(self, pods: Sequence[Pod]) -> NDArray[np.int64]:
+        """`add` each of many pods, findable all; their ids."""
+        if self._free:
+            return np.array([self.add(pod) for pod in pods], np.int64)
+        first = len(self._pods)
+        self._pods += pods
+        while len(self._pods) > self._capacity:
+            self._grow()
+        # Once through the pods: they lie far apart in memory. Those of one spec share the dict of their requests.
+        places: dict[int, int] = {}
+        items: list[tuple[tuple[int, int], ...]] = []
+        facts = []
+        class_id = self.vocabulary.pod_classes.id
+        for pod_id, pod in enumerate(pods, first):
+            meta = pod.meta
+            self.id_of[meta.uid] = pod_id
+            place = places.setdefault(id(pod.requests), len(items))
+            if place == len(items):
+                items.append(self._items_of(pod))
+            self.request_items.append(items[place])
+            start_ns = NO_START_NS if pod.start_ns is None else pod.start_ns
+            of_class = class_id((meta.namespace, tuple(meta.labels.items())))
+            facts.append(
+                (place, pod.priority, start_ns, of_class, meta.deletion_ns is not None, bool(pod.host_ports))
+            )
+        ids = np.arange(first, len(self._pods))
+        columns = np.array(facts, np.int64).reshape(-1, 6).T
+        _, self.priority[ids], self.start_ns[ids], self.class_id[ids] = columns[:4]
+        self.terminating[ids], self.has_ports[ids] = columns[4:]
+        self.arrival[ids] = np.arange(self._n_arrived, self._n_arrived + len(pods))
+        self._n_arrived += len(pods)
+        self._grow_resources()
+        amounts = np.zeros((len(self.requests), len(items)), np.int64)
+        for place, found in enumerate(items):
+            for resource_id, amount in found:
+                amounts[resource_id, place] = amount
+        self.requests[:, ids] = amounts[:, columns[0]]
+        return ids
 
     def replace(self, pod_id: int, pod: Pod) -> None:
         """Put in a new version of a pod that counts as the old one; it is the last to have arrived."""
@@ -116,6 +152,18 @@ class PodTable:
     def class_of(self, pod: Pod) -> int:
         """The id of the pod's (namespace, labels)."""
         return self.vocabulary.pod_classes.id((pod.namespace, tuple(pod.labels.items())))
+
+    def _items_of(self, pod: Pod) -> tuple[tuple[int, int], ...]:
+        resources = self.vocabulary.resources
+        return tuple(
+            (resources.id(name), amount) for name, amount in pod.requests.items() if amount and name != "pods"
+        )
+
+    def _grow_resources(self) -> None:
+        missing = len(self.vocabulary.resources) - len(self.requests)
+        if missing > 0:
+            more = np.zeros((missing, self._capacity), np.int64)
+            self.requests = np.concatenate([self.requests, more])
 
     def _grow(self) -> None:
         self._capacity = max(256, 2 * self._capacity)

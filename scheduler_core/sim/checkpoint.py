@@ -12,8 +12,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scheduler_core.binding_cycle import Binding
+from scheduler_core.cluster.cache import AssumedPod
 from scheduler_core.framework.trace import CycleTrace
-from scheduler_core.objects.kinds import parse
+from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import HostPort, Pod
 from scheduler_core.plugins.volume_binding import VolumeBinding
 from scheduler_core.queue.queued_pod_info import info_document, info_from_document
@@ -112,7 +113,8 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
     scheduler.algorithm.next_start_node_index = document["startIndex"]
     pods = {pod.uid: pod for pod in _live_pods(simulation)}
     for pod in pods.values():
-        simulation._know_stranger(None, Stored(pod.manifest, pod))
+        if not pod.node_name:
+            simulation._know_stranger(None, Stored(pod.manifest, pod))
     for namespace, name, manifest in document["untold"]:
         present = simulation.world.pod(namespace, name)
         if present is not None:
@@ -127,24 +129,19 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
         entry["uid"]: entry["manifest"] for entry in document["bindings"] if entry.get("manifest")
     }
     held = {**pods, **{uid: parse(manifest).typed for uid, manifest in held_manifests.items()}}
-    named = {f"{pod.namespace}/{pod.name}": pod for pod in pods.values()}
     for name in document["nodeOrder"]:
         stored = simulation.world.get("Node", "", name)
         if stored is not None:
             scheduler.cache.set_node(stored.typed)
-    for stored in simulation.world.everything():
-        kind = str(stored.manifest["kind"])
-        if stored.typed is not None and kind not in ("Node", "Pod"):
-            meta = stored.typed.meta
-            scheduler.cache.listers.set(kind, meta.namespace, meta.name, stored.typed)
-    for uid in document["podOrder"]:
-        if uid in document["assumed"]:
-            node_name, finished, deadline_ns = document["assumed"][uid]
-            scheduler.cache.assume(held[uid], node_name)
-            assumed = scheduler.cache.assumed[uid]
-            assumed.binding_finished, assumed.deadline_ns = finished, deadline_ns
-        else:
-            scheduler.cache.add_pod(pods[uid])
+    for kind in KINDS:
+        for stored in simulation.world.all(kind) if kind not in ("Node", "Pod") else ():
+            if stored.typed is not None:
+                meta = stored.typed.meta
+                scheduler.cache.listers.set(kind, meta.namespace, meta.name, stored.typed)
+    assumed = {uid: AssumedPod(*item) for uid, item in document["assumed"].items()}
+    scheduler.cache.fill(
+        [held[uid] if uid in assumed else pods[uid] for uid in document["podOrder"]], assumed
+    )
     # Checkpoints of before say nothing of it.
     for name, *port in document.get("forgottenPorts", ()):
         scheduler.cache.forget_port(name, HostPort(*port))
@@ -152,10 +149,17 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
         if uid in pods:
             scheduler.nominator.add(pods[uid], name)
 
+    def named(key: str) -> Pod | None:
+        namespace, _, name = key.partition("/")
+        if (namespace, name) in simulation._untold:
+            known = simulation._untold[(namespace, name)]
+            return None if known is None else known.typed
+        return simulation.world.pod(namespace, name)
+
     def parse_manifest(manifest: Mapping[str, Any]) -> Any:
         return parse(manifest).typed
 
-    scheduler.queue.restore(document["queue"], parse=parse_manifest, named=named.get)
+    scheduler.queue.restore(document["queue"], parse=parse_manifest, named=named)
     for profile, states in document["plugins"].items():
         for name, kept in states.items():
             plugin = scheduler.profiles[profile].plugins[name]

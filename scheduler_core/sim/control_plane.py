@@ -88,6 +88,13 @@ class ControlPlane:
     def restore(self, world: World) -> None:
         """Learn everything that is there, from a world in which nothing was left to do."""
         for stored in world.everything():
-            self.noticed(Noticed(str(stored.manifest["kind"]), None, stored))
+            change = Noticed(str(stored.manifest["kind"]), None, stored)
+            if change.kind != "Pod":
+                self.noticed(change)
+                continue
+            owner = self.site.pods.put(stored.typed)
+            if owner is not None:
+                for controller in self._told_of_pods_of.get(owner[0], ()):
+                    self._tell(controller, change)
         for controller in self.controllers:
             controller.restored()

@@ -79,22 +79,26 @@ class PodIndex:
         old: Pod | None = None if change.old is None else change.old.typed
         new: Pod | None = None if change.new is None else change.new.typed
         old_owner = None if old is None else owner_of(old)
-        new_owner = None if new is None else owner_of(new)
         if old is not None:
             if old_owner is None:
                 self.orphans.get(old.namespace, {}).pop(old.name, None)
-            elif old_owner != new_owner:
+            elif new is None or old_owner != owner_of(new):
                 _remove(self._by_owner, old_owner, old.name)
             if old.node_name and (new is None or new.node_name != old.node_name):
                 _remove(self._by_node, old.node_name, old.key)
-        if new is not None:
-            if new_owner is not None:
-                _put(self._by_owner, new_owner, new.name, new)
-            elif is_active(new):
-                self.orphans.setdefault(new.namespace, {})[new.name] = new
-            if new.node_name:
-                _put(self._by_node, new.node_name, new.key, new)
-        return old_owner, new_owner
+        return old_owner, None if new is None else self.put(new)
+
+    def put(self, pod: Pod) -> Owner | None:
+        """A pod came, or has another version with the same owner and node; returns its owner."""
+        owner = owner_of(pod)
+        meta = pod.meta
+        if owner is not None:
+            _put(self._by_owner, owner, meta.name, pod)
+        elif is_active(pod):
+            self.orphans.setdefault(meta.namespace, {})[meta.name] = pod
+        if pod.node_name:
+            _put(self._by_node, pod.node_name, pod.key, pod)
+        return owner
 
 
 def _put(groups: dict[Any, PodGroup], key: Any, name: str, pod: Pod) -> None:

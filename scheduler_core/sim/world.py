@@ -14,6 +14,7 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, with_node, with_status
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.changes import EventRecorded, Manifest, ObjectDeleted, ObjectWritten, Outcome
+from scheduler_core.sim.manifests import pack, unpack
 
 Key = tuple[str, str, str]
 """(kind, namespace, name)"""
@@ -251,14 +252,17 @@ class World:
             "changes": self.changes,
             "nEvents": self._n_events,
             "nVersions": self._n_versions,
-            "objects": [dict(stored.manifest) for stored in self.everything()],
+            "manifests": pack(stored.manifest for stored in self.everything()),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned; nobody is told of these objects."""
-        for manifest in state["objects"]:
-            self.put(manifest)
-        self.noticed.clear()
+        # Checkpoints of before hold every manifest as it is.
+        for manifest, typed in unpack(state.get("manifests") or pack(state["objects"])):
+            meta = manifest.get("metadata") or {}
+            key = (str(meta.get("namespace") or ""), str(meta.get("name", "")))
+            self._objects.setdefault(str(manifest.get("kind", "")), {})[key] = Stored(manifest, typed)
+        self._priority_classes = None
         self.cycle = state["cycle"]
         self.changes = state["changes"]
         self._n_events = state["nEvents"]

@@ -102,8 +102,7 @@ class PodFactory:
             return made
         manifest["spec"] = prototype.manifest["spec"]
         reference = workload.reference()
-        typed_meta = replace(
-            prototype.meta,
+        typed_meta = prototype.meta._replace(
             name=name,
             uid=meta["uid"],
             creation_ns=self._world.clock.now_ns,

@@ -122,3 +122,13 @@ def test_a_pod_changed_on_its_way_to_a_node_goes_on_as_it_was(step: str) -> None
         ]  # type: ignore[union-attr]
         it.submit(DeleteObject("Pod", "default", "a"))
     assert state(again) == state(simulation)
+
+
+def test_a_checkpoint_of_before_objects_were_packed_is_read() -> None:
+    simulation = make_cluster(2, make_pod("a"), make_pod("b", cpu="64"))
+    simulation.run_until_idle(until_ns=START_NS)
+    document = simulation.checkpoint()
+    world = document["world"]
+    del world["manifests"]
+    world["objects"] = [dict(stored.manifest) for stored in simulation.world.everything()]
+    assert state(Simulation.restore(document)) == state(simulation)

@@ -1,0 +1,104 @@
+"""Many objects as data, and back: what they have in common is written, read and parsed once.
+
+Sixty thousand pods have a handful of specs and statuses between them.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from scheduler_core.objects.kinds import is_read, parse
+from scheduler_core.objects.pod import Pod, pod_like
+from scheduler_core.sim.changes import Manifest
+
+NODE_NAME = "nodeName"
+
+
+class _Parts:
+    """Distinct values, and the place of each."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._places: dict[bytes, int] = {}
+
+    def place(self, value: Any) -> int:
+        try:
+            # Version 2 of the format writes equal values as equal bytes; later ones tell apart who is shared.
+            place = self._places.setdefault(marshal.dumps(value, 2), len(self.values))
+        except ValueError:
+            place = len(self.values)
+        if place == len(self.values):
+            self.values.append(value)
+        return place
+
+
+def pack(manifests: Iterable[Manifest]) -> dict[str, Any]:
+    """Manifests as JSON-able data.
+
+    Returns
+    -------
+    dict
+        ``objects``: for each object its metadata, the places of its form (all but metadata, spec and status), its
+        spec and its status in ``forms``, ``specs`` and ``statuses``, and its node's name, which is left out of the
+        spec. None stands for a part that is not kept apart.
+    """
+    forms, specs, statuses = _Parts(), _Parts(), _Parts()
+    objects: list[list[Any]] = []
+    for manifest in manifests:
+        form = dict(manifest)
+        metadata, spec, status = (
+            form[key] if isinstance(form.get(key), dict) else None for key in ("metadata", "spec", "status")
+        )
+        node_name = None
+        if metadata is not None:
+            form["metadata"] = None
+        if spec is not None:
+            form["spec"] = None
+            if spec.get(NODE_NAME):
+                node_name = spec[NODE_NAME]
+                spec = {**spec, NODE_NAME: None}
+        if status is not None:
+            form["status"] = None
+        objects.append(
+            [
+                metadata,
+                forms.place(form),
+                None if spec is None else specs.place(spec),
+                None if status is None else statuses.place(status),
+                node_name,
+            ]
+        )
+    return {"forms": forms.values, "specs": specs.values, "statuses": statuses.values, "objects": objects}
+
+
+def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
+    """What `pack` wrote: each manifest, and how the scheduler reads it (None for kinds it does not read).
+
+    Equal specs and statuses are one and the same: objects are never changed in place.
+    """
+    forms, specs, statuses = document["forms"], document["specs"], document["statuses"]
+    kinds_read = [is_read(form) for form in forms]
+    pods: dict[tuple[str, int, int | None, int | None], Pod] = {}
+    for metadata, form, spec, status, node_name in document["objects"]:
+        manifest = dict(forms[form])
+        if metadata is not None:
+            manifest["metadata"] = metadata
+        if spec is not None:
+            manifest["spec"] = specs[spec] if node_name is None else {**specs[spec], NODE_NAME: node_name}
+        if status is not None:
+            manifest["status"] = statuses[status]
+        if not kinds_read[form]:
+            yield manifest, None
+            continue
+        if manifest["kind"] != "Pod":
+            yield manifest, parse(manifest).typed
+            continue
+        key = (metadata.get("namespace"), form, spec, status)
+        known = pods.get(key)
+        if known is None:
+            known = pods[key] = parse(manifest).typed
+            yield manifest, known
+        else:
+            yield manifest, pod_like(known, manifest, node_name or "")

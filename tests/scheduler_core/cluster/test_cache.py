@@ -1,0 +1,78 @@
+"""Filling a cache at once and putting the pods in one by one come to the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler_core.cluster.cache import AssumedPod, Cache
+from scheduler_core.objects.pod import HostPort
+from tests.scheduler_core.plugins.shared_domain_clusters import RandomCluster
+
+POD_COLUMNS = ("row", "priority", "start_ns", "class_id", "terminating", "has_ports", "arrival")
+NODE_COLUMNS = ("allocatable", "requested", "non_zero", "allowed_pods", "n_pods", "alive")
+
+
+def with_the_nodes_of(original: Cache) -> Cache:
+    cache = Cache()
+    for name in original.node_order()[1:]:  # the pods of the first one come to a node that is not there
+        node = original.node(name)
+        assert node is not None
+        cache.set_node(node)
+    return cache
+
+
+def contents(cache: Cache) -> dict[str, Any]:
+    pods, nodes = cache.pods, cache.nodes
+    n_pods, n_rows = len(pods._pods), nodes.n_rows
+    found: dict[str, Any] = {name: getattr(pods, name)[:n_pods].tolist() for name in POD_COLUMNS}
+    found |= {name: getattr(nodes, name)[..., :n_rows].tolist() for name in NODE_COLUMNS}
+    return found | {
+        "requests": pods.requests[:, :n_pods].tolist(),
+        "items": pods.request_items,
+        "ids": pods.id_of,
+        "order": cache.pod_order(),
+        "names": cache.vocabulary.resources.values,
+        "ports": [column[:n_rows].tolist() for column in nodes._ports_in_use.values()],
+        "classes": cache.matching._pods_of_class,
+        "carriers": [(key, item.rows) for key, item in cache.matching.carriers._all.items()],
+        "assumed": cache.assumed,
+    }
+
+
+@given(st.integers(0, 2**32), st.booleans())
+@settings(max_examples=60)
+def test_filling_equals_putting_in_one_by_one(seed: int, reuses_ids: bool) -> None:
+    rng = random.Random(seed)
+    original = RandomCluster(seed).cache
+    pods = []
+    for pod in original.pods_in_order():
+        if rng.random() < 0.3:
+            pod = dataclasses.replace(pod, host_ports=(HostPort("", "TCP", rng.choice((80, 443))),))
+        if rng.random() < 0.2:
+            pod = dataclasses.replace(pod, requests={**pod.requests, "example.com/gpu": rng.randint(0, 2)})
+        pods.append(pod)
+    assumed = {pod.uid: AssumedPod(pod.node_name, True, 5) for pod in pods if rng.random() < 0.2}
+    one_by_one, at_once = with_the_nodes_of(original), with_the_nodes_of(original)
+    if reuses_ids and pods:
+        for cache in (one_by_one, at_once):
+            cache.add_pod(pods[0])
+            cache.remove_pod(pods[0].uid)
+    for pod in pods:
+        held = assumed.get(pod.uid)
+        if held is None:
+            one_by_one.add_pod(pod)
+        else:
+            one_by_one.assume(pod, held.node_name)
+            one_by_one.assumed[pod.uid] = held
+    at_once.fill(pods, assumed)
+    assert contents(at_once) == contents(one_by_one)
+    names = one_by_one.node_order()
+    assert at_once.node_order() == names
+    for name in names:
+        row = at_once.nodes.row_of[name]
+        assert at_once.nodes.pods_on(row) == one_by_one.nodes.pods_on(one_by_one.nodes.row_of[name])
