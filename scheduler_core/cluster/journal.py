@@ -55,7 +55,7 @@ class JournalReader:
         self._positions: list[int] | None = None
 
     def changed(self, journals: Sequence[Journal], limit: int) -> list[int] | None:
-        """Rows changed since the last call, in any of the journals; None for "perhaps all of them"."""
+        """Rows changed since the last call, in any of the journals, each once; None for "perhaps all of them"."""
         before, self._positions = self._positions, [journal.position for journal in journals]
         if before is None:
             return None
@@ -65,7 +65,7 @@ class JournalReader:
             if found is None:
                 return None
             rows += found
-        return rows
+        return list(dict.fromkeys(rows))
 
 
 def grown(column: NDArray[np.generic], capacity: int, fill: int = 0) -> NDArray[np.generic]:

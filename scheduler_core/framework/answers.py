@@ -127,38 +127,45 @@ def first_rejections(
 
 
 class PromisedLayer:
-    """Verdicts about rows as if the pods promised to them ran there, kept as long as neither changes.
+    """Rejections of rows as if the pods promised to them ran there, kept as long as neither changes.
 
     Attributes
     ----------
+    rejects : ndarray of shape (capacity,), bool
+        Rows that some filter plugin rejects beside the pods promised to them; no row that is promised to nobody.
     stop, code, detail : ndarray of shape (capacity,)
-        As in `Layer`; meaningful for rows just asked about.
+        As in `Layer`; meaningful for those rows.
     """
 
-    __slots__ = ("_known", "_reader", "code", "detail", "stop")
+    __slots__ = ("_reader", "code", "detail", "rejects", "stop")
 
     def __init__(self) -> None:
         self._reader = JournalReader()
         self._forget(0)
 
-    def refresh(self, attempt: Attempt, rows: Rows) -> None:
-        """Answer for `rows`, all of which are promised to somebody."""
+    def refresh(self, attempt: Attempt) -> None:
+        """Ask again about the rows that changed, or were promised to others, since last time."""
         changed = attempt.rows_changed(self._reader)
-        capacity = attempt.snapshot.nodes.capacity
-        if changed is None or len(self.stop) != capacity:
-            self._forget(capacity)
+        nodes = attempt.snapshot.nodes
+        if changed is None or len(self.rejects) != nodes.capacity:
+            self._forget(nodes.capacity)
+            rows = attempt.snapshot.rows
+        elif not changed:
+            return
         else:
-            self._known[changed] = False
-        asked = rows[~self._known[rows]]
+            rows = np.array(changed, np.int64)
+            self.rejects[rows] = False
+            rows = rows[nodes.alive[rows]]
+        asked = rows[attempt.promised_places(rows)]
         if not len(asked):
             return
         world = attempt.what_if(asked)
-        found = world.run_filters_beside_promised(np.arange(len(asked)))
-        self.stop[asked], self.code[asked], self.detail[asked] = found
-        self._known[asked] = True
+        stop, code, detail = world.run_filters_beside_promised(np.arange(len(asked)))
+        self.rejects[asked] = stop != PASSES
+        self.stop[asked], self.code[asked], self.detail[asked] = stop, code, detail
 
     def _forget(self, capacity: int) -> None:
-        self._known = np.zeros(capacity, np.bool_)
+        self.rejects: NDArray[np.bool_] = np.zeros(capacity, np.bool_)
         self.stop: NDArray[np.int8] = np.zeros(capacity, np.int8)
         self.code: NDArray[np.int8] = np.zeros(capacity, np.int8)
         self.detail: NDArray[np.int64] = np.zeros(capacity, np.int64)

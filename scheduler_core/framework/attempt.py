@@ -18,7 +18,7 @@ from scheduler_core.cluster.journal import JournalReader
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, first_rejections
-from scheduler_core.framework.distinct import distinct
+from scheduler_core.framework.distinct import tally
 from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded
 from scheduler_core.framework.interface import (
     FilterPlugin,
@@ -302,27 +302,23 @@ class Attempt:
 
         Source: framework.go RunFilterPluginsWithNominatedPods, v1.34
         """
-        promised = self.promised_pods()
-        if promised is None:
-            return
-        is_promised = np.zeros(self.snapshot.nodes.capacity, np.bool_)
-        is_promised[promised.rows[promised.count_for(self.pod)]] = True
-        take = self.snapshot.take if self.rows is self.snapshot.rows else self.rows
-        is_promised = is_promised[take]
-        places = np.flatnonzero(is_promised)
-        if not len(places):
+        if self.promised_pods() is None:
             return
         key = self.row_key()
-        if key is not None:
+        if key is not None and len(self.rows) > _FEW_ROWS:
             # What stands in `stop` are the verdicts without those pods: only the others are missing.
             layer = self.framework.answers.promised_layer(key)
-            layer.refresh(self, self.rows[places])
-            stop = layer.stop[take]
-            fails = is_promised & (stop != PASSES)
-            np.copyto(self.stop, stop, where=fails)
-            np.copyto(self.code, layer.code[take], where=fails)
-            np.copyto(self.detail, layer.detail[take], where=fails)
-            self._raise_filter_errors()
+            layer.refresh(self)
+            take = self.snapshot.take if self.rows is self.snapshot.rows else self.rows
+            rejects = layer.rejects[take]
+            if np.count_nonzero(rejects):
+                np.copyto(self.stop, layer.stop[take], where=rejects)
+                np.copyto(self.code, layer.code[take], where=rejects)
+                np.copyto(self.detail, layer.detail[take], where=rejects)
+                self._raise_filter_errors()
+            return
+        places = self.promised_places(self.rows)
+        if not len(places):
             return
         world = World(self, self.rows[places])
         rows = np.arange(len(places), dtype=np.int64)
@@ -338,6 +334,14 @@ class Attempt:
         """Nominated pods as columns; None without any."""
         self.framework.promised_pods.refresh(self.snapshot.generation)
         return self.framework.promised_pods if len(self.framework.handle.nominator) else None
+
+    def promised_places(self, rows: Rows) -> NDArray[np.int64]:
+        """Places in `rows`, ascending, of nodes promised to somebody who counts for the pod."""
+        promised = self.promised_pods()
+        if promised is None:
+            return rows[:0]
+        indices, _, _ = promised.counted_on(self.pod, rows)
+        return np.unique(indices) if len(indices) > 1 else indices
 
     def row_key(self) -> Hashable | None:
         """What a filter's answer about a row depends on besides that row, its pods and those promised to it.
@@ -436,12 +440,9 @@ class Attempt:
             for reason in shared[key][2]:
                 counts[reason] = counts.get(reason, 0) + amount
         spoken = (self.stop < len(self.framework.filter)) & ~silent
-        for position in np.flatnonzero(np.bincount(self.stop[spoken], minlength=1)).tolist():
-            places = np.flatnonzero(spoken & (self.stop == position))
-            first, group = distinct(self.code[places], self.detail[places])
-            for index, amount in zip(first.tolist(), np.bincount(group).tolist(), strict=True):
-                for reason in self._plugin_reasons(int(places[index])):
-                    counts[reason] = counts.get(reason, 0) + amount
+        for place, amount in tally(spoken, self.stop, self.code, self.detail):
+            for reason in self._plugin_reasons(place):
+                counts[reason] = counts.get(reason, 0) + amount
         return counts
 
     def rejecting_plugins(self) -> tuple[str, ...]:
@@ -449,9 +450,9 @@ class Attempt:
         names = dict.fromkeys(self.narrowing_plugins)
         if self.pre_filter_status.plugin and not self.pre_filter_status.is_success:
             names[self.pre_filter_status.plugin] = None
-        for position in np.flatnonzero(np.bincount(self.stop, minlength=1)).tolist():
-            if position < len(self.framework.filter):
-                names[self.framework.filter[position].name] = None
+        by_plugins = self.stop < len(self.framework.filter)
+        for position in sorted(int(self.stop[place]) for place, _ in tally(by_plugins, self.stop)):
+            names[self.framework.filter[position].name] = None
         for name, _, _ in {id(words): words for words in self.explicit.values()}.values():
             if name:
                 names[name] = None
@@ -463,7 +464,7 @@ class Attempt:
     def n_statuses(self) -> int:
         """How many nodes have a status of their own: not feasible ones, none PreFilter or an extender left out."""
         by_plugins = self.stop < len(self.framework.filter)
-        return int((by_plugins & ~self._is_explicit()).sum()) + len(self.explicit)
+        return int(np.count_nonzero(by_plugins & ~self._is_explicit())) + len(self.explicit)
 
     def _is_explicit(self) -> NDArray[np.bool_]:
         """Which of `rows` have reasons of their own."""

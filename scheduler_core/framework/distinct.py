@@ -8,6 +8,43 @@ from numpy.typing import NDArray
 Int64 = NDArray[np.int64]
 
 
+_FEW = 8
+"""Up to so many combinations are looked for one by one; sorting finds more."""
+
+
+def tally(among: NDArray[np.bool_], *columns: NDArray[np.integer]) -> list[tuple[int, int]]:
+    """How often each combination stands in some columns of equal length.
+
+    Parameters
+    ----------
+    among : ndarray of shape (n,), bool
+        Places to look at.
+
+    Returns
+    -------
+    list of (int, int)
+        The first place of each distinct combination, and at how many places it stands.
+
+    Examples
+    --------
+    >>> tally(np.array([True, True, True, False]), np.array([7, 5, 7, 7]), np.array([1, 1, 1, 1]))
+    [(0, 2), (1, 1)]
+    """
+    left = among.copy()
+    found: list[tuple[int, int]] = []
+    while len(left) and left[place := int(left.argmax())]:
+        if len(found) == _FEW:
+            places = left.nonzero()[0]
+            first, group = distinct(*(column[places] for column in columns))
+            return found + list(zip(places[first].tolist(), np.bincount(group).tolist(), strict=True))
+        same = left.copy()
+        for column in columns:
+            same &= column == column[place]
+        found.append((place, int(np.count_nonzero(same))))
+        left ^= same
+    return found
+
+
 def distinct(*columns: NDArray[np.integer]) -> tuple[Int64, Int64]:
     """Group the places of some columns of equal length by what stands there.
 

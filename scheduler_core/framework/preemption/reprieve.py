@@ -110,7 +110,8 @@ def try_nodes(cycle: FilteredCycle, rows: Rows, budgets: Budgets) -> Tries:
         fits = world.feasible(places)
         kept[steps] = fits
         world.remove_pods(places[~fits], pod_ids[~fits])
-    _refuse_without_victims(result, potential, kept, rows, nodes)
+    if len(fitting):
+        _refuse_without_victims(result, potential, kept, rows, nodes)
     _tell(result, potential, violates, kept, order, pods)
     return result
 
@@ -132,19 +133,21 @@ def _tell(
     """Fill `tried`, node by node, and `values`."""
     of_pod = potential.places
     is_candidate = result.verdict == CANDIDATE
-    gone = order[(~kept & is_candidate[of_pod])[order]]
-    pod_ids, places = potential.pod_ids[gone], of_pod[gone]
-    # As upstream's, this sort begins with the protected pods, which tells among equals.
-    pod_ids = pod_ids[np.lexsort((pods.start_ns[pod_ids], -pods.priority[pod_ids], places))]
-    victims = PodsOfPlaces(starts_of(np.bincount(places, minlength=len(is_candidate))), pod_ids)
     candidates = np.flatnonzero(is_candidate)
+    victims = PodsOfPlaces(np.zeros(len(is_candidate) + 1, np.int64), potential.pod_ids[:0])
     if len(candidates):
+        gone = order[(~kept & is_candidate[of_pod])[order]]
+        pod_ids, places = potential.pod_ids[gone], of_pod[gone]
+        # As upstream's, this sort begins with the protected pods, which tells among equals.
+        pod_ids = pod_ids[np.lexsort((pods.start_ns[pod_ids], -pods.priority[pod_ids], places))]
+        victims = PodsOfPlaces(starts_of(np.bincount(places, minlength=len(is_candidate))), pod_ids)
         n_violations = np.bincount(of_pod[violates & ~kept], minlength=len(is_candidate))
         evicted = victims.taken(candidates)
         result.values[:, candidates] = criteria(n_violations[candidates], evicted, pods)
     lower, violating, staying = potential.pod_ids.tolist(), violates.tolist(), kept.tolist()
     steps = (order - potential.starts[of_pod]).tolist()
-    starts, first_victims, evicted_ids = potential.starts.tolist(), victims.starts.tolist(), pod_ids.tolist()
+    starts, first_victims = potential.starts.tolist(), victims.starts.tolist()
+    evicted_ids = victims.pod_ids.tolist()
     result.tried = [
         Tried(
             lower[begin:end],
