@@ -1,0 +1,176 @@
+"""Everything by keyboard alone: reached in turn, seen when it has the focus, and kept over what is swapped."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from playground.clusters.models import Cluster, Pod, Question
+from tests.browser.test_pages import PAGES
+
+# Marks what a keyboard must reach: visible, enabled, and one of each group of radio buttons.
+MARK = """() => {
+  const stops = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]';
+  const groups = new Set();
+  let n = 0;
+  document.querySelectorAll(stops).forEach(el => {
+    if (el.disabled || el.tabIndex < 0 || !el.getClientRects().length) return;
+    if (getComputedStyle(el).visibility !== 'visible' || el.matches('[popover] *')) return;
+    if (el.type === 'radio') { if (groups.has(el.name)) return; groups.add(el.name); }
+    el.dataset.stop = n++;
+  });
+  return n;
+}"""
+
+# What has the focus now: its number, whether it is drawn as focused, and whether any of it can be seen.
+LOOK = """() => {
+  const el = document.activeElement;
+  if (!el || el === document.body) return null;
+  const marked = el.dataset.stop ?? (el.type === 'radio'
+    ? document.querySelector(`[type=radio][name="${el.name}"][data-stop]`)?.dataset.stop : undefined);
+  const outlined = item => item && getComputedStyle(item).outlineStyle !== 'none'
+    && parseFloat(getComputedStyle(item).outlineWidth) >= 1;
+  const drawn = outlined(el) || outlined(el.closest('.card'));
+  const box = el.getBoundingClientRect();
+  const points = [[.5, .5], [.02, .1], [.98, .9], [.02, .9], [.98, .1], [.5, .1], [.5, .9], [.25, .5], [.75, .5]];
+  const seen = box.width <= 2 || points.some(([x, y]) => {
+    const hit = document.elementFromPoint(box.x + box.width * x, box.y + box.height * y);
+    return hit && (el.contains(hit) || hit.contains(el) && hit.closest('label')?.control === el);
+  });
+  const name = el.id || (el.getAttribute('aria-label') || el.textContent || el.name || '').trim().slice(0, 40);
+  return { stop: marked, drawn, seen, name: `${el.tagName.toLowerCase()} ${name}` };
+}"""
+
+
+@pytest.mark.parametrize("width", [1440, 390], ids=["wide", "phone"])
+def test_everything_is_reached_and_seen_by_keyboard(page, asgi_server, cluster, complaints, width):
+    page.set_viewport_size({"width": width, "height": 844})
+    page.emulate_media(reduced_motion="reduce")
+    found = []
+    for name, path in PAGES.items():
+        page.goto(asgi_server + path.format(id=cluster.public_id))
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        n_stops = page.evaluate(MARK)
+        met = set()
+        for _ in range(n_stops + 20):
+            page.keyboard.press("Tab")
+            at = page.evaluate(LOOK)
+            if at is None:
+                break
+            if at["stop"] in met:
+                continue
+            met.add(at["stop"])
+            if not at["drawn"]:
+                found.append(f"{name}: {at['name']} does not show that it has the focus")
+            if not at["seen"]:
+                found.append(f"{name}: {at['name']} is hidden while it has the focus")
+        missed = page.evaluate(
+            "met => [...document.querySelectorAll('[data-stop]')].filter(el => !met.includes(el.dataset.stop))"
+            ".map(el => el.outerHTML.slice(0, 120))",
+            [stop for stop in met if stop],
+        )
+        found += [f"{name}: not reached: {html}" for html in missed]
+    assert not found, "\n".join(found)
+
+
+def focus(page):
+    return page.evaluate("document.activeElement.id || document.activeElement.name")
+
+
+def press(page, locator, key="Enter"):
+    locator.focus()
+    page.keyboard.press(key)
+
+
+def test_a_cluster_is_found_and_made(page, asgi_server, cluster, complaints):
+    page.goto(asgi_server)
+    press(page, page.get_by_role("searchbox", name="Find a cluster"), "n")
+    page.keyboard.type("ope")
+    expect(page.locator("#cards")).to_contain_text("No cluster is called")
+    expect(page.locator("#status")).to_have_text("0 clusters")
+    assert focus(page) == "q"
+    page.goto(asgi_server)
+    press(page, page.get_by_role("link", name="Node pools"))
+    page.locator("#id_count").focus()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("7")
+    expect(page.locator("#pool-preview")).to_contain_text("7")
+    assert focus(page) == "id_count"
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/c/"))
+    assert Cluster.objects.order_by("-pk").first().nodes.count() == 7
+
+
+def test_a_pod_is_written_tried_and_submitted(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/pods/new/")
+    page.locator("#id_name").focus()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("by-keys")
+    expect(page.locator("#text")).to_have_value(re.compile("name: by-keys"))
+    assert focus(page) == "id_name"
+    press(page, page.get_by_role("button", name="Try", exact=False).first)
+    expect(page.get_by_text("A worker looks for the answer")).to_be_visible()
+    assert Question.objects.filter(kind="try").exists()
+    page.go_back()
+    page.locator("#id_name").focus()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("by-keys")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("by-keys")
+    assert Pod.objects.filter(cluster=cluster, name="by-keys").exists()
+
+
+def test_the_configuration_is_switched_and_weighed(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/config/")
+    press(page, page.get_by_role("checkbox", name="ImageLocality at Score"), "Space")
+    page.keyboard.press("Enter")
+    expect(page.locator(".hero")).to_contain_text("1 difference")
+    expect(page.locator("#text")).to_contain_text("ImageLocality")
+    weight = page.get_by_role("spinbutton", name="Weight of NodeAffinity")
+    press(page, weight, "ArrowUp")
+    page.keyboard.press("Enter")
+    expect(page.locator(".hero")).to_contain_text("2 differences")
+
+
+def test_the_matrix_and_the_folds_of_a_preemption(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/cycles/9/")
+    part = page.locator("#filter [data-part]").first
+    press(page, part)
+    expect(part).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#status")).to_contain_text("nodes shown")
+    for fold in page.locator("main details > summary").all():
+        was_open = fold.evaluate("s => s.parentElement.open")
+        for key, is_open in (("Enter", not was_open), ("Space", was_open)):
+            press(page, fold, key)
+            assert fold.evaluate("s => s.parentElement.open") is is_open
+
+
+def test_what_it_would_take_is_asked(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/pods/default/train-2/explain/")
+    if page.get_by_role("button", name="Find out").count():
+        press(page, page.get_by_role("button", name="Find out"))
+    expect(page.get_by_text("A worker looks for the answer")).to_be_visible()
+    assert Question.objects.filter(kind="what-would-it-take").exists()
+
+
+def test_nodes_are_walked_in_the_table_and_grouped(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    press(page, page.locator("#view-table"))
+    expect(page).to_have_url(re.compile("view=table"))
+    press(page, page.get_by_role("link", name="node-2", exact=True))
+    expect(page.locator("#inspector h2")).to_have_text("node-2")
+    press(page, page.locator("#group-by"), "End")
+    expect(page).to_have_url(re.compile("group=none"))
+
+
+def test_a_share_is_made_and_the_gallery_opened(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/gallery/")
+    card = page.locator(".sg h3 a").first
+    name = card.inner_text()
+    press(page, page.get_by_role("searchbox", name="Find a scenario"), "t")
+    page.keyboard.type("aint")
+    page.keyboard.press("Enter")
+    expect(page.locator(".sg")).not_to_have_count(0)
+    page.goto(f"{asgi_server}/gallery/")
+    press(page, card)
+    expect(page.get_by_role("heading", level=1)).to_contain_text(name)
