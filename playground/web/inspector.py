@@ -48,7 +48,7 @@ class InspectedPod:
     Attributes
     ----------
     lane, place
-        Title of its queue lane and its place there, from 1; empty and None where it is in none, or far behind.
+        Title of its queue lane, and its turn in activeQ, from 1; empty and None elsewhere, or far behind.
     why
         What the queue says of it.
     cache
@@ -116,7 +116,7 @@ def _pod(cluster: Cluster, scale: PriorityScale, key: str, lanes: Lanes) -> Insp
         pod=pod,
         mark=scale.mark(pod.priority, pod.priority_class),
         lane=LANE_TITLES.get(lane, ""),
-        place=item.position if item else None,
+        place=item.position if item and lane == "active" else None,
         why=item.reason if item else "",
         cache=cache_state(pod, last),
         last=last,

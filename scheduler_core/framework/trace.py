@@ -37,6 +37,8 @@ FEASIBLE = -1
 UNSEEN = -2
 """In verdict columns: the node was not looked at."""
 
+BESIDE_NOMINATED = "passes by itself, not beside the pods nominated there"
+
 Verdict = tuple[str | None, str, tuple[str, ...]]
 """(plugin, code, reasons)."""
 
@@ -223,7 +225,7 @@ class CycleTrace:
         }
         if "matrix" in arrays:
             body["filterByPlugin"] = self._filter_by_plugin(names, verdicts)
-            body["amounts"] = self._amounts(names)
+            body["amounts"] = self._amounts(names, body["filter"] or {}, body["filterByPlugin"])
         if "total" in arrays:
             feasible = [names[place] for place in arrays["feasible"].tolist()]
             body["total"] = dict(zip(feasible, arrays["total"].tolist(), strict=True))
@@ -248,13 +250,23 @@ class CycleTrace:
             result[plugin] = entry
         return result
 
-    def _amounts(self, names: Sequence[str]) -> dict[str, dict[str, list[str]]]:
-        """By plugin and node, the amounts behind each rejection of `filterByPlugin` that has any."""
-        result, start = {}, 0
+    def _amounts(
+        self, names: Sequence[str], stops: Mapping[str, Any], alone: Mapping[str, Any]
+    ) -> dict[str, dict[str, list[str]]]:
+        """By plugin and node, the amounts behind each rejection of `filterByPlugin` that has any.
+
+        A plugin that stopped a node it accepts alone did so for the pods nominated there.
+        """
+        result: dict[str, dict[str, list[str]]] = {}
+        start = 0
         for plugin, sentences, n_lines in self.header.get("amounts", ()):
             lines = self.arrays["amounts"][start : start + n_lines]
             start += n_lines
             result[plugin] = unpacked(sentences, lines, names)
+        for name, verdict in stops.items():
+            found = alone.get(verdict["plugin"]) if verdict else None
+            if found is not None and "preFilter" not in found and name not in found.get("fails", {}):
+                result.setdefault(verdict["plugin"], {})[name] = [BESIDE_NOMINATED]
         return result
 
 

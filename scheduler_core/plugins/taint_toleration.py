@@ -72,14 +72,12 @@ class TaintToleration(
         told: dict[str, int] = {}
 
         def text_of(taints: tuple[Taint, ...]) -> int:
-            bad = [str(taint) for taint in taints if _keeps_off(pod.tolerations, taint)]
-            return told.setdefault(", ".join(bad), len(told)) if bad else -1
+            bad = [taint for taint in taints if _keeps_off(pod.tolerations, taint)]
+            words = ", ".join(f"{taint}: {_nearest(pod.tolerations, taint)}" for taint in bad)
+            return told.setdefault(words, len(told)) if bad else -1
 
         text_ids = _per_list(nodes, rows, text_of)
-        tolerated = dict.fromkeys(item.key or "every key" for item in pod.tolerations)
-        pods_side = f"tolerates {', '.join(tolerated)}" if tolerated else "tolerates nothing"
-        words = (f"the pod {pods_side}; not tolerated: ", Amount(text_ids, list(told)))
-        yield Comparison(text_ids >= 0, words)
+        yield Comparison(text_ids >= 0, (Amount(text_ids, list(told)),))
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[tuple[Toleration, ...]]:
         return PreScoreResult(
@@ -118,6 +116,15 @@ def _first_untolerated(
 def _keeps_off(tolerations: tuple[Toleration, ...], taint: Taint) -> bool:
     hard = taint.effect in ("NoSchedule", "NoExecute")
     return hard and not any(item.tolerates(taint) for item in tolerations)
+
+
+def _nearest(tolerations: tuple[Toleration, ...], taint: Taint) -> str:
+    """What the pod tolerates of a taint's key, or of every key, if not the taint itself."""
+    near = [item for item in tolerations if item.key in ("", taint.key)]
+    if not near:
+        return "not tolerated"
+    what = ((item.value and f"value {item.value}", item.effect) for item in near)
+    return f"tolerated only with {' or '.join(', '.join(filter(None, each)) for each in what)}"
 
 
 def _count_intolerable(tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...]) -> int:

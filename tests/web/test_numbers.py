@@ -257,5 +257,12 @@ def test_amounts_behind_a_rejection_are_the_apis_word_by_word(client, cluster):
         rows = {row[0].split()[0]: " ".join(row) for row in tables[section][1:]}
         for node in nodes:
             assert all(text in rows[node] for text in amounts[node]), (section, node)
+    story = client.get(reverse("web:pod", args=[cluster.public_id, "default", "giant"])).content.decode()
+    last = Cycle.objects.filter(cluster=cluster, pod_name="giant").latest("number").number
+    newest = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{last}/", {"full": "1"}).json()[
+        "amounts"
+    ]
+    rows = {row[0]: row[-1] for row in Tables(story).rows["why-not"][1:]}
+    assert all(newest["NodeResourcesFit"][node][0] in rows[node] for node in stopped)
     bare = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{number}/").json()
     assert "amounts" not in bare

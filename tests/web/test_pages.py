@@ -117,7 +117,7 @@ def test_a_pod_opens_in_the_inspector(client, cluster, django_assert_max_num_que
     with django_assert_max_num_queries(6):
         response = client.get(url, {"pod": "default/train-2"}, **HTMX)
     html = response.content.decode()
-    for words in ("Pending", "Unschedulable", "1st there", "not in it: pending pods take no room", "Cycle 3",
+    for words in ("Pending", "Unschedulable", "not in it: pending pods take no room", "Cycle 3",
                   "attempt 1", "What would it take?", "Edit YAML", "Delete", "train-2/explain/"):  # fmt: skip
         assert words in html, words
     # The next tick asks about it too, and without script the same is a page.

@@ -13,7 +13,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import ClusterError, InvalidManifest
-from playground.clusters.models import Cluster, Pod, PriorityClass
+from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass
 from playground.clusters.selectors.cycles import cycle_explanation
 from playground.clusters.selectors.pod_lists import pod_page
 from playground.clusters.selectors.pod_traces import pod_traces
@@ -22,7 +22,7 @@ from playground.clusters.services.readiness import expect_questions
 from playground.clusters.services.runs import request_run
 from playground.web.access import get_cluster
 from playground.web.board import priority_scale
-from playground.web.explanation import FilterView, view_filter
+from playground.web.explanation import MATRIX_LIMIT, FilterView, view_filter
 from playground.web.forms.pod_rows import values_of
 from playground.web.forms.pods import PodForm
 from playground.web.fragments import digest_of
@@ -97,7 +97,7 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
     if last and pending and not request.htmx:
         expect_questions(cluster=cluster)
     if last and pending and last.n_nodes:
-        context["why"] = why_not_running(cluster, last.number)
+        context["why"] = why_not_running(cluster, last)
     if story.pod:
         context["mark"] = priority_scale(cluster).mark(story.pod.priority, story.pod.priority_class)
     context["have"] = digest_of(render_to_string("pods/story_live.html", context, request))
@@ -108,9 +108,12 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
     return render(request, "pods/story_live.html", context)
 
 
-def why_not_running(cluster: Cluster, number: int) -> FilterView | None:
-    """What stopped each node in a cycle; None when its trace was not kept, or no filter ran."""
-    document = cycle_explanation(cluster, number).document
+def why_not_running(cluster: Cluster, last: Cycle) -> FilterView | None:
+    """What stopped each node in a cycle; None when its trace was not kept, or no filter ran.
+
+    Where nodes are counted in groups, the amounts of each are not asked for.
+    """
+    document = cycle_explanation(cluster, last.number, full=last.n_nodes <= MATRIX_LIMIT).document
     return view_filter(document) if document else None
 
 

@@ -84,9 +84,9 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
         ),
         (
             "TaintToleration",
-            {"tolerations": [{"key": "gpu", "operator": "Exists"}]},
+            {"tolerations": [{"key": "gpu", "operator": "Exists"}, {"key": "spot", "value": "no"}]},
             None,
-            ["the pod tolerates gpu; not tolerated: spot=yes:NoSchedule, old:NoExecute"],
+            ["spot=yes:NoSchedule: tolerated only with value no, old:NoExecute: not tolerated"],
         ),
         (
             "NodeAffinity",
@@ -140,4 +140,16 @@ def test_a_full_node_and_pods_that_keep_others_away_are_counted() -> None:
     assert body["amounts"] == {
         "NodeResourcesFit": {"n1": ["pods: 2 there, 2 allowed"]},
         "InterPodAffinity": {"n1": ["kept away by the anti-affinity of pods with zone=a: 2"]},
+    }
+
+
+def test_a_node_that_only_nominated_pods_fill_is_told_as_such() -> None:
+    requests = {"resources": {"requests": {"cpu": "3"}}}
+    important = _pod("important", container=requests, priority=100)
+    important["status"]["nominatedNodeName"] = "n1"
+    cluster = Cluster([_node("n1", "a"), _node("n2", "b"), important], None)
+    body = explain(cluster, cluster.pending_pod(_pod("new", container=requests)))
+    assert body["filter"]["n1"]["plugin"] == "NodeResourcesFit"
+    assert body["amounts"] == {
+        "NodeResourcesFit": {"n1": ["passes by itself, not beside the pods nominated there"]}
     }

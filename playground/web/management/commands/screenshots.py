@@ -126,6 +126,7 @@ def page_list(cluster: Cluster) -> list[tuple[str, str]]:
             pages.append(("weights", reverse("web:weights", args=[cluster.public_id, cycle.number])))
         if cycle is not None and outcome == Cycle.Outcome.UNSCHEDULABLE:
             pod = (cluster.public_id, cycle.pod_namespace, cycle.pod_name)
+            pages.append(("board-pod", f"{base}?pod={cycle.pod_namespace}/{cycle.pod_name}"))
             pages.append(("explain", reverse("web:explain", args=pod)))
             pages.append(("why-not", reverse("web:cycle-why", args=[cluster.public_id, cycle.number])))
     return pages
