@@ -2,14 +2,9 @@
 
 import time
 
-from scheduler_core.objects.fields import format_time_ns, parse_time_ns
+from scheduler_core.objects.fields import format_seconds, format_time_ns, parse_time_ns
 
 __all__ = ["format_seconds", "format_time_ns", "parse_time_ns", "wall_now_ns"]
-
-
-def format_seconds(at_ns: int) -> str:
-    """RFC 3339 in UTC without a fraction, as metadata.creationTimestamp is written."""
-    return format_time_ns(at_ns - at_ns % 1_000_000_000)
 
 
 def wall_now_ns() -> int:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from scheduler_core.extender.core_v1 import TYPES
-from scheduler_core.objects.fields import format_time_ns, parse_time_ns
+from scheduler_core.objects.fields import format_seconds, parse_time_ns
 from scheduler_core.objects.quantity import Quantity, QuantityError, quantity_from
 
 Document = Mapping[str, Any]
@@ -27,7 +27,6 @@ _SCALAR_ZEROS: dict[str, Any] = {
     "is": 0,
     "any": None,
 }
-_NANOSECONDS = 10**9
 
 
 class DecodeProblem(ValueError):
@@ -157,7 +156,7 @@ def _time_text(text: str) -> str:
         at_ns = parse_time_ns(text)
     except ValueError:
         return text
-    return format_time_ns(at_ns - at_ns % _NANOSECONDS)
+    return format_seconds(at_ns)
 
 
 # ---- reading

@@ -162,6 +162,14 @@ def format_time_ns(at_ns: int) -> str:
     return f"{text}.{fraction_ns:09d}".rstrip("0") + "Z" if fraction_ns else f"{text}Z"
 
 
+def format_seconds(at_ns: int) -> str:
+    """RFC 3339 in UTC, whole seconds, the rest cut off: as every time of an API object but an Event's is written.
+
+    Source: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time.go MarshalJSON, v1.34
+    """
+    return format_time_ns(at_ns - at_ns % 1_000_000_000)
+
+
 @lru_cache(maxsize=1024)
 def format_micro_time(at_ns: int) -> str:
     """RFC 3339 in UTC with exactly six digits of a second: clients refuse an eventTime with any other number.

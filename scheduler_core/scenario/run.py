@@ -11,7 +11,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.extender import ExtenderAnswer, ExtenderRequest
 from scheduler_core.framework.trace import PREEMPTING, CycleTrace
 from scheduler_core.objects.defaults import NAMESPACED_KINDS, prepare
-from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scenario.canonical import effective_steps, in_run_order
 from scheduler_core.scenario.cassette import CassetteTransport
@@ -297,7 +297,7 @@ class _Runner:
             self._generations[key] = generation
             if generation > 1 and not meta.get("uid"):
                 meta["uid"] = f"{namespace}/{name}#{generation}" if namespace else f"{name}#{generation}"
-            meta.setdefault("creationTimestamp", format_time_ns(self.simulation.now_ns))
+            meta.setdefault("creationTimestamp", format_seconds(self.simulation.now_ns))
         else:
             old_meta = before.manifest["metadata"]
             meta["uid"] = old_meta.get("uid")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_core.clock import SECOND_NS
-from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.durations import duration_ns
@@ -96,10 +96,12 @@ class Kubelet:
             return
         now_ns = self._world.clock.now_ns
         subject = (pod.namespace, pod.name, pod.uid)
+        # Objects tell whole seconds; what is looked at in the moment it happens keeps its time to the nanosecond.
+        fraction_ns = now_ns % SECOND_NS
         if pod.is_terminating:
             self._timers.cancel(STARTS, *subject)
             self._timers.cancel(FINISHES, *subject)
-            self._timers.add(max(pod.meta.deletion_ns or 0, now_ns), TERMINATED, *subject)
+            self._timers.add(max((pod.meta.deletion_ns or 0) + fraction_ns, now_ns), TERMINATED, *subject)
         elif pod.is_terminal:
             self._timers.cancel(FINISHES, *subject)
         elif pod.phase in ("", "Pending"):
@@ -107,7 +109,8 @@ class Kubelet:
         else:
             lasts_ns = _annotated_ns(pod, DURATION, -1)
             if lasts_ns >= 0:
-                self._timers.add(max((pod.start_ns or now_ns) + lasts_ns, now_ns), FINISHES, *subject)
+                began_ns = now_ns if pod.start_ns is None else pod.start_ns + fraction_ns
+                self._timers.add(max(began_ns + lasts_ns, now_ns), FINISHES, *subject)
 
     def timer(self, what: str, namespace: str, name: str, uid: str) -> None:
         """A timer of ours has come; a kubelet nobody hears of does nothing, and looks again when it is back."""
@@ -126,7 +129,7 @@ class Kubelet:
     def _start(self, pod: Pod) -> None:
         if pod.phase == "Running":
             return
-        now = format_time_ns(self._world.clock.now_ns)
+        now = format_seconds(self._world.clock.now_ns)
         status: dict[str, Any] = dict(pod.manifest.get("status") or {})
         status["phase"] = "Running"
         # Starting is what begins a duration: a delay does not count.
@@ -154,7 +157,7 @@ class Kubelet:
         self._world.patch_status(pod, status, "started")
 
     def _finish(self, pod: Pod) -> None:
-        now = format_time_ns(self._world.clock.now_ns)
+        now = format_seconds(self._world.clock.now_ns)
         annotations = pod.manifest["metadata"].get("annotations") or {}
         failed = annotations.get(ENDS_AS) == "Failed"
         status: dict[str, Any] = dict(pod.manifest.get("status") or {})
@@ -198,7 +201,7 @@ def delete_pod(world: World, pod: Pod, grace_period_s: int | None, reason: str |
         return
     meta = {
         **pod.manifest["metadata"],
-        "deletionTimestamp": format_time_ns(ends_ns),
+        "deletionTimestamp": format_seconds(ends_ns),
         "deletionGracePeriodSeconds": grace_s,
     }
     world.put_pod(pod, {**pod.manifest, "metadata": meta}, reason)

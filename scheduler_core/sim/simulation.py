@@ -33,7 +33,7 @@ from scheduler_core.events import (
 )
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
 from scheduler_core.framework.trace import CycleTrace
-from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins import OPT_IN_POINTS
 from scheduler_core.queue import QueueMove
@@ -504,7 +504,7 @@ class Simulation:
             self._note_failure(
                 pod.uid, f"{action.condition.get('reason')}: {action.condition.get('message')}"
             )
-            now = format_time_ns(self.now_ns)
+            now = format_seconds(self.now_ns)
             status["conditions"] = with_condition(status, {**action.condition, "lastTransitionTime": now})
         if action.nominated_node_name is not None and action.nominated_node_name != pod.nominated_node_name:
             status["nominatedNodeName"] = action.nominated_node_name
@@ -520,7 +520,7 @@ class Simulation:
         if live is None or live.is_terminating:
             return
         status = dict(live.manifest.get("status") or {})
-        now = format_time_ns(self.now_ns)
+        now = format_seconds(self.now_ns)
         status["conditions"] = with_condition(status, {**condition, "lastTransitionTime": now})
         delete_pod(self.world, self.world.patch_status(live, status, "preempted"), None, "preempted")
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from scheduler_core.clock import Clock
 from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prepare, priority_class_from
-from scheduler_core.objects.fields import format_micro_time, format_time_ns
+from scheduler_core.objects.fields import format_micro_time, format_seconds
 from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, with_node, with_status
@@ -138,7 +138,7 @@ class World:
 
     def create(self, manifest: Manifest, reason: str) -> Stored:
         """Create an object as the API server would: defaults, priority, creation time."""
-        meta = {**manifest["metadata"], "creationTimestamp": format_time_ns(self.clock.now_ns)}
+        meta = {**manifest["metadata"], "creationTimestamp": format_seconds(self.clock.now_ns)}
         prepared = prepare({**manifest, "metadata": meta}, self.priority_classes)
         if self._default_tolerations and prepared["kind"] == "Pod":
             prepared["spec"] = with_default_tolerations(prepared["spec"])
@@ -168,7 +168,7 @@ class World:
                 f'Operation cannot be fulfilled on pods/binding "{name}": '
                 f'pod {name} is already assigned to node "{live.node_name}"'
             )
-        now = format_time_ns(self.clock.now_ns)
+        now = format_seconds(self.clock.now_ns)
         status = dict(live.manifest.get("status") or {})
         status["conditions"] = with_condition(
             status, {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}
@@ -205,7 +205,7 @@ class World:
         """Record a v1 Event about an object."""
         self._n_events += 1
         now_ns = self.clock.now_ns
-        now = format_time_ns(now_ns - now_ns % 1_000_000_000)
+        now = format_seconds(now_ns)
         meta = about["metadata"]
         name, namespace = str(meta["name"]), str(meta.get("namespace") or "default")
         manifest = {

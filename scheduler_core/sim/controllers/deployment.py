@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from scheduler_core.objects.fields import Document, boolean, format_time_ns, integer, mapping, string
+from scheduler_core.objects.fields import Document, boolean, format_seconds, integer, mapping, string
 from scheduler_core.objects.meta import OwnerReference
 from scheduler_core.sim.controllers.base import Site, WorkloadController
 from scheduler_core.sim.controllers.workload import Workload, resolve_amount, workload_from
@@ -277,7 +277,7 @@ class DeploymentController(WorkloadController):
     def _with(
         self, status: Mapping[str, Any], type_: str, value: str, reason: str, message: str
     ) -> list[dict[str, Any]]:
-        now = format_time_ns(self.world.clock.now_ns)
+        now = format_seconds(self.world.clock.now_ns)
         condition = {
             "type": type_,
             "status": value,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.fields import Document, format_time_ns, integer, mapping
+from scheduler_core.objects.fields import Document, format_seconds, integer, mapping
 from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.controllers.base import Controller, Key, Site
@@ -135,7 +135,7 @@ class DisruptionController(Controller):
 
     def _status(self, budget: _Budget) -> dict[str, Any]:
         healthy = budget.covered.n_ready
-        now = format_time_ns(self.world.clock.now_ns)
+        now = format_seconds(self.world.clock.now_ns)
         before = budget.manifest.get("status") or {}
         failure = ""
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from scheduler_core.clock import SECOND_NS
-from scheduler_core.objects.fields import boolean, format_time_ns, integer, mapping, optional_integer, string
+from scheduler_core.objects.fields import boolean, format_seconds, integer, mapping, optional_integer, string
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.controllers.base import Site, WorkloadController
 from scheduler_core.sim.controllers.workload import Workload
@@ -126,7 +126,7 @@ class JobController(WorkloadController):
     def status_of(self, workload: Workload) -> dict[str, Any]:
         group = self.pods.of_owner(workload.owner)
         succeeded, failed = self._counts(workload)
-        now = format_time_ns(self.world.clock.now_ns)
+        now = format_seconds(self.world.clock.now_ns)
         numbers = {"active": group.n_active, "ready": group.n_ready, "succeeded": succeeded, "failed": failed}
         status = {
             name: value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node
 from scheduler_core.sim.controllers.base import Controller, Site
 from scheduler_core.sim.kubelet import ready_status
@@ -116,7 +116,7 @@ class NodeLifecycleController(Controller):
         ]
         if not missing and not surplus:
             return
-        now = format_time_ns(self.world.clock.now_ns)
+        now = format_seconds(self.world.clock.now_ns)
         spec = dict(node.manifest.get("spec") or {})
         taints: list[dict[str, Any]] = [
             dict(taint)
@@ -131,7 +131,7 @@ class NodeLifecycleController(Controller):
 
     def _turn_pods(self, node_name: str, ready: bool) -> None:
         """A node that is not ready has no ready pods. Source: node_lifecycle_controller.go MarkPodsNotReady."""
-        now = format_time_ns(self.world.clock.now_ns)
+        now = format_seconds(self.world.clock.now_ns)
         pods = self.pods.on_node(node_name).pods
         for key in sorted(pods):
             pod = pods[key]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from scheduler_core.objects.fields import Document, format_time_ns, mapping, string_map
+from scheduler_core.objects.fields import Document, format_seconds, mapping, parse_time_ns, string_map
 from scheduler_core.objects.meta import OwnerReference
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
@@ -73,7 +73,7 @@ class PodFactory:
             "name": name,
             "namespace": workload.namespace,
             "uid": object_uid(self._randomness),
-            "creationTimestamp": format_time_ns(self._world.clock.now_ns),
+            "creationTimestamp": format_seconds(self._world.clock.now_ns),
             "labels": all_labels,
             "ownerReferences": [workload.reference()],
         }
@@ -105,7 +105,7 @@ class PodFactory:
         typed_meta = prototype.meta._replace(
             name=name,
             uid=meta["uid"],
-            creation_ns=self._world.clock.now_ns,
+            creation_ns=parse_time_ns(meta["creationTimestamp"]),
             owners=(
                 OwnerReference(
                     reference["apiVersion"], workload.kind, workload.name, workload.meta.uid, True

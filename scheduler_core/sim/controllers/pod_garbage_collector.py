@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from scheduler_core.clock import SECOND_NS
-from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import DISRUPTION_TARGET, Pod
 from scheduler_core.sim.controllers.base import Controller, Site
 from scheduler_core.sim.world import Noticed, with_condition
@@ -65,7 +65,7 @@ class PodGarbageCollector(Controller):
             self._collect(on_node[key])
 
     def _collect(self, pod: Pod) -> None:
-        now = format_time_ns(self.world.clock.now_ns)
+        now = format_seconds(self.world.clock.now_ns)
         if not pod.is_terminal:
             status = {**(pod.manifest.get("status") or {}), "phase": "Failed"}
             status["conditions"] = with_condition(

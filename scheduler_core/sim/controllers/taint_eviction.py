@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from scheduler_core.clock import SECOND_NS
-from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.node import Node, Taint
 from scheduler_core.objects.pod import DISRUPTION_TARGET, Pod
 from scheduler_core.sim.controllers.base import Controller, Site
@@ -140,7 +140,7 @@ class TaintEvictionController(Controller):
                 "status": "True",
                 "reason": "DeletionByTaintManager",
                 "message": message,
-                "lastTransitionTime": format_time_ns(self.world.clock.now_ns),
+                "lastTransitionTime": format_seconds(self.world.clock.now_ns),
             },
         )
         delete_pod(self.world, self.world.patch_status(pod, status, "taint eviction"), None, "taint eviction")

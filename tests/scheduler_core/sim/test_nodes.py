@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.sim.changes import DeleteObject
+from scheduler_core.sim.kubelet import DURATION
 from tests.scheduler_core.sim.builders import (
     SECOND_NS,
     START_NS,
@@ -179,3 +181,25 @@ def test_deleting_waits_for_the_grace_period_of_the_pod() -> None:
     assert pod_named(simulation, "usual") is None and pod_named(simulation, "slow") is not None
     simulation.run_until_idle()
     assert pod_named(simulation, "slow") is None and simulation.now_ns == START_NS + 90 * SECOND_NS
+
+
+def test_objects_tell_whole_seconds_and_what_happens_keeps_its_fraction() -> None:
+    # As an API server writes them: pods that start in one second are of one age to preemption.
+    simulation = make_cluster(1)
+    simulation.advance(300_000_000)
+    write(simulation, make_pod("job", annotations={DURATION: "12s"}))
+    simulation.advance(0)
+    pod = pod_named(simulation, "job")
+    assert pod is not None
+    assert pod.manifest["status"]["startTime"] == format_time_ns(START_NS)
+    simulation.advance(12 * SECOND_NS - 1)
+    assert pod_named(simulation, "job").phase == "Running"  # type: ignore[union-attr]
+    simulation.advance(1)
+    assert pod_named(simulation, "job").phase == "Succeeded"  # type: ignore[union-attr]
+    write(simulation, make_pod("long"))
+    simulation.advance(0)
+    simulation.submit(DeleteObject("Pod", "default", "long", 5))
+    simulation.advance(5 * SECOND_NS - 1)
+    assert pod_named(simulation, "long") is not None
+    simulation.advance(1)
+    assert pod_named(simulation, "long") is None
