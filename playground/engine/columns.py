@@ -61,7 +61,9 @@ def node_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pod_columns(
-    manifest: Mapping[str, Any], profiles: Collection[str] = (DEFAULT_SCHEDULER,)
+    manifest: Mapping[str, Any],
+    profiles: Collection[str] = (DEFAULT_SCHEDULER,),
+    requests: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """Requests in millicores, bytes and counts; where it is or may go; who owns it.
 
@@ -71,11 +73,13 @@ def pod_columns(
         A Pod after admission.
     profiles
         Names of the profiles the cluster's scheduler runs.
+    requests
+        What the pod requests (`Pod.requests`), where that is known.
     """
     meta = manifest.get("metadata") or {}
     spec = manifest.get("spec") or {}
     status = manifest.get("status") or {}
-    amounts = pod_requests(manifest).requests
+    amounts = pod_requests(manifest).requests if requests is None else requests
     extended = {name: amount for name, amount in _rest(amounts).items() if amount}
     owner: Mapping[str, Any] = next(
         (item for item in meta.get("ownerReferences") or () if item.get("controller")), {}

@@ -80,7 +80,7 @@ class StateReader:
     def _pod(self, manifest: Mapping[str, Any], typed: Pod, profiles: tuple[str, ...]) -> dict[str, Any]:
         known = self._pods.get(typed.uid)
         if known is None or known[0] is not manifest:
-            read = columns.pod_columns(manifest, profiles)
+            read = columns.pod_columns(manifest, profiles, typed.requests)
             pod = {"namespace": typed.namespace, "name": typed.name, "uid": typed.uid}
             known = (manifest, pod | {key: read[key] for key in _POD_COLUMNS})
             self._pods[typed.uid] = known

@@ -206,8 +206,7 @@ class Sandbox:
 
     def nodes_in_order(self) -> list[str]:
         """Names in evaluation order."""
-        snapshot = self.snapshot
-        return [snapshot.nodes.name(row) for row in snapshot.order.tolist()]
+        return self.snapshot.names()
 
     def free(self, resource: str, row: int) -> int:
         """What is left of a resource on a row, in whole units; may be below zero."""

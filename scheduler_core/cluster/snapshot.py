@@ -6,7 +6,7 @@ cycle (the scheduler is one function of events), so the snapshot is a view of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.matching import Matching
@@ -43,3 +43,10 @@ class Snapshot:
     take: slice | Rows
     rank: Rows
     generation: int
+    _names: list[str] = field(default_factory=list)
+
+    def names(self) -> list[str]:
+        """Names of all nodes in evaluation order; the caller's own list."""
+        if not self._names:
+            self._names = [self.nodes.name(row) for row in self.order.tolist()]
+        return self._names.copy()

@@ -307,7 +307,7 @@ def record_body(attempt: Attempt, trace: CycleTrace, best: Sequence[str] | None,
     place_of_row[order] = np.arange(len(order))
     status = attempt.pre_filter_status
     header = trace.header
-    names = header["nodes"] = [snapshot.nodes.name(row) for row in order.tolist()]
+    names = header["nodes"] = snapshot.names()
     for row, name in attempt.guests.items():
         # Node objects out of an extender's answer: known by name, or shown after the cluster's own.
         known = snapshot.nodes.row_of.get(name, -1)

@@ -46,12 +46,15 @@ def main() -> int:
     import django
 
     django.setup()
-    if fresh:
-        seed(options.nodes, options.pods)
+    from django.core.management import call_command
+
     if options.page or options.question:
         found = measure(options.page) if options.page else questions.measure(options.question)
         print(json.dumps(found))
         return 0
+    call_command("migrate", verbosity=0)
+    if fresh:
+        seed(options.nodes, options.pods)
     if options.only != "questions":
         print(f"{'page':<20}{'cold ms':>10}{'changed ms':>12}{'same ms':>10}{'queries':>9}{'gzip kB':>9}")
         for name, path in paths().items():
@@ -79,12 +82,9 @@ def _in_a_process(directory: Path, option: str, what: str) -> dict[str, float]:
 
 def seed(n_nodes: int, n_pods: int) -> None:
     """The cluster: most pods run, some wait, one cycle of each kind was decided, and then some hundreds more."""
-    from django.core.management import call_command
-
     from playground.clusters import services
     from playground.clusters.services.memory import EngineMemory
 
-    call_command("migrate", verbosity=0)
     cluster = services.create_cluster(name="large", seed=7)
     objects: list[dict[str, Any]] = [_priority("critical", 100_000), _priority("batch", 100)]
     objects += [_node(i) for i in range(n_nodes)]

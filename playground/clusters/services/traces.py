@@ -12,6 +12,7 @@ from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle
 from playground.clusters.services.advance import nearest, stretch
 from playground.engine import engine_version
+from playground.engine.drive import collector_paused
 from playground.engine.ports import Simulator
 from playground.engine.simulator import default_simulator
 
@@ -43,8 +44,9 @@ def recompute_trace(*, cluster_id: int, number: int, simulator: Simulator | None
         return Cycle.objects.filter(cluster_id=cluster_id, number=number).exists()
     cluster = Cluster.objects.get(pk=cluster_id)
     # The batch must be replayed whole, so the checkpoint has to lie before it.
-    engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, simulator or default_simulator())
-    records = engine.replay(stretch(cluster, engine, engine_seq, cycle.ran_seq), wanted=(number,))
+    with collector_paused():
+        engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, simulator or default_simulator())
+        records = engine.replay(stretch(cluster, engine, engine_seq, cycle.ran_seq), wanted=(number,))
     # One that waited at Permit came once more.
     record = records[-1] if records else None
     with transaction.atomic():

@@ -21,6 +21,7 @@ from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.lifecycle import create_cluster
 from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.writer import writing
+from playground.engine.drive import collector_paused
 from playground.engine.moments import StateReader, replay_moments
 from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of, run_fresh, states_of
 from playground.engine.simulator import default_simulator
@@ -76,15 +77,16 @@ def cluster_moments(cluster: Cluster, cycle: int) -> None:
         return
     first, last = min(wanted), max(wanted)
     # The batch of the first one must be replayed whole, so the checkpoint has to lie before it.
-    engine, engine_seq = nearest(cluster, wanted[first] - 1, default_simulator())
-    try:
-        found = replay_moments(engine, stretch(cluster, engine, engine_seq, wanted[last]), first, last)
-    except ValueError:
-        found = {}
-    rows = [
-        Moment(cluster=cluster, generation=cluster.generation, cycle=number, data=packed(state))
-        for number, state in found.items()
-    ]
+    with collector_paused():
+        engine, engine_seq = nearest(cluster, wanted[first] - 1, default_simulator())
+        try:
+            found = replay_moments(engine, stretch(cluster, engine, engine_seq, wanted[last]), first, last)
+        except ValueError:
+            found = {}
+        rows = [
+            Moment(cluster=cluster, generation=cluster.generation, cycle=number, data=packed(state))
+            for number, state in found.items()
+        ]
     if cycle not in found:
         rows.append(Moment(cluster=cluster, generation=cluster.generation, cycle=cycle, note=DIFFERS))
     Moment.objects.bulk_create(rows, ignore_conflicts=True, batch_size=200)
