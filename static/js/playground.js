@@ -62,9 +62,15 @@
       timer ||= setTimeout(() => { say(news.slice(-2).join('. ')); news = []; timer = 0; }, 1000);
     });
     const lost = show => { const b = document.getElementById('lost'); if (b) b.hidden = !show; };
-    document.body.addEventListener('htmx:sseError', () => lost(true));
-    document.body.addEventListener('htmx:sseOpen', () => lost(false));
+    // Without its event stream (a proxy may hold it back) a page asks by itself; lost is who gets no answer either.
+    let polling = 0;
+    const ask = () => document.body.dispatchEvent(new Event('pulse'));
+    document.body.addEventListener('htmx:sseError', () => { if (!polling) { polling = setInterval(ask, 3000); ask(); } });
+    document.body.addEventListener('htmx:sseOpen', () => { clearInterval(polling); polling = 0; lost(false); });
     document.body.addEventListener('htmx:sendError', () => lost(true));
+    document.body.addEventListener('htmx:afterRequest', e => {
+      if (e.detail.successful) lost(false); else if (e.detail.xhr?.status >= 502) lost(true);
+    });
     // What was unfolded stays so when its page part is swapped.
     let unfolded = [];
     document.body.addEventListener('htmx:beforeSwap', e => {

@@ -219,3 +219,28 @@ def test_a_pod_of_a_node_is_reached_by_keyboard(page, asgi_server, cluster, comp
     expect(box).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator("#node-node-1")).to_be_focused()
+
+
+def test_a_board_without_its_event_stream_asks_by_itself(page, asgi_server, cluster):
+    page.route("**/ticks/", lambda route: route.abort())
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    expect(page.locator("#feed")).to_contain_text("#8")
+    factories.add_cycle(cluster, "scored", pod_name="web-5")
+    expect(page.locator("#ev-10")).to_be_visible(timeout=10_000)
+    expect(page.locator("#lost")).to_be_hidden()
+    page.route("**/live/**", lambda route: route.abort())
+    expect(page.locator("#lost")).to_be_visible(timeout=10_000)
+    page.unroute("**/live/**")
+    expect(page.locator("#lost")).to_be_hidden(timeout=10_000)
+
+
+def test_the_cards_of_home_follow_their_clusters(page, asgi_server, cluster, complaints):
+    page.goto(asgi_server)
+    card = page.locator(f"#card-{cluster.public_id}")
+    card.focus()
+    page.evaluate("window.notReloaded = true")
+    factories.add_cycle(cluster, "scored", pod_name="web-5")
+    expect(page.locator("#cards")).to_contain_text("Cycle 10: web-5 bound", timeout=10_000)
+    expect(card).to_be_focused()
+    expect(page.locator("#status")).to_have_text("")
+    assert page.evaluate("window.notReloaded")

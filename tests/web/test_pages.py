@@ -103,6 +103,11 @@ def test_home_answers_htmx_with_the_cards_alone(client, cluster):
     html = response.content.decode()
     assert html.lstrip().startswith("<ul") and cluster.name in html and "HX-Request" in response["Vary"]
     assert cluster.name not in client.get(reverse("web:home"), {"q": "nope"}, **HTMX).content.decode()
+    have = re.search(r'id="cards-have" value="(\w+)"', get(client, "home").content.decode()).group(1)
+    assert client.get(reverse("web:home"), {"have": have, "q": ""}, **HTMX).status_code == 204
+    factories.add_cycle(cluster, "scored", pod_name="web-5")
+    news = client.get(reverse("web:home"), {"have": have, "q": ""}, **HTMX).content.decode()
+    assert "Cycle 10: web-5 bound" in news and "data-say" not in news and have not in news
 
 
 def test_the_board_shows_nodes_queue_and_feed(client, cluster):

@@ -1,5 +1,6 @@
 """Home: the clusters, and what this site is."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,15 +8,19 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.models import Cluster
 from playground.clusters.selectors.home_cards import ClusterFigures, figures_of
 from playground.web.access import visible_clusters
+from playground.web.fragments import digest_of
 from playground.web.readme import known_differences
 
 CARDS = 60
+# What is another on every look, and is no news: whether it is read out, and how old the clusters are.
+_CHANGING = re.compile(r' data-say="[^"]*"|<time.*?</time>')
 # Group of the gallery, title, words.
 TOPICS = (
     (
@@ -55,7 +60,7 @@ class Card:
 @require_safe
 @vary_on_headers("HX-Request")
 def home(request: HttpRequest) -> HttpResponse:
-    """Every cluster as a card with live figures; the cards alone for htmx."""
+    """Every cluster as a card with live figures; the cards alone for htmx, 204 if they are on the page already."""
     q = request.GET.get("q", "").strip()
     found = visible_clusters(request).order_by("-created")
     if q:
@@ -63,8 +68,16 @@ def home(request: HttpRequest) -> HttpResponse:
     clusters = [*found[:CARDS]]
     figures = figures_of(clusters)
     cards = [_card(cluster, figures[cluster.pk]) for cluster in clusters]
-    template = "home/cards.html" if request.htmx else "home/page.html"
-    return render(request, template, {"cards": cards, "q": q, "topics": TOPICS})
+    had = request.GET.get("have")
+    # What a poll brings is not read out; it may be something every few seconds.
+    html = render_to_string("home/cards.html", {"cards": cards, "q": q, "polled": had is not None}, request)
+    have = digest_of(f"{q} {_CHANGING.sub('', html)}")
+    if not request.htmx:
+        context = {"cards_html": html, "have": have, "q": q, "topics": TOPICS}
+        return render(request, "home/page.html", context)
+    if had == have:
+        return HttpResponse(status=204)
+    return HttpResponse(html + render_to_string("home/have.html", {"have": have, "htmx": True}, request))
 
 
 @require_safe
