@@ -46,6 +46,34 @@ class ObjectMeta(NamedTuple):
         return next((owner for owner in self.owners if owner.controller), None)
 
 
+class Named:
+    """An object that has `meta`, and what is most often asked of it."""
+
+    __slots__ = ()
+    meta: ObjectMeta
+
+    @property
+    def name(self) -> str:
+        return self.meta.name
+
+    @property
+    def namespace(self) -> str:
+        return self.meta.namespace
+
+    @property
+    def uid(self) -> str:
+        return self.meta.uid
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.meta.labels
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.meta.namespace}/{self.meta.name}"
+
+
 def object_meta_from(manifest: Document) -> ObjectMeta:
     """Parse `metadata`; namespace and uid are taken as they stand (`defaults.prepare` fills them)."""
     meta = mapping(manifest, "metadata", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scheduler_core.objects.fields import Document, boolean, integer, mapping, mappings, string, strings
-from scheduler_core.objects.meta import ObjectMeta, object_meta_from
+from scheduler_core.objects.meta import Named, ObjectMeta, object_meta_from
 from scheduler_core.objects.resources import resource_list, whole_units
 
 TAINT_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
@@ -37,7 +37,7 @@ class ContainerImage:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class Node(Named):
     """The part of a Node the scheduler reads; `manifest` is the whole object."""
 
     manifest: Document
@@ -49,14 +49,6 @@ class Node:
     images: tuple[ContainerImage, ...]
     conditions: tuple[tuple[str, str], ...]
     """(type, status) in the manifest's order."""
-
-    @property
-    def name(self) -> str:
-        return self.meta.name
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return self.meta.labels
 
     @property
     def zone_key(self) -> str:

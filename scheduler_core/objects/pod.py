@@ -18,7 +18,7 @@ from scheduler_core.objects.fields import (
     timestamp_ns,
 )
 from scheduler_core.objects.labels import LabelSelector, SelectorError, label_selector_from
-from scheduler_core.objects.meta import ObjectMeta, object_meta_from
+from scheduler_core.objects.meta import Named, ObjectMeta, object_meta_from
 from scheduler_core.objects.node import Taint
 from scheduler_core.objects.node_selector import (
     PreferredTerms,
@@ -100,7 +100,7 @@ class HostPort:
 
 
 @dataclass(frozen=True, eq=False)
-class Pod:
+class Pod(Named):
     """The part of a Pod the scheduler reads; `manifest` is the whole object.
 
     Pods compare by identity: two versions of one pod are two values with one `uid`. They have no slots, because a
@@ -144,27 +144,6 @@ class Pod:
     """Reason of a true DisruptionTarget condition, None without one."""
     has_affinity: bool
     has_required_anti_affinity: bool
-
-    @property
-    def name(self) -> str:
-        return self.meta.name
-
-    @property
-    def namespace(self) -> str:
-        return self.meta.namespace
-
-    @property
-    def uid(self) -> str:
-        return self.meta.uid
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return self.meta.labels
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.meta.namespace}/{self.meta.name}"
 
     @property
     def is_terminating(self) -> bool:

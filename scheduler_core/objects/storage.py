@@ -23,7 +23,7 @@ from scheduler_core.objects.fields import (
     strings,
 )
 from scheduler_core.objects.labels import LabelSelector
-from scheduler_core.objects.meta import ObjectMeta, object_meta_from
+from scheduler_core.objects.meta import Named, ObjectMeta, object_meta_from
 from scheduler_core.objects.node_selector import NodeSelector, node_selector_from
 from scheduler_core.objects.pod import selector_at
 from scheduler_core.objects.resources import quantity_nano
@@ -62,7 +62,7 @@ class CSIVolumeSource:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PersistentVolume:
+class PersistentVolume(Named):
     """A volume of the cluster.
 
     Attributes
@@ -90,10 +90,6 @@ class PersistentVolume:
     source: str
     phase: str
 
-    @property
-    def name(self) -> str:
-        return self.meta.name
-
     def is_bound_to(self, claim: PersistentVolumeClaim) -> bool:
         """Whether it is bound, or kept, for this claim.
 
@@ -109,7 +105,7 @@ class PersistentVolume:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PersistentVolumeClaim:
+class PersistentVolumeClaim(Named):
     """A pod's wish for a volume.
 
     Attributes
@@ -136,19 +132,6 @@ class PersistentVolumeClaim:
     bind_completed: bool
 
     @property
-    def name(self) -> str:
-        return self.meta.name
-
-    @property
-    def namespace(self) -> str:
-        return self.meta.namespace
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`."""
-        return f"{self.meta.namespace}/{self.meta.name}"
-
-    @property
     def has_annotations(self) -> bool:
         return bool(mapping(self.manifest, "metadata", "").get("annotations"))
 
@@ -163,7 +146,7 @@ TopologyTerm = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StorageClass:
+class StorageClass(Named):
     """A kind of storage.
 
     Attributes
@@ -181,16 +164,12 @@ class StorageClass:
     allowed_topologies: tuple[TopologyTerm, ...]
 
     @property
-    def name(self) -> str:
-        return self.meta.name
-
-    @property
     def waits_for_first_consumer(self) -> bool:
         return self.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CSINode:
+class CSINode(Named):
     """What CSI drivers announced for a node of the same name.
 
     Attributes
@@ -209,22 +188,14 @@ class CSINode:
     limits: dict[str, int]
     migrated_plugins: frozenset[str]
 
-    @property
-    def name(self) -> str:
-        return self.meta.name
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CSIDriver:
+class CSIDriver(Named):
     """A CSI driver; `storage_capacity` says that it publishes CSIStorageCapacity objects to be heeded."""
 
     manifest: Document
     meta: ObjectMeta
     storage_capacity: bool
-
-    @property
-    def name(self) -> str:
-        return self.meta.name
 
 
 @dataclass(frozen=True, slots=True, eq=False)

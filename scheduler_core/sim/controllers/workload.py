@@ -18,14 +18,14 @@ from scheduler_core.objects.fields import (
     string_map,
 )
 from scheduler_core.objects.labels import LabelSelector, SelectorError, label_selector_from
-from scheduler_core.objects.meta import ObjectMeta, OwnerReference, object_meta_from
+from scheduler_core.objects.meta import Named, ObjectMeta, OwnerReference, object_meta_from
 from scheduler_core.sim.pod_index import Owner
 
 _PERCENT = re.compile(r"([0-9]+)%")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Workload:
+class Workload(Named):
     """An object that makes pods from a template.
 
     Attributes
@@ -45,14 +45,6 @@ class Workload:
     replicas: int
     selector: LabelSelector
     template: Document
-
-    @property
-    def name(self) -> str:
-        return self.meta.name
-
-    @property
-    def namespace(self) -> str:
-        return self.meta.namespace
 
     @property
     def owner(self) -> Owner:
