@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.objects.pod import Pod
+from scheduler_core.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WriteBeforeBind:
     """Make these writes, then answer with `events.PreBindAnswered`.
 
@@ -23,7 +23,7 @@ class WriteBeforeBind:
     writes: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BindPod:
     """Post a Binding; answer with `events.BindAnswered`."""
 
@@ -31,7 +31,7 @@ class BindPod:
     node_name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BindByExtender:
     """Send an extender's bind call; answer with `events.ExtenderBindAnswered`.
 
@@ -46,7 +46,7 @@ class BindByExtender:
     request: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PatchPodStatus:
     """Write a condition and, where it changes, the nomination into a pod's status.
 
@@ -63,7 +63,7 @@ class PatchPodStatus:
     nominated_node_name: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EvictPod:
     """Delete a preempted pod, after writing `condition` (DisruptionTarget) into its status."""
 
@@ -73,7 +73,7 @@ class EvictPod:
     condition: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RecordEvent:
     """Record a v1 Event about a pod."""
 

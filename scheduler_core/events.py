@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from scheduler_core.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class ObjectChanged:
     """An object the scheduler watches was added (`old` is None), updated, or deleted (`new` is None).
 
@@ -23,7 +24,7 @@ class ObjectChanged:
     new: Any | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PermitDecided:
     """Somebody answered for a pod waiting at Permit.
 
@@ -39,7 +40,7 @@ class PermitDecided:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PreBindAnswered:
     """The writes PreBind asked for (`actions.WriteBeforeBind`) were made, or failed."""
 
@@ -47,7 +48,7 @@ class PreBindAnswered:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BindAnswered:
     """The API server answered a binding (`actions.BindPod`)."""
 
@@ -55,7 +56,7 @@ class BindAnswered:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExtenderBindAnswered:
     """An extender answered its bind call (`actions.BindByExtender`); on success it has bound the pod itself.
 
@@ -69,7 +70,7 @@ class ExtenderBindAnswered:
     answer: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TimeReached:
     """The clock has moved: due timers fire (backoff, flushes, Permit deadlines, assumed pods)."""
 

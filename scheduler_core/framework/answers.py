@@ -126,46 +126,57 @@ def first_rejections(
     return stop, code, detail
 
 
+def first_of_two(
+    spec: Layer, usage: Layer, take: Rows | slice
+) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
+    """(stop, code, detail) of rows by the filters of two layers together."""
+    spec_stop, usage_stop = spec.stop[take], usage.stop[take]
+    stop: NDArray[np.int8] = np.minimum(spec_stop, usage_stop)
+    if not np.count_nonzero(stop != PASSES):
+        return stop, np.zeros(len(stop), np.int8), np.zeros(len(stop), np.int64)
+    by_spec = spec_stop <= usage_stop
+    code = np.where(by_spec, spec.code[take], usage.code[take])
+    return stop, code, np.where(by_spec, spec.detail[take], usage.detail[take])
+
+
 class PromisedLayer:
-    """Rejections of rows as if the pods promised to them ran there, kept as long as neither changes.
+    """Verdicts of all filters about all rows, once as they stand and once as if the pods promised to them ran there.
 
     Attributes
     ----------
-    rejects : ndarray of shape (capacity,), bool
-        Rows that some filter plugin rejects beside the pods promised to them; no row that is promised to nobody.
     stop, code, detail : ndarray of shape (capacity,)
-        As in `Layer`; meaningful for those rows.
+        As in `Layer`; a row that is rejected beside the pods promised to it has that verdict.
     """
 
-    __slots__ = ("_reader", "code", "detail", "rejects", "stop")
+    __slots__ = ("_reader", "code", "detail", "stop")
 
     def __init__(self) -> None:
         self._reader = JournalReader()
         self._forget(0)
 
-    def refresh(self, attempt: Attempt) -> None:
-        """Ask again about the rows that changed, or were promised to others, since last time."""
+    def refresh(self, attempt: Attempt, spec: Layer, usage: Layer) -> None:
+        """Look again at the rows that changed, or were promised to others, since last time."""
         changed = attempt.rows_changed(self._reader)
         nodes = attempt.snapshot.nodes
-        if changed is None or len(self.rejects) != nodes.capacity:
+        if changed is None or len(self.stop) != nodes.capacity:
             self._forget(nodes.capacity)
             rows = attempt.snapshot.rows
         elif not changed:
             return
         else:
             rows = np.array(changed, np.int64)
-            self.rejects[rows] = False
             rows = rows[nodes.alive[rows]]
+        self.stop[rows], self.code[rows], self.detail[rows] = first_of_two(spec, usage, rows)
         asked = rows[attempt.promised_places(rows)]
         if not len(asked):
             return
         world = attempt.what_if(asked)
         stop, code, detail = world.run_filters_beside_promised(np.arange(len(asked)))
-        self.rejects[asked] = stop != PASSES
-        self.stop[asked], self.code[asked], self.detail[asked] = stop, code, detail
+        rejected = (stop != PASSES).nonzero()[0]
+        asked = asked[rejected]
+        self.stop[asked], self.code[asked], self.detail[asked] = stop[rejected], code[rejected], detail[rejected]
 
     def _forget(self, capacity: int) -> None:
-        self.rejects: NDArray[np.bool_] = np.zeros(capacity, np.bool_)
         self.stop: NDArray[np.int8] = np.zeros(capacity, np.int8)
         self.code: NDArray[np.int8] = np.zeros(capacity, np.int8)
         self.detail: NDArray[np.int64] = np.zeros(capacity, np.int64)

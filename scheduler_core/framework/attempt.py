@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.journal import JournalReader
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, first_rejections
+from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, first_of_two, first_rejections
 from scheduler_core.framework.distinct import tally
 from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded
 from scheduler_core.framework.interface import (
@@ -192,18 +192,20 @@ class Attempt:
                 f'running "{plugin.name}" filter plugin: '
                 f'error reading "PreFilter{plugin.name}" from cycleState: not found',
             )
+        with_promised = False
         if self.node_names is not None:
             rows = np.sort(self.snapshot.nodes.rows_of(self._known_names(self.node_names)))
             if len(rows) <= _FEW_ROWS:
                 self.filter_rows(rows)
             else:
-                self._filter_all()
+                with_promised = self._filter_all()
                 kept = np.isin(self.rows, rows)
                 self.rows, self.stop = self.rows[kept], self.stop[kept]
                 self.code, self.detail = self.code[kept], self.detail[kept]
         else:
-            self._filter_all()
-        self._filter_with_nominated_pods()
+            with_promised = self._filter_all()
+        if not with_promised:
+            self._filter_with_nominated_pods()
         if limit is not None:
             self._cut(limit, start)
         passes = self.stop == PASSES
@@ -243,23 +245,24 @@ class Attempt:
     ) -> list[tuple[int, FilterPlugin[Any]]]:
         return [item for item in filters if item[1].name not in self.skipped_filters]
 
-    def _filter_all(self) -> None:
+    def _filter_all(self) -> bool:
+        """Run Filter on all rows; True when nodes were tried with the pods promised to them, too."""
         snapshot, take = self.snapshot, self.snapshot.take
         try:
             spec = self._layer(self.framework.spec_filters, spec=True)
             usage = self._layer(self.framework.usage_filters, spec=False)
             self._spec_layer = spec
             self.rows = snapshot.rows
-            spec_stop, usage_stop = spec.stop[take], usage.stop[take]
-            self.stop = np.minimum(spec_stop, usage_stop)
-            may_have_failed = bool(np.count_nonzero(self.stop != PASSES))
-            if may_have_failed:
-                by_spec = spec_stop <= usage_stop
-                self.code = np.where(by_spec, spec.code[take], usage.code[take])
-                self.detail = np.where(by_spec, spec.detail[take], usage.detail[take])
-            else:
-                self.code = np.zeros(len(self.rows), np.int8)
-                self.detail = np.zeros(len(self.rows), np.int64)
+            key = None if self.promised_pods() is None else self.row_key()
+            if key is not None:
+                layer = self.framework.answers.promised_layer(key)
+                layer.refresh(self, spec, usage)
+                # Copies: the layer itself goes on changing.
+                self.stop, self.code = layer.stop[take].copy(), layer.code[take].copy()
+                self.detail = layer.detail[take].copy()
+                self._raise_filter_errors()
+                return True
+            self.stop, self.code, self.detail = first_of_two(spec, usage, take)
             for position, plugin in self._active_filters(self.framework.cluster_filters):
                 reached = (self.stop > position).nonzero()[0]
                 if not len(reached):
@@ -268,7 +271,6 @@ class Attempt:
                 verdicts = plugin.filter(self.filter_states.get(plugin.name), self.pod, snapshot.nodes, rows)
                 rejected = verdicts.codes.nonzero()[0]
                 if len(rejected):
-                    may_have_failed = True
                     places = reached[rejected]
                     self.stop[places] = position
                     self.code[places] = verdicts.codes[rejected]
@@ -277,8 +279,8 @@ class Attempt:
             raise
         except Exception as error:
             raise filter_failure(error) from error
-        if may_have_failed:
-            self._raise_filter_errors()
+        self._raise_filter_errors()
+        return False
 
     def _layer(self, filters: Sequence[tuple[int, FilterPlugin[Any]]], *, spec: bool) -> Any:
         active = self._active_filters(filters)
@@ -302,21 +304,6 @@ class Attempt:
 
         Source: framework.go RunFilterPluginsWithNominatedPods, v1.34
         """
-        if self.promised_pods() is None:
-            return
-        key = self.row_key()
-        if key is not None and len(self.rows) > _FEW_ROWS:
-            # What stands in `stop` are the verdicts without those pods: only the others are missing.
-            layer = self.framework.answers.promised_layer(key)
-            layer.refresh(self)
-            take = self.snapshot.take if self.rows is self.snapshot.rows else self.rows
-            rejects = layer.rejects[take]
-            if np.count_nonzero(rejects):
-                np.copyto(self.stop, layer.stop[take], where=rejects)
-                np.copyto(self.code, layer.code[take], where=rejects)
-                np.copyto(self.detail, layer.detail[take], where=rejects)
-                self._raise_filter_errors()
-            return
         places = self.promised_places(self.rows)
         if not len(places):
             return
@@ -389,6 +376,8 @@ class Attempt:
             return self.snapshot.order if self.pre_filter_status.code is code else self.snapshot.order[:0]
         places = (self.stop != PASSES) & (self.stop != NOT_EVALUATED) & (self.code == code)
         snapshot = self.snapshot
+        if np.count_nonzero(places) == len(snapshot.order) and self.rows is snapshot.rows:
+            return snapshot.order
         if self.rows is snapshot.rows and isinstance(snapshot.take, slice):
             # Without holes in the table a row is its own place.
             is_rejected = places

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.extender.transport import ExtenderAnswer
+from scheduler_core.records import record
 
 Manifest = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WriteObject:
     """Create an object or replace it whole; the manifest is admitted and prepared (`objects.defaults.prepare`)."""
 
     manifest: Manifest
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DeleteObject:
     """Delete an object; a pod on a node ends gracefully.
 
@@ -35,7 +35,7 @@ class DeleteObject:
     grace_period_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PermitDecision:
     """Allow or reject a pod that waits at Permit.
 
@@ -52,14 +52,14 @@ class PermitDecision:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SetConfiguration:
     """Run with another scheduler configuration from now on."""
 
     document: Manifest | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BindCallAnswered:
     """An extender answered a call of `Simulation.bind_calls`.
 
@@ -76,7 +76,7 @@ class BindCallAnswered:
 Change = WriteObject | DeleteObject | PermitDecision | SetConfiguration | BindCallAnswered
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ObjectWritten:
     """An object was created or changed by the cluster itself."""
 
@@ -86,7 +86,7 @@ class ObjectWritten:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ObjectDeleted:
     """An object was removed by the cluster itself."""
 
@@ -99,7 +99,7 @@ class ObjectDeleted:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EventRecorded:
     """A v1 Event."""
 
@@ -111,7 +111,7 @@ class EventRecorded:
 Outcome = ObjectWritten | ObjectDeleted | EventRecorded
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Deadline:
     """The next moment at which time alone changes something."""
 
@@ -119,7 +119,7 @@ class Deadline:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunReport:
     """What a run did.
 

@@ -112,6 +112,8 @@ def choose(values: Int64) -> Choice:
         n_asked += 1
         asked = values[index, left]
         passes = asked == (asked.max() if largest_wins else asked.min())
+        if np.count_nonzero(passes) == len(left):
+            continue
         eliminated_at[left[~passes]] = index
         left = left[passes]
     return Choice(values, eliminated_at, n_asked)

@@ -106,7 +106,8 @@ class KeptTries:
         """(verdict, victims that violate a budget) of each of `rows`; those not known yet are tried."""
         kept, cycle = self._now, self._cycle
         assert cycle is not None
-        unknown = rows[kept.verdict[rows] == _UNKNOWN]
+        verdict = kept.verdict[rows]
+        unknown = rows[(verdict == _UNKNOWN).nonzero()[0]]
         if len(unknown):
             tries = try_nodes(cycle, unknown, self._budgets)
             # The last place serves the verdict -1.
@@ -115,7 +116,8 @@ class KeptTries:
             kept.values[:, unknown] = tries.values
             for row, tried in zip(unknown.tolist(), tries.tried, strict=True):
                 kept.tried[row] = tried
-        return kept.verdict[rows], kept.values[0, rows]
+            verdict = kept.verdict[rows]
+        return verdict, kept.values[0, rows]
 
     def dry_run(self, rows: Rows) -> DryRun:
         """What is known of `rows`, all of which were tried."""

@@ -58,7 +58,7 @@ def dry_run(kept: KeptTries, rows: Rows, sampling: Sampling, n_promised: int = 0
     candidates : ndarray, int64
         Places of the candidates in it, those that violate no budget first.
     """
-    rows = np.roll(rows, -sampling.offset)
+    rows = np.concatenate((rows[sampling.offset :], rows[: sampling.offset]))
     n_wanted = sampling.n_wanted
     n_tried = 0
     n_free = max(len(rows) - n_promised, 1)
