@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -15,27 +14,24 @@ from scheduler_core.framework.cluster_event import (
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_DELETE,
     UNSCHEDULED_POD_UPDATE,
-    ActionType,
     ClusterEvent,
     pod_update_events,
 )
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue.active_queue import ActiveQueue
 from scheduler_core.queue.backoff_queue import SECOND_NS, BackoffQueue, SortKey
+from scheduler_core.queue.checkpoint import checkpoint_of, take_over
 from scheduler_core.queue.hints import HintMap
 from scheduler_core.queue.moves import Lane, QueueMove
 from scheduler_core.queue.queued_pod_info import (
     NOBODY,
     QueuedPodInfo,
-    info_document,
-    info_from_document,
     priority_sort_key,
 )
 from scheduler_core.queue.unschedulable_pods import UnschedulablePods
 
 FLUSH_INTERVAL_NS = 30 * SECOND_NS
 """How often pods that waited too long among the unschedulable ones are looked for."""
-CHECKPOINT_VERSION = 1
 
 
 class HasNow(Protocol):
@@ -454,40 +450,7 @@ class SchedulingQueue:
         name_of : callable
             Names an object that the caller stores itself, in exactly this version; None embeds its manifest.
         """
-        manifests: list[Any] = []
-        # By what an object says, not by which it is: after a restore equal ones are no longer one.
-        places: dict[str, int] = {}
-
-        def stand_in(item: Any) -> Any:
-            if item is None:
-                return None
-            name = name_of(item)
-            if name is not None:
-                return name
-            place = places.setdefault(json.dumps(item.manifest, sort_keys=True), len(manifests))
-            if place == len(manifests):
-                manifests.append(item.manifest)
-            return place
-
-        def documents(infos: Iterable[QueuedPodInfo]) -> list[dict[str, Any]]:
-            return [info_document(info, stand_in(info.pod)) for info in infos]
-
-        return {
-            "version": CHECKPOINT_VERSION,
-            "flushOriginNs": self._flush_origin_ns,
-            "flushedNs": self._flushed_ns,
-            "cycle": self._active.cycle,
-            "active": documents(self.active_pods()),
-            "backoff": documents(self.backoff_pods()),
-            "errorBackoff": documents(self.error_backoff_pods()),
-            "unschedulable": documents(self._unschedulable),
-            "inFlight": [[stand_in(pod), seen] for pod, seen in self._active.in_flight()],
-            "events": [
-                [event.resource, int(event.action), event.custom_label, stand_in(old), stand_in(new)]
-                for _, event, old, new in self._active.kept_events()
-            ],
-            "manifests": manifests,
-        }
+        return checkpoint_of(self, name_of)
 
     def restore(
         self,
@@ -512,45 +475,9 @@ class SchedulingQueue:
         ValueError
             The document is of another version, or this queue is in use.
         """
-        if document.get("version") != CHECKPOINT_VERSION:
-            raise ValueError(f"queue checkpoint of version {document.get('version')!r} cannot be read")
         if self._infos or self._active.cycle:
             raise ValueError("only a new queue can be restored")
-        parsed = [parse(manifest) for manifest in document["manifests"]]
-
-        def item(reference: Any) -> Any:
-            if isinstance(reference, int):
-                return parsed[reference]
-            if reference is None or named is None:
-                return None
-            return named(reference)
-
-        self._flush_origin_ns = document["flushOriginNs"]
-        self._flushed_ns = document["flushedNs"]
-        self._active.cycle = document["cycle"]
-        for lane, name in (
-            (Lane.ACTIVE, "active"),
-            (Lane.BACKOFF, "backoff"),
-            (Lane.ERROR_BACKOFF, "errorBackoff"),
-            (Lane.UNSCHEDULABLE, "unschedulable"),
-        ):
-            for entry in document[name]:
-                info = info_from_document(entry, item(entry["pod"]))
-                info.lane = lane
-                self._infos[info.key] = info
-                if lane is Lane.ACTIVE:
-                    self._active.add(info)
-                elif lane is Lane.UNSCHEDULABLE:
-                    self._unschedulable.add(info)
-                else:
-                    self._backoff.add(info)
-        self._active.restore_in_flight(
-            [(item(reference), seen) for reference, seen in document["inFlight"]],
-            [
-                (ClusterEvent(resource, ActionType(action), label), item(old), item(new))
-                for resource, action, label, old, new in document["events"]
-            ],
-        )
+        take_over(self, document, parse, named)
 
     # --- inside ---------------------------------------------------------------------------------------------
 
