@@ -89,7 +89,7 @@ document.addEventListener('keydown', event => {
 document.addEventListener('htmx:afterSettle', event => {
   const box = document.getElementById('inspector'), selected = box?.dataset.selected;
   document.querySelectorAll('[data-select]').forEach(link => {
-    link.closest('article.node, .qp')?.classList.toggle('is-sel', link.dataset.select === selected);
+    link.closest('article.node, .qp, tr')?.classList.toggle('is-sel', link.dataset.select === selected);
   });
   if (!box || !event.detail.pathInfo?.requestPath?.includes('/inspector/')) return;
   box.scrollIntoView({ block: 'nearest' });

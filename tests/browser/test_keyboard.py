@@ -159,6 +159,10 @@ def test_nodes_are_walked_in_the_table_and_grouped(page, asgi_server, cluster, c
     expect(page).to_have_url(re.compile("view=table"))
     press(page, page.get_by_role("link", name="node-2", exact=True))
     expect(page.locator("#inspector h2")).to_have_text("node-2")
+    expect(page.locator("tr.is-sel")).to_contain_text("node-2")
+    expect(page.locator("#inspector")).to_be_focused()
+    page.keyboard.press("Escape")
+    assert focus(page) == "node-node-2"
     press(page, page.locator("#group-by"), "End")
     expect(page).to_have_url(re.compile("group=none"))
 
