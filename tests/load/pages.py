@@ -164,6 +164,7 @@ def measure(path: str) -> dict[str, float]:
 
     warm()
     client = Client(SERVER_NAME="127.0.0.1")
+    client.handler.load_middleware()  # as a server does when it starts
     headers = {"HTTP_HX_REQUEST": "true"} if "/live/" in path else {}
 
     def ask() -> tuple[float, Any]:
