@@ -69,6 +69,17 @@ def test_of_doubled_wake_ups_one_leads_to_a_visit_and_the_others_come_late(wakes
     assert len(wakes) == 1
 
 
+def test_the_sweeper_leaves_alone_what_was_driven_just_now(wakes: Wakes) -> None:
+    (cluster,) = clusters_with_runs(1)
+    answer(wakes, EngineMemory())
+    assert services.sweep() == 0
+    driven_ago(cluster, 3)
+    assert services.sweep() == 1
+    driven_ago(cluster, -3600)  # the database's clock went back
+    assert services.sweep() == 1
+    assert turns.busy().get().waits_since is None
+
+
 def test_every_wake_up_that_is_answered_leaves_one_while_there_is_work(wakes: Wakes) -> None:
     clusters = clusters_with_runs(3)
     workers = [EngineMemory(), EngineMemory()]

@@ -9,11 +9,12 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Q
+from django.db.models.functions import Now
 
 from playground.clusters import wake
 from playground.clusters.clock import REANCHOR_GAP_S, new_anchor, virtual_now_ns, wall_now, wall_seconds
@@ -33,6 +34,7 @@ from playground.engine.transport import HttpTransport
 logger = logging.getLogger(__name__)
 
 MAX_RACES: Final = 50
+JUST_DRIVEN_S: Final = 2.0
 MAX_CATCH_UP: Final = 2000
 """Entries replayed on a remembered engine rather than on a newer checkpoint."""
 
@@ -395,14 +397,20 @@ def _wake_at_deadline(cluster: Cluster, wall: datetime) -> None:
 def sweep(*, now: Callable[[], datetime] = wall_now, limit: int = 1000) -> int:
     """Send a wake-up for every cluster that has work and no live lease; the number sent.
 
-    Makes lost messages and killed workers a matter of delay. Safe to run at any time, anywhere, twice.
+    Makes lost messages and killed workers a matter of delay. Safe to run at any time, anywhere, twice. A cluster
+    driven just now has its wake-up on its way; if not, the next sweep sees to it.
     """
     wall = now()
-    waiting = Cluster.objects.filter(leases.free(), parked_reason="").filter(
-        Q(last_input_seq__gt=F("cursor_seq"))
-        | Q(clock_mode=Cluster.ClockMode.REALTIME)
-        | Q(pk__in=Run.objects.filter(state__in=Run.OPEN).values("cluster_id"))
-        | Q(pk__in=ExtenderCall.objects.filter(state=ExtenderCall.State.INTENDED).values("cluster_id"))
+    just_now = Now() - timedelta(seconds=JUST_DRIVEN_S), Now()
+    waiting = (
+        Cluster.objects.filter(leases.free(), parked_reason="")
+        .exclude(driven_at__range=just_now)
+        .filter(
+            Q(last_input_seq__gt=F("cursor_seq"))
+            | Q(clock_mode=Cluster.ClockMode.REALTIME)
+            | Q(pk__in=Run.objects.filter(state__in=Run.OPEN).values("cluster_id"))
+            | Q(pk__in=ExtenderCall.objects.filter(state=ExtenderCall.State.INTENDED).values("cluster_id"))
+        )
     )
     n_sent = 0
     for cluster in waiting.order_by("pk")[:limit]:

@@ -8,9 +8,10 @@ any pool and broker, and a cluster whose worker is gone, or has more to do than 
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models.functions import Now
 
 from playground.clusters import wake
 from playground.clusters.clock import wall_now
@@ -25,7 +26,7 @@ AT_HOME_S: Final = 0.5
 ROUND_S: Final = 1.0
 """Worker seconds in which every busy cluster is visited once: half a second of two workers."""
 SHORTEST_VISIT_S: Final = 0.05
-DECIDING_SHARE: Final = 0.4
+DECIDING_SHARE: Final = 0.25
 """Of a visit's time: to read the log and to commit take the rest."""
 MOST_LOOKED_AT: Final = 200
 NEVER: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
@@ -57,7 +58,7 @@ def take_turn(
     if seen_token is not None and visited_since(cluster_id, seen_token):
         return AdvanceReport("late")
     waiting = list(
-        busy().annotate(is_free=free()).order_by(F("driven_at").asc(nulls_first=True))[:MOST_LOOKED_AT]
+        busy().annotate(is_free=free()).order_by(F("waits_since").asc(nulls_first=True))[:MOST_LOOKED_AT]
     )
     visit = fair_visit(len(waiting))
     # One that failed, or whose worker died, comes by its own wake-up only, which may be a delayed one.
@@ -65,7 +66,7 @@ def take_turn(
     named = next((cluster for cluster in eligible if cluster.pk == cluster_id), None)
     turn = cluster_id
     if named is not None:
-        turn = next_of(eligible, memory).pk
+        turn = next_of(eligible, memory)
         if turn != cluster_id:
             # Before the visit, so that another worker may answer it meanwhile, and it is not lost with this one.
             wake.send(wake.ADVANCE, cluster_id=cluster_id, seen_token=named.lease_token)
@@ -80,22 +81,25 @@ def visited_since(cluster_id: int, seen_token: int) -> bool:
 
 
 def busy() -> QuerySet[Cluster]:
-    """Clusters that want cycles now: a run is open, or pods can be tried at 1x."""
+    """Clusters that want cycles now: a run is open, or pods can be tried at 1x.
+
+    With `waits_since`, the end of the last visit; None also if that was before the database's clock went back.
+    """
     return Cluster.objects.filter(
         Q(pk__in=Run.objects.filter(state__in=Run.OPEN).values("cluster_id"))
         | Q(clock_mode=Cluster.ClockMode.REALTIME, next_deadline_ns__lte=F("now_ns")),
         parked_reason="",
-    )
+    ).annotate(waits_since=Case(When(driven_at__lte=Now(), then=F("driven_at"))))
 
 
-def next_of(waiting: Sequence[Cluster], memory: EngineMemory) -> Cluster:
-    """The cluster whose turn it is for the process with these engines."""
+def next_of(waiting: Sequence[Any], memory: EngineMemory) -> int:
+    """Primary key of the cluster whose turn it is for the process with these engines; `waiting` as of `busy`."""
 
-    def waits_since(cluster: Cluster) -> datetime:
-        since = cluster.driven_at or NEVER
-        return since - timedelta(seconds=AT_HOME_S) if memory.holds(cluster) else since
+    def since(cluster: Any) -> datetime:
+        at_home = timedelta(seconds=AT_HOME_S if memory.holds(cluster) else 0)
+        return (cluster.waits_since or NEVER) - at_home
 
-    return min(waiting, key=waits_since)
+    return int(min(waiting, key=since).pk)
 
 
 def fair_visit(n_busy: int) -> Visit:
