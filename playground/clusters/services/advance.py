@@ -21,7 +21,7 @@ from playground.clusters.clock import REANCHOR_GAP_S, new_anchor, virtual_now_ns
 from playground.clusters.models import Checkpoint, Cluster, ExtenderCall, LogEntry, Run
 from playground.clusters.services import extenders
 from playground.clusters.services import lease as leases
-from playground.clusters.services.commit import Raced, commit_batch
+from playground.clusters.services.commit import CHECKPOINT_EVERY, Raced, commit_batch
 from playground.clusters.services.lease import Fenced, Lease
 from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
 from playground.clusters.services.metrics import Counts
@@ -193,6 +193,9 @@ class _Visitor:
             run = self._next_run(cluster)
             goal = self._goal(cluster, run)
             entries = unread(cluster, driven.engine.read_seq)
+            if len(entries) >= CHECKPOINT_EVERY:
+                # Their checkpoint is due: before the first decision, which can then be made again from there.
+                run, goal = None, Goal("read")
             if run is None and goal.until == "read" and not entries:
                 break
             transport = self._transport(cluster, driven)
