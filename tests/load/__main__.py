@@ -2,7 +2,7 @@
 
 ``clusters``: real workers on a throw-away PostgreSQL and Redis drive many clusters at once; how long each waits
 for its next batch. ``burst``: `manage.py play` is given many pods at once; when the last is decided, and how far
-the board's ticks and fragments are behind the database.
+the board's ticks and fragments are behind the database. ``step``: how long one step of a large cluster takes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import servers
+from tests.load.steps import step_large
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,6 +47,11 @@ def main() -> int:
     burst.add_argument("--nodes", type=int, default=100)
     burst.add_argument("--pods", type=int, default=1000)
     burst.set_defaults(measure=post_burst)
+    step = commands.add_parser("step", help="one step of a large cluster")
+    step.add_argument("--nodes", type=int, default=5000)
+    step.add_argument("--pods", type=int, default=60_000)
+    step.add_argument("--steps", type=int, default=20)
+    step.set_defaults(measure=step_large)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="playground-load-"))
     with contextlib.ExitStack() as stops:
