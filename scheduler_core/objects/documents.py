@@ -3,9 +3,8 @@
 YAML is read as Kubernetes' own tools read it (YAML 1.1 booleans and octals, duplicate keys refused), but
 without dates, sexagesimals, aliases and tags, and with `1e3` as a number.
 
-The text is guarded before it is composed: the C parser recurses, and 100,000 nested brackets (200 kB) end
-the whole interpreter with a segmentation fault, while a few aliases can expand to gigabytes later. The guard
-walks parser events, which does not recurse.
+Documents are built from parser events: composing a text in the C parser recurses, and 100,000 nested brackets
+(200 kB) end the whole interpreter with a segmentation fault, while a few aliases can expand to gigabytes later.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ MAX_DEPTH = 64
 
 _TAG_PREFIX = "tag:yaml.org,2002:"
 _PLAIN_TAGS = frozenset(_TAG_PREFIX + name for name in ("str", "int", "float", "bool", "null", "map", "seq"))
+_TAG_OF = {"mapping": _TAG_PREFIX + "map", "sequence": _TAG_PREFIX + "seq"}
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -230,40 +230,18 @@ def _no_constant(name: str) -> Any:
 # --- YAML ---------------------------------------------------------------------------------------------------
 
 
-class _Duplicate(Exception):
-    def __init__(self, node: Any) -> None:
-        self.node = node
-
-
 class _KubernetesLoader(_BaseLoader):  # type: ignore[misc]
-    """PyYAML's safe loader with the resolvers Kubernetes' tools have and a check for duplicate keys."""
+    """PyYAML's safe loader with the resolvers Kubernetes' tools have."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
-        for key_node, value_node in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(
-                    None, None, "a key must be a string", key_node.start_mark
-                )
-            key = self.construct_object(key_node, deep=deep)
-            if isinstance(key, bool):
-                key = "true" if key else "false"
-            elif isinstance(key, int | float):
-                key = key_node.value
-            elif not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(
-                    None, None, "a key must be a string", key_node.start_mark
-                )
-            if key in result:
-                raise _Duplicate(key_node)
-            result[key] = self.construct_object(value_node, deep=deep)
-        return result
+
+def _not_constructed(said: str, event: Any) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, said, event.start_mark)
 
 
-def _not_a_string(node: Any) -> yaml.YAMLError:
-    return yaml.constructor.ConstructorError(None, None, "a key must be a string", node.start_mark)
+def _not_a_string(event: Any) -> yaml.YAMLError:
+    return _not_constructed("a key must be a string", event)
 
 
 def _resolve(name: str, pattern: str, first: str) -> None:
@@ -285,75 +263,169 @@ def _loader(text: str) -> Any:
 
 
 def _load_yaml(text: str, max_depth: int) -> list[LoadedDocument]:
+    reading = _Reading(text, max_depth)
     try:
-        _guard(text, max_depth)
-        loader = _loader(text)
+        reading.walk()
     except yaml.YAMLError as error:
         raise _yaml_error(error, text, None) from None
     documents: list[LoadedDocument] = []
-    index = 0
-    try:
-        for index, root in _composed(loader):
-            if root is None:
-                continue
-            try:
-                value = loader.construct_document(root)
-            except _Duplicate as error:
-                mark = error.node.start_mark
-                raise DocumentError(
-                    f'the key "{error.node.value}" is there twice',
-                    document=index,
-                    line=mark.line + 1,
-                    column=mark.column + 1,
-                    path=_path_of(root, error.node) or "",
-                    value=error.node.value,
-                ) from None
-            except (ValueError, OverflowError) as error:
-                raise DocumentError(
-                    f"a value cannot be read: {error}", document=index, line=root.start_mark.line + 1
-                ) from None
-            if value is None:
-                continue
-            documents.append(
-                LoadedDocument(index, root.start_mark.line + 1, _checked(value, index, LineMap(text)))
-            )
-    except yaml.YAMLError as error:
-        raise _yaml_error(error, text, index) from None
-    finally:
-        loader.dispose()
+    for index, (line, value, problem) in enumerate(reading.documents):
+        if isinstance(problem, yaml.YAMLError):
+            raise _yaml_error(problem, text, index)
+        if problem is not None:
+            raise problem
+        if value is not None:
+            documents.append(LoadedDocument(index, line, _checked(value, index, LineMap(text))))
     return documents
 
 
-def _guard(text: str, max_depth: int) -> None:
-    depth = 0
-    document = -1
-    loader = _loader(text)
-    try:
-        while loader.check_event():
-            event = loader.get_event()
-            tag = getattr(event, "tag", None)
-            if isinstance(event, yaml.DocumentStartEvent):
-                document += 1
-            elif isinstance(event, yaml.AliasEvent):
-                said = f"aliases (*{event.anchor}) are not accepted: write the value out"
-                raise _refused(said, event, document)
-            elif isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-                if depth > max_depth:
-                    raise _refused(f"nested deeper than {max_depth} levels", event, document)
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-            if tag is not None and tag not in _PLAIN_TAGS and tag != "!":
-                raise _refused(f"the tag {tag} is not accepted", event, document, value=tag)
-    finally:
-        loader.dispose()
+class _Reading:
+    """Builds every document of a text from parser events: nothing recurses, and nothing is walked twice.
 
+    What is no YAML, or could do harm, is raised where it stands; what else is wrong with a document is kept with it,
+    for of a text that is no YAML that is to be said first.
 
-def _refused(said: str, event: Any, document: int, value: Any = None) -> DocumentError:
-    mark = event.start_mark
-    return DocumentError(
-        said, document=max(document, 0), line=mark.line + 1, column=mark.column + 1, value=value
-    )
+    Attributes
+    ----------
+    documents : list of (int, object, DocumentError or YAMLError or None)
+        The line each begins at, from 1, its data, and the first thing that is wrong with it.
+    """
+
+    def __init__(self, text: str, max_depth: int) -> None:
+        self._loader = _loader(text)
+        self._max_depth = max_depth
+        self._plain: dict[str, Any] = {}
+        """What unquoted words stand for: most are written many times."""
+        self.documents: list[tuple[int, Any, Exception | None]] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self._line, self._root = 0, None
+        self._problem: Exception | None = None
+        self._around: list[tuple[Any, str | None]] = []
+        """The collections around the present one, the outermost first, each with the key that leads on."""
+        self._inside: Any = None
+        """The collection the next value belongs to, None at the top."""
+        self._key: str | None = None
+        """The key the next value belongs to; None where a key comes next, or none is wanted."""
+
+    def walk(self) -> None:
+        """Read to the end of the text."""
+        loader, plain = self._loader, self._plain
+        try:
+            while (event := loader.get_event()) is not None:
+                kind = type(event)
+                if kind is yaml.ScalarEvent:
+                    if event.tag is not None or (event.implicit[0] and event.value not in plain):
+                        value = self._resolved(event)
+                    else:
+                        value = plain[event.value] if event.implicit[0] else event.value
+                    if self._key is None and type(self._inside) is dict:
+                        self._take_key(event, value)
+                    else:
+                        self._put(event, value)
+                elif kind is yaml.MappingStartEvent:
+                    self._enter(event, {}, "mapping")
+                elif kind is yaml.SequenceStartEvent:
+                    self._enter(event, [], "sequence")
+                elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                    self._inside, self._key = self._around.pop()[0], None
+                elif kind is yaml.DocumentEndEvent:
+                    self.documents.append((self._line, self._root, self._problem))
+                    self._begin()
+                elif kind is yaml.AliasEvent:
+                    raise self._refused(
+                        f"aliases (*{event.anchor}) are not accepted: write the value out", event
+                    )
+        finally:
+            loader.dispose()
+
+    def _put(self, event: Any, value: Any) -> None:
+        inside = self._inside
+        if type(inside) is dict:
+            inside[self._key] = value
+            self._key = None
+        elif inside is not None:
+            inside.append(value)
+        else:
+            self._root, self._line = value, event.start_mark.line + 1
+
+    def _take_key(self, event: Any, value: Any) -> None:
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        elif isinstance(value, int | float):
+            value = event.value
+        elif not isinstance(value, str):
+            self._note(_not_a_string(event))
+            value = event.value
+        if value in self._inside:
+            mark = event.start_mark
+            problem = DocumentError(
+                f'the key "{event.value}" is there twice',
+                document=len(self.documents),
+                line=mark.line + 1,
+                column=mark.column + 1,
+                path=self._path(event.value),
+                value=event.value,
+            )
+            self._note(problem)
+        self._key = value
+
+    def _path(self, key: str) -> str:
+        path = ""
+        for around, name in self._around[1:]:
+            path += f"[{len(around) - 1}]" if name is None else f".{name}"
+        if type(self._inside) is dict:
+            path += f".{key}"
+        return path.removeprefix(".")
+
+    def _enter(self, event: Any, collection: Any, kind: str) -> None:
+        self._check_tag(event)
+        if event.tag not in (None, "!", _TAG_OF[kind]):
+            wanted = next((name for name, tag in _TAG_OF.items() if tag == event.tag), "scalar")
+            self._note(_not_constructed(f"expected a {wanted} node, but found {kind}", event))
+        if len(self._around) >= self._max_depth:
+            raise self._refused(f"nested deeper than {self._max_depth} levels", event)
+        if self._key is None and type(self._inside) is dict:
+            self._note(_not_a_string(event))
+            self._key = ""
+        self._around.append((self._inside, self._key))
+        self._put(event, collection)
+        self._inside = collection
+
+    def _resolved(self, event: Any) -> Any:
+        """The value of a scalar that is no quoted string."""
+        self._check_tag(event)
+        loader, tag, text = self._loader, event.tag, event.value
+        if tag is None or tag == "!":
+            tag = loader.resolve(yaml.ScalarNode, text, event.implicit)
+        node = yaml.ScalarNode(tag, text, event.start_mark, event.end_mark)
+        try:
+            value = loader.construct_object(node, deep=True)
+        except yaml.YAMLError as error:
+            self._note(error)
+            return None
+        except (ValueError, OverflowError, LookupError) as error:
+            # LookupError is what PyYAML makes of `!!int ""` and `!!bool maybe`.
+            words = (
+                f'"{text}" is no {tag.removeprefix(_TAG_PREFIX)}' if isinstance(error, LookupError) else error
+            )
+            self._note(self._refused(f"a value cannot be read: {words}", event))
+            return None
+        if event.tag is None:
+            self._plain[text] = value
+        return value
+
+    def _check_tag(self, event: Any) -> None:
+        if event.tag is not None and event.tag not in _PLAIN_TAGS and event.tag != "!":
+            raise self._refused(f"the tag {event.tag} is not accepted", event, value=event.tag)
+
+    def _note(self, problem: Exception) -> None:
+        self._problem = self._problem or problem
+
+    def _refused(self, said: str, event: Any, value: Any = None) -> DocumentError:
+        mark, document = event.start_mark, len(self.documents)
+        return DocumentError(said, document=document, line=mark.line + 1, column=mark.column + 1, value=value)
 
 
 def _composed(loader: Any) -> Iterator[tuple[int, Any]]:
@@ -469,21 +541,6 @@ def _descend(node: Any, parts: list[str]) -> Any:
 
 def _entry(node: Any, key: str) -> tuple[Any, Any] | None:
     return next((pair for pair in node.value if pair[0].value == key), None)
-
-
-def _path_of(root: Any, wanted: Any) -> str | None:
-    stack: list[tuple[Any, str]] = [(root, "")]
-    while stack:
-        node, path = stack.pop()
-        if isinstance(node, yaml.MappingNode):
-            for key_node, value_node in node.value:
-                here = f"{path}.{key_node.value}" if path else str(key_node.value)
-                if key_node is wanted:
-                    return here
-                stack.append((value_node, here))
-        elif isinstance(node, yaml.SequenceNode):
-            stack.extend((item, f"{path}[{index}]") for index, item in enumerate(node.value))
-    return None
 
 
 def dump_yaml(documents: list[Mapping[str, Any]]) -> str:

@@ -46,6 +46,11 @@ def test_scalars_mean_what_kubernetes_tools_take_them_for(text: str, value: Any)
         ("- a", "must be an object", 1),
         ("? [a]\n: b", "a key must be a string", 1),
         ("a: " + "1" * 5000, "cannot be read", 1),
+        ("a:\n  b: !!int ''", '"" is no int', 2),
+        ("a:\n- !!bool maybe", '"maybe" is no bool', 2),
+        ("a: 1\nb: !!map [1]", "expected a mapping node, but found sequence", 2),
+        ("a: 1\n{b: 1}: 2", "a key must be a string", 2),
+        ("a: 1\na: 2\nb: [1", "not valid YAML", 3),
     ],
 )
 def test_what_could_do_harm_is_refused_with_its_line(text: str, words: str, line: int) -> None:
@@ -53,6 +58,20 @@ def test_what_could_do_harm_is_refused_with_its_line(text: str, words: str, line
         load_documents(text)
     assert words in str(caught.value)
     assert caught.value.line == line
+
+
+def test_a_key_that_is_there_twice_is_named_by_its_path() -> None:
+    with pytest.raises(DocumentError) as caught:
+        load_documents("ok: 1\n---\nspec:\n  containers:\n  - {a: 1}\n  - b: {c: 1, d: 2, c: 3}\n")
+    error = caught.value
+    assert (error.document, error.line, error.column) == (1, 6, 21)
+    assert (error.path, error.value) == ("spec.containers[1].b.c", "c")
+
+
+def test_tags_anchors_and_odd_keys_that_do_no_harm_are_read() -> None:
+    text = "1: a\non: b\nc: &x !!str 5\nd: !!int '6'\ne: ! x\nf: !!seq [!!map {}]\n? g\n: [[], {h: {}}]\n"
+    expected = {"1": "a", "true": "b", "c": "5", "d": 6, "e": "x", "f": [{}], "g": [[], {"h": {}}]}
+    assert load_documents(text)[0].value == expected
 
 
 def test_documents_are_counted_with_the_empty_ones() -> None:
