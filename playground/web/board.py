@@ -31,13 +31,14 @@ class ExtendedUse:
 
 @dataclass(frozen=True)
 class NodeCard:
-    """One node on the board."""
+    """One node on the board; what is used includes what reserved pods hold."""
 
     use: NodeUse
     bars: tuple[Bar, ...]
     extended: tuple[ExtendedUse, ...]
     taints: tuple[str, ...]
     n_nominated: int
+    n_reserved: int
     selected: bool
 
 
@@ -170,17 +171,22 @@ def _group_labels(uses: Sequence[NodeUse]) -> tuple[str, ...]:
 
 
 def _card(use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, selected: str) -> NodeCard:
+    # The scheduler counts a pod that waits at Permit as if it ran there; the API server knows nothing of it yet.
+    held = [pod for pod in pods if pod.reserved]
+    cpu_milli = use.used_cpu_milli + sum(pod.cpu_milli for pod in held)
+    memory_bytes = use.used_memory_bytes + sum(pod.memory_bytes for pod in held)
     return NodeCard(
         use=use,
         bars=(
-            bar("cpu", use.cpu_milli, use.used_cpu_milli, pods, scale),
-            bar("memory", use.memory_bytes, use.used_memory_bytes, pods, scale),
+            bar("cpu", use.cpu_milli, cpu_milli, pods, scale),
+            bar("memory", use.memory_bytes, memory_bytes, pods, scale),
         ),
         extended=_extended(use),
         taints=tuple(
             _taint(t) for t in use.taints if not str(t.get("key", "")).startswith("node.kubernetes.io/")
         ),
         n_nominated=sum(pod.nominated for pod in pods),
+        n_reserved=len(held),
         selected=use.name == selected,
     )
 

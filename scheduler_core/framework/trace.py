@@ -485,9 +485,9 @@ def sentence(header: Mapping[str, Any]) -> str:
         room = header["nominatedNode"]
         evicts, waits = ("would evict", "wait") if tried else ("evicts", "waits")
         return f"{pod} {fits} no node, so it {evicts} {len(victims)} {noun} from {room} and {waits} for the room."
-    verb = "reserved" if outcome == WAITING else "bound to"
+    verb = "waits at Permit on" if outcome == WAITING else "bound to"
     if tried:
-        verb = "would reserve" if outcome == WAITING else "would be bound to"
+        verb = "would wait at Permit on" if outcome == WAITING else "would be bound to"
     if n_feasible == 1:
         only = "the only node" if n_nodes == 1 else f"the only feasible node of {n_nodes}"
         return f"{pod} {verb} {node}: {only}."

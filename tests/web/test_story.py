@@ -77,6 +77,16 @@ def test_the_page_says_what_the_schedulers_cache_holds_of_a_pod(client):
     run()
     assert told_of("a") == "assumed: counted on n1 until its binding is heard of"
     assert told_of("b") == "not in it: pending pods take no room"
+    # Its cycle's page lets one decide, and the board counts what it holds as the scheduler does.
+    cycle = client.get(reverse("web:cycle", args=[cluster.public_id, 1])).content.decode()
+    assert "waits at Permit on" in cycle and 'id="permit-allow"' in cycle
+    assert cycle.index('id="permit"') < cycle.index('id="filter"')
+    url = reverse("web:board", args=[cluster.public_id])
+    board = client.get(url, {"node": "n1"}).content.decode()
+    assert 'aria-label="cpu 2 of 2  requested"' in board and "0 pods, 1 reserved" in board
+    assert "1 reserved with 2 cpu, 0" in board
     decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
     run()
     assert told_of("a") == "added: counted on n1"
+    after = client.get(reverse("web:cycle", args=[cluster.public_id, 1])).content.decode()
+    assert 'id="permit-allow"' not in after and "1 reserved" not in client.get(url).content.decode()

@@ -61,7 +61,7 @@ def test_the_digest_is_of_what_was_decided_and_of_nothing_else() -> None:
             {"tie": {"count": 2, "nodes": ["n1", "n2"]}},
             "default/p bound to n1: drawn among 2 nodes that tie with 600 points, 2 feasible.",
         ),
-        ({"outcome": "waiting"}, "default/p reserved n1: highest of 2 feasible nodes, 600 points."),
+        ({"outcome": "waiting"}, "default/p waits at Permit on n1: highest of 2 feasible nodes, 600 points."),
         (
             {"outcome": "unschedulable", "message": "0/4 nodes are available: 4 Insufficient cpu."},
             "default/p fits no node: 0/4 nodes are available: 4 Insufficient cpu.",
@@ -77,7 +77,7 @@ def test_the_digest_is_of_what_was_decided_and_of_nothing_else() -> None:
         ({"dryRun": True}, "default/p would be bound to n1: highest of 2 feasible nodes, 600 points."),
         (
             {"dryRun": True, "outcome": "waiting", "nFeasible": 1},
-            "default/p would reserve n1: the only feasible node of 4.",
+            "default/p would wait at Permit on n1: the only feasible node of 4.",
         ),
         (
             {"dryRun": True, "outcome": "unschedulable", "message": "0/4 nodes are available."},
