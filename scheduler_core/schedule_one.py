@@ -224,4 +224,6 @@ class Algorithm:
         if attempt.guests:
             return int(attempt.in_order(tied_rows)[drawn])
         snapshot = attempt.snapshot
+        if snapshot.rows is snapshot.order:
+            return int(tied_rows[drawn])
         return int(snapshot.order[np.partition(snapshot.rank[tied_rows], drawn)[drawn]])

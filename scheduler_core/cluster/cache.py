@@ -246,6 +246,8 @@ class Cache:
         if found is None:
             order = np.array([self.nodes.row_of[name] for name in self._tree.names()], np.int64)
             rows = np.sort(order)
+            if np.array_equal(rows, order):
+                rows = order
             n_nodes = len(rows)
             rank = np.full(self.nodes.capacity, n_nodes, np.int64)
             rank[order] = np.arange(n_nodes)

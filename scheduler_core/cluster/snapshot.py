@@ -24,7 +24,7 @@ class Snapshot:
     order : ndarray of shape (n_nodes,), int64
         Rows of all nodes in evaluation order (zones take turns).
     rows : ndarray of shape (n_nodes,), int64
-        The same rows ascending.
+        The same rows ascending; the same array where that is the evaluation order, as it is without zones.
     take : slice or ndarray
         Index that picks `rows` out of a column; a slice (no copy) when the table has no holes.
     rank : ndarray of shape (capacity,), int64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -47,13 +48,22 @@ class Request:
     resource_ids, amounts, names : tuple
         Amounts in whole units.
     columns : tuple of three ndarrays of shape (n, 1), int64
-        Ids, amounts, and the bits of a verdict's detail that stand for them.
+        Ids, amounts, and the bits of a verdict's detail that stand for them; not to be written to.
     """
 
     resource_ids: tuple[int, ...]
     amounts: tuple[int, ...]
     names: tuple[str, ...]
     columns: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
+@lru_cache(maxsize=4096)
+def _request(checked: tuple[tuple[int, int, str], ...]) -> Request:
+    """A pod's request from (resource id, amount, name) of each resource; replicas ask for the same."""
+    ids, amounts = tuple([item[0] for item in checked]), tuple([item[1] for item in checked])
+    bits = [2 << place for place in range(len(checked))]
+    columns = np.array((ids, amounts, bits), np.int64)[:, :, None]
+    return Request(ids, amounts, tuple([item[2] for item in checked]), (columns[0], columns[1], columns[2]))
 
 
 class NodeResourcesFit(
@@ -108,20 +118,12 @@ class NodeResourcesFit(
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[Request]:
         resources = snapshot.vocabulary.resources
-        resources = snapshot.vocabulary.resources
         checked = [
             (resources.id(name), amount, name)
             for name, amount in pod.requests.items()
             if amount and name != "pods" and not self._ignores(name)
         ]
-        ids = tuple([item[0] for item in checked])
-        amounts = tuple([item[1] for item in checked])
-        bits = [2 << place for place in range(len(checked))]
-        columns = np.array((ids, amounts, bits), np.int64)[:, :, None]
-        state = Request(
-            ids, amounts, tuple([item[2] for item in checked]), (columns[0], columns[1], columns[2])
-        )
-        return PreFilterResult(state=state)
+        return PreFilterResult(state=_request(tuple(checked)))
 
     def filter(self, state: Request, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         details = (nodes.n_pods[rows] >= nodes.allowed_pods[rows]).astype(np.int64)
