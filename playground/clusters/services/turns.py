@@ -26,7 +26,7 @@ AT_HOME_S: Final = 0.5
 ROUND_S: Final = 1.0
 """Worker seconds in which every busy cluster is visited once: half a second of two workers."""
 SHORTEST_VISIT_S: Final = 0.05
-DECIDING_SHARE: Final = 0.25
+DECIDING_SHARE: Final = 0.3
 """Of a visit's time: to read the log and to commit take the rest."""
 MOST_LOOKED_AT: Final = 200
 NEVER: Final = datetime.min.replace(tzinfo=UTC) + timedelta(days=1)
