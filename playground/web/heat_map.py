@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from playground.clusters.selectors.board_nodes import NodeUse
 
@@ -37,14 +38,12 @@ class HeatMap:
 def heat_map(nodes: Sequence[NodeUse]) -> HeatMap:
     """Draw the nodes in the order given."""
     columns = next((columns for most, columns in COLUMNS if len(nodes) <= most), MOST_COLUMNS)
-    cells: list[str] = []
     levels: list[list[str]] = [[] for _ in range(LEVELS)]
     not_ready: list[str] = []
     cordoned: list[str] = []
     for i, node in enumerate(nodes):
         x, y = (i % columns) * CELL, (i // columns) * CELL
         share = node.cpu_percent
-        cells.append(f"M{x} {y}h8v8h-8z")
         fill = max(1, round(8 * share / 100)) if share else 0
         if fill:
             levels[min(LEVELS - 1, share * LEVELS // 100)].append(f"M{x} {y + 8 - fill}h8v{fill}h-8z")
@@ -58,11 +57,17 @@ def heat_map(nodes: Sequence[NodeUse]) -> HeatMap:
         names=" ".join(node.name for node in nodes),
         width=columns * CELL,
         height=max(rows, 1) * CELL,
-        cells="".join(cells),
+        cells=_grid(len(nodes), columns),
         levels=tuple((f"h{level}", "".join(paths)) for level, paths in enumerate(levels) if paths),
         not_ready="".join(not_ready),
         cordoned="".join(cordoned),
     )
+
+
+@lru_cache(maxsize=64)  # groups are often of one size, and stay so
+def _grid(n_cells: int, columns: int) -> str:
+    """The squares behind the fills."""
+    return "".join(f"M{(i % columns) * CELL} {(i // columns) * CELL}h8v8h-8z" for i in range(n_cells))
 
 
 def histogram(nodes: Sequence[NodeUse]) -> list[tuple[str, str, int, int]]:
