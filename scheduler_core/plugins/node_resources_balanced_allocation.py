@@ -20,7 +20,12 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.status import SKIP
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins.resource_allocation import WeightedResource, allocations, pod_requests_for
+from scheduler_core.plugins.resource_allocation import (
+    WeightedResource,
+    allocations,
+    counted,
+    pod_requests_for,
+)
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlugin[tuple[int, ...] | None]):
@@ -56,6 +61,10 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
     def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         if state is None:
             state = pod_requests_for(pod, self._resources, real=True)
+        if len(rows) == 1:
+            ids, asked, _ = counted(nodes, self._resources, state)
+            if len(ids) == 2:
+                return np.array([_score_of_two(nodes, int(rows[0]), ids, asked)], np.int64)
         parts = allocations(nodes, rows, self._resources, state, real=True)
         n_parts = len(parts.weights)
         if not n_parts:
@@ -72,6 +81,19 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
         else:
             deviation = _deviation(there, fractions)
         return ((1 - deviation) * float(MAX_NODE_SCORE)).astype(np.int64)
+
+
+def _score_of_two(nodes: NodeColumns, row: int, ids: tuple[int, ...], asked: tuple[int, ...]) -> int:
+    """What `score` says of one row and two resources: array steps cost ten times as much for a single row."""
+    fractions = []
+    for resource_id, amount in zip(ids, asked, strict=True):
+        allocatable = nodes.allocatable.item(resource_id, row)
+        if allocatable == 0:
+            return MAX_NODE_SCORE
+        fractions.append(
+            min(float(nodes.requested.item(resource_id, row) + amount) / float(allocatable), 1.0)
+        )
+    return int((1 - abs((fractions[0] - fractions[1]) / 2)) * float(MAX_NODE_SCORE))
 
 
 def _deviation(there: np.ndarray, fractions: np.ndarray) -> np.ndarray:

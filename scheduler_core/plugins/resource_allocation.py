@@ -63,15 +63,10 @@ def pod_requests_for(pod: Pod, resources: Sequence[WeightedResource], *, real: b
     return tuple(amounts)
 
 
-def allocations(
-    nodes: NodeColumns,
-    rows: Rows,
-    resources: Sequence[WeightedResource],
-    amounts: Sequence[int],
-    *,
-    real: bool,
-) -> Allocations:
-    """Requested (the pod included) and allocatable of each resource on each row."""
+def counted(
+    nodes: NodeColumns, resources: Sequence[WeightedResource], amounts: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """(ids, amounts asked for, weights) of the resources that count for a pod."""
     ids: list[int] = []
     weights: list[int] = []
     asked: list[int] = []
@@ -84,8 +79,21 @@ def allocations(
             ids.append(resource_id)
             weights.append(resource.weight)
             asked.append(amount)
+    return tuple(ids), tuple(asked), tuple(weights)
+
+
+def allocations(
+    nodes: NodeColumns,
+    rows: Rows,
+    resources: Sequence[WeightedResource],
+    amounts: Sequence[int],
+    *,
+    real: bool,
+) -> Allocations:
+    """Requested (the pod included) and allocatable of each resource on each row."""
+    ids, asked, weights = counted(nodes, resources, amounts)
     # All resources in one step: for a single row that changed, the number of steps is what costs.
-    lines, more, shares = _columns(tuple(ids), tuple(asked), tuple(weights))
+    lines, more, shares = _columns(ids, asked, weights)
     if real or not ids:
         requested = nodes.requested[lines, rows]
     elif max(ids) <= MEMORY_ID:
