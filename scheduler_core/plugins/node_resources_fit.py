@@ -32,6 +32,7 @@ from scheduler_core.plugins.resource_allocation import (
     allocations,
     broken_linear,
     least_allocated,
+    least_allocated_of_row,
     most_allocated,
     pod_requests_for,
     requested_to_capacity_ratio,
@@ -126,6 +127,8 @@ class NodeResourcesFit(
         return PreFilterResult(state=_request(tuple(checked)))
 
     def filter(self, state: Request, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        if len(rows) == 1:
+            return _verdict_of_row(state, nodes, int(rows[0]))
         details = (nodes.n_pods[rows] >= nodes.allowed_pods[rows]).astype(np.int64)
         n_known = nodes.allocatable.shape[0]
         lines, amounts, bits = state.columns
@@ -181,6 +184,8 @@ class NodeResourcesFit(
     def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         if state is None:
             state = pod_requests_for(pod, self._resources, real=False)
+        if len(rows) == 1 and self._strategy == "LeastAllocated":
+            return least_allocated_of_row(nodes, int(rows[0]), self._resources, state)
         parts = allocations(nodes, rows, self._resources, state, real=False)
         match self._strategy:
             case "MostAllocated":
@@ -194,3 +199,22 @@ class NodeResourcesFit(
         if not is_extended_resource(name):
             return False
         return name in self._ignored or name.split("/", 1)[0] in self._ignored_groups
+
+
+def _verdict_of_row(state: Request, nodes: NodeColumns, row: int) -> Verdicts:
+    """What `filter` says of one row: between two cycles one changes, and array steps cost several times more."""
+    detail = int(nodes.n_pods.item(row) >= nodes.allowed_pods.item(row))
+    code = Code.Unschedulable if detail else Code.Success
+    n_known = len(nodes.allocatable)
+    for place, (resource_id, amount) in enumerate(zip(state.resource_ids, state.amounts, strict=True)):
+        # A resource no node has heard of yet is there nowhere.
+        known = resource_id < n_known
+        allocatable = nodes.allocatable.item(resource_id, row) if known else 0
+        if known and amount <= allocatable - nodes.requested.item(resource_id, row):
+            continue
+        detail |= 2 << place
+        if amount > allocatable:
+            code = Code.UnschedulableAndUnresolvable
+        elif code is Code.Success:
+            code = Code.Unschedulable
+    return Verdicts(np.array((code,), np.int8), np.array((detail,), np.int64))

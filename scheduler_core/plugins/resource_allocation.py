@@ -137,6 +137,27 @@ def least_allocated(requested: Amounts, allocatable: Amounts) -> Scores:
     return shares
 
 
+def least_allocated_of_row(
+    nodes: NodeColumns, row: int, resources: Sequence[WeightedResource], amounts: Sequence[int]
+) -> Scores:
+    """The weighted mean of `least_allocated` for one row: array steps cost several times more for a single one."""
+    total = total_weight = 0
+    for resource_id, asked, weight in zip(*counted(nodes, resources, amounts), strict=True):
+        allocatable = nodes.allocatable.item(resource_id, row)
+        if not allocatable:
+            continue
+        used = nodes.non_zero if resource_id in (CPU_ID, MEMORY_ID) else nodes.requested
+        free = max(allocatable - used.item(resource_id, row) - asked, 0)
+        total += weight * (_wrapped(free * MAX_NODE_SCORE) // allocatable)
+        total_weight += weight
+    return np.array((total // max(total_weight, 1),), np.int64)
+
+
+def _wrapped(value: int) -> int:
+    """As 64 bits hold it: upstream's arithmetic and that of arrays wraps for nodes of 90 petabytes."""
+    return value if value < 2**63 else (value + 2**63) % 2**64 - 2**63
+
+
 def most_allocated(requested: Amounts, allocatable: Amounts) -> Scores:
     """The share in use, 0..100. Source: noderesources/most_allocated.go, v1.34."""
     used: Amounts = np.minimum(requested, allocatable)
