@@ -67,7 +67,11 @@ def test_a_moment_not_known_yet_is_asked_for_once(client, scenario, sent, work):
     assert len(sent) == 1
     client.get(f"/s/{scenario.public_id}/?cycle=2&wait=1")
     assert len(sent) == 1
+    # The page that waits is left as it is, with the focus and what was written there.
+    ask = {"path": f"/s/{scenario.public_id}/?cycle=2&wait=1", "headers": {"HX-Request": "true"}}
+    assert client.get(**ask).status_code == 204
     work()
+    assert client.get(**ask).status_code == 200
     assert "Nodes after cycle 2" in words(client.get(f"/s/{scenario.public_id}/?cycle=2&wait=1"))
     assert Moment.objects.count() == 5
 

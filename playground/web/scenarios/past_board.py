@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.http import HttpRequest
+
 from playground.clusters.selectors.board_nodes import FINISHED, NodeUse, PodUse, natural
 from playground.clusters.selectors.queue import LANES, QueueItem
 from playground.web.bars import Bar, bar
@@ -51,6 +53,18 @@ class PastBoard:
     n_nodes: int
     n_pods: int
     n_queued: int
+
+
+def nothing_new(request: HttpRequest, moment: Mapping[str, Any]) -> bool:
+    """Whether a page that waits for a worker has to wait on: nothing is swapped under the reader's hands.
+
+    Parameters
+    ----------
+    moment
+        What `scenarios/moment.html` is drawn with.
+    """
+    waits = bool(request.htmx) and "wait" in request.GET and moment["timeline"] is not None
+    return waits and moment["past"] is None and not moment["note"]
 
 
 def view_past(state: Mapping[str, Any], *, pod: str = "", node: str = "") -> PastBoard:

@@ -18,7 +18,7 @@ from playground.scenarios import selectors, services
 from playground.web.access import get_cluster
 from playground.web.numbers import positive_int
 from playground.web.problems import Problem, problems_of
-from playground.web.scenarios.past_board import view_past
+from playground.web.scenarios.past_board import nothing_new, view_past
 from playground.web.scenarios.sharing import site_user
 from playground.web.scenarios.timeline import view_timeline
 
@@ -61,6 +61,8 @@ def _page(
         "edit": edit,
         "problems": problems,
     }
+    if nothing_new(request, context):
+        return HttpResponse(status=204)
     template = "scenarios/moment.html" if request.htmx else "scenarios/replay.html"
     return render(request, template, context, status=status)
 

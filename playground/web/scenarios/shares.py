@@ -25,7 +25,7 @@ from playground.web.numbers import positive_int
 from playground.web.problems import problems_of
 from playground.web.scenarios.focus import view_focus
 from playground.web.scenarios.nudge import nudge
-from playground.web.scenarios.past_board import view_past
+from playground.web.scenarios.past_board import nothing_new, view_past
 from playground.web.scenarios.picture import draw_cycle
 from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for, wants_login
 from playground.web.scenarios.timeline import view_timeline
@@ -96,6 +96,8 @@ def page(request: HttpRequest, share_id: str) -> HttpResponse:
 
 def _page(request: HttpRequest, share: Scenario, context: dict[str, Any], status: int = 200) -> HttpResponse:
     context["branch_url"] = reverse("scenarios:branch", args=[share.public_id])
+    if nothing_new(request, context):
+        return _readable(HttpResponse(status=204), share)
     template = "scenarios/moment.html" if request.htmx else "scenarios/page.html"
     if not request.htmx:
         context |= _page_context(request, share)
