@@ -64,7 +64,7 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
         "heldPods": {
             pod.uid: dict(pod.manifest)
             for pod in _held_pods(scheduler)
-            if scheduler.pods.get(pod.uid) is not pod
+            if (told := scheduler.pods.get(pod.uid)) is None or told.manifest != pod.manifest
         },
         "nominations": [[uid, name] for uid, name in scheduler.nominator.state()],
         "waiting": scheduler.waiting_pods.state(),

@@ -8,9 +8,11 @@ import pytest
 
 from scheduler_core.extender.transport import ExtenderAnswer
 from scheduler_core.sim.changes import BindCallAnswered, DeleteObject
+from scheduler_core.sim.faults import FaultOptions
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
     PERMIT_CONFIG,
+    SECOND_NS,
     START_NS,
     make_cluster,
     make_node,
@@ -132,3 +134,20 @@ def test_a_checkpoint_of_before_objects_were_packed_is_read() -> None:
     del world["manifests"]
     world["objects"] = [dict(stored.manifest) for stored in simulation.world.everything()]
     assert state(Simulation.restore(document)) == state(simulation)
+
+
+def test_a_pod_whose_news_were_lost_is_held_as_the_scheduler_knows_it() -> None:
+    # Its Binding was posted and the watch lost that; then the call failed, and the pod is tried once more.
+    config: dict[str, Any] = {**PERMIT_CONFIG, "extenders": [{"urlPrefix": "http://e", "bindVerb": "bind"}]}
+    faults = FaultOptions(lost_events_percent=100, relist_ms=7_000)
+    simulation = make_cluster(1, config=config, extenders_post_bindings=True, faults=faults)
+    pod = make_pod("a")
+    write(simulation, pod)
+    simulation.run_until_idle(until_ns=START_NS)
+    write(simulation, {**pod, "spec": {**pod["spec"], "nodeName": "node-0"}})
+    simulation.submit(BindCallAnswered(simulation.bind_calls()[0].pod.uid, ExtenderAnswer(error="EOF")))
+    again = reborn(simulation)
+    for it in (simulation, again):
+        it.run_until_idle(until_ns=START_NS + 3 * SECOND_NS)
+        assert it.bind_calls()
+    assert state(again) == state(simulation)
