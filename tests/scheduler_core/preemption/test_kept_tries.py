@@ -31,6 +31,9 @@ def fresh(full: FullCluster) -> Cluster:
         pod = cache.pod(uid)
         assert pod is not None
         result.cache.add_pod(pod)
+    # A node forgets a port with the first of its pods that leaves it, as upstream's does: history, not content.
+    for name, port in cache.forgotten_ports():
+        result.cache.forget_port(name, port)
     for uid, name in full.cluster.nominator.state():
         promised = full.cluster.nominator.pod(uid)
         assert promised is not None
