@@ -76,6 +76,27 @@ document.addEventListener('click', event => {
   opener = '';
   window.htmx?.ajax('GET', `${base}?pod=${encodeURIComponent(piece.dataset.pod)}`, { target: '#inspector', swap: 'outerHTML' });
 });
+// What was picked last counts, from the moment it is asked for: an answer on its way, of a tick or of a pick before, tells
+// of something else and is let go; the next tick brings the rest of it again.
+const picked = () => document.getElementById('pulse-selected');
+const askedFor = path => {
+  const query = new URL(path, location.href).searchParams;
+  return path.includes('/inspector/') ? query.get('pod') ?? query.get('node') : null;
+};
+document.addEventListener('htmx:beforeRequest', event => {
+  const pick = askedFor(event.detail.pathInfo.requestPath);
+  if (pick !== null && picked()) picked().value = pick;
+});
+document.addEventListener('htmx:beforeSwap', event => {
+  const pick = askedFor(event.detail.pathInfo.requestPath);
+  if (pick !== null && picked() && pick !== picked().value) event.detail.shouldSwap = false;
+});
+document.addEventListener('htmx:oobBeforeSwap', event => {
+  const { target, fragment } = event.detail, now = picked()?.value ?? '';
+  const told = target.id === 'inspector' ? fragment.querySelector('#inspector')?.dataset.selected ?? ''
+    : target.id === 'pulse-state' ? fragment.querySelector('#pulse-selected').value : now;
+  if (told !== now) event.detail.shouldSwap = false;
+});
 // What the inspector shows is marked at once, not with the next tick. What was opened with a key takes the focus; Escape
 // gives it back.
 document.addEventListener('click', event => {

@@ -59,7 +59,7 @@
       const words = newsOf(e);
       if (!words) return;
       news.push(words);
-      timer ||= setTimeout(() => { say(news.slice(-2).join('. ')); news = []; timer = 0; }, 1000);
+      timer ||= setTimeout(() => { say([...new Set(news)].slice(-2).join('. ')); news = []; timer = 0; }, 1000);
     });
     const lost = show => { const b = document.getElementById('lost'); if (b) b.hidden = !show; };
     // Without its event stream (a proxy may hold it back) a page asks by itself; lost is who gets no answer either.
@@ -77,6 +77,13 @@
       unfolded = [...(e.detail.target?.querySelectorAll?.('details[open][id]') ?? [])].map(d => d.id);
     });
     document.body.addEventListener('htmx:afterSwap', () => unfolded.forEach(id => document.getElementById(id)?.setAttribute('open', '')));
+    // What a tick replaced while an answer for it was on its way is found again by its id.
+    document.body.addEventListener('htmx:beforeRequest', e => {
+      const asked = e.detail;
+      asked.xhr.addEventListener('readystatechange', () => {
+        if (!asked.target.isConnected) asked.target = document.getElementById(asked.target.id) ?? asked.target;
+      });
+    });
     // A refused form comes back with its errors in place: show it although the status is not 200.
     document.body.addEventListener('htmx:beforeSwap', e => {
       if ([400, 403, 404, 409, 413, 422].includes(e.detail.xhr.status) && e.detail.xhr.getResponseHeader('X-Swap')) {

@@ -1,6 +1,7 @@
 """What a person does, in a real browser."""
 
 import re
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import expect
@@ -204,6 +205,54 @@ def test_a_pod_opens_in_the_inspector_and_escape_leads_back(page, asgi_server, c
     expect(page.locator("#in-story")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator("#q-default-train-2")).to_be_focused()
+
+
+@contextmanager
+def held_back(page, pattern):
+    """Keep what the page asks for under ``pattern`` on its way until the block ends; yields a wait for the first."""
+    kept = []
+    page.route(re.compile(pattern), lambda route: kept.append(route))
+
+    def until_asked():
+        while not kept:
+            page.wait_for_timeout(10)
+
+    yield until_asked
+    for route in kept:
+        route.continue_()
+    page.unroute(re.compile(pattern))
+
+
+def test_a_pick_is_answered_although_a_tick_replaces_the_inspector(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    box = page.locator("#inspector")
+    with held_back(page, "/inspector/") as until_asked:
+        page.locator("#q-default-train-2").click()
+        until_asked()
+        factories.add_cycle(cluster, "scored", pod_name="web-5")
+        expect(box).to_have_attribute("data-selected", "default/train-2")
+        factories.add_cycle(cluster, "unschedulable", pod_name="train-2")
+        expect(box.locator("#in-cycle")).to_have_text("Cycle 11")
+    expect(box).to_have_attribute("data-selected", "default/train-2")
+    expect(page.locator("#pulse-selected")).to_have_value("default/train-2")
+
+
+@pytest.mark.parametrize("first", ["a pick", "a tick"])
+def test_what_is_on_its_way_does_not_undo_a_later_pick(page, asgi_server, cluster, complaints, first):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    box = page.locator("#inspector")
+    with held_back(page, "/live/|node=node-1") as until_asked:
+        if first == "a pick":
+            page.locator("#node-node-1").click()
+        else:
+            factories.add_cycle(cluster, "scored", pod_name="web-5")
+        until_asked()
+        page.locator("#q-default-train-2").click()
+        expect(box).to_have_attribute("data-selected", "default/train-2")
+    factories.add_cycle(cluster, "scored", pod_name="web-6")
+    expect(page.locator("#feed")).to_contain_text("web-6")
+    expect(box).to_have_attribute("data-selected", "default/train-2")
+    expect(page.locator("#pulse-selected")).to_have_value("default/train-2")
 
 
 def test_a_pod_of_a_node_is_reached_by_keyboard(page, asgi_server, cluster, complaints):
