@@ -6,6 +6,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.template.loader import render_to_string
 
+from playground.web import rare_cycles
+
 LOOKS = [("light", 1440), ("dark", 1440), ("light", 390)]
 PAGES = {
     "home": "/",
@@ -52,9 +54,32 @@ PAGES = {
 def test_every_page_is_accessible_and_fits(page, asgi_server, cluster, complaints, scheme, width):
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": 844})
+    pages = {name: path.format(id=cluster.public_id) for name, path in PAGES.items()}
+    assert not (found := what_is_wrong(page, asgi_server, pages)), "\n".join(found)
+
+
+@pytest.mark.parametrize(("scheme", "width"), LOOKS, ids=["light", "dark", "phone"])
+def test_pages_of_rare_cycles_are_accessible_and_fit(
+    page, asgi_server, transactional_db, no_broker, settings, complaints, scheme, width
+):
+    settings.PLAYGROUND_OWN_URL = asgi_server  # where the mock extender answers
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 844})
+    pages = {}
+    for name in rare_cycles.RARE_CYCLES:
+        cluster = rare_cycles.make(name)
+        base = f"/c/{cluster.public_id}/"
+        pages[name] = f"{base}cycles/{cluster.next_cycle - 1}/"
+        pages[f"{name}, board"] = f"{base}?pod=default/web-0"
+        pages[f"{name}, story"] = f"{base}pods/default/web-0/"
+    assert not (found := what_is_wrong(page, asgi_server, pages)), "\n".join(found)
+
+
+def what_is_wrong(page, url, pages):
+    """What axe says of pages with everything opened, and which are wider than the window."""
     found = []
-    for name, path in PAGES.items():
-        page.goto(asgi_server + path.format(id=cluster.public_id))
+    for name, path in pages.items():
+        page.goto(url + path)
         for details in page.locator("details").all():
             details.evaluate("d => d.open = true")
         for violation in Axe().run(page).response["violations"]:
@@ -63,7 +88,7 @@ def test_every_page_is_accessible_and_fits(page, asgi_server, cluster, complaint
         wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         if wide > 0:
             found.append(f"{name}: {wide} px too wide")
-    assert not found, "\n".join(found)
+    return found
 
 
 ERRORS = {

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,13 @@ class PermitAnswer:
 
 @dataclass(frozen=True)
 class CycleView:
-    """Everything a cycle page shows; a panel that has nothing to say is None or empty."""
+    """Everything a cycle page shows; a panel that has nothing to say is None or empty.
+
+    Attributes
+    ----------
+    blamed
+        Who failed, of a cycle that ended in an error: a plugin, an extender, or a cluster without nodes.
+    """
 
     number: int | None
     pod: str
@@ -56,6 +62,7 @@ class CycleView:
     n_evaluated: int
     n_feasible: int
     pipeline: tuple[Point, ...]
+    blamed: str
     pre_filter: str
     pre_filter_plugin: str
     filter: FilterView | None
@@ -102,9 +109,13 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
         explanation.get("sentence") or _sentence(pod, outcome.key, node, len(feasible), explanation)
     )
     message = str(explanation.get("message") or explanation.get("fitError") or "")
+    points = explanation.get("points") or derived_points(explanation)
+    blamed = _blamed(explanation, points) if outcome.key == "error" else ""
+    early_plugin = str(pre_filter.get("plugin") or "") if rejected_early else ""
     if message:
         # The whole message stands below; a headline of five lines says nothing.
-        sentence = sentence.replace(f": {message}", ".").replace("..", ".")
+        why = f"{early_plugin} rejected it in PreFilter" if early_plugin else blamed
+        sentence = sentence.replace(f": {message}", f": {why}." if why else ".").replace("..", ".")
     return CycleView(
         number=explanation.get("cycle"),
         pod=pod,
@@ -120,9 +131,10 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
         n_nodes=int(explanation.get("nNodes") or len(nodes)),
         n_evaluated=int(explanation.get("nodesEvaluated") or len(verdicts)),
         n_feasible=len(feasible) if n_feasible is None else int(n_feasible),
-        pipeline=view_pipeline(explanation.get("points") or derived_points(explanation), outcome=outcome.key),
+        pipeline=view_pipeline(points, outcome=outcome.key),
+        blamed=blamed,
         pre_filter=", ".join(pre_filter.get("reasons") or ()) if rejected_early else "",
-        pre_filter_plugin=str(pre_filter.get("plugin") or "") if rejected_early else "",
+        pre_filter_plugin=early_plugin,
         filter=view_filter(explanation, part=part, page=page),
         scores=view_scores(explanation),
         preemption=view_preemption(explanation),
@@ -157,6 +169,18 @@ def _nominated(explanation: Mapping[str, Any]) -> tuple[str, ...]:
     preemption = explanation.get("preemption") or {}
     victims = [v if isinstance(v, str) else str(v.get("pod", "")) for v in preemption.get("victims") or ()]
     return (str(preemption.get("nominatedNode") or ""), *victims, *(v.rpartition("/")[2] for v in victims))
+
+
+def _blamed(explanation: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> str:
+    """Who failed in a cycle that ended in an error, in words; "" when its record does not say."""
+    if explanation.get("nNodes") == 0:
+        return "the cluster has no node"
+    calls = [c for c in explanation.get("extenders") or () if c.get("error") and not c.get("ignored")]
+    if calls:
+        return f"an extender failed to {calls[0].get('verb')}"
+    at = next((point.get("point") for point in points if point.get("state") == "failed"), None)
+    plugin = explanation.get("failedPlugin")
+    return f"{plugin} failed in {at}" if plugin and at else ""
 
 
 def _guess(explanation: Mapping[str, Any]) -> str:

@@ -126,9 +126,10 @@ class Helpless:
 
 @dataclass(frozen=True)
 class PreemptionView:
-    """Everything the PostFilter panel shows."""
+    """Everything the PostFilter panel shows; ``failed``: a plugin gave an error instead of an answer."""
 
     eligible: bool
+    failed: bool
     ineligible_reason: str
     message: str
     candidates: tuple[Candidate, ...]
@@ -189,6 +190,7 @@ def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LI
     chosen = next((c for c in given if c["node"] == nominated), None)
     return PreemptionView(
         eligible=bool(preemption.get("eligible", True)),
+        failed=preemption.get("code") == "Error",
         ineligible_reason=str(preemption.get("ineligibleReason") or ""),
         message=str(preemption.get("message") or ""),
         candidates=candidates,

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
@@ -18,9 +19,10 @@ from playground.clusters import services
 from playground.clusters.demo import create_demo
 from playground.clusters.models import Cluster, Cycle
 from playground.clusters.services import questions
+from playground.web import rare_cycles
+from playground.web.rare_cycles import RARE_CYCLES, run_until
 from playground.web.screenshots import browser, shoot
 
-MOST_VISITS = 50
 IMPORTANT = """
 apiVersion: v1
 kind: Pod
@@ -40,7 +42,7 @@ spec:
 
 
 class Command(BaseCommand):
-    """Make the demo cluster, run it until idle, photograph every page, delete it again."""
+    """Make the demo and clusters with rare cycles, run them, photograph every page, delete them again."""
 
     help = __doc__
 
@@ -55,35 +57,32 @@ class Command(BaseCommand):
         # Playwright's synchronous interface runs an event loop in this thread, which also asks the database.
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
         call_command("migrate", verbosity=0)
-        cluster = create_demo()
+        made: list[Cluster] = []
         try:
-            self._run(cluster)
-            pages = page_list(cluster) + answered(cluster)
-            if options["only"]:
-                wanted = set(options["only"].split(","))
-                pages = [page for page in pages if page[0] in wanted]
             with served() as url, browser() as started:
+                settings.PLAYGROUND_OWN_URL = url
+                made.append(create_demo())
+                self._run(made[0])
+                pages = page_list(made[0]) + answered(made[0])
+                for name in RARE_CYCLES:
+                    made.append(rare_cycles.make(name))
+                    pages += rare_pages(name, made[-1])
+                if options["only"]:
+                    wanted = set(options["only"].split(","))
+                    pages = [page for page in pages if page[0] in wanted]
                 for file in shoot(started, url, pages, options["directory"], whole=options["whole"]):
                     self.stdout.write(str(file))
         except RuntimeError as error:
             raise CommandError(str(error)) from None
         finally:
-            services.delete_cluster(cluster=cluster)
+            for cluster in made:
+                services.delete_cluster(cluster=cluster)
 
     def _run(self, cluster: Cluster) -> None:
         """Until idle; then an important pod makes room for itself, and the moment after that is shown."""
-        self._run_until(cluster, "idle")
+        run_until(cluster, "idle")
         services.apply_documents(cluster=cluster, text=IMPORTANT)
-        self._run_until(cluster, "cycle")
-
-    def _run_until(self, cluster: Cluster, until: str) -> None:
-        run = services.request_run(cluster=cluster, until=until)
-        for _ in range(MOST_VISITS):
-            services.advance(cluster_id=cluster.pk)
-            run.refresh_from_db()
-            if not run.is_open:
-                return
-        raise CommandError(f"the cluster did not become idle: {run.message}")
+        run_until(cluster, "cycle")
 
 
 def page_list(cluster: Cluster) -> list[tuple[str, str]]:
@@ -130,6 +129,17 @@ def page_list(cluster: Cluster) -> list[tuple[str, str]]:
             pages.append(("explain", reverse("web:explain", args=pod)))
             pages.append(("why-not", reverse("web:cycle-why", args=[cluster.public_id, cycle.number])))
     return pages
+
+
+def rare_pages(name: str, cluster: Cluster) -> list[tuple[str, str]]:
+    """Name and path of the cycle, the pod's story and the board of a cluster with a rare cycle."""
+    base = f"/c/{cluster.public_id}/"
+    pod = "default/web-0"
+    return [
+        (f"cycle-{name}", f"{base}cycles/{cluster.next_cycle - 1}/"),
+        (f"story-{name}", f"{base}pods/{pod}/"),
+        (f"board-{name}", f"{base}?pod={pod}"),
+    ]
 
 
 def answered(cluster: Cluster) -> list[tuple[str, str]]:

@@ -1,0 +1,160 @@
+"""Small clusters that each end in a cycle the demo never has, decided by the real engine.
+
+`manage.py screenshots` photographs their pages, and a test reads what these pages say.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from playground.clusters import services
+from playground.clusters.models import Cluster
+
+MOST_VISITS: Final = 50
+SEED: Final = 20260101
+
+_NODE: Final = """
+apiVersion: v1
+kind: Node
+metadata: {name: NAME, labels: {kubernetes.io/hostname: NAME, topology.kubernetes.io/zone: zone-a}}
+status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}, conditions: [{type: Ready, status: "True"}]}
+"""
+_POD: Final = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web-0, labels: {app: web}}
+spec:
+  containers: [{name: main, image: "web:1", resources: {requests: {cpu: "1", memory: 2Gi}}}]
+"""
+_TWO_NODES: Final = "---".join(_NODE.replace("NAME", name) for name in ("node-1", "node-2"))
+_WITH_A_CLAIM: Final = _POD + "  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]\n"
+
+# An ephemeral volume's claim belongs to its pod; this one was made by hand, so the volumes of `scratch-0` cannot
+# be counted, and NodeVolumeLimits can say nothing about node-1.
+_UNCOUNTABLE: Final = """
+apiVersion: storage.k8s.io/v1
+kind: CSIDriver
+metadata: {name: csi.example.com}
+spec: {attachRequired: true}
+---
+apiVersion: storage.k8s.io/v1
+kind: CSINode
+metadata: {name: node-1}
+spec: {drivers: [{name: csi.example.com, nodeID: node-1, allocatable: {count: 4}}]}
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: fast}
+provisioner: csi.example.com
+volumeBindingMode: Immediate
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: scratch-0-tmp}
+spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: scratch-0}
+spec:
+  nodeName: node-1
+  containers: [{name: main, image: "scratch:1"}]
+  volumes:
+  - name: tmp
+    ephemeral:
+      volumeClaimTemplate:
+        spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}
+status: {phase: Running}
+"""
+_APPROVAL: Final = {"profiles": [{"plugins": {"permit": {"enabled": [{"name": "ManualApproval"}]}}}]}
+_CONFIGURATION: Final = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+}
+
+
+@dataclass(frozen=True)
+class RareCycle:
+    """A cluster whose last cycle is the one to look at.
+
+    Attributes
+    ----------
+    objects
+        Manifests there before the pod ``default/web-0`` is; YAML documents.
+    pod
+        The manifest of that pod.
+    config
+        What the scheduler's configuration says beyond its defaults.
+    extender
+        Rules of a mock extender that is asked to filter.
+    """
+
+    objects: str
+    pod: str = _POD
+    config: Mapping[str, Any] = field(default_factory=dict)
+    extender: tuple[Mapping[str, Any], ...] = ()
+
+
+RARE_CYCLES: Final[Mapping[str, RareCycle]] = {
+    "zero-nodes": RareCycle(""),
+    "one-node": RareCycle(_NODE.replace("NAME", "node-1")),
+    "pre-filter": RareCycle(_TWO_NODES, _WITH_A_CLAIM),
+    "waiting": RareCycle(
+        _TWO_NODES,
+        _POD.replace("labels:", "annotations: {playground.dev/approval: required}, labels:"),
+        _APPROVAL,
+    ),
+    "plugin-error": RareCycle(f"{_NODE.replace('NAME', 'node-1')}---{_UNCOUNTABLE}", _WITH_A_CLAIM),
+    "extender-error": RareCycle(
+        _TWO_NODES, extender=({"fail": {"status": 503, "text": "licences are down"}},)
+    ),
+}
+
+
+def make(name: str) -> Cluster:
+    """The cluster called `name` in `RARE_CYCLES`, right after its cycle.
+
+    Its extender answers over HTTP at ``PLAYGROUND_OWN_URL``.
+
+    Raises
+    ------
+    RuntimeError
+        The run did not end.
+    """
+    rare = RARE_CYCLES[name]
+    cluster = services.create_cluster(name=name, seed=SEED)
+    config = {**_CONFIGURATION, **rare.config}
+    if rare.extender:
+        mock = services.create_mock_extender(cluster=cluster, rules=rare.extender)
+        url = services.mock_extender_url(mock)
+        config["extenders"] = [{"urlPrefix": url, "filterVerb": "filter", "nodeCacheCapable": True}]
+    services.set_config(cluster=cluster, config=config)
+    if rare.objects:
+        services.apply_documents(cluster=cluster, text=rare.objects)
+        run_until(cluster, "idle")
+    services.apply_documents(cluster=cluster, text=rare.pod)
+    run_until(cluster, "cycle")
+    cluster.refresh_from_db()
+    return cluster
+
+
+def run_until(cluster: Cluster, until: str) -> None:
+    """Ask for a run and be the worker until it is over.
+
+    Raises
+    ------
+    RuntimeError
+        It is not over after many visits.
+    """
+    run = services.request_run(cluster=cluster, until=until)
+    for _ in range(MOST_VISITS):
+        services.advance(cluster_id=cluster.pk)
+        run.refresh_from_db()
+        if not run.is_open:
+            return
+    raise RuntimeError(f"the run until {until} did not end: {run.message}")

@@ -1,0 +1,77 @@
+"""Cycles a demo seldom has, decided by the real engine: each has a page that says what happened."""
+
+import re
+from html import unescape
+
+import pytest
+
+from playground.clusters.models import Cycle
+from playground.web import rare_cycles
+from playground.web.rare_cycles import RARE_CYCLES
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SAID = {
+    "zero-nodes": (
+        "default/web-0 could not be scheduled: the cluster has no node.",
+        "The cluster had no node",
+        "no nodes available to schedule pods",
+        "goes to backoffQ",
+    ),
+    "one-node": (
+        "default/web-0 bound to node-1: the only node.",
+        "skipped: node-1 was the only feasible node, so there was nothing to compare",
+    ),
+    "pre-filter": (
+        "default/web-0 fits no node: VolumeRestrictions rejected it in PreFilter.",
+        "VolumeRestrictions: no node was filtered",
+        'persistentvolumeclaim "data" not found',
+        "so none was asked",
+        "a plugin failed, so no pod is evicted",  # DynamicResources, which kube-scheduler too has answer "not found"
+    ),
+    "waiting": (
+        "default/web-0 waits at Permit on node-2",
+        "node-2 is reserved until somebody decides",
+        "its 1 cpu and 2 Gi count as used on node-2",
+        "ManualApproval, up to 600 s",
+        "600 s",
+        "Allow Reject",
+    ),
+    "plugin-error": (
+        "default/web-0 could not be scheduled: NodeVolumeLimits failed in Filter.",
+        "PVC default/scratch-0-tmp was not created for pod default/scratch-0 (pod is not owner)",
+        "An error is not a rejection",
+    ),
+    "extender-error": (
+        "default/web-0 could not be scheduled: an extender failed to filter.",
+        "code 503",
+        "failed, 503",
+        "licences are down",
+        "An error is not a rejection",
+    ),
+}
+
+
+def words_of(response):
+    """What a page says, without its markup."""
+    assert response.status_code == 200
+    main = response.content.decode().split("<main", 1)[1].replace("<wbr>", "")
+    without_tags = re.sub(r"<(/?)(b|span|code)\b[^>]*>", "", main)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", without_tags)).split())
+
+
+@pytest.mark.parametrize("name", RARE_CYCLES)
+def test_a_rare_cycle_has_a_page_that_says_so(name, client, settings, live_server):
+    settings.PLAYGROUND_OWN_URL = live_server.url
+    cluster = rare_cycles.make(name)
+    number = Cycle.objects.get(cluster=cluster, pod_name="web-0").number
+    words = words_of(client.get(f"/c/{cluster.public_id}/cycles/{number}/"))
+    assert [said for said in SAID[name] if said not in words] == [], words
+    for page in ("pods/default/web-0/", "?pod=default/web-0"):
+        assert "web-0" in words_of(client.get(f"/c/{cluster.public_id}/{page}"))
+
+
+def test_one_node_is_not_asked_why_not_another(client, settings):
+    cluster = rare_cycles.make("one-node")
+    page = client.get(f"/c/{cluster.public_id}/cycles/1/").content.decode()
+    assert "Why not" not in page
