@@ -115,6 +115,7 @@ class SimulationMachine(RuleBasedStateMachine):
         self.calls: list[Callable[[Simulation], Any]] = []
         self.outcomes: list[Any] = []
         self.n_written = 0
+        self.denied: set[str] = set()
         for index in range(2):
             self.do(lambda it, index=index: it.submit(WriteObject(make_node(f"node-{index}"))))
         self.do(lambda it: it.submit(WriteObject(make_priority_class("high", 1000))))
@@ -265,7 +266,14 @@ class SimulationMachine(RuleBasedStateMachine):
         def run_to_the_next_and_answer(it: Simulation) -> None:
             it.run_until_idle(max_cycles=5)
             if calls := it.bind_calls():
-                it.submit(BindCallAnswered(calls[0].pod.uid, answer))
+                pod = calls[0].pod
+                stored = it.world.get("Pod", pod.namespace, pod.name)
+                is_bound = stored is not None and stored.typed.uid == pod.uid and stored.typed.node_name
+                if answer != BOUND and is_bound:
+                    # It posted the Binding and says that it did not: until the scheduler hears of the pod, the room
+                    # is given to others, as upstream gives it.
+                    self.denied.add(pod.uid)
+                it.submit(BindCallAnswered(pod.uid, answer))
 
         self.do(run_to_the_next_and_answer)
 
@@ -373,7 +381,7 @@ class SimulationMachine(RuleBasedStateMachine):
         used: dict[str, int] = {}
         for stored in world.all("Pod"):
             pod: Pod = stored.typed
-            if pod.node_name and not pod.is_terminal:
+            if pod.node_name and not pod.is_terminal and pod.uid not in self.denied:
                 used[pod.node_name] = used.get(pod.node_name, 0) + pod.requests.get("cpu", 0)
         for name, cpu in used.items():
             node = world.node(name)
