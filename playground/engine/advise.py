@@ -3,6 +3,7 @@
 The engine is read and never changed: every answer comes from a copy of its scheduler (`scheduler_core.advice`).
 """
 
+import gc
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any, Final
 from playground.engine.drive import Engine
 from playground.engine.entries import Entry
 from playground.engine.relay import answer_of
-from playground.engine.seeds import SeedRun, run_seed
+from playground.engine.seeds import Beginning, SeedRun, run_seed
 from scheduler_core.advice import (
     CycleWeights,
     Limits,
@@ -370,26 +371,35 @@ def run_seeds(
     config: Mapping[str, Any] | None,
     start_ns: int,
     each: Callable[[SeedRun], None],
+    beginning: Beginning | None = None,
 ) -> None:
     """Run a cluster's whole log with other seeds: its inputs, never its outcomes.
 
     Parameters
     ----------
     entries
-        The whole log, in order.
+        The whole log, in order; with a `beginning`, what came after it.
     own
         The cluster's own seed: its run tells what hung on chance besides.
     each
         Told of every seed as it is done.
+    beginning
+        Where all seeds' runs are still the same, if the engine was kept there.
 
     Raises
     ------
     ScenarioError
         The log cannot be run again by itself.
     """
-    scenario = make_scenario(entries, config=config, seed=own, start_ns=start_ns).scenario
-    for seed in seeds:
-        each(run_seed(scenario, seed))
+    if beginning is None:
+        made = make_scenario(entries, config=config, seed=own, start_ns=start_ns)
+    else:
+        now_ns = beginning.simulation["nowNs"]
+        made = make_scenario(entries, seed=own, start_ns=now_ns, initial=beginning.objects, goes_on=True)
+    for done, seed in enumerate(seeds):
+        if done:
+            gc.collect()  # whoever paused the collector: a simulation is large, and full of cycles
+        each(run_seed(made.scenario, seed, beginning))
 
 
 def question_key(kind: str, text: str) -> str:

@@ -147,11 +147,7 @@ class Engine:
             If the format is another one.
         """
         with collector_paused():
-            document = json.loads(zlib.decompress(data))
-            if document.get("format") != CHECKPOINT_FORMAT:
-                raise CheckpointError(
-                    f"checkpoint format {document.get('format')!r} is not {CHECKPOINT_FORMAT}"
-                )
+            document = checkpoint_document(data)
             relay = Relay()
             simulation = simulator.restore(document["simulation"], transport=relay)
         return cls(simulator, simulation, relay, document["readSeq"])
@@ -326,6 +322,20 @@ class Engine:
             case "advance":
                 return self.simulation.advance(argument, max_cycles=max_cycles)
         raise ValueError(f"{name!r} is not a call of a simulation")
+
+
+def checkpoint_document(data: bytes) -> dict[str, Any]:
+    """What `Engine.checkpoint` wrote: ``format``, ``readSeq``, ``simulation``.
+
+    Raises
+    ------
+    CheckpointError
+        If the format is another one.
+    """
+    document: dict[str, Any] = json.loads(zlib.decompress(data))
+    if document.get("format") != CHECKPOINT_FORMAT:
+        raise CheckpointError(f"checkpoint format {document.get('format')!r} is not {CHECKPOINT_FORMAT}")
+    return document
 
 
 @contextmanager

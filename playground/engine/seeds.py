@@ -1,14 +1,16 @@
 """How a scenario ends with one seed: what is counted when it is asked how much of a run was luck."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from playground.engine.drive import checkpoint_document
 from scheduler_core.scenario.canonical import effective_steps
 from scheduler_core.scenario.luck import end_state_digest, lucky_cycles, with_seed
 from scheduler_core.scenario.run import ScenarioRun
 from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.types import Scenario
+from scheduler_core.sim.checkpoint import is_before_chance, manifests_of
 
 LAST_SEED: Final = 2**63 - 1
 MOST_MARKS: Final = 500
@@ -42,7 +44,11 @@ class SeedRun:
     digest
         Of where every pod ended.
     placement
-        Pod -> node, of those that are on one.
+        Pod -> node, of those that are on one they were not on at the beginning.
+    stayed
+        How many are where they were at the beginning.
+    left
+        Pod -> node it had at the beginning, of those that are not there.
     pending
         Pods that are on none, sorted.
     draws
@@ -59,6 +65,8 @@ class SeedRun:
     pending: tuple[str, ...]
     draws: tuple[tuple[int, str, str, int], ...]
     n_cycles: int
+    stayed: int = 0
+    left: dict[str, str] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
     n_marks: tuple[tuple[str, int], ...] = ()
 
@@ -72,14 +80,57 @@ class SeedEnding:
     end: Mapping[str, Any]
 
 
-def run_seed(scenario: Scenario, seed: int) -> SeedRun:
-    """Run a scenario with a seed.
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A checkpoint of before anything was decided or drawn: every seed's run of the log comes by it.
+
+    Attributes
+    ----------
+    read_seq
+        The newest input it has read.
+    simulation
+        The simulation's document.
+    objects
+        All there are.
+    placement
+        Pod -> node, of those that were on one already.
+    """
+
+    read_seq: int
+    simulation: Mapping[str, Any]
+    objects: Sequence[Mapping[str, Any]]
+    placement: Mapping[str, str]
+
+
+def beginning_of(data: bytes) -> Beginning | None:
+    """What `Engine.checkpoint` wrote, if it was early enough for that.
+
+    Raises
+    ------
+    CheckpointError
+    """
+    document = checkpoint_document(data)
+    simulation = document["simulation"]
+    if not is_before_chance(simulation):
+        return None
+    objects = tuple(manifests_of(simulation))
+    placement = {
+        f"{manifest['metadata']['namespace']}/{manifest['metadata']['name']}": manifest["spec"]["nodeName"]
+        for manifest in objects
+        if manifest["kind"] == "Pod" and manifest["spec"].get("nodeName")
+    }
+    return Beginning(document["readSeq"], simulation, objects, placement)
+
+
+def run_seed(scenario: Scenario, seed: int, beginning: Beginning | None = None) -> SeedRun:
+    """Run a scenario with a seed, or what is left of it after its beginning.
 
     Raises
     ------
     ScenarioError
     """
-    result = run_scenario(with_seed(_unexpecting(scenario), seed), full_traces=False)
+    checkpoint = None if beginning is None else beginning.simulation
+    result = run_scenario(with_seed(_unexpecting(scenario), seed), full_traces=False, checkpoint=checkpoint)
     placement = result.placement()
     pending = tuple(
         sorted(key for key, facts in result.pods().items() if facts.state not in ("bound", "gone"))
@@ -91,8 +142,19 @@ def run_seed(scenario: Scenario, seed: int) -> SeedRun:
         if (tie := trace.header.get("tie"))
     )
     marks, n_marks = _marks(result) if seed == scenario.seed else ((), ())
+    before: Mapping[str, str] = {} if beginning is None else beginning.placement
+    left = {pod: node for pod, node in before.items() if placement.get(pod) != node}
     return SeedRun(
-        seed, end_state_digest(told), placement, pending, draws, len(result.cycles), marks, n_marks
+        seed=seed,
+        digest=end_state_digest(told),
+        placement={pod: node for pod, node in placement.items() if before.get(pod) != node},
+        pending=pending,
+        draws=draws,
+        n_cycles=len(result.cycles),
+        stayed=len(before) - len(left),
+        left=left,
+        marks=marks,
+        n_marks=n_marks,
     )
 
 
@@ -118,6 +180,8 @@ def end_of(run: SeedRun) -> dict[str, object]:
     """What is kept of it until all seeds are there: JSON."""
     return {
         "placement": run.placement,
+        "stayed": run.stayed,
+        "left": run.left,
         "pending": list(run.pending),
         "draws": [list(draw) for draw in run.draws],
         "cycles": run.n_cycles,

@@ -100,6 +100,7 @@ def make_scenario(
     seed: int = 0,
     start_ns: int,
     initial: Iterable[Manifest] = (),
+    goes_on: bool = False,
     traces: Sequence[CycleTrace] = (),
     name: str = "",
     title: str = "",
@@ -115,12 +116,15 @@ def make_scenario(
         The scheduler configuration at the start.
     initial : iterable of mapping
         Objects that were there before the first record, bound pods among them.
+    goes_on : bool
+        The scenario holds what came after `initial` alone, all of it as steps: it is run where a checkpoint of
+        that moment was taken (`run`).
     traces : sequence of CycleTrace
         What was decided, in order: the scenario carries it, and replaying it is the proof.
     up_to_seq : int, optional
         Leave later records out.
     """
-    maker = _Maker(start_ns)
+    maker = _Maker(start_ns, goes_on)
     for manifest in initial:
         maker.begin_with(manifest)
     for record in records:
@@ -154,6 +158,7 @@ class _Input:
 @dataclass(slots=True)
 class _Maker:
     start_ns: int
+    goes_on: bool = False
     now_ns: int = 0
     notes: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -174,7 +179,8 @@ class _Maker:
 
     def begin_with(self, manifest: Manifest) -> None:
         self.current[object_key(manifest)] = manifest
-        self._named_anew(manifest)
+        if not self.goes_on:  # it keeps its uid otherwise
+            self._named_anew(manifest)
         self.objects.append(manifest)
 
     # ---- records
@@ -313,7 +319,8 @@ class _Maker:
             if item.step is None:
                 continue
             self.target_ns = None
-            if item.step.apply is not None and not self.steps and self.now_ns == self.start_ns:
+            is_first = not self.goes_on and not self.steps and self.now_ns == self.start_ns
+            if item.step.apply is not None and is_first:
                 self.objects += item.step.apply
             elif item.step.apply is not None and self.steps and self.steps[-1].apply is not None:
                 self.steps[-1] = Step(apply=(*self.steps[-1].apply, *item.step.apply))
@@ -389,7 +396,8 @@ class _Maker:
         if not steps:
             # Nothing was run: a scenario without steps would run until idle.
             steps = (Step(advance=Advance(0, 0)),)
-        return dataclasses.replace(scenario, objects=cleaned(self.objects), steps=steps, extenders=extenders)
+        objects = () if self.goes_on else cleaned(self.objects)
+        return dataclasses.replace(scenario, objects=objects, steps=steps, extenders=extenders)
 
 
 def _renamed_uids(value: Any, uids: Mapping[str, str], kept: frozenset[str]) -> Any:

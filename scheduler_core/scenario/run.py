@@ -40,6 +40,7 @@ from scheduler_core.sim.changes import (
     SetConfiguration,
     WriteObject,
 )
+from scheduler_core.sim.checkpoint import with_seed
 from scheduler_core.sim.simulation import Simulation, SimulationOptions
 
 FULL_TRACES_UP_TO_NODES = 200
@@ -239,18 +240,29 @@ class _Runner:
     """One run under way."""
 
     def __init__(
-        self, scenario: Scenario, seed: int | None, full_traces: bool | None, max_cycles: int
+        self,
+        scenario: Scenario,
+        seed: int | None,
+        full_traces: bool | None,
+        max_cycles: int,
+        checkpoint: Mapping[str, Any] | None = None,
     ) -> None:
         n_nodes = sum(manifest.get("kind") == "Node" for manifest in scenario.objects)
         full = n_nodes <= FULL_TRACES_UP_TO_NODES if full_traces is None else full_traces
+        seed = scenario.seed if seed is None else seed
+        options = SimulationOptions(full_traces=full, default_tolerations=True)
         self.transport = ScenarioTransport(scenario)
-        self.simulation = Simulation(
-            scenario.scheduler,
-            seed=scenario.seed if seed is None else seed,
-            start_ns=scenario.start_ns,
-            options=SimulationOptions(full_traces=full, default_tolerations=True),
-            transport=self.transport,
-        )
+        if checkpoint is None:
+            self.simulation = Simulation(
+                scenario.scheduler,
+                seed=seed,
+                start_ns=scenario.start_ns,
+                options=options,
+                transport=self.transport,
+            )
+        else:
+            document = {**with_seed(checkpoint, seed), "options": dataclasses.asdict(options)}
+            self.simulation = Simulation.restore(document, transport=self.transport)
         self.transport.simulation = self.simulation
         self.run = ScenarioRun(scenario, self.simulation)
         self.cycles_left = max_cycles
@@ -457,6 +469,7 @@ def run(
     full_traces: bool | None = None,
     max_cycles: int = MAX_CYCLES,
     after_cycle: Callable[[Simulation], None] | None = None,
+    checkpoint: Mapping[str, Any] | None = None,
 ) -> ScenarioRun:
     """Run a scenario from its beginning and check its expectations.
 
@@ -470,13 +483,18 @@ def run(
         Bound on the whole run.
     after_cycle : callable, optional
         Looks at the cluster after each cycle; must change nothing.
+    checkpoint : mapping, optional
+        The scenario goes on from there rather than from an empty cluster (`make_scenario(goes_on=True)`). Taken
+        before anything was decided or drawn, it is right for every seed.
 
     Raises
     ------
     ScenarioError
         A step cannot be done, or the bound was reached.
+    ValueError
+        The checkpoint was taken too late, or is of another version.
     """
-    runner = _Runner(scenario, seed, full_traces, max_cycles)
+    runner = _Runner(scenario, seed, full_traces, max_cycles, checkpoint)
     runner.simulation.after_cycle = after_cycle
     runner.go()
     result = runner.run

@@ -18,6 +18,7 @@ from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import HostPort, Pod
 from scheduler_core.plugins.volume_binding import VolumeBinding
 from scheduler_core.queue.queued_pod_info import info_document, info_from_document
+from scheduler_core.sim.manifests import manifests_in
 from scheduler_core.sim.world import Stored
 
 if TYPE_CHECKING:
@@ -31,6 +32,31 @@ def check_version(document: Mapping[str, Any]) -> None:
     """Raise ValueError where a checkpoint is of another version."""
     if document.get("version") != CHECKPOINT_VERSION:
         raise ValueError(f"simulation checkpoint of version {document.get('version')!r} cannot be read")
+
+
+def manifests_of(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The manifests of all objects there are in a checkpoint.
+
+    Raises
+    ------
+    ValueError
+        It is of another version.
+    """
+    check_version(document)
+    world = document["world"]
+    return manifests_in(world["manifests"]) if "manifests" in world else iter(world["objects"])
+
+
+def is_before_chance(document: Mapping[str, Any]) -> bool:
+    """Whether nothing was decided nor drawn by then: with any other seed, the checkpoint would be the same."""
+    return not document["cycle"] and not any(document["randomness"]["streams"].values())
+
+
+def with_seed(document: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """A checkpoint as it would be with another seed; it must be of before any chance."""
+    if not is_before_chance(document):
+        raise ValueError("something was drawn before this checkpoint, so it is that of its own seed alone")
+    return {**document, "randomness": {"seed": seed, "streams": {}}}
 
 
 def checkpoint_of(simulation: Simulation) -> dict[str, Any]:

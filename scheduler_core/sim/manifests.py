@@ -78,17 +78,10 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
 
     Equal specs and statuses are one and the same: objects are never changed in place.
     """
-    forms, specs, statuses = document["forms"], document["specs"], document["statuses"]
-    kinds_read = [is_read(form) for form in forms]
+    kinds_read = [is_read(form) for form in document["forms"]]
     pods: dict[tuple[str, int, int | None, int | None], Pod] = {}
-    for metadata, form, spec, status, node_name in document["objects"]:
-        manifest = dict(forms[form])
-        if metadata is not None:
-            manifest["metadata"] = metadata
-        if spec is not None:
-            manifest["spec"] = specs[spec] if node_name is None else {**specs[spec], NODE_NAME: node_name}
-        if status is not None:
-            manifest["status"] = statuses[status]
+    packed = zip(document["objects"], manifests_in(document), strict=True)
+    for (metadata, form, spec, status, node_name), manifest in packed:
         if not kinds_read[form]:
             yield manifest, None
             continue
@@ -102,3 +95,17 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
             yield manifest, known
         else:
             yield manifest, pod_like(known, manifest, node_name or "")
+
+
+def manifests_in(document: Mapping[str, Any]) -> Iterator[Manifest]:
+    """The manifests alone of what `pack` wrote."""
+    forms, specs, statuses = document["forms"], document["specs"], document["statuses"]
+    for metadata, form, spec, status, node_name in document["objects"]:
+        manifest = dict(forms[form])
+        if metadata is not None:
+            manifest["metadata"] = metadata
+        if spec is not None:
+            manifest["spec"] = specs[spec] if node_name is None else {**specs[spec], NODE_NAME: node_name}
+        if status is not None:
+            manifest["status"] = statuses[status]
+        yield manifest

@@ -1,5 +1,6 @@
 """Questions over scheduler_core itself: asked once, answered by a worker, true, and nothing changes."""
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from playground.clusters import services, wake
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod, Question, SeedEnd
-from playground.clusters.services import questions, readiness
+from playground.clusters.services import luck, questions, readiness
 from playground.clusters.services.advance import load
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
@@ -276,6 +277,56 @@ def test_seeds_are_counted_by_how_they_end(sent: list[tuple[str, dict[str, Any]]
         namespace, name = item["pod"].split("/")
         assert Pod.objects.get(cluster=cluster, namespace=namespace, name=name).node_name == item["node"]
     assert not SeedEnd.objects.exists()
+
+
+def test_seeds_begin_where_chance_begins_and_end_as_the_whole_log_does(
+    monkeypatch: pytest.MonkeyPatch, sent: list[tuple[str, dict[str, Any]]]
+) -> None:
+    # As in a large cluster: a checkpoint is kept before the first decision, and none where a run ends.
+    monkeypatch.setattr("playground.clusters.services.commit.DEAR_CHECKPOINT_MS", 0)
+    for module in ("advance", "commit"):
+        monkeypatch.setattr(import_module(f"playground.clusters.services.{module}"), "CHECKPOINT_EVERY", 12)
+    placed = [make_pod(f"there-{index}", cpu="2", nodeName=f"n{index % 4}") for index in range(8)]
+    cluster = make_cluster(*(make_node(f"n{index}") for index in range(4)), *placed)
+    assert services.advance(cluster_id=cluster.pk, memory=EngineMemory()).state == "driven"
+    services.apply_documents(cluster=cluster, objects=[make_pod("waits", cpu="3")])
+    work(cluster)
+    urgent = [make_pod(f"urgent-{index}", cpu="3", priority=10) for index in range(2)]
+    services.apply_documents(cluster=cluster, objects=[*urgent, make_node("late", cpu="1")])
+    work(cluster)
+    nodes = by_kind("Node")
+    assert nodes is not None
+    services.delete_object(cluster=cluster, kind=nodes, namespace="", name="late")
+    work(cluster)
+
+    def ends() -> tuple[dict[str, Any], int]:
+        Question.objects.all().delete()
+        sent.clear()
+        n_read.clear()
+        question = questions.ask(cluster=cluster, kind="seeds", params={"seeds": 8})
+        questions.answer(question_id=question.pk)
+        for part in [kwargs for task, kwargs in sent if task == wake.SEEDS]:
+            questions.run_seeds(**part)
+        question.refresh_from_db()
+        assert question.state == "done", question.error
+        return question.answer, max(n_read)
+
+    n_read: list[int] = []
+
+    def counted(cluster: Cluster, seq: int) -> tuple[Any, Any]:
+        beginning, entries = run_again(cluster, seq)
+        found = list(entries)
+        n_read.append(len(found))
+        return beginning, found
+
+    run_again = luck.run_again
+    monkeypatch.setattr(questions, "run_again", counted)
+    from_there, n_left = ends()
+    monkeypatch.setattr(luck, "_beginning", lambda cluster, seq: (None, 0))
+    whole, n_entries = ends()
+    assert from_there == whole
+    assert n_left < n_entries - 12 and n_entries == LogEntry.objects.filter(cluster=cluster).count()
+    assert from_there["nPods"] == 8 + 3 and from_there["nStates"] > 2 and from_there["sometimesGone"]
 
 
 def test_bad_questions_are_refused() -> None:

@@ -1,11 +1,18 @@
-"""From the ends of many seeds to an answer: which end states there are, and what each draw decided."""
+"""What is run again with many seeds; and from their ends to an answer: which there are, what each draw decided."""
 
+import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from playground.clusters.models import Cycle, Question, SeedEnd
-from playground.engine import advise
+from django.db.models import Q
+
+from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry, Question, SeedEnd
+from playground.clusters.services.advance import as_entry
+from playground.engine import Entry, advise
+from playground.engine.seeds import Beginning, beginning_of
+
+logger = logging.getLogger(__name__)
 
 SHOWN_STATES: Final = 7
 SHOWN_DIFFERENCES: Final = 12
@@ -21,6 +28,31 @@ class End(Protocol):
 
 RecordedTie = Callable[[str], tuple[int, bytes] | None]
 """Number and trace of the recorded cycle in which a pod's node was drawn, if it is kept."""
+
+
+def run_again(cluster: Cluster, seq: int) -> tuple[Beginning | None, Iterator[Entry]]:
+    """The log up to `seq` as every seed runs it: from the newest checkpoint that all of them come by, or whole."""
+    log = LogEntry.objects.filter(cluster=cluster, seq__lte=seq).order_by("seq")
+    beginning, ran_seq = _beginning(cluster, seq)
+    if beginning is not None:
+        log = log.filter(Q(source=LogEntry.Source.API, seq__gt=beginning.read_seq) | Q(seq__gt=ran_seq))
+    return beginning, (as_entry(row) for row in log.iterator(2000))
+
+
+def _beginning(cluster: Cluster, seq: int) -> tuple[Beginning | None, int]:
+    """The newest checkpoint from before anything was decided or drawn, and its `ran` entry."""
+    first = Cycle.objects.filter(cluster=cluster).order_by("number").values_list("ran_seq", flat=True).first()
+    before = seq if first is None else min(seq, first - 1)
+    checkpoints = Checkpoint.objects.filter(cluster=cluster, engine_seq__lte=before)
+    for checkpoint in checkpoints.order_by("-engine_seq")[:3]:
+        try:
+            found = beginning_of(bytes(checkpoint.data))
+        except ValueError:
+            logger.exception("checkpoint cannot be read", extra={"cluster": cluster.public_id})
+            continue
+        if found is not None:
+            return found, checkpoint.engine_seq
+    return None, 0
 
 
 def end_states_of(question: Question) -> dict[str, Any]:
@@ -55,14 +87,17 @@ def answer_of(ends: Sequence[End], recorded: RecordedTie) -> dict[str, Any]:
     for end in ends:
         by_digest.setdefault(end.digest, []).append(end)
     ranked = sorted(by_digest.values(), key=lambda alike: (-len(alike), alike[0].seed))
-    places = {end.seed: _places(end) for end in ends}
+    moved: dict[str, str] = {}
+    for end in ends:
+        moved |= _left(end)
+    places = {end.seed: _places(end, moved) for end in ends}
     varying = _varying(list(places.values()))
     states = [
         {
             "letter": chr(ord("A") + index),
             "n": len(alike),
             "seeds": [end.seed for end in alike],
-            "bound": len(alike[0].end["placement"]),
+            "bound": len(alike[0].end["placement"]) + _n_stayed(alike[0]),
             "pending": alike[0].end["pending"][:SHOWN_DIFFERENCES],
             "nPending": len(alike[0].end["pending"]),
             "differs": [
@@ -85,7 +120,7 @@ def answer_of(ends: Sequence[End], recorded: RecordedTie) -> dict[str, Any]:
         "rest": {"nStates": len(rest), "n": sum(map(len, rest))},
         "nVarying": len(varying),
         "byRunning": _by_running(ends),
-        "nPods": len({pod for place in places.values() for pod in place}),
+        "nPods": len({pod for place in places.values() for pod in place}) + _never_moved(ends, moved),
         "nCycles": ends[0].end["cycles"] if ends else 0,
         "sometimesPending": _sometimes_pending(ends),
         "sometimesGone": _sometimes_gone(list(places.values())),
@@ -96,9 +131,31 @@ def answer_of(ends: Sequence[End], recorded: RecordedTie) -> dict[str, Any]:
     }
 
 
-def _places(end: End) -> dict[str, str]:
-    """Pod -> node; empty for pending ones."""
-    return {**end.end["placement"], **dict.fromkeys(end.end["pending"], "")}
+def _places(end: End, moved: Mapping[str, str]) -> dict[str, str]:
+    """Pod -> node; empty for pending ones. Without those that no seed moved from where they were at the beginning.
+
+    Parameters
+    ----------
+    moved
+        Pod -> node at the beginning, of those that some seed moved.
+    """
+    left = _left(end)
+    stayed = {pod: node for pod, node in moved.items() if pod not in left}
+    return {**stayed, **end.end["placement"], **dict.fromkeys(end.end["pending"], "")}
+
+
+def _never_moved(ends: Sequence[End], moved: Mapping[str, str]) -> int:
+    """How many pods are where they were at the beginning, whatever the seed."""
+    return _n_stayed(ends[0]) + len(_left(ends[0])) - len(moved) if ends else 0
+
+
+def _left(end: End) -> Mapping[str, str]:
+    left: Mapping[str, str] = end.end.get("left", {})  # ends of before name every pod
+    return left
+
+
+def _n_stayed(end: End) -> int:
+    return int(end.end.get("stayed", 0))
 
 
 def _varying(places: Sequence[dict[str, str]]) -> list[str]:

@@ -18,10 +18,9 @@ from django.utils import timezone
 from playground.clusters import wake
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.kinds import by_kind
-from playground.clusters.models import Cluster, Cycle, LogEntry, Pod, PriorityClass, Question, Run, SeedEnd
+from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass, Question, Run, SeedEnd
 from playground.clusters.services.advance import (
     advance,
-    as_entry,
     engine_of,
     initial_config,
     nearest,
@@ -30,7 +29,7 @@ from playground.clusters.services.advance import (
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.extenders import asking_transport
 from playground.clusters.services.lifecycle import clone_cluster
-from playground.clusters.services.luck import end_states_of
+from playground.clusters.services.luck import end_states_of, run_again
 from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
 from playground.clusters.services.objects import delete_object
 from playground.clusters.services.posted import as_error, read_posted
@@ -463,7 +462,6 @@ def run_seeds(*, question_id: int, seeds: Sequence[int]) -> None:
         return
     cluster = question.cluster
     there = set(SeedEnd.objects.filter(question=question).values_list("seed", flat=True))
-    log = LogEntry.objects.filter(cluster=cluster, seq__lte=question.seq).order_by("seq")
 
     def keep(run: SeedRun) -> None:
         end = SeedEnd(question=question, seed=run.seed, digest=run.digest, end=end_of(run))
@@ -472,14 +470,17 @@ def run_seeds(*, question_id: int, seeds: Sequence[int]) -> None:
         Question.objects.filter(pk=question.pk).update(done=done, touched=timezone.now())
 
     try:
-        advise.run_seeds(
-            (as_entry(row) for row in log.iterator(2000)),
-            [seed for seed in seeds if seed not in there],
-            own=cluster.seed,
-            config=initial_config(cluster),
-            start_ns=cluster.start_ns,
-            each=keep,
-        )
+        with collector_paused():
+            beginning, entries = run_again(cluster, question.seq)
+            advise.run_seeds(
+                entries,
+                [seed for seed in seeds if seed not in there],
+                own=cluster.seed,
+                config=initial_config(cluster),
+                start_ns=cluster.start_ns,
+                each=keep,
+                beginning=beginning,
+            )
     except Exception as error:
         logger.exception("seeds failed", extra={"question": question.public_id})
         _failed(question, f"The log could not be run again: {error}")

@@ -6,15 +6,25 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from scheduler_core.extender import ExtenderRequest
 from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.defaults import prepare
-from scheduler_core.scenario import MockTransport, dump_scenario, load_scenario, run_scenario, verify
+from scheduler_core.scenario import (
+    MockTransport,
+    dump_scenario,
+    load_scenario,
+    lucky_cycles,
+    run_scenario,
+    verify,
+)
 from scheduler_core.scenario.make import MadeScenario, Recorded, make_scenario
 from scheduler_core.scenario.redact import redact
 from scheduler_core.scenario.redact_check import leaked_names, verify_redaction
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.changes import DeleteObject, ObjectDeleted, ObjectWritten, PermitDecision, WriteObject
+from scheduler_core.sim.checkpoint import is_before_chance, manifests_of
 from scheduler_core.sim.simulation import Simulation, SimulationOptions
 from tests.scheduler_core.scenario.builders import make_budget, make_node, make_pod
 from tests.scheduler_core.scenario.test_extenders import extender
@@ -300,3 +310,87 @@ def test_deleting_what_is_not_there_is_noted_and_left_out() -> None:
     live.delete("p")
     made = live.made()
     assert made.notes == ("record 1 deletes Pod default/p, which is not there",)
+
+
+CRITICAL = {"metadata": {"name": "critical"}, "value": 1000}
+WEB = {
+    "replicas": 2,
+    "selector": {"matchLabels": {"app": "web"}},
+    "template": {"metadata": {"labels": {"app": "web"}}, "spec": make_pod("x")["spec"]},
+}
+
+
+def chancy_cluster() -> tuple[LiveCluster, int, dict[str, Any]]:
+    """Placed pods and a checkpoint before the first decision; then draws, evictions, controllers, permits, a clock.
+
+    Returns
+    -------
+    The cluster, the number of its records at the checkpoint, and the checkpoint.
+    """
+    live = LiveCluster(config(APPROVAL))
+    live.write({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **CRITICAL})
+    for index in range(6):
+        live.write(make_node(f"n{index}", "4", disk="hdd"))
+    live.wait(5)
+    for index in range(6):
+        live.write(make_pod(f"there-{index}", "2", node=f"n{index}"))
+    live.write(make_pod("waits", "1"))
+    live.run()
+    kept = json.loads(json.dumps(live.simulation.checkpoint()))
+    n_records = len(live.records)
+    live.run(("idle", 0, 64))
+    live.wait(7)
+    for index in range(4):
+        live.write(make_pod(f"late-{index}", "2"))
+    held = make_pod("held")
+    held["metadata"]["annotations"] = {"playground.dev/approval": "required"}
+    live.write(held)
+    live.delete("there-0")
+    live.run(("idle", 0, 64))
+    live.permit("held", "allow")
+    live.change("Node", "n1", disk="ssd")
+    live.write({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"}, "spec": WEB})
+    live.change("Pod", "waits", tier="front")
+    live.run(("advance", 40 * SECOND_NS, 2))
+    live.run(("advance", 40 * SECOND_NS, 64))
+    live.write(make_pod("there-0", "1"))
+    for index in range(2):
+        live.write(make_pod(f"vip-{index}", "4", priorityClassName="critical"))
+    live.run(("step", 0, 1))
+    live.run(("idle", 0, 64))
+    return live, n_records, kept
+
+
+def test_every_seed_runs_on_from_a_checkpoint_of_before_any_chance_as_it_runs_the_whole_log() -> None:
+    live, n_records, kept = chancy_cluster()
+    whole = make_scenario(live.records, config=live.config, seed=11, start_ns=START_NS).scenario
+    rest = make_scenario(
+        live.records[n_records:], seed=11, start_ns=kept["nowNs"], initial=manifests_of(kept), goes_on=True
+    ).scenario
+    assert rest.objects == () and len(rest.steps) < len(whole.steps) + len(whole.objects)
+    again = run_scenario(rest, checkpoint=kept)
+    assert {trace.number: trace.digest for trace in again.cycles} == {
+        trace.number: trace.digest for trace in live.traces
+    }
+    ends = set()
+    for seed in range(12):
+        a, b = run_scenario(whole, seed=seed), run_scenario(rest, seed=seed, checkpoint=kept)
+        assert a.cycle_lines() == b.cycle_lines() and a.digest == b.digest
+        assert a.placement() == b.placement() and a.metrics() == b.metrics()
+        assert lucky_cycles(a) == lucky_cycles(b)
+        assert a.simulation.now_ns == b.simulation.now_ns
+        ends.add(tuple(a.placement().items()))
+    assert len(ends) > 4
+
+
+def test_a_checkpoint_that_hangs_on_its_seed_is_no_beginning_for_others() -> None:
+    live, _, kept = chancy_cluster()
+    assert is_before_chance(kept)
+    later = live.simulation.checkpoint()
+    assert not is_before_chance(later)
+    with pytest.raises(ValueError, match="its own seed"):
+        run_scenario(live.made().scenario, seed=3, checkpoint=later)
+    drawn = LiveCluster()
+    drawn.write({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"}, "spec": WEB})
+    drawn.run()
+    assert not is_before_chance(drawn.simulation.checkpoint())  # the names of its pods
