@@ -25,6 +25,7 @@ from scheduler_core.randomness import Randomness
 MIN_FEASIBLE_NODES = 100
 MIN_FEASIBLE_PERCENTAGE = 5
 TIE_STREAM = "selectHost"
+_NO_ROWS: Rows = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Decision:
 
     attempt: Attempt
     node_name: str | None = None
-    tied_rows: Rows = field(default_factory=lambda: np.zeros(0, np.int64))
+    tied_rows: Rows = field(default_factory=lambda: _NO_ROWS)
     best_total: int | None = None
     error: str | None = None
     failed_plugin: str = ""

@@ -114,6 +114,7 @@ class ExtendedAttempt:
         self._candidates = result.candidates
         left = {candidate.node.name for candidate in result.candidates}
         taken = [row for row in before.tolist() if nodes.name(row) not in left]
+        attempt.own_verdicts()
         places = np.isin(attempt.rows, np.array(taken, np.int64))
         attempt.stop[places] = EXTENDER
         attempt.code[places] = Code.UnschedulableAndUnresolvable

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.journal import Journal, JournalReader, grown
 from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.distinct import tally
 from scheduler_core.framework.interface import FilterPlugin, ScorePlugin, Scores
+from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
 
 if TYPE_CHECKING:
@@ -43,9 +45,13 @@ class Layer:
         Position (in the profile's filter order) of the first plugin that rejects the row, or `PASSES`.
     code, detail : ndarray of shape (capacity,), int8 and int64
         Its verdict.
+    version : int
+        Another one whenever a verdict may have become another.
+    together : Together or None
+        What `Answers.together` made last of this layer of usage filters and one of spec filters.
     """
 
-    __slots__ = ("code", "detail", "journal", "position", "stop")
+    __slots__ = ("code", "detail", "journal", "position", "stop", "together", "version")
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
@@ -53,6 +59,8 @@ class Layer:
         self.stop: NDArray[np.int8] = np.zeros(0, np.int8)
         self.code: NDArray[np.int8] = np.zeros(0, np.int8)
         self.detail: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.version = 0
+        self.together: Together | None = None
 
     def refresh(
         self,
@@ -62,19 +70,91 @@ class Layer:
         snapshot: Snapshot,
     ) -> None:
         """Ask again about the rows that changed since last time."""
-        nodes = snapshot.nodes
         rows = stale_rows(self.journal, self.position, snapshot, len(self.stop))
+        if rows is not None and len(rows):
+            self._ask(plugins, states, pod, snapshot.nodes, rows)
+        # Not before: what a plugin that raised was asked about is asked again.
         self.position = self.journal.position
-        if rows is None or not len(rows):
-            return
+
+    def _ask(
+        self,
+        plugins: Sequence[tuple[int, FilterPlugin[Any]]],
+        states: dict[str, Any],
+        pod: Pod,
+        nodes: NodeTable,
+        rows: Rows,
+    ) -> None:
         if len(self.stop) != nodes.capacity:
             self.stop = grown(self.stop, nodes.capacity, PASSES)  # type: ignore[assignment]
             self.code = grown(self.code, nodes.capacity)  # type: ignore[assignment]
             self.detail = grown(self.detail, nodes.capacity)  # type: ignore[assignment]
+        # A pod more or less on a node seldom changes what is said of it: `version` stays.
+        if len(rows) == 1:
+            row, new = int(rows[0]), first_rejection(plugins, states, pod, nodes, rows)
+            if new != (self.stop.item(row), self.code.item(row), self.detail.item(row)):
+                self.version += 1
+                self.stop[row], self.code[row], self.detail[row] = new
+            return
         stop, code, detail = first_rejections(plugins, states, pod, nodes, rows)
-        self.stop[rows] = stop
-        self.code[rows] = code
-        self.detail[rows] = detail
+        if not all(
+            np.array_equal(kept[rows], new)
+            for kept, new in ((self.stop, stop), (self.code, code), (self.detail, detail))
+        ):
+            self.version += 1
+            self.stop[rows], self.code[rows], self.detail[rows] = stop, code, detail
+
+
+class Together:
+    """What the filters of two layers say about all rows, and what is read of it, for as long as they say the same.
+
+    Attributes
+    ----------
+    rows : ndarray of int64
+        `Snapshot.rows`.
+    stop, code, detail : ndarray aligned with `rows`
+        As in `Layer`; not to be written to.
+    feasible : ndarray of int64
+        The rows nobody rejects; `rows` itself when these are all.
+    rejected : dict of Code to ndarray of int64
+        What `Attempt.rejected_rows` has found in it.
+    """
+
+    __slots__ = (
+        "_order", "_spec", "_tally", "_versions", "code", "detail", "feasible", "rejected", "rows", "stop"
+    )  # fmt: skip
+
+    def __init__(self, spec: Layer, usage: Layer, snapshot: Snapshot) -> None:
+        self._spec = spec
+        self._versions = spec.version, usage.version
+        self._tally: list[tuple[int, int]] | None = None
+        self.rejected: dict[Code, Rows] = {}
+        self.rows, self._order = snapshot.rows, snapshot.order
+        self.stop, self.code, self.detail = first_of_two(spec, usage, snapshot.take)
+        for column in (self.stop, self.code, self.detail):
+            column.setflags(write=False)
+        self.feasible = passing(self.rows, self.stop)
+
+    def stands(self, spec: Layer, usage: Layer, snapshot: Snapshot) -> bool:
+        """Whether making it anew would give the same."""
+        return (
+            self._spec is spec
+            and self._versions == (spec.version, usage.version)
+            and self.rows is snapshot.rows
+            and self._order is snapshot.order
+        )
+
+    def tally(self) -> list[tuple[int, int]]:
+        """`tally` of the verdicts of rejected rows."""
+        if self._tally is None:
+            self._tally = tally(self.stop != PASSES, self.stop, self.code, self.detail)
+        return self._tally
+
+
+def passing(rows: Rows, stop: NDArray[np.int8]) -> Rows:
+    """The rows nobody rejects."""
+    passes = stop == PASSES
+    # All of them is the usual case, and the same array as in the cycle before.
+    return rows if np.count_nonzero(passes) == len(passes) else rows[passes]
 
 
 def stale_rows(journal: Journal, position: int, snapshot: Snapshot, capacity: int) -> Rows | None:
@@ -124,6 +204,22 @@ def first_rejections(
             detail[places] = verdicts.details[rejected]
         left = (verdicts.codes == 0).nonzero()[0] if left is None else left[verdicts.codes == 0]
     return stop, code, detail
+
+
+def first_rejection(
+    plugins: Sequence[tuple[int, FilterPlugin[Any]]],
+    states: dict[str, Any],
+    pod: Pod,
+    nodes: NodeColumns,
+    rows: Rows,
+) -> tuple[int, int, int]:
+    """`first_rejections` of one row: between two cycles one changes, and arrays would cost more than answers."""
+    for position, plugin in plugins:
+        verdicts = plugin.filter(states.get(plugin.name), pod, nodes, rows)
+        code = verdicts.codes.item(0)
+        if code:
+            return position, code, 0 if verdicts.details is None else verdicts.details.item(0)
+    return PASSES, 0, 0
 
 
 def first_of_two(
@@ -212,15 +308,31 @@ class ScoreLayer:
         snapshot: Snapshot,
     ) -> None:
         """Ask again about the rows that changed since last time."""
-        nodes = snapshot.nodes
         rows = stale_rows(self.journal, self.position, snapshot, len(self.total))
+        if rows is not None and len(rows):
+            self._ask(plugins, states, pod, snapshot.nodes, rows)
         self.position = self.journal.position
-        if rows is None or not len(rows):
-            return
+
+    def _ask(
+        self,
+        plugins: Sequence[tuple[ScorePlugin[Any], int]],
+        states: dict[str, Any],
+        pod: Pod,
+        nodes: NodeTable,
+        rows: Rows,
+    ) -> None:
         self.points = None
         if len(self.total) != nodes.capacity:
             self.raw = grown(self.raw, nodes.capacity)  # type: ignore[assignment]
             self.total = grown(self.total, nodes.capacity)  # type: ignore[assignment]
+        if len(rows) == 1:
+            row, sum_of_row = int(rows[0]), 0
+            for index, (plugin, weight) in enumerate(plugins):
+                score = plugin.score(states.get(plugin.name), pod, nodes, rows).item(0)
+                self.raw[index, row] = score
+                sum_of_row += weight * score
+            self.total[row] = sum_of_row
+            return
         total = np.zeros(len(rows), np.int64)
         for index, (plugin, weight) in enumerate(plugins):
             scores = plugin.score(states.get(plugin.name), pod, nodes, rows)
@@ -248,6 +360,13 @@ class Answers:
         else:
             self._filters.move_to_end(key)
         return layer
+
+    def together(self, spec: Layer, usage: Layer, snapshot: Snapshot) -> Together:
+        """What the two layers say together about all rows."""
+        kept = usage.together
+        if kept is None or not kept.stands(spec, usage, snapshot):
+            kept = usage.together = Together(spec, usage, snapshot)
+        return kept
 
     def promised_layer(self, key: Hashable) -> PromisedLayer:
         """The layer of promised rows kept under `key`, a fresh one when there is none."""

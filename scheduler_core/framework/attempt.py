@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.journal import JournalReader
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, first_of_two, first_rejections
+from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, Together, first_rejections, passing
 from scheduler_core.framework.distinct import tally
 from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded
 from scheduler_core.framework.interface import (
@@ -199,6 +199,7 @@ class Attempt:
                 self.filter_rows(rows)
             else:
                 with_promised = self._filter_all()
+                self.own_verdicts()
                 kept = np.isin(self.rows, rows)
                 self.rows, self.stop = self.rows[kept], self.stop[kept]
                 self.code, self.detail = self.code[kept], self.detail[kept]
@@ -208,9 +209,8 @@ class Attempt:
             self._filter_with_nominated_pods()
         if limit is not None:
             self._cut(limit, start)
-        passes = self.stop == PASSES
-        # All of them is the usual case, and the same array as in the cycle before.
-        self.feasible = self.rows if np.count_nonzero(passes) == len(passes) else self.rows[passes]
+        together = self._together
+        self.feasible = passing(self.rows, self.stop) if together is None else together.feasible
 
     def filter_rows(self, rows: Rows) -> None:
         """Run Filter on some rows directly."""
@@ -262,7 +262,8 @@ class Attempt:
                 self.detail = layer.detail[take].copy()
                 self._raise_filter_errors()
                 return True
-            self.stop, self.code, self.detail = first_of_two(spec, usage, take)
+            together = self._together = self.framework.answers.together(spec, usage, snapshot)
+            self.stop, self.code, self.detail = together.stop, together.code, together.detail
             for position, plugin in self._active_filters(self.framework.cluster_filters):
                 reached = (self.stop > position).nonzero()[0]
                 if not len(reached):
@@ -271,6 +272,7 @@ class Attempt:
                 verdicts = plugin.filter(self.filter_states.get(plugin.name), self.pod, snapshot.nodes, rows)
                 rejected = verdicts.codes.nonzero()[0]
                 if len(rejected):
+                    self.own_verdicts()
                     places = reached[rejected]
                     self.stop[places] = position
                     self.code[places] = verdicts.codes[rejected]
@@ -314,8 +316,18 @@ class Attempt:
         words = [(status.plugin, status.code, status.reasons) for status in statuses]
         pairs = zip(self.rows[places].tolist(), rejections.tolist(), strict=True)
         self.explicit.update({row: words[rejection] for row, rejection in pairs if rejection >= 0})
+        self.own_verdicts()
         self.stop[places], self.code[places], self.detail[places] = stop, code, detail
         self._raise_filter_errors()
+
+    def own_verdicts(self) -> None:
+        """Called before `stop`, `code` or `detail` are written to: they may be shared with other cycles."""
+        if self._together is not None:
+            self._together = None
+            self.stop, self.code, self.detail = self.stop.copy(), self.code.copy(), self.detail.copy()
+
+    _together: Together | None = None
+    """Whose arrays `rows`, `stop`, `code` and `detail` are, where they are shared."""
 
     def promised_pods(self) -> PromisedPods | None:
         """Nominated pods as columns; None without any."""
@@ -352,6 +364,7 @@ class Attempt:
         """Forget nodes after the `limit`-th feasible one in evaluation order from `start` on."""
         if int((self.stop == PASSES).sum()) <= limit:
             return
+        self.own_verdicts()
         n_nodes = len(self.snapshot.order)
         turn = (self.snapshot.rank[self.rows] - start) % n_nodes
         by_turn = np.argsort(turn)
@@ -374,6 +387,14 @@ class Attempt:
         """Rows whose verdict has this code, in evaluation order; a rejection by PreFilter is about every row."""
         if not self.pre_filter_status.is_success:
             return self.snapshot.order if self.pre_filter_status.code is code else self.snapshot.order[:0]
+        if self._together is None:
+            return self._rejected_rows(code)
+        kept = self._together.rejected.get(code)
+        if kept is None:
+            kept = self._together.rejected[code] = self._rejected_rows(code)
+        return kept
+
+    def _rejected_rows(self, code: Code) -> Rows:
         places = (self.stop != PASSES) & (self.stop != NOT_EVALUATED) & (self.code == code)
         snapshot = self.snapshot
         if np.count_nonzero(places) == len(snapshot.order) and self.rows is snapshot.rows:
@@ -422,14 +443,12 @@ class Attempt:
     def reason_counts(self) -> dict[str, int]:
         """How many nodes each reason was given for, nodes PreFilter left out included."""
         counts: dict[str, int] = {}
-        silent = self._is_explicit()
         # Many rows share one value.
         shared = {id(words): words for words in self.explicit.values()}
         for key, amount in Counter(map(id, self.explicit.values())).items():
             for reason in shared[key][2]:
                 counts[reason] = counts.get(reason, 0) + amount
-        spoken = (self.stop < len(self.framework.filter)) & ~silent
-        for place, amount in tally(spoken, self.stop, self.code, self.detail):
+        for place, amount in self._tally():
             for reason in self._plugin_reasons(place):
                 counts[reason] = counts.get(reason, 0) + amount
         return counts
@@ -439,8 +458,7 @@ class Attempt:
         names = dict.fromkeys(self.narrowing_plugins)
         if self.pre_filter_status.plugin and not self.pre_filter_status.is_success:
             names[self.pre_filter_status.plugin] = None
-        by_plugins = self.stop < len(self.framework.filter)
-        for position in sorted(int(self.stop[place]) for place, _ in tally(by_plugins, self.stop)):
+        for position in self._rejecting_positions():
             names[self.framework.filter[position].name] = None
         for name, _, _ in {id(words): words for words in self.explicit.values()}.values():
             if name:
@@ -452,8 +470,23 @@ class Attempt:
     @property
     def n_statuses(self) -> int:
         """How many nodes have a status of their own: not feasible ones, none PreFilter or an extender left out."""
-        by_plugins = self.stop < len(self.framework.filter)
-        return int(np.count_nonzero(by_plugins & ~self._is_explicit())) + len(self.explicit)
+        return sum(amount for _, amount in self._tally()) + len(self.explicit)
+
+    def _rejecting_positions(self) -> list[int]:
+        """Places in the filter order of the plugins that rejected some node, ascending."""
+        tallied = self._tally()
+        if self.explicit:
+            # A node with words of its own was rejected by a plugin all the same.
+            tallied = tally(self.stop < len(self.framework.filter), self.stop)
+        return sorted({int(self.stop[place]) for place, _ in tallied})
+
+    def _tally(self) -> list[tuple[int, int]]:
+        """The first place of each verdict of a plugin, and at how many it stands; without nodes that have own words."""
+        if self._together is not None and not self.explicit:
+            return self._together.tally()
+        return tally(
+            (self.stop < len(self.framework.filter)) & ~self._is_explicit(), self.stop, self.code, self.detail
+        )
 
     def _is_explicit(self) -> NDArray[np.bool_]:
         """Which of `rows` have reasons of their own."""

@@ -46,6 +46,8 @@ class PromisedPods:
 
     def refresh(self, generation: int) -> None:
         """Look again at nominations that changed; at all of them if nodes did (`Snapshot.generation`)."""
+        if generation == self._generation and self._nominator.version == self._version:
+            return
         changed = self._nominator.changed_since(self._version) if generation == self._generation else None
         self._version, self._generation = self._nominator.version, generation
         if changed is None:

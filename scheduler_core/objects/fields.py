@@ -176,6 +176,4 @@ def format_micro_time(at_ns: int) -> str:
 
     Source: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/micro_time.go RFC3339Micro, v1.34
     """
-    seconds, fraction_ns = divmod(at_ns, 1_000_000_000)
-    text = datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
-    return f"{text}.{fraction_ns // 1000:06d}Z"
+    return f"{format_seconds(at_ns)[:-1]}.{at_ns % 1_000_000_000 // 1000:06d}Z"
