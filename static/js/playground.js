@@ -14,7 +14,8 @@
       const dark = root.dataset.theme ? root.dataset.theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
       set(dark ? 'light' : 'dark'); keep(key, root.dataset.theme);
     } else if ('copy' in t.dataset) {
-      navigator.clipboard?.writeText(t.dataset.copy || document.getElementById(t.dataset.copyFrom)?.textContent || location.href)
+      const from = document.getElementById(t.dataset.copyFrom);
+      navigator.clipboard?.writeText(t.dataset.copy || from?.value || from?.textContent || location.href)
         .then(() => say('Copied'));
     } else if (!t.closest('[data-parts="server"]')) {
       e.preventDefault();  // a small matrix is here already: show and hide rows instead of asking again

@@ -144,6 +144,27 @@ def test_the_yaml_fills_the_form_while_one_types(page, asgi_server, cluster, com
     assert page.evaluate("document.activeElement.id") == "text"
 
 
+def test_what_only_the_yaml_says_is_submitted_with_the_form(page, asgi_server, cluster, complaints):
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/pods/new/")
+    text = page.locator("#text").input_value()
+    with page.expect_response("**/pods/new/"):
+        page.locator("#text").fill(text.replace("spec:\n", "spec:\n  terminationGracePeriodSeconds: 5\n"))
+    page.locator("#id_name").fill("both")
+    expect(page.locator("#text")).to_have_value(re.compile("name: both"))
+    page.locator("#id_pod_anti_affinity_0_key").fill("kubernetes.io/hostname")
+    page.locator("#id_pod_anti_affinity_0_selector").fill("app=web")
+    expect(page.locator("#text")).to_have_value(re.compile("app: web"))
+    expect(page.locator("#id_pod_anti_affinity_1_key")).to_be_visible()
+    page.locator("#id_cpu").fill("1x")
+    expect(page.locator("#yaml-side")).to_contain_text("is not a quantity")
+    expect(page.locator("#text")).to_have_value(re.compile("terminationGracePeriodSeconds: 5"))
+    page.locator("#id_cpu").fill("1")
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("both")
+    spec = Pod.objects.get(cluster=cluster, name="both").manifest["spec"]
+    assert spec["terminationGracePeriodSeconds"] == 5 and "podAntiAffinity" in spec["affinity"]
+
+
 @pytest.mark.parametrize("path", ["", "cycles/", "cycles/3/?part=r0", "pods/new/", "config/"])
 def test_pages_read_without_script(browser, asgi_server, cluster, path):
     context = browser.new_context(java_script_enabled=False)

@@ -198,6 +198,142 @@ def test_form_and_yaml_say_the_same():
     assert form.is_valid() and form.manifests() == [manifest]
 
 
+AFFINE = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: affine, namespace: default, labels: {app: web}}
+spec:
+  tolerations:
+  - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 5}
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms:
+        - matchExpressions: [{key: disk, operator: In, values: [ssd, nvme]}]
+          matchFields: [{key: metadata.name, operator: NotIn, values: [n1]}]
+        - matchExpressions: [{key: gpu, operator: Exists}]
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 7
+        preference: {matchExpressions: [{key: a, operator: Exists}, {key: b, operator: Exists}]}
+      - weight: 8
+        preference: {matchFields: [{key: metadata.name, operator: In, values: [n2]}]}
+    podAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - {topologyKey: zone, labelSelector: {matchLabels: {app: db}}, namespaces: [shop]}
+      preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 9
+        podAffinityTerm: {topologyKey: rack, labelSelector: {matchLabels: {app: cache}}}
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: kubernetes.io/hostname
+        labelSelector: {matchExpressions: [{key: app, operator: In, values: [web]}]}
+      - {topologyKey: rack}
+  topologySpreadConstraints:
+  - {maxSkew: 2, minDomains: 3, topologyKey: zone, whenUnsatisfiable: DoNotSchedule,
+     labelSelector: {matchLabels: {x: z}}}
+  containers:
+  - name: main
+    image: x
+    resources: {requests: {cpu: 250m}}
+"""
+
+
+def edited(manifest, **values):
+    """The manifest after some fields of its form were changed."""
+    from playground.web.forms.pod_rows import values_of
+    from playground.web.forms.pods import PodForm
+
+    form = PodForm(values_of(manifest) | values, base=manifest)
+    assert form.is_valid(), form.errors
+    return form.manifests()[0]
+
+
+def test_whatever_yaml_says_is_there_after_another_field_was_edited():
+    from playground.web.posted_yaml import read_mapping
+
+    manifest = read_mapping(AFFINE)
+    assert edited(manifest) == manifest
+    changed = edited(manifest, cpu="1")
+    assert changed["spec"].pop("containers")[0]["resources"] == {"requests": {"cpu": "1"}}
+    assert changed["spec"] == {key: value for key, value in manifest["spec"].items() if key != "containers"}
+
+
+def test_a_changed_row_keeps_what_it_has_no_field_for_and_an_emptied_one_takes_only_itself_away():
+    from playground.web.posted_yaml import read_mapping
+
+    manifest = read_mapping(AFFINE)
+    emptied = {"pod_affinity_1_key": "", "pod_affinity_1_selector": ""}
+    affinity = edited(manifest, pod_affinity_0_selector="app=pg", **emptied)["spec"]["affinity"]
+    assert affinity["podAffinity"] == {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "pg"}}, "namespaces": ["shop"]}
+        ]
+    }
+    assert affinity["nodeAffinity"] == manifest["spec"]["affinity"]["nodeAffinity"]
+    # The first of two is emptied: the second stays as it is, although it is now the first.
+    anti = edited(manifest, pod_anti_affinity_0_key="")["spec"]["affinity"]["podAntiAffinity"]
+    assert anti == {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "rack"}]}
+    softer = edited(manifest, pod_affinity_0_rule="Preferred", pod_affinity_0_weight="3")["spec"]["affinity"]
+    assert softer["podAffinity"] == {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "weight": 3,
+                "podAffinityTerm": manifest["spec"]["affinity"]["podAffinity"][
+                    "requiredDuringSchedulingIgnoredDuringExecution"
+                ][0],
+            },
+            *manifest["spec"]["affinity"]["podAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"],
+        ]
+    }
+
+
+def test_pod_affinity_and_spread_are_of_the_pods_own_labels_unless_told_otherwise(client, cluster):
+    form = POD | {"deed": "preview", "labels": "app=p", "pod_affinity_0_key": "zone",
+                  "pod_affinity_0_selector": "app=db", "pod_affinity_0_rule": "Required",
+                  "pod_anti_affinity_0_key": "kubernetes.io/hostname", "pod_anti_affinity_0_rule": "Preferred",
+                  "pod_anti_affinity_0_weight": "70", "spread_0_key": "zone"}  # fmt: skip
+    address = url("pod-new", cluster.public_id)
+    text = client.post(address, form, **HTMX).context["text"]
+    for words in ("app: db", "weight: 70", "podAntiAffinity", "topologyKey: kubernetes.io/hostname"):
+        assert words in text, words
+    assert text.count("app: p\n") == 3  # the pod's, of the anti-affinity and of the spread
+    # They follow the pod's labels as long as no others are written.
+    text = client.post(address, form | {"labels": "app=q", "yaml": text}, **HTMX).context["text"]
+    assert text.count("app: q\n") == 3 and "app: p\n" not in text
+    client.post(address, form | {"deed": "form"})
+    affinity = Pod.objects.get(cluster=cluster, name="p").manifest["spec"]["affinity"]
+    assert sorted(affinity) == ["podAffinity", "podAntiAffinity"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("pod_affinity_0_selector", "app", "not key=value"),
+        ("pod_anti_affinity_0_weight", "101", "less than or equal to 100"),
+        ("spread_0_skew", "0", "greater than or equal to 1"),
+    ],
+)
+def test_a_bad_row_is_refused_at_its_field_and_the_yaml_stays(client, cluster, field, value, words):
+    html = client.post(
+        url("pod-new", cluster.public_id),
+        POD | {"pod_affinity_0_key": "zone", "yaml": EDITED, field: value},
+    ).content.decode()
+    assert words in html and f'id="id_{field}_error"' in html and "terminationGracePeriodSeconds: 5" in html
+
+
+def test_whoever_names_pods_says_within_which_topology(client, cluster):
+    response = client.post(url("pod-new", cluster.public_id), POD | {"pod_affinity_0_selector": "app=db"})
+    html = response.content.decode()
+    assert response.status_code == 400 and "Within which topology?" in html
+    assert 'id="id_pod_affinity_0_key_error"' in html
+
+
+def test_the_server_refuses_a_row_at_its_line(client, cluster):
+    form = POD | {"deed": "preview", "pod_affinity_0_key": "zone", "pod_affinity_0_selector": "a b=db"}
+    html = client.post(url("pod-new", cluster.public_id), form, **HTMX).content.decode()
+    assert "labelSelector.matchLabels[a b]" in html and "1 error, line 13" in html
+
+
 def test_a_bad_quantity_is_refused_at_its_field(client, cluster):
     response = client.post(url("pod-new", cluster.public_id), POD | {"cpu": "1x"})
     html = response.content.decode()

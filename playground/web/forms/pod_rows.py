@@ -1,65 +1,11 @@
-"""Parts of a pod as rows of its form, and back: what the form can say of a manifest."""
+"""A pod as the values of its form, and back: what the form can say of a manifest."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+from playground.web.forms.pod_groups import GROUPS, put
+
 AMOUNTS = ("cpu", "memory")
-
-
-def put(holder: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """Set a key, or leave it out when there is nothing to say."""
-    if value:
-        holder[key] = value
-    else:
-        holder.pop(key, None)
-    return holder
-
-
-def toleration(row: Mapping[str, Any]) -> dict[str, Any]:
-    """One toleration."""
-    made = {"key": row["key"]} if row["key"] else {}
-    made["operator"] = row["operator"] or "Equal"
-    if made["operator"] == "Equal" and row["value"]:
-        made["value"] = row["value"]
-    return put(made, "effect", row["effect"])
-
-
-def expression(row: Mapping[str, Any]) -> dict[str, Any]:
-    """One match expression."""
-    made: dict[str, Any] = {"key": row["key"], "operator": row["operator"] or "In"}
-    if made["operator"] not in ("Exists", "DoesNotExist"):
-        made["values"] = [value.strip() for value in (row["values"] or "").split(",") if value.strip()]
-    return made
-
-
-def spread(row: Mapping[str, Any], labels: Mapping[str, str]) -> dict[str, Any]:
-    """One topology spread constraint over pods with the same labels."""
-    made: dict[str, Any] = {
-        "maxSkew": row["skew"] or 1,
-        "topologyKey": row["key"],
-        "whenUnsatisfiable": row["when"] or "ScheduleAnyway",
-    }
-    if labels:
-        made["labelSelector"] = {"matchLabels": dict(labels)}
-    return made
-
-
-def put_node_affinity(
-    spec: dict[str, Any], required: Sequence[Mapping[str, Any]], preferred: Sequence[Mapping[str, Any]]
-) -> None:
-    """Write node affinity; pod affinity beside it stays."""
-    affinity = dict(spec.get("affinity") or {})
-    node: dict[str, Any] = {}
-    if required:
-        node[REQUIRED] = {"nodeSelectorTerms": [{"matchExpressions": [expression(row) for row in required]}]}
-    if preferred:
-        node[PREFERRED] = [
-            {"weight": row["weight"] or 1, "preference": {"matchExpressions": [expression(row)]}}
-            for row in preferred
-        ]
-    put(spec, "affinity", put(affinity, "nodeAffinity", node))
 
 
 def container(base: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,30 +41,15 @@ def values_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "host_port": ports[0] if ports else "",
         "node_selector": _pairs(spec.get("nodeSelector")),
     }
-    for i, one in enumerate(spec.get("tolerations") or []):
-        values |= {f"toleration_{i}_{key}": one.get(key) or "" for key in ("key", "value", "effect")}
-        values[f"toleration_{i}_operator"] = one.get("operator") or "Equal"
-    node = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (node.get(REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
-    for i, one in enumerate(terms[0].get("matchExpressions") or []):
-        values |= _expression("required", i, one)
-    for i, term in enumerate(node.get(PREFERRED) or []):
-        expressions = (term.get("preference") or {}).get("matchExpressions") or [{}]
-        values |= _expression("affinity", i, expressions[0])
-        values[f"affinity_{i}_weight"] = term.get("weight") or 1
-    for i, one in enumerate(spec.get("topologySpreadConstraints") or []):
-        values[f"spread_{i}_key"] = one.get("topologyKey") or ""
-        values[f"spread_{i}_skew"] = one.get("maxSkew") or 1
-        values[f"spread_{i}_when"] = one.get("whenUnsatisfiable") or "DoNotSchedule"
+    for key, group in GROUPS.items():
+        for i, row in enumerate(group.rows_of(spec)):
+            values |= {f"{key}_{i}_{name}": _text(value) for name, value in row.items()}
     return values
 
 
-def _expression(group: str, i: int, one: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        f"{group}_{i}_key": one.get("key") or "",
-        f"{group}_{i}_operator": one.get("operator") or "In",
-        f"{group}_{i}_values": ", ".join(map(str, one.get("values") or [])),
-    }
+def _text(value: Any) -> Any:
+    """A cleaned value as it is posted."""
+    return _pairs(value) if isinstance(value, Mapping) else "" if value is None else value
 
 
 def _pairs(pairs: Mapping[str, Any] | None) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 from django import forms
 
 from playground.web.forms import pod_rows
+from playground.web.forms.pod_groups import GROUPS, MAX_ROWS, OwnLabels, put, says_something
 from playground.web.forms.quantities import AmountsField, NameField, PairsField, QuantityField
 
 MAX_COPIES = 1000
-MAX_ROWS = 8
 
 EFFECTS = [
     ("", "every effect"),
@@ -19,6 +19,25 @@ EFFECTS = [
     ("NoExecute", "NoExecute"),
 ]
 OPERATORS = [(word, word) for word in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")]
+
+
+def _pod_term() -> dict[str, Callable[[], forms.Field]]:
+    """Fields of a pod affinity or anti-affinity term."""
+    return {
+        "key": lambda: forms.CharField(
+            required=False, label="Topology key", help_text="kubernetes.io/hostname"
+        ),
+        "selector": lambda: PairsField(
+            required=False, label="Pods with the labels", help_text="empty: this pod's own"
+        ),
+        "rule": lambda: forms.ChoiceField(
+            required=False, choices=[("Required", "Required"), ("Preferred", "Preferred")], label="Rule"
+        ),
+        "weight": lambda: forms.IntegerField(
+            required=False, min_value=1, max_value=100, initial=50, label="Weight, if preferred"
+        ),
+    }
+
 
 # group -> its fields; the first one says whether a row is filled.
 ROWS: dict[str, dict[str, Callable[[], forms.Field]]] = {
@@ -43,13 +62,20 @@ ROWS: dict[str, dict[str, Callable[[], forms.Field]]] = {
             required=False, min_value=1, max_value=100, initial=50, label="Weight"
         ),
     },
+    "pod_affinity": _pod_term(),
+    "pod_anti_affinity": _pod_term(),
     "spread": {
-        "key": lambda: forms.CharField(required=False, label="Topology key"),
+        "key": lambda: forms.CharField(
+            required=False, label="Topology key", help_text="topology.kubernetes.io/zone"
+        ),
         "skew": lambda: forms.IntegerField(required=False, min_value=1, initial=1, label="maxSkew"),
         "when": lambda: forms.ChoiceField(
             required=False,
             choices=[("ScheduleAnyway", "ScheduleAnyway"), ("DoNotSchedule", "DoNotSchedule")],
             label="When unsatisfiable",
+        ),
+        "selector": lambda: PairsField(
+            required=False, label="Pods with the labels", help_text="empty: this pod's own"
         ),
     },
 }
@@ -111,7 +137,22 @@ class PodForm(forms.Form):
         rows = [
             {name: data.get(f"{group}_{i}_{name}") for name in ROWS[group]} for i in range(self.counts[group])
         ]
-        return [row for row in rows if row["key"] or (group == "toleration" and row["operator"] == "Exists")]
+        if "rule" in ROWS[group]:
+            rows = [row if row["rule"] == "Preferred" else {**row, "weight": None} for row in rows]
+        return [row for row in rows if says_something(row)]
+
+    def clean(self) -> dict[str, Any]:
+        """See that whoever names pods says within which topology."""
+        data: dict[str, Any] = super().clean() or {}
+        for group, fields in ROWS.items():
+            for i in range(self.counts[group]):
+                if (
+                    "selector" in fields
+                    and data.get(f"{group}_{i}_selector")
+                    and not data.get(f"{group}_{i}_key")
+                ):
+                    self.add_error(f"{group}_{i}_key", "Within which topology? E.g. kubernetes.io/hostname.")
+        return data
 
     def manifests(self) -> list[dict[str, Any]]:
         """The pods this valid form describes; copies are called name-1, name-2, ...
@@ -129,15 +170,14 @@ class PodForm(forms.Form):
         manifest: dict[str, Any] = copy.deepcopy(dict(self.base or {}))
         manifest = {"apiVersion": "v1", "kind": "Pod", **manifest}
         metadata = {**(manifest.get("metadata") or {}), "name": name, "namespace": data["namespace"]}
-        manifest["metadata"] = pod_rows.put(metadata, "labels", data["labels"])
+        own = OwnLabels(now=data["labels"], before=metadata.get("labels") or {})
+        manifest["metadata"] = put(metadata, "labels", data["labels"])
         spec = dict(manifest.get("spec") or {})
         containers = spec.pop("containers", None) or [{"name": "main"}]
-        pod_rows.put(spec, "priorityClassName", data["priority_class"])
-        pod_rows.put(spec, "nodeSelector", data["node_selector"])
-        pod_rows.put(spec, "tolerations", [pod_rows.toleration(row) for row in self.filled("toleration")])
-        pod_rows.put_node_affinity(spec, self.filled("required"), self.filled("affinity"))
-        spreads = [pod_rows.spread(row, data["labels"]) for row in self.filled("spread")]
-        pod_rows.put(spec, "topologySpreadConstraints", spreads)
+        put(spec, "priorityClassName", data["priority_class"])
+        put(spec, "nodeSelector", data["node_selector"])
+        for key, group in GROUPS.items():
+            group.put_rows(spec, self.filled(key), own)
         first = pod_rows.container(containers[0], data)
         manifest["spec"] = {**spec, "containers": [first, *containers[1:]]}
         return manifest
@@ -147,11 +187,13 @@ LEGENDS = {
     "toleration": "Tolerations",
     "required": "Required node affinity",
     "affinity": "Preferred node affinity",
+    "pod_affinity": "Pod affinity: near pods",
+    "pod_anti_affinity": "Pod anti-affinity: away from pods",
     "spread": "Topology spread",
 }
 
 
 def _is_filled(group: str, i: int, given: Mapping[str, Any]) -> bool:
-    if given.get(f"{group}_{i}_key"):
+    if given.get(f"{group}_{i}_key") or given.get(f"{group}_{i}_selector"):
         return True
     return group == "toleration" and given.get(f"{group}_{i}_operator") == "Exists"

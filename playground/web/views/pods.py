@@ -135,7 +135,9 @@ def pod_new(request: HttpRequest, cluster_id: str) -> HttpResponse:
         return _submit(request, cluster, PodForm(priority_classes=classes, initial=_defaults(cluster)),
                        request.POST.get("yaml", ""))  # fmt: skip
     if not form.is_valid():
-        return _render(request, cluster, form, "", status=200 if deed == "preview" else 400)
+        # The YAML stays: it holds what the form has no field for.
+        kept = request.POST.get("yaml", "")
+        return _render(request, cluster, form, kept, status=200 if deed == "preview" else 400)
     text = yaml_of(form.manifests())
     if deed == "preview":
         try:
@@ -174,7 +176,8 @@ def _form_of_yaml(request: HttpRequest, cluster: Cluster, classes: list[tuple[st
 def _submit(request: HttpRequest, cluster: Cluster, form: PodForm, text: str) -> HttpResponse:
     try:
         result = apply_documents(cluster=cluster, text=text)
-        if request.POST.get("then") == "run":
+        asked = "then_yaml" if request.POST.get("deed") == "yaml" else "then"
+        if request.POST.get(asked) == "run":
             request_run(cluster=cluster, until="idle")
     except ClusterError as error:
         return _render(request, cluster, form, text, error=error, status=error.status)
