@@ -9,7 +9,7 @@ Source: pkg/scheduler/scheduler.go, pkg/scheduler/schedule_one.go, v1.34
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,8 +94,8 @@ class SchedulerOptions:
 
     Attributes
     ----------
-    full_traces : bool
-        Keep every verdict and score of every cycle; otherwise only summaries.
+    full_traces : bool or container of int
+        Keep every verdict and score of every cycle, or of those with these numbers; otherwise only summaries.
     adaptive_sampling : bool
         Let an unset percentageOfNodesToScore mean upstream's adaptive share. By default all nodes are evaluated.
     assumed_pod_ttl_ns : int
@@ -106,7 +106,7 @@ class SchedulerOptions:
         Try preemption on every node where it might help, not on a sample of them.
     """
 
-    full_traces: bool = True
+    full_traces: bool | Container[int] = True
     adaptive_sampling: bool = False
     assumed_pod_ttl_ns: int = 0
     first_of_ties: bool = False
@@ -313,6 +313,8 @@ class Scheduler(BindingCycle):
 
     def _trace(self, info: QueuedPodInfo, framework: Framework, decision: Decision) -> CycleTrace:
         self.cycle += 1
+        kept = self.options.full_traces
+        full = kept if isinstance(kept, bool) else self.cycle in kept
         pod = info.pod
         header: dict[str, Any] = {
             "cycle": self.cycle,
@@ -337,7 +339,7 @@ class Scheduler(BindingCycle):
                 "chosen": decision.node_name,
                 "stream": TIE_STREAM,
                 # In bulk runs a name for each of 5,000 equals would cost more than the cycle.
-                "nodes": list(decision.ties) if self.options.full_traces else [],
+                "nodes": list(decision.ties) if full else [],
             }
         if decision.error is not None:
             header |= {
@@ -353,17 +355,15 @@ class Scheduler(BindingCycle):
             header["nominatedNode"] = result.nominated_node_name
             if result.status.is_success and result.nominated_node_name:
                 header["outcome"] = PREEMPTING
-            header["preemption"] = preemption_document(
-                result, decision.message, full=self.options.full_traces
-            )
+            header["preemption"] = preemption_document(result, decision.message, full=full)
         trace = CycleTrace(header)
         if decision.extender_calls:
             # Whole requests and answers are large: summaries say only who was asked and how it went.
             calls = [call.explain() for call in decision.extender_calls]
-            if not self.options.full_traces:
+            if not full:
                 calls = [{**call, "request": None, "answer": None} for call in calls]
             header["extenders"] = calls
-        if self.options.full_traces and decision.error is None:
+        if full and decision.error is None:
             best = None
             if decision.node_name is not None:
                 best = decision.ties or (decision.node_name,)

@@ -183,6 +183,7 @@ def before_cycle(engine: Engine, entries: Iterable[Entry], number: int) -> Past:
         The stretch does not come to that cycle.
     """
     simulation = _simulation(engine)
+    simulation.keep_full_traces(False)
     waiting: list[Entry] = []
     answers: list[Entry] = []
     for entry in entries:

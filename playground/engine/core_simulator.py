@@ -114,6 +114,14 @@ class CoreSimulator:
         newest = {trace.number: trace for trace in traces if wanted is None or trace.number in wanted}
         return [record_of(newest[number]) for number in sorted(newest)]
 
+    def keep_full_traces(self, simulation: Simulation, of: bool | Container[int]) -> None:
+        """Keep the bodies of all cycles' traces from now on, or of those of these numbers alone."""
+        simulation.keep_full_traces(of)
+
+    def cycles_under_way(self, simulation: Simulation) -> Sequence[int]:
+        """Numbers of the cycles whose binding goes on."""
+        return simulation.cycles_under_way()
+
     def moves(self, simulation: Simulation) -> Sequence[MoveRecord]:
         """Drain the queue's moves, in order."""
         return [_move(move) for move in simulation.drain_moves()]

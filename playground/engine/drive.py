@@ -120,12 +120,18 @@ class Engine:
         The transport it was made with.
     read_seq
         Sequence number of the newest input it has read.
+
+    Attributes
+    ----------
+    lacking
+        Cycles under way of whose traces a replay kept only summaries: whoever drives on would record those.
     """
 
     def __init__(self, simulator: Simulator, simulation: Simulation, relay: Relay, read_seq: int = 0) -> None:
         self.simulator = simulator
         self.simulation = simulation
         self.read_seq = read_seq
+        self.lacking: set[int] = set()
         self._relay = relay
         self._times = ExtensionPointTimes()
         relay.cycle = lambda: simulator.cycle(simulation)
@@ -257,11 +263,13 @@ class Engine:
 
         Inputs after the last `ran` entry stay unread. Outcomes are dropped: they are in the log. Extenders are
         not called: their answers are in the log too, those within cycles just before the batch's `ran` entry.
+        Of a large cluster verdicts and scores take longer than the cycles: they are kept of the wanted ones alone.
 
         Parameters
         ----------
         wanted
-            Numbers of the cycles to return.
+            Numbers of the cycles to return. An engine that is driven on afterwards needs those it still has under
+            way (`lacking`).
 
         Raises
         ------
@@ -273,6 +281,15 @@ class Engine:
         list of CycleRecord
             Those of the stretch that are wanted, with traces.
         """
+        began_at = self.simulator.cycle(self.simulation)
+        self.simulator.keep_full_traces(self.simulation, wanted)
+        cycles = self._replay(entries, wanted)
+        self.simulator.keep_full_traces(self.simulation, True)
+        under_way = self.simulator.cycles_under_way(self.simulation)
+        self.lacking |= {number for number in under_way if number >= began_at and number not in wanted}
+        return cycles
+
+    def _replay(self, entries: Iterable[Entry], wanted: Container[int]) -> list[CycleRecord]:
         waiting: list[Entry] = []
         answers: list[dict[str, Any]] = []
         cycles: list[CycleRecord] = []

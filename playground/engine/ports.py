@@ -96,6 +96,14 @@ class Simulator(Protocol):
         """Drain the cycles run since the last call, in order; those of other numbers than `wanted` are dropped."""
         ...
 
+    def keep_full_traces(self, simulation: Any, of: bool | Container[int]) -> None:
+        """From now on keep verdicts and scores of all cycles, or of those of these numbers alone."""
+        ...
+
+    def cycles_under_way(self, simulation: Any) -> Sequence[int]:
+        """Numbers of the cycles that will come again, with the trace they have now."""
+        ...
+
     def moves(self, simulation: Any) -> Sequence[MoveRecord]:
         """Drain the queue's moves since the last call, in order."""
         ...

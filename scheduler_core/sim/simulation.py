@@ -6,8 +6,8 @@ next scheduling cycle, or move the clock to the next timer. Same inputs, configu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scheduler_core.actions import (
@@ -152,6 +152,7 @@ class Simulation:
         self.after_cycle: Callable[[Simulation], None] | None = None
         """Looks at the cluster after each scheduling cycle; changes nothing."""
         self._traces: list[CycleTrace] = []
+        self._full_traces: bool | Container[int] = self.options.full_traces
         self._set_up(config)
 
     def _set_up(self, config: Mapping[str, Any] | None) -> None:
@@ -162,7 +163,7 @@ class Simulation:
             self.clock,
             self.randomness,
             options=SchedulerOptions(
-                full_traces=self.options.full_traces,
+                full_traces=self._full_traces,
                 adaptive_sampling=self.options.adaptive_sampling,
                 assumed_pod_ttl_ns=self.options.assumed_pod_ttl_ns,
                 first_of_ties=self.options.first_of_ties,
@@ -335,6 +336,15 @@ class Simulation:
         traces = self._traces + self.scheduler.traces
         self._traces, self.scheduler.traces = [], []
         return traces
+
+    def keep_full_traces(self, of: bool | Container[int]) -> None:
+        """From now on keep the bodies of all cycles' traces, of none, or of the cycles of these numbers."""
+        self._full_traces = of
+        self.scheduler.options = replace(self.scheduler.options, full_traces=of)
+
+    def cycles_under_way(self) -> list[int]:
+        """Numbers of the cycles whose binding goes on: each comes again, with the trace it has now."""
+        return [binding.trace.number for binding in self.scheduler.bindings.values()]
 
     def drain_moves(self) -> list[QueueMove]:
         """Moves of pods in the queue since the last call."""

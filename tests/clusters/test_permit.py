@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from playground.clusters.kinds import by_kind
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, Pod
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
+from scheduler_core.framework.trace import CycleTrace
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
 
 pytestmark = pytest.mark.django_db
@@ -94,6 +96,27 @@ def test_an_allowed_pod_is_bound_under_its_own_cycle(memory: EngineMemory) -> No
         ("ManualApproval", "allow"),
     ]
     assert same_objects(folded(cluster), stored(cluster))
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_cycle_that_goes_on_after_a_replay_keeps_its_verdicts_and_scores(
+    monkeypatch: pytest.MonkeyPatch, memory: EngineMemory, is_known: bool
+) -> None:
+    if not is_known:  # as a binding that is under way elsewhere than at Permit
+        monkeypatch.setattr(
+            import_module("playground.clusters.services.advance"), "_waiting", lambda _: set()
+        )
+    cluster = waiting(memory, make_pod("early", "100m"), approved("a", "1"))
+    services.apply_documents(cluster=cluster, objects=[make_node("n2", "2"), make_pod("late", "100m")])
+    run(cluster, memory)
+    cycle = Cycle.objects.get(pod_name="a")
+    before = CycleTrace.from_bytes(bytes(cycle.trace or b""))
+    services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    run(cluster, memory)
+    cycle.refresh_from_db()
+    after = CycleTrace.from_bytes(bytes(cycle.trace or b""))
+    assert (before.outcome, after.outcome) == ("waiting", "bound")
+    assert after.is_full and set(after.arrays) == set(before.arrays)
 
 
 def test_a_rejected_pod_gives_its_node_back_to_others(memory: EngineMemory) -> None:

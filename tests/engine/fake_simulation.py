@@ -281,6 +281,12 @@ class FakeSimulator:
         drained, simulation.new_cycles = simulation.new_cycles, []
         return [cycle for cycle in drained if wanted is None or cycle.number in wanted]
 
+    def keep_full_traces(self, simulation: FakeSimulation, of: bool | Container[int]) -> None:
+        pass
+
+    def cycles_under_way(self, simulation: FakeSimulation) -> Sequence[int]:
+        return ()
+
     def moves(self, simulation: FakeSimulation) -> Sequence[MoveRecord]:
         return ()
 

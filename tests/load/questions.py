@@ -73,7 +73,7 @@ def _asking(cluster: Any, name: str) -> Callable[[], None]:
 
     def looked_at() -> None:
         Moment.objects.all().delete()
-        moments.cluster_moments(cluster, last.number)
+        moments.compute_moments(cycle=last.number, cluster_id=cluster.pk, generation=cluster.generation)
         assert not Moment.objects.get(cycle=last.number).note
 
     giant = {"namespace": "default", "name": "giant-0"}

@@ -7,7 +7,7 @@ never happened, and whoever comes next decides the same things again.
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 from playground.clusters import wake
 from playground.clusters.clock import REANCHOR_GAP_S, new_anchor, virtual_now_ns, wall_now, wall_seconds
-from playground.clusters.models import Checkpoint, Cluster, ExtenderCall, LogEntry, Run
+from playground.clusters.models import Checkpoint, Cluster, Cycle, ExtenderCall, LogEntry, Run
 from playground.clusters.services import extenders
 from playground.clusters.services import lease as leases
 from playground.clusters.services.commit import CHECKPOINT_EVERY, Raced, commit_batch
@@ -332,9 +332,11 @@ def _caught_up(cluster: Cluster, memory: EngineMemory) -> Driven | None:
     if driven is None or cluster.engine_seq - driven.engine_seq > MAX_CATCH_UP:
         return None
     try:
-        driven.engine.replay(stretch(cluster, driven.engine, driven.engine_seq, cluster.engine_seq))
+        _go_on(cluster, driven.engine, driven.engine_seq, _waiting(cluster))
     except Exception:
         logger.exception("a remembered engine cannot go on", extra={"cluster": cluster.public_id})
+        return None
+    if driven.engine.lacking:
         return None
     return Driven(cluster.generation, cluster.engine_seq, driven.engine)
 
@@ -343,8 +345,23 @@ def load(cluster: Cluster, simulator: Simulator) -> Driven:
     """The engine at the cluster's committed state: newest readable checkpoint, then the log after it."""
     engine, engine_seq = nearest(cluster, cluster.engine_seq, simulator)
     if engine_seq < cluster.engine_seq:
-        engine.replay(stretch(cluster, engine, engine_seq, cluster.engine_seq))
+        waiting = _waiting(cluster)
+        _go_on(cluster, engine, engine_seq, waiting)
+        if engine.lacking:
+            wanted = waiting | engine.lacking
+            engine, engine_seq = nearest(cluster, cluster.engine_seq, simulator)
+            _go_on(cluster, engine, engine_seq, wanted)
     return Driven(cluster.generation, cluster.engine_seq, engine)
+
+
+def _go_on(cluster: Cluster, engine: Engine, engine_seq: int, wanted: Container[int]) -> None:
+    engine.replay(stretch(cluster, engine, engine_seq, cluster.engine_seq), wanted=wanted)
+
+
+def _waiting(cluster: Cluster) -> set[int]:
+    """Cycles that wait at Permit, and go on with their traces: others are hardly ever under way between batches."""
+    cycles = Cycle.objects.filter(cluster=cluster, outcome=Cycle.Outcome.WAITING)
+    return set(cycles.values_list("number", flat=True))
 
 
 def nearest(cluster: Cluster, engine_seq: int, simulator: Simulator) -> tuple[Engine, int]:

@@ -54,7 +54,8 @@ def compute_moments(
     if cluster_id is not None:
         cluster = Cluster.objects.filter(pk=cluster_id, generation=generation).first()
         if cluster is not None:
-            cluster_moments(cluster, cycle)
+            with collector_paused():
+                cluster_moments(cluster, cycle)
     elif scenario_id is not None:
         scenario = Scenario.objects.filter(pk=scenario_id, state=Scenario.State.RECORDED).first()
         if scenario is not None:
@@ -77,16 +78,15 @@ def cluster_moments(cluster: Cluster, cycle: int) -> None:
         return
     first, last = min(wanted), max(wanted)
     # The batch of the first one must be replayed whole, so the checkpoint has to lie before it.
-    with collector_paused():
-        engine, engine_seq = nearest(cluster, wanted[first] - 1, default_simulator())
-        try:
-            found = replay_moments(engine, stretch(cluster, engine, engine_seq, wanted[last]), first, last)
-        except ValueError:
-            found = {}
-        rows = [
-            Moment(cluster=cluster, generation=cluster.generation, cycle=number, data=packed(state))
-            for number, state in found.items()
-        ]
+    engine, engine_seq = nearest(cluster, wanted[first] - 1, default_simulator())
+    try:
+        found = replay_moments(engine, stretch(cluster, engine, engine_seq, wanted[last]), first, last)
+    except ValueError:
+        found = {}
+    rows = [
+        Moment(cluster=cluster, generation=cluster.generation, cycle=number, data=packed(state))
+        for number, state in found.items()
+    ]
     if cycle not in found:
         rows.append(Moment(cluster=cluster, generation=cluster.generation, cycle=cycle, note=DIFFERS))
     Moment.objects.bulk_create(rows, ignore_conflicts=True, batch_size=200)
