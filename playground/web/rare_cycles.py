@@ -1,4 +1,4 @@
-"""Small clusters that each end in a cycle the demo never has, decided by the real engine.
+"""Clusters that each end in a cycle the demo never has, decided by the real engine.
 
 `manage.py screenshots` photographs their pages, and a test reads what these pages say.
 """
@@ -27,6 +27,9 @@ spec:
   containers: [{name: main, image: "web:1", resources: {requests: {cpu: "1", memory: 2Gi}}}]
 """
 _TWO_NODES: Final = "---".join(_NODE.replace("NAME", name) for name in ("node-1", "node-2"))
+_MANY_NODES: Final = "---".join(
+    _NODE.replace("NAME", f"node-{i}").replace('cpu: "8"', f'cpu: "{4 + i % 5}"') for i in range(1, 241)
+)
 _WITH_A_CLAIM: Final = _POD + "  volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]\n"
 
 # An ephemeral volume's claim belongs to its pod; this one was made by hand, so the volumes of `scratch-0` cannot
@@ -104,6 +107,7 @@ RARE_CYCLES: Final[Mapping[str, RareCycle]] = {
     "zero-nodes": RareCycle(""),
     "one-node": RareCycle(_NODE.replace("NAME", "node-1")),
     "pre-filter": RareCycle(_TWO_NODES, _WITH_A_CLAIM),
+    "many-nodes": RareCycle(_MANY_NODES, _POD.replace('cpu: "1"', 'cpu: "9"')),
     "waiting": RareCycle(
         _TWO_NODES,
         _POD.replace("labels:", "annotations: {playground.dev/approval: required}, labels:"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,12 @@ from scheduler_core.framework.distinct import distinct
 from scheduler_core.objects.resources import amount_text
 
 Columns = NDArray[np.int64]
+
+FREE_OF: Final = " free of "
+"""Follows the gap that says how much is free."""
+
+SHORT: Final = " short"
+"""Ends a sentence whose last gap says how much is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,8 @@ def unpacked(
 ) -> dict[str, list[str]]:
     """The sentences about each name that has any; each distinct one is put together once.
 
+    Names that lack the smallest part of what is wanted come first; equal ones in the order of the places.
+
     Parameters
     ----------
     sentences, lines
@@ -111,6 +119,7 @@ def unpacked(
         Of the places.
     """
     told: dict[str, list[str]] = {}
+    lacking = np.zeros(len(names))
     start = 0
     for sentence in sentences:
         n_gaps = sum(not isinstance(part, str) for part in sentence)
@@ -123,7 +132,20 @@ def unpacked(
         written = [_written(sentence, columns[:, index].tolist()) for index in first.tolist()]
         for place, index in zip(places.tolist(), group.tolist(), strict=True):
             told.setdefault(names[place], []).append(written[index])
+        if sentence[-1] == SHORT:
+            lacking[places] = np.maximum(lacking[places], _missing_part(sentence, columns))
+    if lacking.any():
+        by_need = [names[place] for place in np.argsort(lacking, kind="stable").tolist()]
+        return {name: told[name] for name in by_need if name in told}
     return told
+
+
+def _missing_part(sentence: Sequence[Any], columns: Columns) -> NDArray[np.float64]:
+    """What is missing as a part of what is wanted, only to compare one name with another."""
+    n_before = sum(not isinstance(part, str) for part in sentence[: sentence.index(FREE_OF)])
+    free, missing = columns[n_before - 1], columns[-1]
+    part: NDArray[np.float64] = missing / np.maximum(free + missing, 1)
+    return part
 
 
 def _written(sentence: Sequence[Any], values: list[int]) -> str:

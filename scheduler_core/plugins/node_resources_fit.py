@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
-from scheduler_core.framework.amounts import Amount, Comparison
+from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
@@ -168,8 +168,8 @@ class NodeResourcesFit(
             yield Comparison(
                 asked > free,
                 (
-                    f"{name}: wants {amount_text(name, asked)}, ", Amount(free, name), " free of ",
-                    Amount(total, name), ", ", Amount(asked - free, name), " short",
+                    f"{name}: wants {amount_text(name, asked)}, ", Amount(free, name), FREE_OF,
+                    Amount(total, name), ", ", Amount(asked - free, name), SHORT,
                 ),
             )  # fmt: skip
         allowed = nodes.allowed_pods[rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -13,6 +14,7 @@ from scheduler_core.cluster.node_table import Int32, NodeColumns, NodeTable, Row
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
 from scheduler_core.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult
 from scheduler_core.framework.status import SKIP, Code, Verdicts
 from scheduler_core.objects.csi_translation import (
@@ -129,6 +131,27 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
         self, state: State, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
         return (REASON,) if code is Code.Unschedulable else (state.messages[detail],)
+
+    def compare(self, state: State, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
+        attached, rows = self._attached, snapshot.rows
+        classes = attached.class_id[rows]
+        for class_id, new in enumerate(state.new):
+            places = np.flatnonzero(classes == class_id)
+            if isinstance(new, VolumeError) or attached.migration_classes[class_id] is None:
+                continue
+            for driver, wanted, present, limit in attached.demands(new, rows[places]):
+                free = limit - present
+                exceeded = np.zeros(len(rows), np.bool_)
+                exceeded[places] = (wanted > 0) & (wanted > free) & attached.has_limits[rows[places]]
+                columns = np.zeros((4, len(rows)), np.int64)
+                columns[:, places] = wanted, free, limit, wanted - free
+                yield Comparison(
+                    exceeded,
+                    (
+                        f"{driver} volumes: wants ", Amount(columns[0]), ", ", Amount(columns[1]), FREE_OF,
+                        Amount(columns[2]), ", ", Amount(columns[3]), SHORT,
+                    ),
+                )  # fmt: skip
 
     def fork(self, state: State, nodes: WhatIf) -> State:
         return State(state.new, state.messages)
@@ -334,7 +357,7 @@ class _AttachedVolumes:
         self._volume_versions: tuple[int, ...] = ()
         self._seen_on: dict[int, list[Seen]] = {}
         self._limits: dict[str, NDArray[np.int64]] = {}
-        self._has_limits: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self.has_limits: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._attachments: dict[int, Attachable] = {}
         self._counts: dict[str, NDArray[np.int64]] = {}
         self._counted_on: dict[int, dict[str, int]] = {}
@@ -386,6 +409,23 @@ class _AttachedVolumes:
             if any(get(kind, namespace, name) is not found for kind, namespace, name, found in seen)
         ]
 
+    def demands(
+        self, new: Attachable, rows: Rows
+    ) -> Iterator[tuple[str, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+        """By driver that is limited anywhere: volumes that would be new, those there, the limit; of each row."""
+        for driver in dict.fromkeys(new.values()):
+            limits = self._limits.get(driver)
+            if limits is None:
+                continue
+            wanted = np.zeros(len(limits), np.int64)
+            wanted += sum(other == driver for other in new.values())
+            for volume, other in new.items():
+                if other == driver:
+                    wanted[list(self._rows_of.get(volume, ()))] -= 1
+            counts = self._counts.get(driver)
+            present = np.zeros(len(rows), np.int64) if counts is None else counts[rows]
+            yield driver, wanted[rows], present, limits[rows]
+
     def judge(
         self,
         new: Attachable,
@@ -396,21 +436,10 @@ class _AttachedVolumes:
         state: State,
     ) -> None:
         """Write verdicts on `rows` to `places` of codes and details."""
-        limited = self._has_limits[rows]
+        limited = self.has_limits[rows]
         exceeded = np.zeros(len(rows), np.bool_)
-        for driver in dict.fromkeys(new.values()):
-            limits = self._limits.get(driver)
-            if limits is None:
-                continue
-            wanted = np.zeros(len(limits), np.int64)
-            wanted += sum(other == driver for other in new.values())
-            for volume, other in new.items():
-                if other == driver:
-                    wanted[list(self._rows_of.get(volume, ()))] -= 1
-            n_new = wanted[rows]
-            counts = self._counts.get(driver)
-            n_present = 0 if counts is None else counts[rows]
-            exceeded |= (n_new > 0) & (n_present + n_new > limits[rows])
+        for _, wanted, present, limit in self.demands(new, rows):
+            exceeded |= (wanted > 0) & (present + wanted > limit)
         codes[places[exceeded & limited]] = Code.Unschedulable
         if self._errors:
             for place, row in zip(places[limited].tolist(), rows[limited].tolist(), strict=True):
@@ -420,7 +449,7 @@ class _AttachedVolumes:
 
     def judge_one(self, new: Attachable, row: int, pods: list[Pod]) -> bool | VolumeError:
         """Whether the volumes fit on a row if `pods` were on it."""
-        if not self._has_limits[row]:
+        if not self.has_limits[row]:
             return True
         try:
             volumes, counts = self._count(row, pods, self._listers)
@@ -490,14 +519,14 @@ class _AttachedVolumes:
         ids: dict[Migrated, int] = {None: 0}
         self.class_id = np.zeros(nodes.capacity, np.int32)
         self._limits = {}
-        self._has_limits = np.zeros(nodes.capacity, np.bool_)
+        self.has_limits = np.zeros(nodes.capacity, np.bool_)
         csi_nodes: list[CSINode] = listers.all("CSINode")
         for csi_node in csi_nodes:
             row = nodes.row_of.get(csi_node.name)
             if row is None:
                 continue
             self.class_id[row] = ids.setdefault(csi_node.migrated_plugins, len(ids))
-            self._has_limits[row] = bool(csi_node.limits)
+            self.has_limits[row] = bool(csi_node.limits)
             for driver, limit in csi_node.limits.items():
                 column = self._limits.get(driver)
                 if column is None:

@@ -136,7 +136,7 @@ def test_points_sentence_and_figures_are_the_apis(client, cluster):
     for number in Cycle.objects.filter(cluster=cluster).values_list("number", flat=True):
         html, told = both(client, cluster, number)
         text = " ".join(re.sub(r"<[^>]+>", "", html).split())
-        strip = re.search(r'<ol class="pipe">(.*?)</ol>', html, re.S).group(1)
+        strip = re.search(r'<ol class="pipe">(.*?)</ol>', html, re.S).group(1).replace("<wbr>", "")
         states = re.findall(r"</svg>(\w+)</span><small>(.*?)</small>", strip)
         assert states == [(p["point"], p["detail"] or p["state"]) for p in told["points"]]
         assert f"{told['nNodes']}, {told['nFeasible']} feasible" in text
@@ -266,3 +266,35 @@ def test_amounts_behind_a_rejection_are_the_apis_word_by_word(client, cluster):
     assert all(newest["NodeResourcesFit"][node][0] in rows[node] for node in stopped)
     bare = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{number}/").json()
     assert "amounts" not in bare
+
+
+def test_each_group_of_a_large_cluster_tells_the_nearest_node_with_the_apis_amounts(client, db, monkeypatch):
+    monkeypatch.setattr(wake, "send", lambda *_, **__: True)
+    cluster = factories.make_cluster(n_nodes=240)
+    apply_documents(cluster=cluster, objects=[factories.pod("giant", cpu="7500m", memory="1Gi")])
+    request_run(cluster=cluster, until="idle")
+    for _ in range(6):
+        advance(cluster_id=cluster.pk)
+    cycle = Cycle.objects.filter(cluster=cluster, pod_name="giant").earliest("number").number
+    html, _ = both(client, cluster, cycle)
+    full = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{cycle}/", {"full": "1"}).json()
+    groups = {}
+    for node, verdict in full["filter"].items():
+        if verdict is not None:
+            key = (verdict["plugin"], ", ".join(verdict["reasons"]))
+            groups.setdefault(key, []).append(node)
+    _, *rows = (row for row in Tables(html).rows["filter"] if row[-1] != "Outcome")
+    assert len(rows) == len(groups) > 2
+    shortfalls = 0
+    for plugin, count, words, *_ in rows:
+        nodes = next(found for key, found in groups.items() if key[0] == plugin and words.startswith(key[1]))
+        assert number(count) == len(nodes)
+        told = full["amounts"].get(plugin, {})
+        if plugin in ("TaintToleration", "NodeResourcesFit"):
+            nearest = next(node for node in nodes if f" {node}: " in words)
+            assert words.endswith(f"{nearest}: {'; '.join(told[nearest])}")
+        if plugin == "NodeResourcesFit":
+            short = {node: float(re.search(r"([\d.]+) short$", told[node][0])[1]) for node in nodes}
+            assert short[nearest] == min(short.values()) < max(short.values())
+            shortfalls += 1
+    assert shortfalls

@@ -29,6 +29,10 @@ SAID = {
         "so none was asked",
         "a plugin failed, so no pod is evicted",  # DynamicResources, which kube-scheduler too has answer "not found"
     ),
+    "many-nodes": (
+        "default/web-0 fits no node.",
+        "240 Insufficient cpu node-4: cpu: wants 9, 8 free of 8, 1 short",
+    ),
     "waiting": (
         "default/web-0 waits at Permit on node-2",
         "node-2 is reserved until somebody decides",

@@ -92,7 +92,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """Nodes rejected by one plugin for one reason, on clusters too large for a row a node."""
+    """Nodes rejected by one plugin for one reason, on clusters too large for a row a node.
+
+    Attributes
+    ----------
+    nearest, amounts : str
+        The node that lacks least of what it was rejected for, and the amounts it was rejected by; often empty.
+    """
 
     plugin: str
     code: str
@@ -100,6 +106,8 @@ class Group:
     count: int
     part: str
     examples: tuple[str, ...]
+    nearest: str
+    amounts: str
 
 
 @dataclass(frozen=True)
@@ -182,7 +190,7 @@ def view_filter(
     groups: tuple[Group, ...] = ()
     n_pages = 1
     if large:
-        groups = _groups(rejected, verdicts, keys)
+        groups = _groups(explanation, rejected, keys)
         if selected is None:
             listed = feasible[:20]
         else:
@@ -299,22 +307,31 @@ def _cells(columns: Sequence[Column], stops_at: int | None) -> tuple[str, ...]:
 
 
 def _groups(
-    rejected: Sequence[str], verdicts: Mapping[str, Any], keys: Mapping[str, str]
+    explanation: Mapping[str, Any], rejected: Sequence[str], keys: Mapping[str, str]
 ) -> tuple[Group, ...]:
+    verdicts = explanation["filter"]
+    amounts: Mapping[str, Mapping[str, Any]] = explanation.get("amounts") or {}
     members: dict[tuple[str, str, str], list[str]] = {}
     for node in rejected:
         verdict = verdicts[node]
         members.setdefault((_plugin(verdict), str(verdict.get("code", "")), _joined(verdict)), []).append(
             node
         )
-    return tuple(
-        Group(
-            plugin=plugin or PRE_FILTER,
-            code=code,
-            reason=reason,
-            count=len(nodes),
-            part=keys[_reasons(verdicts[nodes[0]])[0]],
-            examples=tuple(nodes[:3]),
+    groups = []
+    for (plugin, code, reason), nodes in members.items():
+        # Amounts come nearest first.
+        those = frozenset(nodes)
+        nearest = next((node for node in amounts.get(plugin) or () if node in those), "")
+        groups.append(
+            Group(
+                plugin=plugin or PRE_FILTER,
+                code=code,
+                reason=reason,
+                count=len(nodes),
+                part=keys[_reasons(verdicts[nodes[0]])[0]],
+                examples=tuple(nodes[:3]),
+                nearest=nearest,
+                amounts=amounts_of(explanation, plugin, nearest) if nearest else "",
+            )
         )
-        for (plugin, code, reason), nodes in members.items()
-    )
+    return tuple(groups)

@@ -153,3 +153,63 @@ def test_a_node_that_only_nominated_pods_fill_is_told_as_such() -> None:
     assert body["amounts"] == {
         "NodeResourcesFit": {"n1": ["passes by itself, not beside the pods nominated there"]}
     }
+
+
+def test_the_node_that_lacks_least_of_what_is_wanted_comes_first() -> None:
+    pods = [
+        _pod(f"p{i}", f"n{i}", container={"resources": {"requests": {"cpu": cpu}}})
+        for i, cpu in ((1, "3"), (2, "1"), (3, "2"))
+    ]
+    cluster = Cluster([*(_node(f"n{i}", "a") for i in (1, 2, 3)), *pods], None)
+    wanted = {"resources": {"requests": {"cpu": "4", "memory": "1Gi"}}}
+    body = explain(cluster, cluster.pending_pod(_pod("new", container=wanted)))
+    assert list(body["amounts"]["NodeResourcesFit"]) == ["n2", "n3", "n1"]
+
+
+def test_volumes_beyond_a_drivers_limit_are_counted() -> None:
+    def claim(name: str) -> dict[str, Any]:
+        return {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name, "namespace": "default", "uid": name},
+            "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast",
+                     "resources": {"requests": {"storage": "1Gi"}}},
+            "status": {"phase": "Pending"},
+        }  # fmt: skip
+
+    def using(*claims: str) -> dict[str, Any]:
+        return {"volumes": [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]}
+
+    def limit(node: str, count: int) -> dict[str, Any]:
+        driver = {"name": "csi.example.com", "nodeID": node, "allocatable": {"count": count}}
+        return {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSINode",
+            "metadata": {"name": node},
+            "spec": {"drivers": [driver]},
+        }
+
+    fast = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast"},
+        "provisioner": "csi.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    cluster = Cluster(
+        [
+            *(_node(f"n{i}", "a") for i in (1, 2, 3, 4)),
+            *(limit(node, count) for node, count in (("n1", 1), ("n2", 2), ("n3", 3))),
+            fast,
+            *map(claim, ("a", "b", "c", "d")),
+            _pod("there", "n1", **using("a")),
+            _pod("too", "n2", **using("d")),
+        ],
+        None,
+    )
+    body = explain(cluster, cluster.pending_pod(_pod("new", **using("a", "b", "c"))))
+    assert body["amounts"]["NodeVolumeLimits"] == {
+        "n1": ["csi.example.com volumes: wants 2, 0 free of 1, 2 short"],
+        "n2": ["csi.example.com volumes: wants 3, 1 free of 2, 2 short"],
+    }
+    assert list(body["amounts"]["NodeVolumeLimits"]) == ["n2", "n1"]
