@@ -251,8 +251,10 @@ class Fields(Kind):
                 )
         document: dict[str, Any] = {}
         for known in self.fields.values():
-            here = f"{path}.{known.name}" if path else known.name
-            checked = known.kind.check(value[known.name], here, problems) if known.name in value else UNSET
+            checked: Any = UNSET
+            if known.name in value:
+                here = f"{path}.{known.name}" if path else known.name
+                checked = known.kind.check(value[known.name], here, problems)
             if checked is not UNSET and (known.mode != OMIT_EMPTY or checked or _is_struct(known.kind)):
                 document[known.name] = checked
             elif known.mode == KEEP:

@@ -34,12 +34,14 @@ def duration_ns(text: str) -> int:
     """
     text = text.strip()
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
-        return int(Fraction(text) * 10**9)
-    total, position = Fraction(0), 0
+        return int((int(text) if text.isdigit() else Fraction(text)) * 10**9)
+    total: Fraction | int = 0
+    position = 0
     for part in _PART.finditer(text):
         if part.start() != position:
             break
-        total += Fraction(part[1].rstrip(".") if part[1].endswith(".") else part[1]) * _UNITS_NS[part[2]]
+        number = part[1].removesuffix(".")
+        total += (int(number) if number.isdigit() else Fraction(number)) * _UNITS_NS[part[2]]
         position = part.end()
     if not text or position != len(text):
         raise ValueError(f'"{text}" is not a duration like 30s, 5m or 1h30m')

@@ -41,31 +41,42 @@ class Timers:
     def add(self, at_ns: int, what: str, *subject: str) -> None:
         self._n_asked += 1
         timer = Timer(at_ns, self._n_asked, what, subject)
-        self._set[(what, *subject)] = timer
+        errand = (what, *subject)
+        replaces = errand in self._set
+        self._set[errand] = timer
         heapq.heappush(self._heap, timer)
+        if replaces:
+            self._drop_cancelled()
 
     def is_set(self, what: str, *subject: str) -> bool:
         return (what, *subject) in self._set
 
     def cancel(self, what: str, *subject: str) -> None:
         """It will not come; nothing happens when there is none."""
-        if self._set.pop((what, *subject), None) is not None and len(self._heap) > 2 * len(self._set) + 64:
+        if self._set.pop((what, *subject), None) is None:
+            return
+        if len(self._heap) > 2 * len(self._set) + 64:
             # Cancelled ones stay in the heap until they come up; not so many that it grows without bound.
             self._heap = sorted(self._set.values())
+        else:
+            self._drop_cancelled()
 
-    def next(self) -> Timer | None:
+    def _drop_cancelled(self) -> None:
+        """Keep true that the first of the heap is to come: it is looked at several times a cycle."""
         heap = self._heap
         while heap and self._set.get((heap[0].what, *heap[0].subject)) is not heap[0]:
             heapq.heappop(heap)
-        return heap[0] if heap else None
+
+    def next(self) -> Timer | None:
+        return self._heap[0] if self._heap else None
 
     def pop_due(self, now_ns: int) -> Timer | None:
         """The first timer whose time has come."""
-        timer = self.next()
-        if timer is None or timer.at_ns > now_ns:
+        if not self._heap or self._heap[0].at_ns > now_ns:
             return None
-        heapq.heappop(self._heap)
+        timer = heapq.heappop(self._heap)
         del self._set[(timer.what, *timer.subject)]
+        self._drop_cancelled()
         return timer
 
     def all(self) -> list[Timer]:
