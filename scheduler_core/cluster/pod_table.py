@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -54,6 +55,7 @@ class PodTable:
         self.arrival: NDArray[np.int64] = np.zeros(0, np.int64)
         self.requests: NDArray[np.int64] = np.zeros((len(vocabulary.resources), 0), np.int64)
         self._n_arrived = 0
+        self._n_of_priority: Counter[int] = Counter()
 
     def __len__(self) -> int:
         return len(self.id_of)
@@ -80,6 +82,7 @@ class PodTable:
         self.request_items[pod_id] = self._items_of(pod)
         self.row[pod_id] = -1
         self.priority[pod_id] = pod.priority
+        self._n_of_priority[pod.priority] += 1
         self.start_ns[pod_id] = NO_START_NS if pod.start_ns is None else pod.start_ns
         self.class_id[pod_id] = self.class_of(pod)
         self.terminating[pod_id] = pod.is_terminating
@@ -120,6 +123,7 @@ class PodTable:
         ids = np.arange(first, len(self._pods))
         columns = np.array(facts, np.int64).reshape(-1, 6).T
         _, self.priority[ids], self.start_ns[ids], self.class_id[ids] = columns[:4]
+        self._n_of_priority.update(columns[1].tolist())
         self.terminating[ids], self.has_ports[ids] = columns[4:]
         self.arrival[ids] = np.arange(self._n_arrived, self._n_arrived + len(pods))
         self._n_arrived += len(pods)
@@ -144,10 +148,17 @@ class PodTable:
         pod = self[pod_id]
         if self.id_of.get(pod.uid) == pod_id:
             del self.id_of[pod.uid]
+        self._n_of_priority[pod.priority] -= 1
+        if not self._n_of_priority[pod.priority]:
+            del self._n_of_priority[pod.priority]
         self._pods[pod_id] = None
         self.row[pod_id] = -1
         self._free.append(pod_id)
         return pod
+
+    def has_below(self, priority: int) -> bool:
+        """Whether any pod is less important."""
+        return any(known < priority for known in self._n_of_priority)
 
     def class_of(self, pod: Pod) -> int:
         """The id of the pod's (namespace, labels)."""

@@ -34,6 +34,9 @@ _KEPT = 512
 
 
 _KEPT_PROMISED = 16
+_KEPT_TOGETHER = 64
+_FEW_NEWS = 64
+"""Up to so many rows are compared with what was said of them before; with more, all are looked at again."""
 
 
 class Layer:
@@ -45,13 +48,11 @@ class Layer:
         Position (in the profile's filter order) of the first plugin that rejects the row, or `PASSES`.
     code, detail : ndarray of shape (capacity,), int8 and int64
         Its verdict.
-    version : int
-        Another one whenever a verdict may have become another.
-    together : Together or None
-        What `Answers.together` made last of this layer of usage filters and one of spec filters.
+    news : Journal
+        Rows whose verdict became another.
     """
 
-    __slots__ = ("code", "detail", "journal", "position", "stop", "together", "version")
+    __slots__ = ("code", "detail", "journal", "news", "position", "stop")
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
@@ -59,8 +60,7 @@ class Layer:
         self.stop: NDArray[np.int8] = np.zeros(0, np.int8)
         self.code: NDArray[np.int8] = np.zeros(0, np.int8)
         self.detail: NDArray[np.int64] = np.zeros(0, np.int64)
-        self.version = 0
-        self.together: Together | None = None
+        self.news = Journal()
 
     def refresh(
         self,
@@ -88,24 +88,23 @@ class Layer:
             self.stop = grown(self.stop, nodes.capacity, PASSES)  # type: ignore[assignment]
             self.code = grown(self.code, nodes.capacity)  # type: ignore[assignment]
             self.detail = grown(self.detail, nodes.capacity)  # type: ignore[assignment]
-        # A pod more or less on a node seldom changes what is said of it: `version` stays.
+        # A pod more or less on a node seldom changes what is said of it.
         if len(rows) == 1:
             row, new = int(rows[0]), first_rejection(plugins, states, pod, nodes, rows)
             if new != (self.stop.item(row), self.code.item(row), self.detail.item(row)):
-                self.version += 1
                 self.stop[row], self.code[row], self.detail[row] = new
+                self.news.record(row)
             return
         stop, code, detail = first_rejections(plugins, states, pod, nodes, rows)
-        if not all(
-            np.array_equal(kept[rows], new)
-            for kept, new in ((self.stop, stop), (self.code, code), (self.detail, detail))
-        ):
-            self.version += 1
+        other = (self.stop[rows] != stop) | (self.code[rows] != code) | (self.detail[rows] != detail)
+        if np.count_nonzero(other):
             self.stop[rows], self.code[rows], self.detail[rows] = stop, code, detail
+            for row in rows[other].tolist():
+                self.news.record(row)
 
 
 class Together:
-    """What the filters of two layers say about all rows, and what is read of it, for as long as they say the same.
+    """What the filters of two layers say about all rows, and what is read of it; the same for as long as they say so.
 
     Attributes
     ----------
@@ -115,17 +114,18 @@ class Together:
         As in `Layer`; not to be written to.
     feasible : ndarray of int64
         The rows nobody rejects; `rows` itself when these are all.
+    has_errors : bool
+        Some plugin answered with an error.
     rejected : dict of Code to ndarray of int64
         What `Attempt.rejected_rows` has found in it.
     """
 
     __slots__ = (
-        "_order", "_spec", "_tally", "_versions", "code", "detail", "feasible", "rejected", "rows", "stop"
+        "_order", "_positions", "_tally", "code", "detail", "feasible", "has_errors", "rejected", "rows", "stop"
     )  # fmt: skip
 
     def __init__(self, spec: Layer, usage: Layer, snapshot: Snapshot) -> None:
-        self._spec = spec
-        self._versions = spec.version, usage.version
+        self._positions = spec.news.position, usage.news.position
         self._tally: list[tuple[int, int]] | None = None
         self.rejected: dict[Code, Rows] = {}
         self.rows, self._order = snapshot.rows, snapshot.order
@@ -133,15 +133,34 @@ class Together:
         for column in (self.stop, self.code, self.detail):
             column.setflags(write=False)
         self.feasible = passing(self.rows, self.stop)
+        self.has_errors = bool(np.count_nonzero(self.code == Code.Error))
 
     def stands(self, spec: Layer, usage: Layer, snapshot: Snapshot) -> bool:
         """Whether making it anew would give the same."""
-        return (
-            self._spec is spec
-            and self._versions == (spec.version, usage.version)
-            and self.rows is snapshot.rows
-            and self._order is snapshot.order
-        )
+        if self.rows is not snapshot.rows or self._order is not snapshot.order:
+            return False
+        positions = spec.news.position, usage.news.position
+        if positions == self._positions:
+            return True
+        news = [
+            layer.news.since(position, _FEW_NEWS)
+            for layer, position in zip((spec, usage), self._positions, strict=True)
+        ]
+        if news[0] is None or news[1] is None:
+            return False
+        rows = np.array(news[0] + news[1], np.int64)
+        rows = rows[snapshot.nodes.alive[rows]]
+        # News of a row that the other layer rejects before are none.
+        places = rows if isinstance(snapshot.take, slice) else self.rows.searchsorted(rows)
+        stop, code, detail = first_of_two(spec, usage, rows)
+        if (
+            np.array_equal(self.stop[places], stop)
+            and np.array_equal(self.code[places], code)
+            and np.array_equal(self.detail[places], detail)
+        ):
+            self._positions = positions
+            return True
+        return False
 
     def tally(self) -> list[tuple[int, int]]:
         """`tally` of the verdicts of rejected rows."""
@@ -349,6 +368,7 @@ class Answers:
         self._filters: OrderedDict[Hashable, Layer] = OrderedDict()
         self._scores: OrderedDict[Hashable, ScoreLayer] = OrderedDict()
         self._promised: OrderedDict[Hashable, PromisedLayer] = OrderedDict()
+        self._together: OrderedDict[tuple[Layer, Layer], Together] = OrderedDict()
 
     def filter_layer(self, key: Hashable, journal: Journal) -> Layer:
         """The layer kept under `key`, a fresh one when there is none."""
@@ -363,9 +383,12 @@ class Answers:
 
     def together(self, spec: Layer, usage: Layer, snapshot: Snapshot) -> Together:
         """What the two layers say together about all rows."""
-        kept = usage.together
+        kept = self._together.get((spec, usage))
         if kept is None or not kept.stands(spec, usage, snapshot):
-            kept = usage.together = Together(spec, usage, snapshot)
+            kept = self._together[spec, usage] = Together(spec, usage, snapshot)
+            if len(self._together) > _KEPT_TOGETHER:
+                self._together.popitem(last=False)
+        self._together.move_to_end((spec, usage))
         return kept
 
     def promised_layer(self, key: Hashable) -> PromisedLayer:

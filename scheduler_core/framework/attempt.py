@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.cluster.journal import JournalReader
+from scheduler_core.cluster.journal import Journal, JournalReader
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, Together, first_rejections, passing
@@ -30,6 +30,7 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.promised_pods import PromisedPods
 from scheduler_core.framework.runtime import Framework
+from scheduler_core.framework.signs import Signs
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.framework.world import World
 from scheduler_core.objects.pod import Pod
@@ -249,8 +250,9 @@ class Attempt:
         """Run Filter on all rows; True when nodes were tried with the pods promised to them, too."""
         snapshot, take = self.snapshot, self.snapshot.take
         try:
-            spec = self._layer(self.framework.spec_filters, spec=True)
-            usage = self._layer(self.framework.usage_filters, spec=False)
+            nodes = snapshot.nodes
+            spec = self._layer(self.framework.spec_signs, nodes.spec_journal)
+            usage = self._layer(self.framework.usage_signs, nodes.usage_journal)
             self._spec_layer = spec
             self.rows = snapshot.rows
             key = None if self.promised_pods() is None else self.row_key()
@@ -284,16 +286,15 @@ class Attempt:
         self._raise_filter_errors()
         return False
 
-    def _layer(self, filters: Sequence[tuple[int, FilterPlugin[Any]]], *, spec: bool) -> Any:
-        active = self._active_filters(filters)
-        pod = self.pod
-        key: Hashable = (spec, *((position, plugin.sign(pod)) for position, plugin in active))
-        nodes = self.snapshot.nodes
-        layer = self.framework.answers.filter_layer(key, nodes.spec_journal if spec else nodes.usage_journal)
-        layer.refresh(active, self.filter_states, pod, self.snapshot)
+    def _layer(self, signs: Signs, journal: Journal) -> Layer:
+        active, number = signs.of(self.pod, self.skipped_filters)
+        layer = self.framework.answers.filter_layer((signs, number), journal)
+        layer.refresh(active, self.filter_states, self.pod, self.snapshot)
         return layer
 
     def _raise_filter_errors(self) -> None:
+        if self._together is not None and not self._together.has_errors:
+            return
         is_error = self.code == _ERROR
         if np.count_nonzero(is_error):
             place = int(is_error.argmax())
@@ -350,10 +351,10 @@ class Attempt:
         """
         if self.framework.promised_pods.row_of(self.pod.uid) >= 0:
             return None
-        active = self._active_filters(self.framework.filters_in_order)
+        active, number = self.framework.signs.of(self.pod, self.skipped_filters)
         if any(plugin.filter_reads is _CLUSTER for _, plugin in active):
             return None
-        return self.pod.priority, tuple([(position, plugin.sign(self.pod)) for position, plugin in active])
+        return self.pod.priority, number
 
     def rows_changed(self, reader: JournalReader) -> list[int] | None:
         """Rows that changed, or were promised to others, since the reader was used last; None for all of them."""

@@ -140,7 +140,8 @@ class Plugin:
     def sign(self, pod: Pod) -> Hashable | None:
         """All this plugin reads of a pod, as one hashable value; None when it cannot say.
 
-        Pods with equal signs get equal answers from equal clusters, so answers may be kept (`Reads`).
+        Pods with equal signs get equal answers from equal clusters, so answers may be kept (`Reads`). A filter plugin
+        that has one reads of a pod's metadata its namespace at most: the numbers of `Signs` go by spec.
         """
         return None
 

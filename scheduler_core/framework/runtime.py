@@ -36,6 +36,7 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.promised_pods import PromisedPods
 from scheduler_core.framework.registry import PluginFactory
+from scheduler_core.framework.signs import Signs
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
 
@@ -111,6 +112,8 @@ class Framework:
         self.cluster_filters = [
             item for item in self.filters_in_order if item[1].filter_reads is Reads.CLUSTER
         ]
+        self.spec_signs, self.usage_signs = Signs(self.spec_filters), Signs(self.usage_filters)
+        self.signs = Signs(self.filters_in_order)
 
     # ---- points that are not about many nodes
 

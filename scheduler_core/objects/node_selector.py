@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from scheduler_core.errors import FieldError
 from scheduler_core.objects.field_errors import (
@@ -121,8 +121,7 @@ class NodeSelector:
         return names
 
 
-@dataclass(frozen=True, slots=True)
-class RequiredNodeAffinity:
+class RequiredNodeAffinity(NamedTuple):
     """What a pod's `nodeSelector` and required node affinity demand together.
 
     Attributes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import (
@@ -35,8 +36,7 @@ DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED_BY_SCHEDULER = "PreemptionByScheduler"
 
 
-@dataclass(frozen=True, slots=True)
-class Toleration:
+class Toleration(NamedTuple):
     """One toleration; an empty key with Exists tolerates everything."""
 
     key: str
@@ -145,6 +145,8 @@ class Pod(Named):
     """Reason of a true DisruptionTarget condition, None without one."""
     has_affinity: bool
     has_required_anti_affinity: bool
+    read: object
+    """The same in all pods whose spec was read once and is alike but for the node (`objects.by_spec`)."""
 
     @property
     def is_terminating(self) -> bool:
@@ -274,6 +276,7 @@ def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
         disruption_target_reason=_disruption_target_reason(status) if status else None,
         has_affinity=bool(pod_affinity[0] or pod_affinity[1] or anti_affinity[0] or anti_affinity[1]),
         has_required_anti_affinity=bool(anti_affinity[0]),
+        read=object(),
     )
 
 

@@ -25,6 +25,7 @@ from scheduler_core.framework.interface import (
     Scores,
 )
 from scheduler_core.framework.status import Code, Verdicts
+from scheduler_core.objects.by_spec import BySpec
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import amount_text, is_extended_resource
 from scheduler_core.plugins.resource_allocation import (
@@ -102,6 +103,7 @@ class NodeResourcesFit(
         self._ignored = frozenset(args.ignored_resources or ())
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
         strategy = args.scoring_strategy
+        self._asked = BySpec(self._request_of)
         self._strategy: str = strategy.type
         self._resources = tuple(WeightedResource(item.name, item.weight) for item in strategy.resources or ())
         self._curve = np.zeros(0, np.int64)
@@ -118,7 +120,10 @@ class NodeResourcesFit(
         return tuple(pod.requests.items()), pod.scoring_cpu, pod.scoring_memory
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[Request]:
-        resources = snapshot.vocabulary.resources
+        return self._asked.of(pod)
+
+    def _request_of(self, pod: Pod) -> PreFilterResult[Request]:
+        resources = self.handle.snapshot.vocabulary.resources
         checked = [
             (resources.id(name), amount, name)
             for name, amount in pod.requests.items()

@@ -20,7 +20,13 @@ from scheduler_core.framework.preemption.budgets import Budgets
 from scheduler_core.framework.preemption.candidates import Candidates
 from scheduler_core.framework.preemption.choice import CRITERIA
 from scheduler_core.framework.preemption.potential import Int64
-from scheduler_core.framework.preemption.reprieve import CANDIDATE, NOTHING_TRIED, Tried, try_nodes
+from scheduler_core.framework.preemption.reprieve import (
+    CANDIDATE,
+    NO_VICTIMS,
+    NOTHING_TRIED,
+    Tried,
+    try_nodes,
+)
 from scheduler_core.framework.status import Status
 
 _KEPT = 8
@@ -85,14 +91,24 @@ class KeptTries:
     def __init__(self) -> None:
         self._budgets = Budgets()
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
-        self._now = _Kept()
+        self._now = self._in_vain = _Kept()
         self._cycle: FilteredCycle | None = None
+
+    @property
+    def is_in_vain(self) -> bool:
+        """Whether no node has any pod that might go: all verdicts are known without a try."""
+        return self._now is self._in_vain
 
     def refresh(self, cycle: FilteredCycle) -> None:
         """Take up the pod of `cycle`, and forget what has changed since a pod of its kind was here last."""
-        snapshot = cycle.snapshot
+        self._cycle, snapshot = cycle, cycle.snapshot
+        if not snapshot.pods.has_below(cycle.pod.priority):
+            self._now = self._in_vain
+            if len(self._now.tried) != snapshot.nodes.capacity:
+                self._now.forget(snapshot.nodes.capacity)
+                self._now.verdict[:] = self._status_id(NO_VICTIMS)
+            return
         self._budgets.refresh(snapshot.listers)
-        self._cycle = cycle
         self._now = kept = self._kept_for(cycle.row_key())
         changed = cycle.rows_changed(kept.reader)
         capacity = snapshot.nodes.capacity

@@ -62,7 +62,7 @@ def dry_run(kept: KeptTries, rows: Rows, sampling: Sampling, n_promised: int = 0
     n_wanted = sampling.n_wanted
     n_tried = 0
     n_free = max(len(rows) - n_promised, 1)
-    n_expected = n_wanted * len(rows) // n_free + n_wanted // 10
+    n_expected = len(rows) if kept.is_in_vain else n_wanted * len(rows) // n_free + n_wanted // 10
     harmless = harmful = rows[:0]
     while n_tried < len(rows):
         # As many at a time as it will take, then twice as many: few are tried in vain.

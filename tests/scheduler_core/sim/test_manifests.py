@@ -78,7 +78,8 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
 def test_every_pod_is_read_as_if_it_were_alone(manifests: list[dict[str, Any]]) -> None:
     for manifest, typed in unpack(pack(manifests)):
         alone: Pod = parse(manifest).typed
-        assert vars(typed) == vars(alone)
+        # Which reading of the spec it comes from is no part of what it says.
+        assert {**vars(typed), "read": None} == {**vars(alone), "read": None}
         assert typed.manifest is manifest
 
 

@@ -1,0 +1,57 @@
+"""One number for all that some filter plugins read of a pod: what kept answers are found by."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable, Iterable, Sequence
+from functools import partial
+from itertools import count
+from typing import Any
+
+from scheduler_core.framework.interface import FilterPlugin
+from scheduler_core.objects.by_spec import BySpec
+from scheduler_core.objects.pod import Pod
+
+Filters = Sequence[tuple[int, FilterPlugin[Any]]]
+
+_MOST = 16_384
+
+
+class Signs:
+    """Numbers for pods as some filter plugins see them; equal ones get equal answers from equal clusters.
+
+    Parameters
+    ----------
+    filters : sequence of (int, FilterPlugin)
+        Each with its place in the profile's filter order.
+    """
+
+    def __init__(self, filters: Filters) -> None:
+        self._filters = filters
+        self._asked: dict[tuple[str, ...], tuple[Filters, BySpec[int]]] = {}
+        self._numbers: dict[Hashable, int] = {}
+        self._next = count()
+
+    def of(self, pod: Pod, skipped: Iterable[str]) -> tuple[Filters, int]:
+        """The filters that are asked about the pod, those called `skipped` left out, and its number."""
+        names = tuple(skipped)
+        asked = self._asked.get(names)
+        if asked is None:
+            active = _without(self._filters, names)
+            asked = self._asked[names] = active, BySpec(partial(self._number, active))
+        active, numbers = asked
+        # A node is no part of what versions of one spec have in common.
+        return active, self._number(active, pod) if pod.node_name else numbers.of(pod)
+
+    def _number(self, active: Filters, pod: Pod) -> int:
+        key = tuple((position, plugin.sign(pod)) for position, plugin in active)
+        number = self._numbers.get(key)
+        if number is None:
+            if len(self._numbers) >= _MOST:
+                # No number is given twice: whoever has an old one finds its answers no more, and asks again.
+                self._numbers.clear()
+            number = self._numbers[key] = next(self._next)
+        return number
+
+
+def _without(filters: Filters, names: Container[str]) -> Filters:
+    return [item for item in filters if item[1].name not in names]
