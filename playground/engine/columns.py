@@ -15,6 +15,8 @@ from scheduler_core.objects.resources import (
 
 ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 NOT_READY_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+FINISHED: Final = ("Succeeded", "Failed")
+"""Phases in which a pod's requests are nobody's any more."""
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 MOST: Final = 2**47
 """Cap of an amount in a column (140 TB): sums over 60,000 rows stay within 64 bits; manifests keep theirs."""
@@ -84,10 +86,13 @@ def pod_columns(
     owner: Mapping[str, Any] = next(
         (item for item in meta.get("ownerReferences") or () if item.get("controller")), {}
     )
+    phase = status.get("phase") or "Pending"
+    node_name = spec.get("nodeName") or ""
     return {
         "labels": labels_of(manifest),
-        "phase": status.get("phase") or "Pending",
-        "node_name": spec.get("nodeName") or "",
+        "phase": phase,
+        "node_name": node_name,
+        "takes_room": bool(node_name) and phase not in FINISHED,
         "nominated_node": status.get("nominatedNodeName") or "",
         "priority": spec.get("priority") or 0,
         "priority_class": spec.get("priorityClassName") or "",

@@ -8,9 +8,10 @@ import pytest
 from playground.clusters import selectors, services
 from playground.clusters.errors import InvalidInput, NotFound
 from playground.clusters.kinds import by_kind
-from playground.clusters.models import Cluster, Cycle
+from playground.clusters.models import Cluster, Cycle, Pod
 from playground.clusters.selectors.board_nodes import node_uses, pods_on
 from playground.clusters.selectors.cycle_pages import recent_cycles
+from playground.clusters.selectors.home_cards import figures_of
 from playground.clusters.selectors.queue import lanes_of
 from tests.clusters.builders import Worker, make_cluster, make_node, make_pod
 
@@ -150,3 +151,20 @@ def test_a_watch_reads_the_log_after_a_resource_version() -> None:
     entries = selectors.log_after(cluster, start, kind=by_kind("Pod"), namespace="default")
     assert [(entry.kind, entry.created) for entry in entries] == [("write", True), ("write", False)]
     assert selectors.log_after(cluster, cluster.last_seq) == []
+
+
+def test_a_finished_or_waiting_pod_takes_no_room() -> None:
+    def pod(name: str, phase: str, **spec: Any) -> dict[str, Any]:
+        return make_pod(name, cpu="1", **spec) | {"status": {"phase": phase}}
+
+    running = pod("running", "Running", nodeName="n1")
+    cluster = make_cluster(
+        make_node(), running, pod("done", "Succeeded", nodeName="n1"), pod("waits", "Pending")
+    )
+    assert [(use.used_cpu_milli, use.n_pods) for use in node_uses(cluster)] == [(1000, 1)]
+    assert list(pods_on(cluster)) == ["n1"] and [item.name for item in pods_on(cluster)["n1"]] == ["running"]
+    card = figures_of([cluster])[cluster.pk]
+    assert (card.n_pods, card.n_pending, card.cpu_requested_milli) == (2, 1, 1000)
+    services.apply_documents(cluster=cluster, objects=[running | {"status": {"phase": "Failed"}}])
+    assert [(use.used_cpu_milli, use.n_pods) for use in node_uses(cluster)] == [(0, 0)]
+    assert not Pod.objects.filter(takes_room=True).exists()

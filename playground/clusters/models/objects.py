@@ -69,6 +69,7 @@ class Pod(ObjectRow):
     namespace = models.CharField(max_length=253)
     phase = models.CharField(max_length=20, default="Pending")
     node_name = models.CharField(max_length=253, blank=True, default="")
+    takes_room = models.BooleanField(default=False)  # on a node, and not finished
     nominated_node = models.CharField(max_length=253, blank=True, default="")
     priority = models.IntegerField(default=0)
     priority_class = models.CharField(max_length=253, blank=True, default="")
@@ -96,9 +97,12 @@ class Pod(ObjectRow):
             ),
         ]
         indexes = [
+            models.Index(fields=["cluster", "node_name", "phase"], name="pod_node"),
             # Wide enough that what nodes have in use is summed without touching the rows.
             models.Index(
-                fields=["cluster", "node_name", "phase", "cpu_milli", "memory_bytes"], name="pod_use"
+                fields=["cluster", "node_name", "cpu_milli", "memory_bytes", "takes_room"],
+                name="pod_use",
+                condition=models.Q(takes_room=True),
             ),
             models.Index(fields=["cluster", "phase"], name="pod_phase"),
             # All three, so that the few pods not read yet are found among 60,000 without ANALYZE.

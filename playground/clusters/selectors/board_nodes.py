@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from django.db import connections
 from django.db.models import Count, Max, Q, QuerySet, Sum, TextField
 from django.db.models.functions import Cast
 
@@ -15,7 +16,6 @@ from playground.clusters.selectors.memo import Memo
 from playground.engine.drive import collector_paused
 
 _DIGITS = re.compile(r"([0-9]+)")
-FINISHED = ("Succeeded", "Failed")
 
 
 class NodeUse(NamedTuple):
@@ -108,13 +108,13 @@ def node_uses(cluster: Cluster) -> list[NodeUse]:
 
 
 def _count_uses(cluster: Cluster) -> list[NodeUse]:
-    placed = Pod.objects.filter(cluster=cluster).exclude(node_name="").exclude(phase__in=FINISHED)
+    placed = Pod.objects.filter(cluster=cluster, takes_room=True)
     rows = (
         placed.order_by()
         .values_list("node_name")
         .annotate(cpu=Sum("cpu_milli"), memory=Sum("memory_bytes"), n=Count("*"))
     )
-    used = {node: (cpu, memory, n) for node, cpu, memory, n in rows}
+    used = {node: (int(cpu), int(memory), n) for node, cpu, memory, n in _fetched(rows)}
     extended: dict[str, dict[str, int]] = {}
     for node, amounts in placed.filter(has_extended=True).values_list("node_name", "extended"):
         sums = extended.setdefault(node, {})
@@ -140,12 +140,20 @@ def _read_facts(nodes: QuerySet[Node]) -> list[_NodeFacts]:
     # read together take a sixth of the time.
     as_text = {f"{name}_text": Cast(name, TextField()) for name in _JSON_FIELDS}
     names = [f"{name}_text" if name in _JSON_FIELDS else name for name in _NodeFacts._fields]
-    rows = list(nodes.annotate(**as_text).values_list(*names))
+    rows = _fetched(nodes.annotate(**as_text).values_list(*names))
     labels = json.loads(f"[{','.join(row[1] for row in rows)}]")
     return [
-        _NodeFacts(name, own, _parsed(taints), *rest, _parsed(extended))
-        for (name, _, taints, *rest, extended), own in zip(rows, labels, strict=True)
+        _NodeFacts(name, own, _parsed(taints), bool(cordoned), bool(ready), *amounts, _parsed(extended))
+        for (name, _, taints, cordoned, ready, *amounts, extended), own in zip(rows, labels, strict=True)
     ]
+
+
+def _fetched(rows: QuerySet[Any, Any]) -> list[tuple[Any, ...]]:
+    """Rows as the database gives them: truth may be a number, a sum a Decimal. To look at each takes Django longer."""
+    sql, params = rows.query.sql_with_params()
+    with connections[rows.db].cursor() as cursor:
+        cursor.execute(sql, params)
+        return list(cursor.fetchall())
 
 
 @lru_cache(maxsize=1024)
@@ -176,7 +184,7 @@ def pods_on(
         ``namespace/name`` of a pod waiting at Permit -> the node held for it.
     """
     held = reserved or {}
-    placed = Pod.objects.filter(cluster=cluster).exclude(node_name="").exclude(phase__in=FINISHED)
+    placed = Pod.objects.filter(cluster=cluster, takes_room=True)
     coming = Pod.objects.filter(
         Q(lane=Pod.Lane.PERMIT) | ~Q(nominated_node=""), cluster=cluster, node_name=""
     )

@@ -4,6 +4,7 @@ Counting 60,000 pods on every visit would be waste: the figures of one version o
 they are kept in the cache under (cluster, generation, version).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,9 +12,9 @@ from django.core.cache import cache
 from django.db.models import Count, Q, Sum
 
 from playground.clusters.models import Cluster, Cycle, Node, Pod
+from playground.engine.columns import FINISHED
 
 SPARK_BARS = 44
-FINISHED = ("Succeeded", "Failed")
 KEPT_S = 3600
 
 
@@ -53,31 +54,25 @@ def _key(cluster: Cluster) -> str:
 
 
 def _count(ids: list[int]) -> dict[int, ClusterFigures]:
-    pods = {
-        row["cluster"]: row
-        for row in Pod.objects.filter(cluster__in=ids)
-        .exclude(phase__in=FINISHED)
-        .values("cluster")
-        .annotate(n=Count("pk"), n_pending=Count("pk", filter=Q(node_name="")))
-    }
-    used: dict[tuple[int, str], int] = {
-        (row["cluster"], row["node_name"]): row["cpu"]
-        for row in Pod.objects.filter(cluster__in=ids)
-        .exclude(node_name="")
-        .exclude(phase__in=FINISHED)
-        .values("cluster", "node_name")
-        .annotate(cpu=Sum("cpu_milli"))
-    }
+    waiting = Pod.objects.filter(cluster__in=ids, node_name="").exclude(phase__in=FINISHED)
+    n_pending = dict(waiting.order_by().values_list("cluster").annotate(n=Count("*")))
+    n_placed = Counter[int]()
+    used: dict[tuple[int, str], int] = {}
+    placed = Pod.objects.filter(cluster__in=ids, takes_room=True).order_by()
+    rows = placed.values_list("cluster", "node_name").annotate(cpu=Sum("cpu_milli"), n=Count("*"))
+    for pk, node, cpu_milli, n in rows:
+        n_placed[pk] += n
+        used[pk, node] = cpu_milli
     nodes: dict[int, list[tuple[int, int]]] = {pk: [] for pk in ids}
-    rows = Node.objects.filter(cluster__in=ids).order_by("name").values_list("cluster", "name", "cpu_milli")
-    for pk, name, cpu_milli in rows:
+    there = Node.objects.filter(cluster__in=ids).order_by("name").values_list("cluster", "name", "cpu_milli")
+    for pk, name, cpu_milli in there:
         nodes[pk].append((cpu_milli, used.get((pk, name), 0)))
     last = {cycle.cluster_id: cycle for cycle in _last_cycles(ids)}
     return {
         pk: ClusterFigures(
             n_nodes=len(nodes[pk]),
-            n_pods=pods.get(pk, {}).get("n", 0),
-            n_pending=pods.get(pk, {}).get("n_pending", 0),
+            n_pods=n_placed[pk] + n_pending.get(pk, 0),
+            n_pending=n_pending.get(pk, 0),
             cpu_milli=sum(cpu for cpu, _ in nodes[pk]),
             cpu_requested_milli=sum(requested for _, requested in nodes[pk]),
             usage=_spark(nodes[pk]),

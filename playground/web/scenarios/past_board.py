@@ -8,8 +8,9 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from playground.clusters.selectors.board_nodes import FINISHED, NodeUse, PodUse, natural
+from playground.clusters.selectors.board_nodes import NodeUse, PodUse, natural
 from playground.clusters.selectors.queue import LANES, QueueItem
+from playground.engine.columns import FINISHED
 from playground.web.bars import Bar, bar
 from playground.web.heat_map import HeatMap, heat_map
 from playground.web.priorities import PriorityMark, PriorityScale
