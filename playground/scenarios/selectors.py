@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, When
 from django.utils import timezone
 
 from playground.clusters.errors import NotFound
@@ -133,15 +133,16 @@ def cluster_ticks(cluster: Cluster) -> list[Tick]:
 def moment(
     *, cycle: int, cluster: Cluster | None = None, scenario: Scenario | None = None
 ) -> tuple[Mapping[str, Any] | None, str]:
-    """The state after a cycle if it is known, and why it will not be. One query."""
+    """The state after a cycle if it is known, its brief if it is a large one; and why it will not be. One query."""
     if cluster is not None:
         rows = Moment.objects.filter(cluster=cluster, generation=cluster.generation, cycle=cycle)
     else:
         rows = Moment.objects.filter(scenario=scenario, cycle=cycle)
-    found = rows.first()
+    shown = Case(When(brief=b"", then="data"), default="brief")
+    found = rows.values_list(shown, "note").first()
     if found is None:
         return None, ""
-    return (unpacked(found.data) if found.data else None), found.note
+    return (unpacked(found[0]) if found[0] else None), found[1]
 
 
 def recorded_cycle(scenario: Scenario, number: int) -> tuple[RecordedCycle, Mapping[str, Any] | None]:

@@ -56,6 +56,7 @@ def main() -> int:
     if fresh:
         seed(options.nodes, options.pods)
     if options.only != "questions":
+        keep_past()
         print(f"{'page':<20}{'cold ms':>10}{'changed ms':>12}{'same ms':>10}{'queries':>9}{'gzip kB':>9}")
         for name, path in paths().items():
             found = _in_a_process(options.directory, "--page", path)
@@ -120,6 +121,17 @@ def _nothing_open(cluster: Any) -> bool:
     return not Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists()
 
 
+def keep_past() -> None:
+    """Have the moment decided that a page of the past draws."""
+    from playground.clusters.models import Cluster, Cycle
+    from playground.scenarios.services import moments
+
+    cluster = Cluster.objects.get()
+    bound = Cycle.objects.filter(cluster=cluster, outcome="bound").order_by("number").first()
+    assert bound
+    moments.compute_moments(cycle=bound.number, cluster_id=cluster.pk, generation=cluster.generation)
+
+
 def paths() -> dict[str, str]:
     """Name and path of each measured page."""
     from playground.clusters.models import Cluster, Cycle
@@ -150,6 +162,7 @@ def paths() -> dict[str, str]:
         "form": f"{base}pods/new/",
         "config": f"{base}config/",
         "settings": f"{base}cluster/",
+        "replay": f"{base}replay/?cycle={bound.number}",
     }
 
 

@@ -9,7 +9,8 @@ from playground.scenarios.models.scenario import Scenario
 class Moment(models.Model):
     """What a cluster, or a scenario's run, looked like after one cycle: a cache, decided again when it is gone.
 
-    `data` is zlib of the JSON that `engine.moments` reads. Of a cluster it holds for one generation only.
+    `data` is zlib of the JSON that `engine.moments` reads, `brief` of what a page draws of a large cluster
+    (`scenarios.briefs`). Of a cluster it holds for one generation only.
     """
 
     cluster = models.ForeignKey(
@@ -23,6 +24,7 @@ class Moment(models.Model):
     created = models.DateTimeField(auto_now_add=True)
     note = models.CharField(max_length=300, blank=True, default="")  # why there is no data
     data = models.BinaryField(blank=True, default=b"")
+    brief = models.BinaryField(blank=True, default=b"")
 
     class Meta:
         constraints = [

@@ -27,7 +27,7 @@ from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of,
 from playground.engine.simulator import default_simulator
 from playground.scenarios import wake
 from playground.scenarios.models import Moment, Scenario
-from playground.scenarios.services.recording import keep_moments, packed
+from playground.scenarios.services.recording import keep_moments, moment_row
 
 WINDOW: Final = 25
 WINDOW_OBJECTS: Final = 500
@@ -84,7 +84,7 @@ def cluster_moments(cluster: Cluster, cycle: int) -> None:
     except ValueError:
         found = {}
     rows = [
-        Moment(cluster=cluster, generation=cluster.generation, cycle=number, data=packed(state))
+        moment_row(number, state, cluster=cluster, generation=cluster.generation)
         for number, state in found.items()
     ]
     if cycle not in found:

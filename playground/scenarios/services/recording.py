@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from playground.engine.scenarios import FreshRun
+from playground.scenarios.briefs import MOST_CARDS, brief_of
 from playground.scenarios.models import Moment, RecordedCycle, Scenario
 
 _COLUMNS: Final = (
@@ -51,10 +52,17 @@ def record(scenario: Scenario, run: FreshRun) -> None:
 def keep_moments(*, scenario: Scenario, moments: Mapping[int, Mapping[str, Any]]) -> None:
     """Cache states of a scenario's run; twice is once."""
     Moment.objects.bulk_create(
-        [Moment(scenario=scenario, cycle=number, data=packed(state)) for number, state in moments.items()],
+        [moment_row(number, state, scenario=scenario) for number, state in moments.items()],
         ignore_conflicts=True,
         batch_size=200,
     )
+
+
+def moment_row(number: int, state: Mapping[str, Any], **whose: Any) -> Moment:
+    """An unsaved row of the state after a cycle."""
+    is_large = len(state["nodes"]) > MOST_CARDS
+    brief = packed(brief_of(state)) if is_large else b""
+    return Moment(cycle=number, data=packed(state), brief=brief, **whose)
 
 
 def packed(data: Any) -> bytes:

@@ -11,13 +11,11 @@ from django.http import HttpRequest
 from playground.clusters.selectors.board_nodes import NodeUse, PodUse, natural
 from playground.clusters.selectors.queue import LANES, QueueItem
 from playground.engine.columns import FINISHED
+from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
 from playground.web.bars import Bar, bar
 from playground.web.heat_map import HeatMap, heat_map
 from playground.web.priorities import PriorityMark, PriorityScale
 from playground.web.queue_lanes import Lane, view_lanes
-
-CARD_LIMIT = 200
-LANE_LIMIT = 6
 
 
 @dataclass(frozen=True)
@@ -69,17 +67,21 @@ def nothing_new(request: HttpRequest, moment: Mapping[str, Any]) -> bool:
 
 
 def view_past(state: Mapping[str, Any], *, pod: str = "", node: str = "") -> PastBoard:
-    """Draw a moment; the pod and node of its cycle are marked."""
+    """Draw a moment, or its brief; the pod and node of its cycle are marked."""
     scale = PriorityScale([tuple(item) for item in state["classes"]])
-    by_node = _pods_by_node(state["pods"])
-    uses = sorted((_use(item, by_node.get(item["name"], ())) for item in state["nodes"]),
-                  key=lambda use: natural(use.name))  # fmt: skip
-    as_cards = len(uses) <= CARD_LIMIT
+    as_cards = len(state["nodes"]) <= MOST_CARDS
+    brief = brief_of(state) if "pods" in state else state
+    by_node = _pods_by_node(state["pods"]) if as_cards else {}
+    uses = [
+        _use(item, by_node.get(item["name"], ())) if as_cards else _brief_use(item)
+        for item in (state if as_cards else brief)["nodes"]
+    ]
+    uses.sort(key=lambda use: natural(use.name))
     zones: dict[str, list[NodeUse]] = {}
     zone_of = {item["name"]: item["zone"] for item in state["nodes"]}
     for use in uses:
         zones.setdefault(zone_of[use.name], []).append(use)
-    lanes = _lanes(state, scale)
+    lanes = _lanes(brief, scale)
     return PastBoard(
         zones=tuple(
             PastZone(
@@ -98,7 +100,7 @@ def view_past(state: Mapping[str, Any], *, pod: str = "", node: str = "") -> Pas
         legend=scale.legend(),
         clock_ns=state["clock_ns"],
         n_nodes=len(uses),
-        n_pods=len(state["pods"]),
+        n_pods=brief["n_pods"],
         n_queued=sum(lane.count for lane in lanes),
     )
 
@@ -158,6 +160,25 @@ def _use(item: Mapping[str, Any], pods: Sequence[PodUse]) -> NodeUse:
     )
 
 
+def _brief_use(item: Mapping[str, Any]) -> NodeUse:
+    """What the square of a node shows."""
+    return NodeUse(
+        name=item["name"],
+        labels={},
+        taints=[],
+        unschedulable=item["unschedulable"],
+        ready=item["ready"],
+        cpu_milli=item["cpu_milli"],
+        memory_bytes=0,
+        max_pods=0,
+        extended={},
+        used_cpu_milli=item["used_cpu_milli"],
+        used_memory_bytes=0,
+        n_pods=0,
+        used_extended={},
+    )
+
+
 def _card(use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, pod: str, node: str) -> PastNode:
     name = pod.partition("/")[2]
     here = use.name == node
@@ -173,10 +194,10 @@ def _card(use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, pod: str, 
     )
 
 
-def _lanes(state: Mapping[str, Any], scale: PriorityScale) -> tuple[Lane, ...]:
-    now_ns = state["clock_ns"]
-    queue = state["queue"]
-    classes = {f"{pod['namespace']}/{pod['name']}": pod["priority_class"] for pod in state["pods"]}
+def _lanes(brief: Mapping[str, Any], scale: PriorityScale) -> tuple[Lane, ...]:
+    now_ns = brief["clock_ns"]
+    nothing: Mapping[str, Any] = {"count": 0, "items": ()}
+    heads = {lane: brief["queue"].get(lane, nothing) for lane in LANES}
     lanes = {
         lane: [
             QueueItem(
@@ -184,7 +205,7 @@ def _lanes(state: Mapping[str, Any], scale: PriorityScale) -> tuple[Lane, ...]:
                 lane=lane,
                 position=position,
                 priority=item.get("priority") or 0,
-                priority_class=classes.get(item["pod"], ""),
+                priority_class=item["priority_class"],
                 attempts=item.get("attempts") or 0,
                 left_s=max(0.0, (item["until_ns"] - now_ns) / 1e9)
                 if item.get("until_ns") is not None
@@ -194,9 +215,9 @@ def _lanes(state: Mapping[str, Any], scale: PriorityScale) -> tuple[Lane, ...]:
                 plugin=item.get("plugin") or "",
                 facts=item,
             )
-            for position, item in enumerate(queue.get(lane, ())[:LANE_LIMIT], 1)
+            for position, item in enumerate(heads[lane]["items"], 1)
         ]
         for lane in LANES
     }
-    counts = {lane: len(queue.get(lane, ())) for lane in LANES}
-    return view_lanes(lanes, counts, scale, now_ns=now_ns, limit=LANE_LIMIT)
+    counts = {lane: head["count"] for lane, head in heads.items()}
+    return view_lanes(lanes, counts, scale, now_ns=now_ns, limit=LANE_ITEMS)
