@@ -6,7 +6,14 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.clusters.models import Cluster, Pod, Question
+from playground.scenarios.models import Scenario
+from playground.scenarios.services import request_moment
 from tests.browser.test_pages import PAGES
+from tests.scenarios.conftest import sent, work
+from tests.scenarios.test_clusters import made_by_hand
+from tests.scenarios.test_pages import EDIT
+
+__all__ = ["sent", "work"]
 
 # Marks what a keyboard must reach: visible, enabled, and one of each group of radio buttons.
 MARK = """() => {
@@ -178,3 +185,99 @@ def test_a_share_is_made_and_the_gallery_opened(page, asgi_server, cluster, comp
     page.goto(f"{asgi_server}/gallery/")
     press(page, card)
     expect(page.get_by_role("heading", level=1)).to_contain_text(name)
+
+
+def tab_to(page, locator, key="Tab"):
+    """Press Tab until the element has the focus, as somebody without a mouse does."""
+    for _ in range(60):
+        if locator.evaluate("e => e === document.activeElement"):
+            return
+        page.keyboard.press(key)
+    raise AssertionError(f"{locator} is not reached by {key}")
+
+
+def test_a_replay_is_walked_played_and_branched_off(page, asgi_server, transactional_db, work, complaints):
+    cluster = made_by_hand(work)
+    last = cluster.next_cycle - 1
+    request_moment(cluster=cluster, cycle=1)
+    work()
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/replay/?cycle=1")
+    shown, following = page.locator("#cyc-shown"), page.locator("#cycle-next")
+    tab_to(page, following)
+    for number in range(2, last + 1):
+        page.keyboard.press("Enter")
+        expect(shown).to_have_text(str(number))
+        expect(page.locator("#status")).to_contain_text(f"Cycle {number}: ")
+        # The last one has none after it: the focus waits where it was.
+        assert focus(page) == "cycle-next"
+    tab_to(page, page.locator("#cyc"))
+    page.keyboard.press("Home")
+    expect(page.locator("#hbo")).to_have_text("Nodes after cycle 1")
+    assert focus(page) == "cyc" and page.url.endswith("?cycle=1")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#hbo")).to_have_text("Nodes after cycle 2")
+    expect(page.locator("#cyc")).to_have_attribute("aria-valuetext", re.compile("^Cycle 2, "))
+    tab_to(page, page.locator("#speed"), "Shift+Tab")
+    page.keyboard.type("fast")
+    expect(page.locator("#speed")).to_have_value("60")
+    tab_to(page, page.locator("#play"), "Shift+Tab")
+    page.keyboard.press("Space")
+    expect(shown).to_have_text(str(last))
+    expect(page.locator("#play")).to_have_text("Play")
+    assert focus(page) == "play"
+    page.keyboard.press("[")
+    expect(shown).to_have_text(str(last - 1))
+    page.keyboard.press("p")
+    expect(shown).to_have_text(str(last))
+    around = page.locator(f"#around-{last}")
+    tab_to(page, around)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("default/late")
+    tab_to(page, page.get_by_role("link", name="Board as of this cycle"))
+    page.keyboard.press("Enter")
+    expect(page.locator("#past")).to_be_visible()
+    tab_to(page, page.locator("#text"))
+    page.keyboard.insert_text(EDIT)
+    page.keyboard.press("Tab")
+    assert focus(page) == "branch"
+    page.keyboard.press("Enter")
+    expect(page.locator("#messages")).to_contain_text("was after cycle")
+    assert Cluster.objects.order_by("-pk").first().nodes.filter(name="extra").exists()
+
+
+def test_a_cluster_is_shared_proved_and_forked(page, asgi_server, transactional_db, work, complaints):
+    cluster = made_by_hand(work)
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/share/")
+    tab_to(page, page.locator("#title"))
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("Shared by keys")
+    tab_to(page, page.get_by_role("checkbox"))
+    page.keyboard.press("Space")
+    expect(page.get_by_role("checkbox")).to_be_checked()
+    tab_to(page, page.locator("#visibility"))
+    page.keyboard.press("End")
+    tab_to(page, page.get_by_role("button", name="Download .yaml"))
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    assert "payments-secret" not in download.value.path().read_text()
+    tab_to(page, page.get_by_role("button", name="Make a link"))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Shared by keys")
+    made = Scenario.objects.get()
+    assert page.url.endswith(f"/s/{made.public_id}/")
+    work()
+    expect(page.locator("#cyc-shown")).to_have_text(str(cluster.next_cycle - 1))
+    tab_to(page, page.get_by_role("button", name="Prove it again"))
+    page.keyboard.press("Enter")
+    expect(page.locator("#proof")).to_be_visible()
+    work()
+    page.reload()
+    expect(page.locator("#proof")).to_contain_text("Reproduced 6 of 6")
+    fold = page.locator("main details > summary").first
+    tab_to(page, fold)
+    page.keyboard.press("Space")
+    assert fold.evaluate("s => s.parentElement.open")
+    tab_to(page, page.get_by_role("button", name="Fork to edit"), "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/c/"))
+    assert Cluster.objects.count() == 2

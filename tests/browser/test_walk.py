@@ -119,6 +119,14 @@ def test_the_theme_is_remembered(page, asgi_server, cluster, complaints):
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
+def test_the_open_tab_is_seen_on_a_phone(page, asgi_server, cluster, complaints):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in ("cluster/", "config/", "replay/", ""):
+        page.goto(f"{asgi_server}/c/{cluster.public_id}/{path}")
+        expect(page.locator(".sub-tabs [aria-current]")).to_be_in_viewport(ratio=1)
+        assert page.evaluate("window.scrollX + window.scrollY") == 0
+
+
 def test_the_form_writes_the_yaml_while_one_types(page, asgi_server, cluster, complaints):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/pods/new/")
     page.get_by_label("Name", exact=True).fill("typed")

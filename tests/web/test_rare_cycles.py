@@ -6,11 +6,24 @@ from html import unescape
 import pytest
 
 from playground.clusters.models import Cycle
+from playground.clusters.services.apply import apply_documents
 from playground.web import rare_cycles
 from playground.web.rare_cycles import RARE_CYCLES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+# PreFilter leaves the one node that its affinity names.
+NAMED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: named}
+spec:
+  containers: [{name: main, image: x}]
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [node-2]}]}]
+"""
 SAID = {
     "zero-nodes": (
         "default/web-0 could not be scheduled: the cluster has no node.",
@@ -73,6 +86,14 @@ def test_a_rare_cycle_has_a_page_that_says_so(name, client, settings, live_serve
     assert [said for said in SAID[name] if said not in words] == [], words
     for page in ("pods/default/web-0/", "?pod=default/web-0"):
         assert "web-0" in words_of(client.get(f"/c/{cluster.public_id}/{page}"))
+
+
+def test_a_node_looked_at_alone_is_no_sample(client):
+    cluster = rare_cycles.make("pre-filter")
+    apply_documents(cluster=cluster, text=NAMED)
+    rare_cycles.run_until(cluster, "cycle")
+    words = words_of(client.get(f"/c/{cluster.public_id}/cycles/2/"))
+    assert "2, 1 feasible, 1 evaluated" in words and "sampled" not in words
 
 
 def test_one_node_is_not_asked_why_not_another(client, settings):

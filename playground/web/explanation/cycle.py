@@ -13,6 +13,9 @@ from playground.web.explanation.preemption import PreemptionView, view_preemptio
 from playground.web.explanation.reason_matrix import ReasonMatrix, view_reason_matrix
 from playground.web.explanation.score_table import ScoreView, view_scores
 
+# Source: pkg/scheduler/schedule_one.go minFeasibleNodesToFind, v1.34.
+MIN_FEASIBLE_NODES_TO_FIND = 100
+
 
 @dataclass(frozen=True)
 class ExtenderCall:
@@ -79,9 +82,14 @@ class CycleView:
     digest: str
 
     @property
-    def is_sampled(self) -> bool:
-        """Whether the scheduler stopped before it had seen every node."""
+    def is_narrowed(self) -> bool:
+        """Whether not every node was filtered: a sample, the nominated node alone, or what PreFilter left."""
         return 0 < self.n_evaluated < self.n_nodes
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the scheduler stopped as soon as it had found nodes enough."""
+        return self.is_narrowed and self.n_evaluated >= MIN_FEASIBLE_NODES_TO_FIND
 
 
 def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page: int = 1) -> CycleView:

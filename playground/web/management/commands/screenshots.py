@@ -17,12 +17,16 @@ from django.urls import reverse
 
 from playground.clusters import services
 from playground.clusters.demo import create_demo
-from playground.clusters.models import Cluster, Cycle
+from playground.clusters.models import Cluster, Cycle, Question
 from playground.clusters.services import questions
+from playground.scenarios.services.gallery import gallery_scenario
+from playground.scenarios.services.moments import compute_moments
 from playground.web import rare_cycles
 from playground.web.rare_cycles import RARE_CYCLES, run_until
 from playground.web.screenshots import browser, shoot
 
+N_SEEDS = 20
+TAUGHT = "tie-break-4-fewest-victims"
 IMPORTANT = """
 apiVersion: v1
 kind: Pod
@@ -160,10 +164,27 @@ def answered(cluster: Cluster) -> list[tuple[str, str]]:
         ("answered-try", "try", {"manifest": questions.admitted_pod(cluster=cluster, text=TRIED)}),
     ):
         cluster.refresh_from_db()  # asked of the newest moment, or the answer says that it is an old one
-        question = questions.ask(cluster=cluster, kind=kind, params=params)
-        questions.answer(question_id=question.pk)
+        question = answer(cluster, kind, params)
         pages.append((name, reverse("web:question", args=[cluster.public_id, question.public_id])))
+    cluster.refresh_from_db()
+    luck = answer(cluster, "seeds", {"seeds": N_SEEDS})
+    first = luck.params["first"]
+    questions.run_seeds(question_id=luck.pk, seeds=range(first, first + N_SEEDS))
+    last = cluster.next_cycle - 1
+    compute_moments(cluster_id=cluster.pk, cycle=last, generation=cluster.generation)
+    pages += [
+        ("answered-luck", reverse("web:luck", args=[cluster.public_id])),
+        ("answered-replay", f"{reverse('scenarios:replay', args=[cluster.public_id])}?cycle={last}"),
+        ("scenario", reverse("scenarios:page", args=[gallery_scenario(TAUGHT).public_id])),
+    ]
     return pages
+
+
+def answer(cluster: Cluster, kind: str, params: dict[str, Any]) -> Question:
+    """Ask, and be the worker that answers."""
+    question = questions.ask(cluster=cluster, kind=kind, params=params)
+    questions.answer(question_id=question.pk)
+    return question
 
 
 @contextmanager
