@@ -251,7 +251,10 @@ class Scheduler(BindingCycle):
 
     def next_deadline_ns(self) -> int | None:
         """When time alone will change something."""
-        deadlines = [self.queue.next_deadline_ns(), self.waiting_pods.next_deadline_ns()]
+        queue_ns = self.queue.next_deadline_ns()
+        if not self.bindings and not self.cache.assumed_pod_ttl_ns:
+            return queue_ns
+        deadlines = [queue_ns, self.waiting_pods.next_deadline_ns()]
         if self.cache.assumed_pod_ttl_ns:
             deadlines += [assumed.deadline_ns for assumed in self.cache.assumed.values()]
         for binding in self.bindings.values() if self.is_any_past_permit else ():

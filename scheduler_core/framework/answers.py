@@ -148,19 +148,21 @@ class Together:
         ]
         if news[0] is None or news[1] is None:
             return False
-        rows = np.array(news[0] + news[1], np.int64)
-        rows = rows[snapshot.nodes.alive[rows]]
-        # News of a row that the other layer rejects before are none.
-        places = rows if isinstance(snapshot.take, slice) else self.rows.searchsorted(rows)
-        stop, code, detail = first_of_two(spec, usage, rows)
-        if (
-            np.array_equal(self.stop[places], stop)
-            and np.array_equal(self.code[places], code)
-            and np.array_equal(self.detail[places], detail)
-        ):
-            self._positions = positions
-            return True
-        return False
+        alive, has_holes = snapshot.nodes.alive, not isinstance(snapshot.take, slice)
+        for row in (*news[0], *news[1]):
+            if not alive[row]:
+                continue
+            # News of a row that the other layer rejects before are none.
+            first = spec if spec.stop.item(row) <= usage.stop.item(row) else usage
+            place = int(self.rows.searchsorted(row)) if has_holes else row
+            if (
+                first.stop.item(row) != self.stop.item(place)
+                or first.code.item(row) != self.code.item(place)
+                or first.detail.item(row) != self.detail.item(place)
+            ):
+                return False
+        self._positions = positions
+        return True
 
     def tally(self) -> list[tuple[int, int]]:
         """`tally` of the verdicts of rejected rows."""
@@ -186,6 +188,8 @@ def stale_rows(journal: Journal, position: int, snapshot: Snapshot, capacity: in
     if changed is None:
         return snapshot.rows
     rows = np.array(changed, np.int64)
+    if len(changed) == 1 and snapshot.nodes.alive[changed[0]]:
+        return rows
     return rows[snapshot.nodes.alive[rows]]
 
 

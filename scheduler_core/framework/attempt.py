@@ -20,8 +20,8 @@ from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, Together, first_rejections, passing
 from scheduler_core.framework.distinct import tally
 from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded
+from scheduler_core.framework.filter_group import FilterGroup
 from scheduler_core.framework.interface import (
-    FilterPlugin,
     PreFilterResult,
     PreScoreResult,
     Reads,
@@ -30,7 +30,6 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.promised_pods import PromisedPods
 from scheduler_core.framework.runtime import Framework
-from scheduler_core.framework.signs import Signs
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.framework.world import World
 from scheduler_core.objects.pod import Pod
@@ -218,7 +217,7 @@ class Attempt:
         self.rows = rows
         try:
             self.stop, self.code, self.detail = first_rejections(
-                self._active_filters(self.framework.filters_in_order),
+                self.framework.filters.active(self.skipped_filters),
                 self.filter_states,
                 self.pod,
                 self.snapshot.nodes,
@@ -241,18 +240,13 @@ class Attempt:
         row_of, alive = self.snapshot.nodes.row_of, self.snapshot.nodes.alive
         return [name for name in names if name in row_of and alive[row_of[name]]]
 
-    def _active_filters(
-        self, filters: Sequence[tuple[int, FilterPlugin[Any]]]
-    ) -> list[tuple[int, FilterPlugin[Any]]]:
-        return [item for item in filters if item[1].name not in self.skipped_filters]
-
     def _filter_all(self) -> bool:
         """Run Filter on all rows; True when nodes were tried with the pods promised to them, too."""
         snapshot, take = self.snapshot, self.snapshot.take
         try:
             nodes = snapshot.nodes
-            spec = self._layer(self.framework.spec_signs, nodes.spec_journal)
-            usage = self._layer(self.framework.usage_signs, nodes.usage_journal)
+            spec = self._layer(self.framework.spec_filters, nodes.spec_journal)
+            usage = self._layer(self.framework.usage_filters, nodes.usage_journal)
             self._spec_layer = spec
             self.rows = snapshot.rows
             key = None if self.promised_pods() is None else self.row_key()
@@ -266,7 +260,7 @@ class Attempt:
                 return True
             together = self._together = self.framework.answers.together(spec, usage, snapshot)
             self.stop, self.code, self.detail = together.stop, together.code, together.detail
-            for position, plugin in self._active_filters(self.framework.cluster_filters):
+            for position, plugin in self.framework.cluster_filters.active(self.skipped_filters):
                 reached = (self.stop > position).nonzero()[0]
                 if not len(reached):
                     break
@@ -286,9 +280,9 @@ class Attempt:
         self._raise_filter_errors()
         return False
 
-    def _layer(self, signs: Signs, journal: Journal) -> Layer:
-        active, number = signs.of(self.pod, self.skipped_filters)
-        layer = self.framework.answers.filter_layer((signs, number), journal)
+    def _layer(self, filters: FilterGroup, journal: Journal) -> Layer:
+        active, number = filters.number(self.pod, self.skipped_filters)
+        layer = self.framework.answers.filter_layer((filters, number), journal)
         layer.refresh(active, self.filter_states, self.pod, self.snapshot)
         return layer
 
@@ -351,7 +345,7 @@ class Attempt:
         """
         if self.framework.promised_pods.row_of(self.pod.uid) >= 0:
             return None
-        active, number = self.framework.signs.of(self.pod, self.skipped_filters)
+        active, number = self.framework.filters.number(self.pod, self.skipped_filters)
         if any(plugin.filter_reads is _CLUSTER for _, plugin in active):
             return None
         return self.pod.priority, number

@@ -141,7 +141,7 @@ class Plugin:
         """All this plugin reads of a pod, as one hashable value; None when it cannot say.
 
         Pods with equal signs get equal answers from equal clusters, so answers may be kept (`Reads`). A filter plugin
-        that has one reads of a pod's metadata its namespace at most: the numbers of `Signs` go by spec.
+        that has one reads of a pod's metadata its namespace at most: the numbers of `FilterGroup` go by spec.
         """
         return None
 

@@ -15,6 +15,7 @@ from scheduler_core.cluster.node_table import NodeTable
 from scheduler_core.config.construction import ProfilePlan
 from scheduler_core.framework.answers import Answers
 from scheduler_core.framework.failure import guarded
+from scheduler_core.framework.filter_group import FilterGroup
 from scheduler_core.framework.interface import (
     BindPlugin,
     FilteredCycle,
@@ -36,7 +37,6 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.promised_pods import PromisedPods
 from scheduler_core.framework.registry import PluginFactory
-from scheduler_core.framework.signs import Signs
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
 
@@ -106,14 +106,12 @@ class Framework:
         ]
         self.answers = Answers(nodes)
         self.promised_pods = PromisedPods(handle.nominator, nodes)
-        self.filters_in_order = list(enumerate(self.filter))
-        self.spec_filters = [item for item in self.filters_in_order if item[1].filter_reads is Reads.SPEC]
-        self.usage_filters = [item for item in self.filters_in_order if item[1].filter_reads is Reads.USAGE]
-        self.cluster_filters = [
-            item for item in self.filters_in_order if item[1].filter_reads is Reads.CLUSTER
-        ]
-        self.spec_signs, self.usage_signs = Signs(self.spec_filters), Signs(self.usage_filters)
-        self.signs = Signs(self.filters_in_order)
+        in_order = list(enumerate(self.filter))
+        self.filters = FilterGroup(in_order)
+        self.spec_filters, self.usage_filters, self.cluster_filters = (
+            FilterGroup([item for item in in_order if item[1].filter_reads is reads])
+            for reads in (Reads.SPEC, Reads.USAGE, Reads.CLUSTER)
+        )
 
     # ---- points that are not about many nodes
 

@@ -32,7 +32,7 @@ class World:
     def __init__(self, attempt: Attempt, rows: Rows) -> None:
         self.attempt = attempt
         self.nodes = WhatIf(attempt.snapshot.nodes, rows)
-        self._filters = attempt._active_filters(attempt.framework.filters_in_order)
+        self._filters = attempt.framework.filters.active(attempt.skipped_filters)
         self._movable_filters = [item for item in self._filters if item[1].filter_reads is not Reads.SPEC]
         self._moving = [
             plugin

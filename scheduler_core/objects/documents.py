@@ -320,10 +320,16 @@ class _Reading:
                         value = self._resolved(event)
                     else:
                         value = plain[event.value] if event.implicit[0] else event.value
-                    if self._key is None and type(self._inside) is dict:
-                        self._take_key(event, value)
-                    else:
+                    inside, key = self._inside, self._key
+                    if type(inside) is not dict:
                         self._put(event, value)
+                    elif key is not None:
+                        inside[key] = value
+                        self._key = None
+                    elif type(value) is str and value not in inside:
+                        self._key = value
+                    else:
+                        self._take_key(event, value)
                 elif kind is yaml.MappingStartEvent:
                     self._enter(event, {}, "mapping")
                 elif kind is yaml.SequenceStartEvent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from scheduler_core.framework.interface import (
     Scores,
 )
 from scheduler_core.framework.status import SKIP
+from scheduler_core.objects.by_spec import BySpec
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.resource_allocation import (
     WeightedResource,
@@ -50,17 +52,18 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self._resources = tuple(WeightedResource(item.name, item.weight) for item in args.resources or ())
+        self._scored = BySpec(partial(pod_requests_for, resources=self._resources, real=True))
 
     def sign(self, pod: Pod) -> Hashable:
         return tuple(pod.requests.items())
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[tuple[int, ...]]:
-        amounts = pod_requests_for(pod, self._resources, real=True)
+        amounts = self._scored.of(pod)
         return PreScoreResult(state=amounts) if any(amounts) else PreScoreResult(SKIP)
 
     def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         if state is None:
-            state = pod_requests_for(pod, self._resources, real=True)
+            state = self._scored.of(pod)
         if len(rows) == 1:
             ids, asked, _ = counted(nodes, self._resources, state)
             if len(ids) == 2:

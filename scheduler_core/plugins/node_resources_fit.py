@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,6 +59,10 @@ class Request:
     columns: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
 
 
+_FEW_ROWS = 6
+"""Up to so many rows are looked at one by one."""
+
+
 @lru_cache(maxsize=4096)
 def _request(checked: tuple[tuple[int, int, str], ...]) -> Request:
     """A pod's request from (resource id, amount, name) of each resource; replicas ask for the same."""
@@ -106,6 +110,7 @@ class NodeResourcesFit(
         self._asked = BySpec(self._request_of)
         self._strategy: str = strategy.type
         self._resources = tuple(WeightedResource(item.name, item.weight) for item in strategy.resources or ())
+        self._scored = BySpec(partial(pod_requests_for, resources=self._resources, real=False))
         self._curve = np.zeros(0, np.int64)
         if self._strategy == "RequestedToCapacityRatio":
             # Shape scores run to 10, node scores to 100.
@@ -132,8 +137,10 @@ class NodeResourcesFit(
         return PreFilterResult(state=_request(tuple(checked)))
 
     def filter(self, state: Request, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
-        if len(rows) == 1:
-            return _verdict_of_row(state, nodes, int(rows[0]))
+        if len(rows) <= _FEW_ROWS:
+            verdicts = [_verdict_of_row(state, nodes, row) for row in rows.tolist()]
+            codes = np.array([code for code, _ in verdicts], np.int8)
+            return Verdicts(codes, np.array([detail for _, detail in verdicts], np.int64))
         details = (nodes.n_pods[rows] >= nodes.allowed_pods[rows]).astype(np.int64)
         n_known = nodes.allocatable.shape[0]
         lines, amounts, bits = state.columns
@@ -184,11 +191,11 @@ class NodeResourcesFit(
         )
 
     def pre_score(self, pod: Pod, snapshot: Snapshot, rows: Rows) -> PreScoreResult[tuple[int, ...]]:
-        return PreScoreResult(state=pod_requests_for(pod, self._resources, real=False))
+        return PreScoreResult(state=self._scored.of(pod))
 
     def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         if state is None:
-            state = pod_requests_for(pod, self._resources, real=False)
+            state = self._scored.of(pod)
         if len(rows) == 1 and self._strategy == "LeastAllocated":
             return least_allocated_of_row(nodes, int(rows[0]), self._resources, state)
         parts = allocations(nodes, rows, self._resources, state, real=False)
@@ -206,8 +213,8 @@ class NodeResourcesFit(
         return name in self._ignored or name.split("/", 1)[0] in self._ignored_groups
 
 
-def _verdict_of_row(state: Request, nodes: NodeColumns, row: int) -> Verdicts:
-    """What `filter` says of one row: between two cycles one changes, and array steps cost several times more."""
+def _verdict_of_row(state: Request, nodes: NodeColumns, row: int) -> tuple[Code, int]:
+    """(code, detail) of one row: between two cycles few change, and array steps cost several times more."""
     detail = int(nodes.n_pods.item(row) >= nodes.allowed_pods.item(row))
     code = Code.Unschedulable if detail else Code.Success
     n_known = len(nodes.allocatable)
@@ -222,4 +229,4 @@ def _verdict_of_row(state: Request, nodes: NodeColumns, row: int) -> Verdicts:
             code = Code.UnschedulableAndUnresolvable
         elif code is Code.Success:
             code = Code.Unschedulable
-    return Verdicts(np.array((code,), np.int8), np.array((detail,), np.int64))
+    return code, detail

@@ -359,9 +359,9 @@ class SchedulingQueue:
         oldest_ns = self._unschedulable.oldest_ns(gated=False)
         if oldest_ns is not None:
             tick_ns = self._tick_after(oldest_ns + self._max_in_unschedulable_ns)
-        oldest_ns = self._unschedulable.oldest_ns(gated=True)
-        if oldest_ns is not None and self._active.n_in_flight:
-            # Only pods that are in flight at a tick notice; ticks nobody noticed are not made up for.
+        # Only pods that are in flight at a tick notice; ticks nobody noticed are not made up for.
+        oldest_ns = self._unschedulable.oldest_ns(gated=True) if self._active.n_in_flight else None
+        if oldest_ns is not None:
             since_ns = max(
                 oldest_ns + self._max_in_unschedulable_ns, self._flushed_ns, self._clock.now_ns - 1
             )

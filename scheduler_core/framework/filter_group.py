@@ -1,8 +1,8 @@
-"""One number for all that some filter plugins read of a pod: what kept answers are found by."""
+"""Some of a profile's filter plugins, and one number for all they read of a pod: what kept answers are found by."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -16,8 +16,8 @@ Filters = Sequence[tuple[int, FilterPlugin[Any]]]
 _MOST = 16_384
 
 
-class Signs:
-    """Numbers for pods as some filter plugins see them; equal ones get equal answers from equal clusters.
+class FilterGroup:
+    """Filter plugins that are asked together; pods they give one number get equal answers from equal clusters.
 
     Parameters
     ----------
@@ -31,16 +31,22 @@ class Signs:
         self._numbers: dict[Hashable, int] = {}
         self._next = count()
 
-    def of(self, pod: Pod, skipped: Iterable[str]) -> tuple[Filters, int]:
-        """The filters that are asked about the pod, those called `skipped` left out, and its number."""
-        names = tuple(skipped)
-        asked = self._asked.get(names)
-        if asked is None:
-            active = _without(self._filters, names)
-            asked = self._asked[names] = active, BySpec(partial(self._number, active))
-        active, numbers = asked
+    def number(self, pod: Pod, skipped: Iterable[str]) -> tuple[Filters, int]:
+        """`active`, and the pod's number in their eyes."""
+        active, numbers = self._asked_without(tuple(skipped))
         # A node is no part of what versions of one spec have in common.
         return active, self._number(active, pod) if pod.node_name else numbers.of(pod)
+
+    def active(self, skipped: Iterable[str]) -> Filters:
+        """The filters but those called `skipped`."""
+        return self._asked_without(tuple(skipped))[0]
+
+    def _asked_without(self, names: tuple[str, ...]) -> tuple[Filters, BySpec[int]]:
+        asked = self._asked.get(names)
+        if asked is None:
+            active = [item for item in self._filters if item[1].name not in names]
+            asked = self._asked[names] = active, BySpec(partial(self._number, active))
+        return asked
 
     def _number(self, active: Filters, pod: Pod) -> int:
         key = tuple((position, plugin.sign(pod)) for position, plugin in active)
@@ -51,7 +57,3 @@ class Signs:
                 self._numbers.clear()
             number = self._numbers[key] = next(self._next)
         return number
-
-
-def _without(filters: Filters, names: Container[str]) -> Filters:
-    return [item for item in filters if item[1].name not in names]
