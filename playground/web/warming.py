@@ -1,14 +1,23 @@
 """What a server does before its first request, so that nobody waits for it: views imported, templates compiled."""
 
 import gc
+import logging
 from pathlib import Path
+from threading import Thread
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.db import DatabaseError, connection
+from django.http import HttpRequest
 from django.template import TemplateSyntaxError
 from django.template.loader import get_template
 from django.urls import reverse
+from django_htmx.middleware import HtmxDetails
 
+from playground.clusters.models import Cluster
 from playground.engine.profiles import outline
+
+logger = logging.getLogger(__name__)
 
 
 def warm() -> None:
@@ -23,6 +32,32 @@ def warm() -> None:
                 # Whoever asks for that page is told; the others are served.
                 continue
     outline(None)
+    _draw_a_board()
     # What is there now stays for the life of the process: the collector need not look at it in some later request.
     gc.collect()
     gc.freeze()
+
+
+def _draw_a_board() -> None:
+    """The board of a cluster that is not there: what queries and pages are put together with is made once.
+
+    In a thread of its own, as a server that imports this may run its loop already.
+    """
+
+    def draw() -> None:
+        from playground.web.views.board import page_of
+
+        request = HttpRequest()
+        request.method = "GET"
+        request.user = AnonymousUser()
+        request.htmx = HtmxDetails(request)
+        try:
+            page_of(request, Cluster(pk=0, public_id="none", start_ns=0, now_ns=0))
+        except DatabaseError:
+            logger.info("the database cannot be asked yet, so the first page takes longer")
+        finally:
+            connection.close()
+
+    thread = Thread(target=draw)
+    thread.start()
+    thread.join()

@@ -49,7 +49,11 @@ GUIDED_CYCLES = 3
 @require_safe
 def board(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """The whole board."""
-    cluster = get_cluster(request, cluster_id)
+    return page_of(request, get_cluster(request, cluster_id))
+
+
+def page_of(request: HttpRequest, cluster: Cluster) -> HttpResponse:
+    """The board of a cluster whoever asks may see."""
     context = _context(request, cluster)
     html = {root: render_to_string(template, context, request) for root, template in FRAGMENTS}
     context["have"] = ".".join(digest_of(part) for part in html.values())

@@ -1,0 +1,37 @@
+"""What a server does before its first request works with a database, and without one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+
+from playground.web import warming
+from playground.web.views import board
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.django_db(transaction=True)
+def test_a_board_of_no_cluster_is_drawn_before_anybody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    draw = board.page_of
+
+    def counted(request: Any, cluster: Any) -> Any:
+        response = draw(request, cluster)
+        drawn.append(response.status_code)
+        return response
+
+    monkeypatch.setattr(board, "page_of", counted)
+    warming._draw_a_board()
+    assert drawn == [200]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.django_db(transaction=True)
+def test_a_server_starts_where_the_database_cannot_be_asked_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(request: Any, cluster: Any) -> Any:
+        raise DatabaseError("no such table")
+
+    monkeypatch.setattr(board, "page_of", fail)
+    warming._draw_a_board()
