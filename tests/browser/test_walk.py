@@ -119,6 +119,19 @@ def test_the_theme_is_remembered(page, asgi_server, cluster, complaints):
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
+def test_a_phone_too_advances_to_the_next_timer(page, asgi_server, cluster, complaints):
+    Cluster.objects.filter(pk=cluster.pk).update(
+        next_deadline_ns=factories.START_NS + 90 * factories.SECOND_NS,
+        next_deadline_what="the Permit deadline of default/mpi-0 (Gang)",
+    )
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/")
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
+        page.get_by_role("button", name="Advance to it").click()
+    assert Run.objects.get(cluster=cluster).until == "time"
+
+
 def test_the_open_tab_is_seen_on_a_phone(page, asgi_server, cluster, complaints):
     page.set_viewport_size({"width": 390, "height": 844})
     for path in ("cluster/", "config/", "replay/", ""):

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from playground.clusters.selectors.queue import LANE_TITLES
 from playground.web import amounts
 from playground.web.explanation import outcome_of
 
@@ -45,6 +46,16 @@ def breakable(name: Any) -> SafeString:
     'Node<wbr>Resources<wbr>Fit'
     """
     return format_html_join(mark_safe("<wbr>"), "{}", ((part,) for part in _WORD_START.split(str(name))))
+
+
+@register.filter
+def lane(key: str) -> str:
+    """Name a lane of the queue as the board does.
+
+    >>> lane("backoff")
+    'backoffQ'
+    """
+    return LANE_TITLES.get(key, key)
 
 
 @register.filter

@@ -17,6 +17,7 @@ from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass
 from playground.clusters.selectors.cycles import cycle_explanation
 from playground.clusters.selectors.pod_lists import pod_page
 from playground.clusters.selectors.pod_traces import pod_traces
+from playground.clusters.selectors.queue import LANE_TITLES
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.readiness import expect_questions
 from playground.clusters.services.runs import request_run
@@ -31,14 +32,6 @@ from playground.web.posted_yaml import read_mapping, yaml_of
 from playground.web.problems import problems_of
 from playground.web.story import cache_state, story_sentence, story_steps
 from playground.web.swim_lanes import backoffs_elsewhere, swim_lanes
-
-LANE_TITLES = {
-    "active": "activeQ",
-    "permit": "Permit",
-    "backoff": "backoffQ",
-    "unschedulable": "Unschedulable",
-    "gated": "Gated",
-}
 
 
 @require_safe
