@@ -192,7 +192,7 @@ def _item(entry: Mapping[str, Any]) -> dict[str, Any]:
         "priority": entry.get("priority"),
         "attempts": entry.get("attempts"),
         "since_ns": entry.get("sinceNs"),
-        "until_ns": entry.get("expiresNs"),
+        "until_ns": entry.get("leavesNs"),
         "reason": entry.get("reason"),
         "node": entry.get("node") or entry.get("nominatedNode"),
         "plugin": ", ".join(entry.get("plugins") or ()) or entry.get("gate"),

@@ -7,6 +7,8 @@ from typing import Any
 
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue import QueuedPodInfo
+from scheduler_core.queue.backoff_queue import ORDERING_WINDOW_NS
+from scheduler_core.queue.moves import Lane
 from scheduler_core.scheduler import Scheduler
 
 CLAIMS_NOT_SIMULATED = "spec.resourceClaims: dynamic resource allocation is not simulated"
@@ -75,7 +77,7 @@ def _entries(scheduler: Scheduler, infos: Iterable[QueuedPodInfo]) -> list[dict[
                 "priority": info.pod.priority,
                 "attempts": info.attempts,
                 "sinceNs": info.timestamp_ns,
-                "expiresNs": scheduler.queue.expiration_ns(info) if "ackoff" in info.lane.value else None,
+                "leavesNs": _leaves_backoff_ns(scheduler, info),
                 "plugins": info.rejectors,
                 "gate": info.gating_plugin or None,
                 "reason": info.gating_reason or condition,
@@ -93,3 +95,11 @@ def _pod_scheduled_message(info: QueuedPodInfo) -> str:
         if condition.get("type") == "PodScheduled":
             return str(condition.get("message") or "")
     return ""
+
+
+def _leaves_backoff_ns(scheduler: Scheduler, info: QueuedPodInfo) -> int | None:
+    """When time alone takes the pod out of backoffQ: with the end of the second its backoff ends in."""
+    if info.lane not in (Lane.BACKOFF, Lane.ERROR_BACKOFF):
+        return None
+    expiration_ns = scheduler.queue.expiration_ns(info)
+    return None if expiration_ns is None else expiration_ns + ORDERING_WINDOW_NS
