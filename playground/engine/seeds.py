@@ -132,9 +132,8 @@ def run_seed(scenario: Scenario, seed: int, beginning: Beginning | None = None) 
     checkpoint = None if beginning is None else beginning.simulation
     result = run_scenario(with_seed(_unexpecting(scenario), seed), full_traces=False, checkpoint=checkpoint)
     placement = result.placement()
-    pending = tuple(
-        sorted(key for key, facts in result.pods().items() if facts.state not in ("bound", "gone"))
-    )
+    there = (stored.typed for stored in result.simulation.world.all("Pod"))
+    pending = tuple(sorted(pod.key for pod in there if not pod.node_name))
     told = {**placement, **dict.fromkeys(pending, "")}
     draws = tuple(
         (trace.number, trace.pod, str(tie["chosen"]), int(tie["count"]))
