@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _UNIT_NS = {
     "ns": 1,
@@ -17,6 +18,7 @@ _UNIT_NS = {
 _PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 
 
+@lru_cache(maxsize=1024)
 def parse_duration_ns(text: str) -> int:
     """Read a duration.
 

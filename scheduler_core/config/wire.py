@@ -269,7 +269,7 @@ class Typed(Fields):
     """An object of a dataclass made with `wire`."""
 
     def __init__(self, cls: type) -> None:
-        super().__init__(*(item.metadata["wire"] for item in dataclasses.fields(cls)))
+        super().__init__(*(known for _, known in wire_fields(cls)))
         self.cls = cls
 
     def build(self, value: Any) -> Any:
@@ -318,19 +318,29 @@ _TYPED: dict[type, Typed] = {}
 def build(cls: type[T], document: Document) -> T:
     """An object from a checked document."""
     values: dict[str, Any] = {}
-    for item in dataclasses.fields(cls):  # type: ignore[arg-type]
-        known: Field = item.metadata["wire"]
+    for name, known in wire_fields(cls):
         if known.name in document:
-            values[item.name] = known.kind.build(document[known.name])
+            values[name] = known.kind.build(document[known.name])
     return cls(**values)
+
+
+def wire_fields(cls: type[Any]) -> tuple[tuple[str, Field], ...]:
+    """Each field of a dataclass by name, and how a document writes it."""
+    known = _WIRED.get(cls)
+    if known is None:
+        known = tuple((item.name, item.metadata["wire"]) for item in dataclasses.fields(cls))
+        _WIRED[cls] = known
+    return known
+
+
+_WIRED: dict[type[Any], tuple[tuple[str, Field], ...]] = {}
 
 
 def encode(value: Any) -> dict[str, Any]:
     """The document of an object, empty fields left out as Kubernetes leaves them out."""
     document: dict[str, Any] = {}
-    for item in dataclasses.fields(value):
-        known: Field = item.metadata["wire"]
-        held = getattr(value, item.name)
+    for name, known in wire_fields(type(value)):
+        held = getattr(value, name)
         if held is None:
             if known.mode == KEEP:
                 document[known.name] = None
