@@ -27,8 +27,9 @@ _FIRST = (
 """Kinds that are there before nodes are, each sorted by name: no order of theirs decides anything."""
 _THEN = ("Node", "CSINode", "VolumeAttachment")
 _RANKS = {kind: rank for rank, kind in enumerate((*_FIRST, *_THEN))}
-_WORKLOADS_RANK = len(_RANKS)
-_PODS_RANK = _WORKLOADS_RANK + 1
+NODES_RANK = len(_FIRST)
+WORKLOADS_RANK = len(_RANKS)
+_PODS_RANK = WORKLOADS_RANK + 1
 
 _SERVER_META = frozenset(("resourceVersion", "creationTimestamp", "managedFields", "generation", "selfLink"))
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -42,13 +43,18 @@ _NO_STATUS = frozenset(
 )
 
 
+def run_rank(kind: str) -> int:
+    """When a run takes in objects of a kind: those of lower rank first."""
+    return _PODS_RANK if kind == "Pod" else _RANKS.get(kind, WORKLOADS_RANK)
+
+
 def in_run_order(manifests: Iterable[Manifest]) -> list[Manifest]:
     """Objects in the order a run takes them in; stable for nodes, workloads and pods."""
 
     def place(manifest: Manifest) -> tuple[int, str, str]:
         kind, namespace, name = object_key(manifest)
-        rank = _PODS_RANK if kind == "Pod" else _RANKS.get(kind, _WORKLOADS_RANK)
-        return (rank, namespace, name) if rank < len(_FIRST) else (rank, "", "")
+        rank = run_rank(kind)
+        return (rank, namespace, name) if rank < NODES_RANK else (rank, "", "")
 
     return sorted(manifests, key=place)
 

@@ -20,7 +20,13 @@ from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES, prepare
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, is_read
-from scheduler_core.scenario.canonical import owner_uids, without_server_fields
+from scheduler_core.scenario.canonical import (
+    NODES_RANK,
+    WORKLOADS_RANK,
+    owner_uids,
+    run_rank,
+    without_server_fields,
+)
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.load import object_key
 from scheduler_core.scenario.merge import patch_between
@@ -171,6 +177,9 @@ class _Maker:
     """Uid in the log -> the uid a run gives the object."""
     generations: dict[Key, int] = field(default_factory=dict)
     bound_by_extender: set[Key] = field(default_factory=set)
+    highest_rank: int = 0
+    has_workloads: bool = False
+    """Of `objects`: the highest `run_rank`, and whether a controller looks after any of them."""
     target_ns: int | None = None
     """Where the last bounded `advance` was going; None where the last step was none."""
 
@@ -181,6 +190,7 @@ class _Maker:
         self.current[object_key(manifest)] = manifest
         if not self.goes_on:  # it keeps its uid otherwise
             self._named_anew(manifest)
+        self._comes_in_turn((manifest,))
         self.objects.append(manifest)
 
     # ---- records
@@ -320,12 +330,27 @@ class _Maker:
                 continue
             self.target_ns = None
             is_first = not self.goes_on and not self.steps and self.now_ns == self.start_ns
-            if item.step.apply is not None and is_first:
+            if item.step.apply is not None and is_first and self._comes_in_turn(item.step.apply):
                 self.objects += item.step.apply
             elif item.step.apply is not None and self.steps and self.steps[-1].apply is not None:
                 self.steps[-1] = Step(apply=(*self.steps[-1].apply, *item.step.apply))
             else:
                 self.steps.append(item.step)
+
+    def _comes_in_turn(self, manifests: Iterable[Manifest]) -> bool:
+        """Whether a run, which sorts its objects by kind, has them do what they did in the order of the log.
+
+        A controller makes pods as soon as its object is there: those of a workload come before or after other pods, and
+        a DaemonSet's as the nodes come.
+        """
+        for manifest in manifests:
+            rank = run_rank(object_key(manifest)[0])
+            after = self.highest_rank > rank >= NODES_RANK
+            if after and (rank == WORKLOADS_RANK or self.has_workloads):
+                return False
+            self.highest_rank = max(self.highest_rank, rank)
+            self.has_workloads |= rank == WORKLOADS_RANK
+        return True
 
     def _called(self, payload: Mapping[str, Any]) -> None:
         calls = payload["calls"]

@@ -246,6 +246,30 @@ def test_a_busy_clusters_decisions_are_reproduced_from_its_inputs_with_the_exten
     assert made.notes == ()
 
 
+@pytest.mark.parametrize("first", ["pod", "DaemonSet"])
+def test_pods_of_a_controller_keep_their_turn_among_others(first: str) -> None:
+    live = LiveCluster()
+    live.write(make_node("n0", "4"))
+    workload = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet" if first == "pod" else "DaemonSet",
+        "metadata": {"name": "web"},
+        "spec": WEB if first == "pod" else {key: WEB[key] for key in ("selector", "template")},
+    }
+    if first == "pod":
+        live.write(make_pod("alone", "1"))
+        live.write(workload)
+    else:
+        live.write(workload)
+        live.write(make_pod("alone", "1"))
+        live.write(make_node("n1", "4"))
+    live.run(("idle", 0, 64))
+    pods = [trace.pod for trace in live.traces]
+    assert pods.index("default/alone") == (0 if first == "pod" else 1)
+    made = live.made()
+    assert reproduced(made) == f"reproduced {len(pods)}/{len(pods)} decisions"
+
+
 def test_a_busy_cluster_can_be_shown_to_strangers() -> None:
     scenario = busy_cluster().made().scenario
     redacted = redact(scenario)
