@@ -228,6 +228,10 @@ class _Reached(Exception):
     """The cycle that was wanted has been run."""
 
 
+class _IsGone(ScenarioError):
+    """What a step is about is not there."""
+
+
 def _bounded(step: Step, n_cycles: int) -> Step:
     if step.run is not None and step.run.until == "idle":
         return Step(run=Run("idle", n_cycles))
@@ -250,6 +254,7 @@ class _Runner:
         n_nodes = sum(manifest.get("kind") == "Node" for manifest in scenario.objects)
         full = n_nodes <= FULL_TRACES_UP_TO_NODES if full_traces is None else full_traces
         seed = scenario.seed if seed is None else seed
+        self.draws_otherwise = seed != scenario.seed
         options = SimulationOptions(full_traces=full, default_tolerations=True)
         self.transport = ScenarioTransport(scenario)
         if checkpoint is None:
@@ -345,7 +350,7 @@ class _Runner:
             last = self.run.cycles[-1].number if self.run.cycles else 0
             named = f"{namespace}/{name}" if namespace else name
             when = f"after cycle {last}" if last else "at that moment"
-            raise ScenarioError([Problem(path, f"there is no {kind} {named} {when}")])
+            raise _IsGone([Problem(path, f"there is no {kind} {named} {when}")])
         return stored
 
     # ---- steps
@@ -354,7 +359,13 @@ class _Runner:
         """Do one step."""
         verb = step.verb
         here = f"{path}.{verb}"
-        self._do(step, here)
+        try:
+            self._do(step, here)
+        except _IsGone as gone:
+            # With other draws other pods were evicted, and their controllers gave theirs other names.
+            if not self.draws_otherwise:
+                raise
+            self.run.notes += [f"{problem}, so the step changed nothing" for problem in gone.problems]
         self.done.append(step)
 
     def _do(self, step: Step, here: str) -> None:
@@ -476,7 +487,7 @@ def run(
     Parameters
     ----------
     seed : int, optional
-        Instead of the scenario's own.
+        Instead of the scenario's own. A step about a pod that is gone with these draws then changes nothing.
     full_traces : bool, optional
         Keep every verdict and score; by default in clusters of up to `FULL_TRACES_UP_TO_NODES` nodes.
     max_cycles : int

@@ -176,6 +176,27 @@ def test_a_step_on_what_does_not_exist_is_an_error_with_its_path(step: dict[str,
         run_scenario(make_scenario(make_node("n"), make_pod("q"), steps=[{"run": "idle"}, step]))
 
 
+def test_a_step_about_a_pod_that_is_gone_with_other_draws_changes_nothing() -> None:
+    low = [make_pod(f"low-{node}", "1", nodeName=node) for node in ("a", "b")]
+    steps = [{"run": "idle"}, {"delete": {"kind": "Pod", "name": "low-a"}}, {"run": "idle"}]
+    vip = make_pod("vip", "1", priority=1000)
+    scenario = make_scenario(make_node("a", "1"), make_node("b", "1"), *low, vip, steps=steps)
+    notes = {}
+    for seed in range(8):
+        try:
+            run = run_scenario(scenario, seed=seed)
+        except ScenarioError:
+            # With the scenario's own draws it is a mistake of who wrote it.
+            assert seed == scenario.seed
+        else:
+            notes[tuple(run.notes)] = run.placement()
+    gone = "steps[1].delete: there is no Pod default/low-a after cycle 2, so the step changed nothing"
+    assert notes == {
+        (): {"default/vip": "b"},
+        (gone,): {"default/low-b": "b", "default/vip": "a"},
+    }
+
+
 def test_a_run_is_bounded() -> None:
     pods = [make_pod(f"p{index}") for index in range(5)]
     with pytest.raises(ScenarioError, match="stopped after 3 cycles"):
