@@ -259,6 +259,7 @@ def weights_of(trace_bytes: bytes, changed: Mapping[str, int] | None = None) -> 
                 "total": totals[place],
                 "recorded": recorded[place],
                 "rank": 1 + sum(total > totals[place] for total in totals),
+                "tied": totals.count(totals[place]) > 1,
                 "recordedRank": 1 + before.index(recorded[place]),
             }
             for place in order

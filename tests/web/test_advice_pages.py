@@ -119,6 +119,9 @@ def test_weights_are_lines_at_once_and_proofs_when_asked(client: Client, cluster
     args = (cluster.public_id, number)
     html = page(client, "weights", *args)
     assert 'class="waxis"' in html and "Run them" in html
+    places = r'<th scope="row">(\d+[=.] [^<]+)</th>'
+    told = re.findall(places, page(client, "cycle", *args))
+    assert sorted(re.findall(places, html)) == sorted(told) != []
     client.post(reverse("web:weights", args=args))
     work_off()
     assert "Run them" not in page(client, "weights", *args)
