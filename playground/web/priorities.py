@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 SYSTEM_VALUE = 2_000_000_000
 NO_CLASS_LETTER = "N"
+NO_CLASS = "no priority class"
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,17 @@ class PriorityScale:
         return self._marks[key]
 
     def legend(self) -> list[PriorityMark]:
-        """One mark per class, highest first, then pods without a class."""
+        """One mark per class, highest first, then those of pods without a class, as far as any were drawn."""
+        drawn = {mark.css for mark in self._marks.values() if mark.title == NO_CLASS}
         marks = [self.mark(SYSTEM_VALUE, "system")]
         marks += [self.mark(value, name) for name, value, _ in self.classes[:6]]
-        values = {value for _, value, _ in self.classes}
-        return marks if self.ordinary in values else [*marks, self.mark(self.ordinary, "")]
+        if "crit" in drawn:
+            marks.append(PriorityMark("crit", NO_CLASS_LETTER, "higher, no class"))
+        if self.ordinary not in {value for _, value, _ in self.classes}:
+            marks.append(self.mark(self.ordinary, ""))
+        if "batch" in drawn:
+            marks.append(PriorityMark("batch", NO_CLASS_LETTER, "lower, no class"))
+        return marks
 
     def _make(self, priority: int, class_name: str) -> PriorityMark:
         if priority >= SYSTEM_VALUE:
@@ -69,4 +76,4 @@ class PriorityScale:
             css = "std"
         class_name = class_name or next((name for name, value, _ in self.classes if value == priority), "")
         letter = self._letters.get(class_name, NO_CLASS_LETTER)
-        return PriorityMark(css, letter, class_name or "no priority class")
+        return PriorityMark(css, letter, class_name or NO_CLASS)
