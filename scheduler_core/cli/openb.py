@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from scheduler_core.scenario import Scenario, dump_scenario, run_scenario
+from scheduler_core.scenario import Scenario, dump_scenario, run_scenario, scenario_document
 from scheduler_core.scenario.openb import lookalike, timed_scenario, trace_scenario, with_figures
 
 NODES_FILE = "openb_node_list_all_node.csv"
@@ -40,14 +40,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help="of the scenario's draws (default 1)")
     parser.add_argument("--pods", type=int, help="only so many pods, in order")
     parser.add_argument("--pod-file", default=PODS_FILE, help=f"which pod list (default {PODS_FILE})")
-    parser.add_argument("--json", action="store_true", help="one List as JSON instead of YAML documents")
+    parser.add_argument(
+        "--json", action="store_true", help="one List, or the scenario, as JSON: read twice as fast as YAML"
+    )
     parser.add_argument("-o", "--output", help="file to write; standard output without it")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; 2 when a file is missing or is not what it should be."""
     if options.lookalike:
-        return _write(_scenario_text(lookalike(options.seed), options.record), options.output)
+        text = _scenario_text(lookalike(options.seed), options.record, as_json=options.json)
+        return _write(text, options.output)
     if options.directory is None:
         print("openb: DIR is needed: the folder that holds the CSV files, or --lookalike", file=sys.stderr)
         return 2
@@ -64,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"openb: {error}", file=sys.stderr)
         return 2
     if options.scenario or options.times:
-        text = _scenario_text(_scenario(items, options), options.record)
+        text = _scenario_text(_scenario(items, options), options.record, as_json=options.json)
     elif options.json:
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
     else:
@@ -92,8 +95,9 @@ def _scenario(items: list[dict[str, Any]], options: argparse.Namespace) -> Scena
     return trace_scenario(items, name="openb", title=title, seed=options.seed)
 
 
-def _scenario_text(scenario: Scenario, record: bool) -> str:
-    return dump_scenario(with_figures(run_scenario(scenario)) if record else scenario)
+def _scenario_text(scenario: Scenario, record: bool, *, as_json: bool) -> str:
+    made = with_figures(run_scenario(scenario)) if record else scenario
+    return json.dumps(scenario_document(made), ensure_ascii=False) if as_json else dump_scenario(made)
 
 
 def node_manifests(path: Path) -> Iterator[dict[str, Any]]:

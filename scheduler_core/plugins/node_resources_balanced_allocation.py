@@ -23,6 +23,7 @@ from scheduler_core.framework.status import SKIP
 from scheduler_core.objects.by_spec import BySpec
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.resource_allocation import (
+    FEW_ROWS,
     WeightedResource,
     allocations,
     counted,
@@ -64,10 +65,10 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
     def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         if state is None:
             state = self._scored.of(pod)
-        if len(rows) == 1:
+        if len(rows) <= FEW_ROWS:
             ids, asked, _ = counted(nodes, self._resources, state)
             if len(ids) == 2:
-                return np.array([_score_of_two(nodes, int(rows[0]), ids, asked)], np.int64)
+                return np.array([_score_of_two(nodes, row, ids, asked) for row in rows.tolist()], np.int64)
         parts = allocations(nodes, rows, self._resources, state, real=True)
         n_parts = len(parts.weights)
         if not n_parts:
@@ -87,7 +88,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
 
 
 def _score_of_two(nodes: NodeColumns, row: int, ids: tuple[int, ...], asked: tuple[int, ...]) -> int:
-    """What `score` says of one row and two resources: array steps cost ten times as much for a single row."""
+    """What `score` says of one row and two resources."""
     fractions = []
     for resource_id, amount in zip(ids, asked, strict=True):
         allocatable = nodes.allocatable.item(resource_id, row)

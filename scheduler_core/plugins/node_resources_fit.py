@@ -29,11 +29,12 @@ from scheduler_core.objects.by_spec import BySpec
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import amount_text, is_extended_resource
 from scheduler_core.plugins.resource_allocation import (
+    FEW_ROWS,
     WeightedResource,
     allocations,
     broken_linear,
     least_allocated,
-    least_allocated_of_row,
+    least_allocated_of_few,
     most_allocated,
     pod_requests_for,
     requested_to_capacity_ratio,
@@ -57,10 +58,6 @@ class Request:
     amounts: tuple[int, ...]
     names: tuple[str, ...]
     columns: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-
-
-_FEW_ROWS = 6
-"""Up to so many rows are looked at one by one."""
 
 
 @lru_cache(maxsize=4096)
@@ -137,7 +134,7 @@ class NodeResourcesFit(
         return PreFilterResult(state=_request(tuple(checked)))
 
     def filter(self, state: Request, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
-        if len(rows) <= _FEW_ROWS:
+        if len(rows) <= FEW_ROWS:
             verdicts = [_verdict_of_row(state, nodes, row) for row in rows.tolist()]
             codes = np.array([code for code, _ in verdicts], np.int8)
             return Verdicts(codes, np.array([detail for _, detail in verdicts], np.int64))
@@ -196,8 +193,8 @@ class NodeResourcesFit(
     def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         if state is None:
             state = self._scored.of(pod)
-        if len(rows) == 1 and self._strategy == "LeastAllocated":
-            return least_allocated_of_row(nodes, int(rows[0]), self._resources, state)
+        if len(rows) <= FEW_ROWS and self._strategy == "LeastAllocated":
+            return least_allocated_of_few(nodes, rows, self._resources, state)
         parts = allocations(nodes, rows, self._resources, state, real=False)
         match self._strategy:
             case "MostAllocated":
@@ -214,7 +211,7 @@ class NodeResourcesFit(
 
 
 def _verdict_of_row(state: Request, nodes: NodeColumns, row: int) -> tuple[Code, int]:
-    """(code, detail) of one row: between two cycles few change, and array steps cost several times more."""
+    """(code, detail) of one row."""
     detail = int(nodes.n_pods.item(row) >= nodes.allowed_pods.item(row))
     code = Code.Unschedulable if detail else Code.Success
     n_known = len(nodes.allocatable)

@@ -49,4 +49,8 @@ def test_a_node_asked_about_alone_is_told_what_it_is_among_others(say: Any, plug
     together = say(plugin, pod, **nodes)
     alone = {name: say(plugin, pod, **{name: node})[name] for name, node in nodes.items()}
     assert alone == together
+    few: dict[str, Any] = {}
+    for first in range(0, 100, 4):
+        few |= say(plugin, pod, **dict(list(nodes.items())[first : first + 4]))
+    assert few == together
     assert len(set(together.values())) > (20 if say is scores else 2)
