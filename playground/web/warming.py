@@ -7,7 +7,7 @@ from threading import Thread
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.http import HttpRequest
 from django.template import TemplateSyntaxError
 from django.template.loader import get_template
@@ -53,8 +53,9 @@ def _draw_a_board() -> None:
         request.htmx = HtmxDetails(request)
         try:
             page_of(request, Cluster(pk=0, public_id="none", start_ns=0, now_ns=0))
-        except DatabaseError:
-            logger.info("the database cannot be asked yet, so the first page takes longer")
+        except Exception as error:
+            # No reason not to start: whoever asks for a page is told. A database may only be missing yet.
+            logger.info("no board could be drawn, so the first page takes longer: %s", error)
         finally:
             connection.close()
 

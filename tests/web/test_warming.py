@@ -28,10 +28,15 @@ def test_a_board_of_no_cluster_is_drawn_before_anybody_asks(monkeypatch: pytest.
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("error", [DatabaseError("no such table"), RuntimeError("not allowed here")])
 @pytest.mark.django_db(transaction=True)
-def test_a_server_starts_where_the_database_cannot_be_asked_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_starts_where_no_board_can_be_drawn(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
     def fail(request: Any, cluster: Any) -> Any:
-        raise DatabaseError("no such table")
+        raise error
 
     monkeypatch.setattr(board, "page_of", fail)
-    warming._draw_a_board()
+    with caplog.at_level("INFO", logger=warming.__name__):
+        warming._draw_a_board()
+    assert str(error) in caplog.text
