@@ -469,10 +469,9 @@ class Attempt:
 
     def _rejecting_positions(self) -> list[int]:
         """Places in the filter order of the plugins that rejected some node, ascending."""
-        tallied = self._tally()
-        if self.explicit:
-            # A node with words of its own was rejected by a plugin all the same.
-            tallied = tally(self.stop < len(self.framework.filter), self.stop)
+        # A node with words of its own was rejected by a plugin all the same.
+        by_plugins = self.stop < len(self.framework.filter)
+        tallied = tally(by_plugins, self.stop) if self.explicit else self._tally()
         return sorted({int(self.stop[place]) for place, _ in tallied})
 
     def _tally(self) -> list[tuple[int, int]]:
