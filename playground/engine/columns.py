@@ -12,6 +12,8 @@ from scheduler_core.objects.resources import (
     resource_list,
     whole_units,
 )
+from scheduler_core.sim.controllers.disruption_budget import COMPUTED, DISRUPTION_ALLOWED, is_computed
+from scheduler_core.sim.pod_index import condition_of
 
 ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 NOT_READY_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -139,12 +141,38 @@ def priority_class_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def budget_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Disruptions a PodDisruptionBudget allows now."""
+    """A PodDisruptionBudget's rule and selector, and what its status counts."""
+    spec = manifest.get("spec") or {}
     status = manifest.get("status") or {}
+    allowed = status.get("disruptionsAllowed")
+    condition = condition_of(manifest, DISRUPTION_ALLOWED) or {}
+    failed = condition.get("reason") == "SyncFailed"
+    message = str(condition.get("message") or "")
     return {
         "labels": labels_of(manifest),
-        "disruptions_allowed": min(int(status.get("disruptionsAllowed") or 0), 2**31 - 1),
+        "min_available": _amount_text(spec.get("minAvailable")),
+        "max_unavailable": _amount_text(spec.get("maxUnavailable")),
+        "selector": spec.get("selector"),
+        "unhealthy_pod_eviction_policy": str(spec.get("unhealthyPodEvictionPolicy") or "")[:24],
+        "expected_pods": _count(status.get("expectedPods")),
+        "current_healthy": _count(status.get("currentHealthy")),
+        "desired_healthy": _count(status.get("desiredHealthy")),
+        "disruptions_allowed": _count(allowed),
+        "disrupted_pods": sorted(status.get("disruptedPods") or ()),
+        "counted": allowed is not None,
+        "given": not is_computed(manifest),
+        "failure": message.removeprefix(f"{COMPUTED}: ") if failed else "",
     }
+
+
+def _amount_text(value: Any) -> str:
+    return "" if value is None else str(value)[:20]
+
+
+def _count(value: Any) -> int:
+    """A count of a status within 32 bits; 0 for what is none."""
+    number = value if isinstance(value, int) and not isinstance(value, bool) else 0
+    return max(min(number, 2**31 - 1), -(2**31))
 
 
 def event_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 Each check raises `InvalidObject` naming field and value; the first problem of an object is enough. Only what
 matters to a playground is checked: an image may be missing, a volume may be of any type.
 
-Source: pkg/apis/core/validation/validation.go, pkg/apis/apps/validation/validation.go, v1.34
+Source: pkg/apis/core/validation/validation.go, pkg/apis/apps/validation/validation.go,
+pkg/apis/policy/validation/validation.go, v1.34
 """
 
 import re
@@ -33,6 +34,8 @@ _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _QUALIFIED: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_PERCENT: Final = re.compile(r"[0-9]+%")
+_UNHEALTHY_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NODE_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -291,17 +294,69 @@ def _affinity_terms(terms: Document, base: str) -> Iterator[tuple[str, Document]
 
 
 def _budget(manifest: Document) -> None:
+    """Source: pkg/apis/policy/validation/validation.go ValidatePodDisruptionBudgetSpec, v1.34."""
     spec = mapping(manifest, "spec", "")
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-        raise InvalidObject("spec", None, "minAvailable and maxUnavailable cannot both be set")
+        raise InvalidObject("spec", None, "minAvailable and maxUnavailable cannot be both set")
     for key in ("minAvailable", "maxUnavailable"):
-        value = spec.get(key)
-        if value is None:
-            continue
-        percent = isinstance(value, str) and re.fullmatch(r"[0-9]{1,3}%", value) is not None
-        if not percent and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-            raise InvalidObject(f"spec.{key}", value, "must be a whole number or a percentage")
+        _amount_or_percent(spec.get(key), f"spec.{key}")
+    _label_selector(spec, "selector", "spec")
+    policy = string(spec, "unhealthyPodEvictionPolicy", "spec")
+    if policy and policy not in _UNHEALTHY_POLICIES:
+        supported = ", ".join(f'"{name}"' for name in _UNHEALTHY_POLICIES)
+        raise InvalidObject("spec.unhealthyPodEvictionPolicy", policy, f"supported values: {supported}")
+    status = mapping(manifest, "status", "")
+    for key in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
+        count = optional_integer(status, key, "status")
+        if count is not None and count < 0:
+            raise InvalidObject(f"status.{key}", count, "must be greater than or equal to 0")
     pod_disruption_budget_from(manifest)
+
+
+def _amount_or_percent(value: object, path: str) -> None:
+    """Source: pkg/apis/apps/validation/validation.go ValidatePositiveIntOrPercent, IsNotMoreThan100Percent."""
+    if value is None:
+        return
+    if isinstance(value, str):
+        if not _PERCENT.fullmatch(value):
+            raise InvalidObject(
+                path,
+                value,
+                "a valid percent string must be a numeric string followed by an ending '%' "
+                "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
+            )
+        if len(value) > 12 or int(value[:-1]) > 100:
+            raise InvalidObject(path, value, "must not be greater than 100%")
+    elif isinstance(value, bool) or not isinstance(value, int) or not -(2**31) <= value < 2**31:
+        raise InvalidObject(path, value, "must be a whole number of 32 bits or a percentage")
+    elif value < 0:
+        raise InvalidObject(path, value, "must be greater than or equal to 0")
+
+
+def _label_selector(document: Document, key: str, path: str) -> None:
+    """Source: apimachinery/pkg/apis/meta/v1/validation/validation.go ValidateLabelSelector, v1.34."""
+    selector = mapping(document, key, path)
+    base = child(path, key)
+    _labels(selector, "matchLabels", base)
+    for item_path, expression in mappings(selector, "matchExpressions", base):
+        operator = string(expression, "operator", item_path)
+        values = strings(expression, "values", item_path)
+        if operator in ("In", "NotIn"):
+            if not values:
+                raise InvalidObject(
+                    f"{item_path}.values", None, "must be specified when `operator` is 'In' or 'NotIn'"
+                )
+        elif operator in ("Exists", "DoesNotExist"):
+            if values:
+                raise InvalidObject(
+                    f"{item_path}.values",
+                    None,
+                    "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+                )
+        else:
+            raise InvalidObject(f"{item_path}.operator", operator, "not a valid selector operator")
+        name = string(expression, "key", item_path)
+        _qualified_name(name, f"{item_path}.key", name)
 
 
 def _workload(manifest: Document, kind: str) -> None:

@@ -133,14 +133,30 @@ class PriorityClass(ObjectRow):
 
 
 class PodDisruptionBudget(ObjectRow):
-    """A PodDisruptionBudget (policy/v1)."""
+    """A PodDisruptionBudget (policy/v1).
+
+    `min_available` and `max_unavailable` are as written, ``2`` or ``50%``; empty = not set. `selector` is None for
+    one that selects nothing. The counts are of its status: zero until they were counted.
+    """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="budgets")
     namespace = models.CharField(max_length=253)
+    min_available = models.CharField(max_length=20, blank=True, default="")
+    max_unavailable = models.CharField(max_length=20, blank=True, default="")
+    selector = models.JSONField(null=True, default=None)
+    unhealthy_pod_eviction_policy = models.CharField(max_length=24, blank=True, default="")
+    expected_pods = models.IntegerField(default=0)
+    current_healthy = models.IntegerField(default=0)
+    desired_healthy = models.IntegerField(default=0)
     disruptions_allowed = models.IntegerField(default=0)
+    disrupted_pods = models.JSONField(default=list)  # names of those the API server has let go already
+    counted = models.BooleanField(default=False)  # the status says how many disruptions are allowed
+    given = models.BooleanField(default=False)  # that status came with the manifest and is not computed here
+    failure = models.TextField(blank=True, default="")  # why it could not be counted, in words
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="pdb_once")]
+        indexes = [models.Index(fields=["cluster", "disruptions_allowed"], name="pdb_allowed")]
 
 
 class Manifest(ObjectRow):

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from playground.clusters.kinds import Kind
 from playground.engine.admission import ManifestProblem, Posted
+from playground.engine.columns import budget_columns
 
 SERVER_METADATA: Final = (
     "uid",
@@ -61,6 +62,13 @@ def updated(kind: Kind, posted: Posted, old: Mapping[str, Any], new: Mapping[str
         result.pop("status", None)
         if "status" in old:
             result["status"] = old["status"]
+    if (
+        kind.kind == "PodDisruptionBudget"
+        and result.get("spec") != old.get("spec")
+        and budget_columns(old)["given"]
+    ):
+        # A status from elsewhere counted by the old rule: from here on it is computed.
+        result.pop("status", None)
     if kind.kind == "Pod":
         result["spec"] = _pod_spec(posted, old["spec"], dict(new["spec"]))
     generation = int(old_meta.get("generation") or 1)

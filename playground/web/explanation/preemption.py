@@ -31,12 +31,16 @@ _NUMBER = {name: number for number, name in enumerate(CRITERIA, start=1)}
 
 @dataclass(frozen=True)
 class Victim:
-    """A pod that would be evicted; ``priority`` is None when the explanation does not say it."""
+    """A pod that would be evicted; ``priority`` is None when the explanation does not say it.
+
+    ``budgets`` are those its eviction violates, as (namespace, name); empty where an old record names none.
+    """
 
     namespace: str
     name: str
     priority: int | None
     violates_pdb: bool
+    budgets: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -197,12 +201,12 @@ def view_preemption(explanation: Mapping[str, Any], *, limit: int = CANDIDATE_LI
         n_candidates=len(given),
         n_nodes=len(verdicts),
         nominated=nominated,
-        victims=tuple(_victim(v, priorities, set()) for v in preemption.get("victims") or ()),
+        victims=tuple(_victim(v, priorities, {}) for v in preemption.get("victims") or ()),
         criteria=_criteria(asked, len(given), tied),
         decided_by=_decided_by(preemption.get("decidedBy")),
         tied=tied,
         tie_stream=str(preemption.get("tieStream") or ""),
-        cleared=tuple(_victim(v, {}, set()) for v in preemption.get("clearedNominations") or ()),
+        cleared=tuple(_victim(v, {}, {}) for v in preemption.get("clearedNominations") or ()),
         helpless=_helpless(preemption.get("notCandidates"), verdicts, {c["node"] for c in given}),
         room=_room(chosen.get("room") or {}) if chosen else (),
         n_tried=preemption.get("nTried"),
@@ -230,9 +234,8 @@ def _candidate(
 ) -> Candidate:
     node = str(c["node"])
     steps = c.get("steps") or ()
-    violating = {s["pod"] for s in steps if s["violatesBudget"] and not s["kept"]} | set(
-        c.get("pdbViolations") or ()
-    )
+    violating = {s["pod"]: _budgets(s) for s in steps if s["violatesBudget"] and not s["kept"]}
+    violating |= dict.fromkeys(c.get("pdbViolations") or (), ())
     chosen = node == nominated
     cut = bool(c.get("cutByExtender"))
     lost = _NUMBER.get(c.get("eliminatedAt") or "")
@@ -245,7 +248,7 @@ def _candidate(
         result=_result(chosen, lost, cut, nominated),
         steps=tuple(
             ReprieveStep(
-                _victim(s["pod"], priorities, {s["pod"]} if s["violatesBudget"] else set()),
+                _victim(s["pod"], priorities, {s["pod"]: _budgets(s)} if s["violatesBudget"] else {}),
                 bool(s["kept"]),
                 str(s.get("startTime") or ""),
             )
@@ -256,7 +259,14 @@ def _candidate(
     )
 
 
-def _victim(victim: Any, priorities: Mapping[str, int], violated: set[str]) -> Victim:
+def _budgets(step: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    names = (name.rpartition("/") for name in step.get("budgets") or ())
+    return tuple((namespace, name) for namespace, _, name in names)
+
+
+def _victim(
+    victim: Any, priorities: Mapping[str, int], violated: Mapping[str, tuple[tuple[str, str], ...]]
+) -> Victim:
     if isinstance(victim, Mapping):
         full = str(victim.get("pod") or f"{victim.get('namespace', 'default')}/{victim.get('name', '')}")
         priority = victim.get("priority")
@@ -264,7 +274,7 @@ def _victim(victim: Any, priorities: Mapping[str, int], violated: set[str]) -> V
     else:
         full, priority, violates = str(victim), priorities.get(str(victim)), str(victim) in violated
     namespace, _, name = full.rpartition("/")
-    return Victim(namespace or "default", name, priority, violates)
+    return Victim(namespace or "default", name, priority, violates, violated.get(full, ()))
 
 
 def _criteria(

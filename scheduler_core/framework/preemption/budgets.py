@@ -5,6 +5,8 @@ Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,20 @@ from scheduler_core.framework.preemption.potential import PodsOfPlaces
 from scheduler_core.objects.policy import PodDisruptionBudget
 
 KIND = "PodDisruptionBudget"
+
+
+class Violations(NamedTuple):
+    """Which of some victims are one too many for a budget.
+
+    Attributes
+    ----------
+    violates : ndarray of shape (n_victims,), bool
+    budgets : dict of int to tuple of str
+        The budgets violated (``namespace/name``), by place of the victim; in no order.
+    """
+
+    violates: NDArray[np.bool_]
+    budgets: dict[int, tuple[str, ...]]
 
 
 class Budgets:
@@ -38,11 +54,12 @@ class Budgets:
             if not budget.selector.is_everything and not budget.selector.is_nothing:
                 self._by_namespace.setdefault(budget.meta.namespace, []).append(budget)
 
-    def violated_by(self, victims: PodsOfPlaces, pods: PodTable) -> NDArray[np.bool_]:
-        """Whether each victim's eviction violates a budget, evictions of one node counted in their order."""
+    def violated_by(self, victims: PodsOfPlaces, pods: PodTable) -> Violations:
+        """Whose eviction violates which budget, evictions of one node counted in their order."""
         violates = np.zeros(len(victims.pod_ids), np.bool_)
+        budgets: dict[int, tuple[str, ...]] = {}
         if not self._by_namespace or not len(violates):
-            return violates
+            return Violations(violates, budgets)
         class_ids = pods.class_id[victims.pod_ids]
         classes_of: dict[int, tuple[PodDisruptionBudget, list[int]]] = {}
         for class_id in np.unique(class_ids).tolist():
@@ -58,8 +75,12 @@ class Budgets:
                         counted[index] = False
             so_far = np.cumsum(counted)
             before_node = np.append(0, so_far)[victims.starts[:-1]]
-            violates |= counted & (so_far - before_node[places] > budget.disruptions_allowed)
-        return violates
+            one_too_many = counted & (so_far - before_node[places] > budget.disruptions_allowed)
+            violates |= one_too_many
+            name = f"{budget.meta.namespace}/{budget.meta.name}"
+            for index in np.flatnonzero(one_too_many).tolist():
+                budgets[index] = (*budgets.get(index, ()), name)
+        return Violations(violates, budgets)
 
     def _protecting(self, class_id: int, pods: PodTable) -> list[PodDisruptionBudget]:
         found = self._of_class.get(class_id)

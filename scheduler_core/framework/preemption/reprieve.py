@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.pod_table import PodTable
 from scheduler_core.framework.interface import FilteredCycle
-from scheduler_core.framework.preemption.budgets import Budgets
+from scheduler_core.framework.preemption.budgets import Budgets, Violations
 from scheduler_core.framework.preemption.choice import CRITERIA, criteria
 from scheduler_core.framework.preemption.potential import Int64, PodsOfPlaces, potential_victims, starts_of
 from scheduler_core.framework.status import Code, Status
@@ -42,6 +42,8 @@ class Tried(NamedTuple):
         Places in `pod_ids` in the order the pods were tried to be given back.
     victims : list of int
         Pods that have to go, in order of importance; meant for a candidate only.
+    budgets : dict of int to tuple of str
+        The budgets each of them would violate (``namespace/name``), by place in `pod_ids`.
     """
 
     pod_ids: list[int]
@@ -49,9 +51,10 @@ class Tried(NamedTuple):
     kept: list[bool]
     steps: list[int]
     victims: list[int]
+    budgets: dict[int, tuple[str, ...]]
 
 
-NOTHING_TRIED = Tried([], [], [], [], [])
+NOTHING_TRIED = Tried([], [], [], [], [], {})
 
 
 @dataclass(slots=True)
@@ -89,7 +92,8 @@ def try_nodes(cycle: FilteredCycle, rows: Rows, budgets: Budgets) -> Tries:
     occupied = np.flatnonzero(counts)
     if not len(occupied):
         return result
-    violates = budgets.violated_by(potential, pods)
+    violations = budgets.violated_by(potential, pods)
+    violates = violations.violates
     # Protected pods are given back first, however unimportant.
     order = np.argsort(potential.places * 2 + ~violates, kind="stable")
     kept = np.zeros(len(potential.pod_ids), np.bool_)
@@ -112,7 +116,7 @@ def try_nodes(cycle: FilteredCycle, rows: Rows, budgets: Budgets) -> Tries:
         world.remove_pods(places[~fits], pod_ids[~fits])
     if len(fitting):
         _refuse_without_victims(result, potential, kept, rows, nodes)
-    _tell(result, potential, violates, kept, order, pods)
+    _tell(result, potential, violations, kept, order, pods)
     return result
 
 
@@ -128,10 +132,10 @@ def _refuse_without_victims(
 
 
 def _tell(
-    result: Tries, potential: PodsOfPlaces, violates: Bool, kept: Bool, order: Int64, pods: PodTable
+    result: Tries, potential: PodsOfPlaces, violations: Violations, kept: Bool, order: Int64, pods: PodTable
 ) -> None:
     """Fill `tried`, node by node, and `values`."""
-    of_pod = potential.places
+    violates, of_pod = violations.violates, potential.places
     is_candidate = result.verdict == CANDIDATE
     candidates = np.flatnonzero(is_candidate)
     victims = PodsOfPlaces(np.zeros(len(is_candidate) + 1, np.int64), potential.pod_ids[:0])
@@ -148,6 +152,10 @@ def _tell(
     steps = (order - potential.starts[of_pod]).tolist()
     starts, first_victims = potential.starts.tolist(), victims.starts.tolist()
     evicted_ids = victims.pod_ids.tolist()
+    budgets: dict[int, dict[int, tuple[str, ...]]] = {}
+    for index, names in violations.budgets.items():
+        place = int(of_pod[index])
+        budgets.setdefault(place, {})[index - starts[place]] = names
     result.tried = [
         Tried(
             lower[begin:end],
@@ -155,6 +163,7 @@ def _tell(
             staying[begin:end],
             steps[begin:end],
             evicted_ids[first_victims[place] : first_victims[place + 1]],
+            budgets.get(place, {}),
         )
         for place, (begin, end) in enumerate(pairwise(starts))
     ]

@@ -95,9 +95,10 @@ class PreemptionTrace:
         dict
             `summary()` and
             `sampling` {potential, offset, wanted, tried} or null;
-            `candidates`, sorted by node: {node, victims, numPDBViolations, steps, room, eliminatedAt,
+            `candidates`, sorted by node: {node, victims, numPDBViolations, violatedBudgets, steps, room, eliminatedAt,
             criterionValues, cutByExtender}, where steps are the pods in the order they were tried to be given back:
-            {pod, priority, startTime, violatesBudget, kept}; kept = it can stay, else it is a victim;
+            {pod, priority, startTime, violatesBudget, budgets, kept}; kept = it can stay, else it is a victim;
+            budgets are the PodDisruptionBudgets violated, by namespace/name;
             room is {resource: {allocatable, before, after, needed}} for what the pod requests, and `pods` (without
             needed): in use now, and with the pod instead of the victims, in whole units (millicores, bytes);
             `victimsBeforeExtenders` where an extender changed the list;
@@ -147,6 +148,7 @@ class PreemptionTrace:
                 "numPDBViolations": int(
                     found.n_violations[index] if place < 0 else candidates.n_violations[place]
                 ),
+                "violatedBudgets": self._violated(run, run_place),
                 "steps": self._steps(run, run_place),
                 "room": self._room(
                     int(run.rows[run_place]),
@@ -164,6 +166,12 @@ class PreemptionTrace:
             entries.append(entry)
         return sorted(entries, key=lambda entry: str(entry["node"]))
 
+    def _violated(self, run: DryRun, place: int) -> list[str]:
+        """The budgets that the node's victims violate, sorted; steps name them pod by pod."""
+        tried = run.tried[int(run.rows[place])]
+        names = [name for index, of_pod in tried.budgets.items() if not tried.kept[index] for name in of_pod]
+        return sorted(dict.fromkeys(names))
+
     def _steps(self, run: DryRun, place: int) -> list[Document]:
         tried = run.tried[int(run.rows[place])]
         steps = []
@@ -175,6 +183,7 @@ class PreemptionTrace:
                     "priority": pod.priority,
                     "startTime": None if pod.start_ns is None else format_time_ns(pod.start_ns),
                     "violatesBudget": tried.violates[index],
+                    "budgets": sorted(tried.budgets.get(index, ())),
                     "kept": tried.kept[index],
                 }
             )

@@ -171,6 +171,8 @@ class DisruptionController(Controller):
         if isinstance(spec.get("minAvailable"), str):
             expected = self._scale(budget)
             return expected, resolve_amount(spec, "minAvailable", "spec", expected, 0, round_up=True)
+        if spec.get("minAvailable") is None:
+            return 0, 0  # without a rule nothing is counted, and nothing allowed
         return len(budget.covered.pods), integer(spec, "minAvailable", "spec")
 
     def _scale(self, budget: _Budget) -> int:

@@ -101,14 +101,14 @@ class Candidate:
 
     Attributes
     ----------
-    steps : list of (str, bool, bool)
-        Pods in the order they were tried to be given back: name, whether a budget is violated, whether it stays.
+    steps : list of (str, list of str, bool)
+        Pods in the order they were tried to be given back: name, the budgets violated, whether it stays.
     """
 
     node: str
     victims: list[Pod]
     n_violations: int
-    steps: list[tuple[str, bool, bool]]
+    steps: list[tuple[str, list[str], bool]]
 
 
 class Oracle:
@@ -180,25 +180,27 @@ class Oracle:
         potential.sort(key=_importance)
         violating, others = self.split_by_budget(potential)
         victims, n_violations, steps = [], 0, []
-        for pods, violates in ((violating, True), (others, False)):
-            for pod in pods:
-                world.add(pod)
-                fits = self.filter(world) is None
-                steps.append((pod.key, violates, fits))
-                if not fits:
-                    world.remove(pod)
-                    victims.append(pod)
-                    n_violations += violates
+        for pod, names in (*violating, *others):
+            world.add(pod)
+            fits = self.filter(world) is None
+            steps.append((pod.key, sorted(names), fits))
+            if not fits:
+                world.remove(pod)
+                victims.append(pod)
+                n_violations += bool(names)
         if not victims:
             return "Error", (f'expected at least one victim pod on node "{world.node.name}"',)
         victims.sort(key=_importance)
         return Candidate(world.node.name, victims, n_violations, steps)
 
-    def split_by_budget(self, pods: Sequence[Pod]) -> tuple[list[Pod], list[Pod]]:
+    def split_by_budget(
+        self, pods: Sequence[Pod]
+    ) -> tuple[list[tuple[Pod, list[str]]], list[tuple[Pod, list[str]]]]:
         allowed = [budget.disruptions_allowed for budget in self.budgets]
-        violating, others = [], []
+        violating: list[tuple[Pod, list[str]]] = []
+        others: list[tuple[Pod, list[str]]] = []
         for pod in pods:
-            violated = False
+            violated = []
             for index, budget in enumerate(self.budgets):
                 if not pod.labels or budget.meta.namespace != pod.namespace:
                     continue
@@ -207,8 +209,9 @@ class Oracle:
                 if pod.name in budget.disrupted_pods:
                     continue
                 allowed[index] -= 1
-                violated = violated or allowed[index] < 0
-            (violating if violated else others).append(pod)
+                if allowed[index] < 0:
+                    violated.append(f"{budget.meta.namespace}/{budget.meta.name}")
+            (violating if violated else others).append((pod, violated))
         return violating, others
 
     def pick(self, candidates: Sequence[Candidate]) -> list[str]:

@@ -45,12 +45,19 @@ def test_every_candidate_and_step_is_the_one_found_node_by_node(seed: int) -> No
             item["node"],
             item["victims"],
             item["numPDBViolations"],
-            [(step["pod"], step["violatesBudget"], step["kept"]) for step in item["steps"]],
+            [(step["pod"], step["budgets"], step["kept"]) for step in item["steps"]],
         )
         for item in found["candidates"]
     ] == sorted(
         (item.node, [pod.key for pod in item.victims], item.n_violations, item.steps) for item in candidates
     )
+    for item in found["candidates"]:
+        assert [step["violatesBudget"] for step in item["steps"]] == [
+            bool(step["budgets"]) for step in item["steps"]
+        ]
+        assert item["violatedBudgets"] == sorted(
+            {name for step in item["steps"] if not step["kept"] for name in step["budgets"]}
+        )
     if candidates:
         tied = oracle.pick(candidates)
         assert result.status.is_success

@@ -42,6 +42,13 @@ def test_a_budget_counts_its_pods(rule: dict[str, object], desired: int, allowed
     }
 
 
+def test_a_budget_without_a_rule_expects_and_allows_nothing() -> None:
+    simulation = make_cluster(1, make_workload("Deployment", "web", replicas=2), make_budget("web", "web"))
+    simulation.run_until_idle()
+    status = status_of(simulation, "PodDisruptionBudget", "web")
+    assert (status["expectedPods"], status["currentHealthy"], status["disruptionsAllowed"]) == (0, 2, 0)
+
+
 def test_a_budget_follows_pods_and_owners() -> None:
     simulation = make_cluster(
         1, make_workload("StatefulSet", "db", replicas=3), make_budget("db", "db", maxUnavailable=1)
