@@ -163,7 +163,12 @@ def _agent(node: str) -> dict[str, Any]:
 def _running(pod: dict[str, Any], node: str, since: str) -> dict[str, Any]:
     pod["spec"]["nodeName"] = f"node-{node}"
     containers = [
-        {"name": item["name"], "image": item["image"], "ready": True, "state": {"running": {"startedAt": since}}}
+        {
+            "name": item["name"],
+            "image": item["image"],
+            "ready": True,
+            "state": {"running": {"startedAt": since}},
+        }
         for item in pod["spec"]["containers"]
     ]
     pod["status"] = {"phase": "Running", "startTime": since, "containerStatuses": containers}

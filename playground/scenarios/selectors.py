@@ -12,7 +12,16 @@ from django.utils import timezone
 
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster
-from playground.scenarios.models import Comparison, Draft, Moment, RecordedCycle, Scenario, Verification
+from playground.clusters.selectors.overview import clusters_of
+from playground.scenarios.models import (
+    Comparison,
+    Draft,
+    Moment,
+    RecordedCycle,
+    Scenario,
+    Verification,
+    Visibility,
+)
 from playground.scenarios.services.proof import readable
 from playground.scenarios.services.recording import unpacked
 
@@ -49,11 +58,20 @@ class ScenarioPage:
 
 
 def visible_scenarios(user: Any = None) -> QuerySet[Scenario]:
-    """Shares whoever has their link may read: public, unlisted, his own, his teams'. Expired ones are gone."""
-    live = Scenario.objects.filter(Q(expires__isnull=True) | Q(expires__gt=timezone.now()))
+    """Shares who has their link may read: public, unlisted, one's own, one's teams'. Expired ones are gone."""
+    return _visible(Scenario.objects.all(), user)
+
+
+def visible_comparisons(user: Any = None) -> QuerySet[Comparison]:
+    """As `visible_scenarios`, by what each comparison says of itself; `get_comparison` looks at its sides, too."""
+    return _visible(Comparison.objects.all(), user)
+
+
+def _visible(rows: QuerySet[Any], user: Any) -> QuerySet[Any]:
+    live = rows.filter(Q(expires__isnull=True) | Q(expires__gt=timezone.now()))
     if settings.EMBEDDED:
         return live
-    may = Q(visibility__in=[Scenario.Visibility.PUBLIC, Scenario.Visibility.UNLISTED])
+    may = Q(visibility__in=[Visibility.PUBLIC, Visibility.UNLISTED])
     if user is not None and user.is_authenticated:
         may |= Q(owner=user) | Q(team__memberships__user=user)
     return live.filter(may).distinct()
@@ -81,23 +99,46 @@ def visible_parent(scenario: Scenario, user: Any = None) -> Scenario | None:
 
 
 def get_comparison(public_id: str, user: Any = None) -> Comparison:
-    """One comparison: read by whoever has its link, as long as its shares are open to him. Two queries.
+    """One comparison, as far as it is there for who asks. Two to four queries.
 
     Raises
     ------
     NotFound
-        There is none, or a share it compares was deleted, has expired or is another team's.
+        There is none, it has expired, it is another's, a share it compares was deleted, has expired or is
+        another's, or its maker may not see a cluster any more that only he was shown: all look the same.
     """
-    comparison = Comparison.objects.filter(public_id=public_id).first()
-    wanted = {
-        side["id"]
-        for side in ((comparison.a, comparison.b) if comparison is not None else ())
-        if side["kind"] == "scenario"
-    }
-    seen = set(visible_scenarios(user).filter(public_id__in=wanted).values_list("public_id", flat=True))
-    if comparison is None or seen != wanted:
+    comparison = visible_comparisons(user).filter(public_id=public_id).first()
+    if comparison is None or not _sides_are_open(comparison, user):
         raise NotFound(f'there is no comparison "{public_id}"', kind="Comparison", name=public_id)
     return comparison
+
+
+def _sides_are_open(comparison: Comparison, user: Any) -> bool:
+    sides = (comparison.a, comparison.b)
+    wanted = {side["id"] for side in sides if side["kind"] == "scenario"}
+    seen = set(visible_scenarios(user).filter(public_id__in=wanted).values_list("public_id", flat=True))
+    if seen != wanted:
+        return False
+    clusters = {side["id"] for side in sides if side["kind"] == "cluster"}
+    if settings.EMBEDDED or not clusters or not _is_seen_by_maker_alone(comparison, user):
+        return True
+    # A cluster that is gone is no secret of those who have it.
+    there = Cluster.objects.filter(public_id__in=clusters)
+    return there.count() == clusters_of(user).filter(public_id__in=clusters).distinct().count()
+
+
+def _is_seen_by_maker_alone(comparison: Comparison, user: Any) -> bool:
+    """Whether the person sees it for having made it, and for nothing else."""
+    if comparison.visibility == Visibility.TEAM:
+        return not user.memberships.filter(team=comparison.team_id).exists()
+    return bool(comparison.visibility == Visibility.PRIVATE)
+
+
+def my_comparisons(user: Any = None, *, limit: int = 20) -> list[Comparison]:
+    """The comparisons a person asked for, newest first, without what was found. One query."""
+    owner = user if user is not None and getattr(user, "is_authenticated", False) else None
+    rows = visible_comparisons(user).filter(owner=owner).select_related("team").defer("result")
+    return list(rows.order_by("-created")[:limit])
 
 
 def my_scenarios(user: Any = None, *, limit: int = 60) -> list[Scenario]:

@@ -7,6 +7,8 @@ from rest_framework import serializers
 from playground.api.serializers.answers import Answer, _text
 from playground.api.serializers.requests import Strict, StrictInteger, StrictString
 
+VISIBILITIES = ["public", "unlisted", "team", "private"]
+
 
 class Proof(Answer):
     state = serializers.ChoiceField(["queued", "done", "failed"])
@@ -24,7 +26,7 @@ class Scenario(Answer):
     page = _text("Address of the page.")
     raw = _text("Address of the document.")
     title = _text()
-    visibility = serializers.ChoiceField(["public", "unlisted", "team"])
+    visibility = serializers.ChoiceField(VISIBILITIES)
     digest = _text("SHA-256 of the canonical form.")
     decisionsDigest = _text("SHA-256 over the digests of all cycles.", allow_null=True)
     state = serializers.ChoiceField(["queued", "recorded", "failed"])
@@ -56,6 +58,13 @@ class Side(Strict):
 class ComparisonRequest(Strict):
     a = Side()
     b = Side()
+    visibility = serializers.ChoiceField(
+        VISIBILITIES,
+        required=False,
+        help_text="Who may read it. Not said: as visible as the less visible side.",
+    )
+    team = StrictString(required=False, help_text="Name of the team, for who is in several.")
+    expiresInDays = StrictInteger(required=False, min_value=1, max_value=3660)
 
 
 class Comparison(Answer):
@@ -66,4 +75,14 @@ class Comparison(Answer):
     problem = _text(allow_null=True)
     a = serializers.JSONField()
     b = serializers.JSONField()
-    result = serializers.JSONField(allow_null=True, help_text="Figures, first divergence, moved pods, packing.")
+    visibility = serializers.ChoiceField(VISIBILITIES)
+    team = _text(allow_null=True)
+    createdAt = serializers.DateTimeField()
+    expiresAt = serializers.DateTimeField(allow_null=True)
+    result = serializers.JSONField(
+        allow_null=True, help_text="Figures, first divergence, moved pods, packing."
+    )
+
+
+class Comparisons(Answer):
+    items = Comparison(many=True)

@@ -79,11 +79,15 @@ COMPARISON = {
     "problem": None,
     "a": {"kind": "scenario", "id": "k3fq9abc2mxy", "cycle": None},
     "b": {"kind": "cluster", "id": "fk5pq8t2ab", "cycle": 12},
+    "visibility": "private",
+    "team": None,
+    "createdAt": "2026-01-02T00:00:00Z",
+    "expiresAt": None,
     "result": None,
 }
 
 SEEN_BY = [
-    query("visibility", "public, unlisted (whoever has the link) or team."),
+    query("visibility", "public, unlisted (who has the link), team or private."),
     query("team", "Name of the team, for who is in several."),
     number("days", "It expires after so many days.", least=1, most=3660),
 ]
@@ -291,11 +295,24 @@ class Verify(PlaygroundView):
 
 class Comparisons(PlaygroundView):
     @operation(
+        "List your comparisons",
+        id="comparisons_list",
+        answers_={200: answers.Comparisons},
+        answer_example={"items": [COMPARISON]},
+        tag="scenarios",
+        reads=True,
+    )
+    def get(self, request: Request) -> Response:
+        """The newest hundred you asked for, without their results."""
+        rows = selectors.my_comparisons(self.person, limit=100)
+        return Response({"items": [_comparison(request, row, with_result=False) for row in rows]})
+
+    @operation(
         "Compare two runs",
         id="comparisons_create",
         request=answers.ComparisonRequest,
         answers_={202: answers.Comparison},
-        errors=(400, 404, 413, 415),
+        errors=(400, 403, 404, 413, 415),
         example={
             "a": {"kind": "scenario", "id": "k3fq9abc2mxy"},
             "b": {"kind": "cluster", "id": "fk5pq8t2ab", "cycle": 12},
@@ -304,7 +321,7 @@ class Comparisons(PlaygroundView):
         tag="scenarios",
     )
     def post(self, request: Request) -> Response:
-        """Scenarios and clusters, at their end or after a cycle."""
+        """Scenarios and clusters, at their end or after a cycle. It is yours: you say who reads it, and delete it."""
         asked = answers.ComparisonRequest(data=request.data)
         asked.is_valid(raise_exception=True)
         for side in (asked.validated_data["a"], asked.validated_data["b"]):
@@ -312,8 +329,14 @@ class Comparisons(PlaygroundView):
                 cluster_selectors.get_cluster(side["id"], self.person)
             else:
                 selectors.get_scenario(side["id"], request.user)
+        days = asked.validated_data.get("expiresInDays")
         comparison = services.request_comparison(
-            a=asked.validated_data["a"], b=asked.validated_data["b"], owner=self.person
+            a=asked.validated_data["a"],
+            b=asked.validated_data["b"],
+            owner=self.person,
+            visibility=asked.validated_data.get("visibility", ""),
+            team=asked.validated_data.get("team", ""),
+            expires=timezone.now() + timedelta(days=days) if days else None,
         )
         body = _comparison(request, comparison)
         return Response(body, status=202, headers={"Location": body["url"]})
@@ -334,8 +357,21 @@ class OneComparison(Reads):
         comparison = selectors.get_comparison(comparison_id, request.user)
         return Response(_comparison(request, comparison))
 
+    @operation(
+        "Delete a comparison",
+        id="comparisons_delete",
+        answers_={204: None},
+        errors=(400, 403, 404),
+        tag="scenarios",
+    )
+    def delete(self, request: Request, comparison_id: str) -> Response:
+        """Its link leads nowhere then; what it compares stays. An owner of the team that sees it may, too."""
+        comparison = selectors.get_comparison(comparison_id, request.user)
+        services.delete_comparison(comparison=comparison, user=self.person)
+        return Response(status=204)
 
-def _comparison(request: Request, comparison: Comparison) -> dict[str, Any]:
+
+def _comparison(request: Request, comparison: Comparison, *, with_result: bool = True) -> dict[str, Any]:
     return {
         "id": comparison.public_id,
         "page": request.build_absolute_uri(f"/compare/{comparison.public_id}/"),
@@ -344,5 +380,9 @@ def _comparison(request: Request, comparison: Comparison) -> dict[str, Any]:
         "problem": comparison.problem or None,
         "a": comparison.a,
         "b": comparison.b,
-        "result": result_of(comparison),
+        "visibility": comparison.visibility,
+        "team": comparison.team.name if comparison.team else None,
+        "createdAt": comparison.created,
+        "expiresAt": comparison.expires,
+        "result": result_of(comparison) if with_result else None,
     }

@@ -4,6 +4,7 @@ from playground.scenarios.models.comparison import Comparison, Optimum
 from playground.scenarios.models.luck import Luck, LuckEnd
 from playground.scenarios.models.moment import Draft, Moment
 from playground.scenarios.models.scenario import RecordedCycle, Scenario, Verification
+from playground.scenarios.models.visibility import Visibility
 
 __all__ = [
     "Comparison",
@@ -15,4 +16,5 @@ __all__ = [
     "RecordedCycle",
     "Scenario",
     "Verification",
+    "Visibility",
 ]

@@ -3,12 +3,14 @@
 from django.conf import settings
 from django.db import models
 
+from playground.accounts.models import Team
 from playground.clusters.models import Cluster
 from playground.scenarios.models.scenario import Scenario, new_share_id
+from playground.scenarios.models.visibility import Visibility, visibility_constraints
 
 
 class Comparison(models.Model):
-    """Two sides, compared once; its link shows the same for ever.
+    """Two sides, compared once; its link shows the same to who may see it, until it is deleted or expires.
 
     A side is ``{"kind": "scenario" | "cluster", "id": public id, "cycle": number or null}``; null is the end.
     """
@@ -22,7 +24,12 @@ class Comparison(models.Model):
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="comparisons"
     )
+    visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.PRIVATE)
+    team = models.ForeignKey(
+        Team, null=True, blank=True, on_delete=models.CASCADE, related_name="comparisons"
+    )
     created = models.DateTimeField(auto_now_add=True)
+    expires = models.DateTimeField(null=True, blank=True)
     state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
     a = models.JSONField()
     b = models.JSONField()
@@ -36,8 +43,12 @@ class Comparison(models.Model):
             models.CheckConstraint(
                 condition=models.Q(state__in=["queued", "done", "failed"]), name="comparison_state_known"
             ),
+            *visibility_constraints("comparison"),
         ]
-        indexes = [models.Index(fields=["owner", "-created"], name="comparison_owner_created")]
+        indexes = [
+            models.Index(fields=["owner", "-created"], name="comparison_owner_created"),
+            models.Index(fields=["expires"], name="comparison_expires"),
+        ]
 
     def __str__(self) -> str:
         return self.title or self.public_id

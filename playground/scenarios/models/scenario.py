@@ -7,6 +7,7 @@ from django.db import models
 
 from playground.accounts.models import Team
 from playground.clusters.models.cluster import ALPHABET
+from playground.scenarios.models.visibility import Visibility, visibility_constraints
 
 
 def new_share_id() -> str:
@@ -21,10 +22,7 @@ class Scenario(models.Model):
     another of the same content.
     """
 
-    class Visibility(models.TextChoices):
-        PUBLIC = "public"
-        UNLISTED = "unlisted"
-        TEAM = "team"
+    Visibility = Visibility
 
     class State(models.TextChoices):
         QUEUED = "queued"  # not run yet
@@ -82,15 +80,7 @@ class Scenario(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(visibility__in=["public", "unlisted", "team"]),
-                name="scenario_visibility_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(visibility="team", team__isnull=False)
-                | (~models.Q(visibility="team") & models.Q(team__isnull=True)),
-                name="scenario_team_if_team_only",
-            ),
+            *visibility_constraints("scenario"),
             models.CheckConstraint(
                 condition=models.Q(state__in=["queued", "recorded", "failed"]), name="scenario_state_known"
             ),

@@ -1,6 +1,6 @@
 """Everything that writes scenarios. Keyword arguments only; refusals are `clusters.errors`."""
 
-from playground.scenarios.services.comparing import compare_now, request_comparison
+from playground.scenarios.services.comparing import compare_now, delete_comparison, request_comparison
 from playground.scenarios.services.forking import do_next_step, fork, make_from_cluster
 from playground.scenarios.services.gallery import open_gallery_scenario, share_gallery, share_lookalike
 from playground.scenarios.services.housekeeping import tidy
@@ -21,6 +21,7 @@ __all__ = [
     "branch",
     "compare_now",
     "compute_moments",
+    "delete_comparison",
     "delete_share",
     "do_next_step",
     "fork",

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
-from playground.clusters.errors import ClusterError, InvalidInput, NotFound
+from playground.accounts.models import Role, Team
+from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, NotFound
 from playground.clusters.models import Cluster, Cycle
+from playground.clusters.selectors.objects import check_role
 from playground.engine.moments import violations_of
 from playground.engine.scenarios import RunStopped, ScenarioProblem, states_of
 from playground.scenarios import wake
 from playground.scenarios.comparing import Decision, Side, compare_sides
-from playground.scenarios.models import Comparison, Moment, Scenario
+from playground.scenarios.models import Comparison, Moment, Scenario, Visibility
+from playground.scenarios.services.audience import checked_audience
 from playground.scenarios.services.moments import cluster_moments, cluster_now, scenario_moments
 from playground.scenarios.services.proof import readable
 from playground.scenarios.services.recording import packed, unpacked
@@ -23,24 +28,113 @@ _BRIEF = ("number", "at_ns", "pod_namespace", "pod_name", "outcome", "node", "me
 
 
 def request_comparison(
-    *, a: Mapping[str, Any], b: Mapping[str, Any], owner: Any = None, title: str = ""
+    *,
+    a: Mapping[str, Any],
+    b: Mapping[str, Any],
+    owner: Any = None,
+    title: str = "",
+    visibility: str = "",
+    team: Team | str | None = None,
+    expires: datetime | None = None,
 ) -> Comparison:
-    """Compare two sides; whoever asks must be able to see both.
+    """Compare two sides; who asks must be able to see both.
 
     Parameters
     ----------
     a, b
         ``{"kind": "scenario" | "cluster", "id": public id, "cycle": number or None}``.
+    visibility
+        As of a share. Empty: as visible as the less visible side. More of a cluster than that is an editor's to
+        show; a scenario is never shown to who may not read it (`selectors.get_comparison`).
+    team
+        Of a team's comparison, or its name.
+    expires
+        From then on it is gone.
 
     Raises
     ------
-    NotFound, InvalidInput
+    NotFound, InvalidInput, Forbidden
     """
     sides = [_checked(side, name) for side, name in ((a, "a"), (b, "b"))]
+    least, its_team = _least_visible(sides)
+    if visibility:
+        its_team = checked_audience(visibility, team or its_team, owner, expires)
+        if visibility != Visibility.PRIVATE:
+            _check_may_show(sides, visibility, its_team, owner)
+    else:
+        visibility = least
+        checked_audience(Visibility.PRIVATE, None, owner, expires)
     with transaction.atomic():
-        comparison = Comparison.objects.create(owner=owner, a=sides[0], b=sides[1], title=title[:300])
+        comparison = Comparison.objects.create(
+            owner=owner,
+            a=sides[0],
+            b=sides[1],
+            title=title[:300],
+            visibility=visibility,
+            team=its_team,
+            expires=expires,
+        )
         wake.on_commit(wake.COMPARE, comparison_id=comparison.pk)
     return comparison
+
+
+def delete_comparison(*, comparison: Comparison, user: Any = None) -> None:
+    """Its link leads nowhere then. Who asked for it may, and an owner of the team that sees it.
+
+    Raises
+    ------
+    Forbidden
+    """
+    if not may_delete(comparison, user):
+        raise Forbidden(
+            "only who asked for a comparison, or an owner of its team, can delete it",
+            kind="Comparison",
+            name=comparison.public_id,
+        )
+    comparison.delete()
+
+
+def may_delete(comparison: Comparison, user: Any) -> bool:
+    """Whether it is the person's to delete; the local user's is what belongs to no account. At most one query."""
+    if user is None:
+        return settings.EMBEDDED and comparison.owner_id is None
+    if comparison.owner_id == user.pk:
+        return True
+    team = comparison.team_id
+    return team is not None and user.memberships.filter(team=team, role=Role.OWNER).exists()
+
+
+def _least_visible(sides: Sequence[Mapping[str, Any]]) -> tuple[str, Team | None]:
+    """Of two sides the visibility of the one fewer people see; private if these are two teams."""
+    seen: list[tuple[str, Team | None]] = []
+    for side in sides:
+        if side["kind"] == "cluster":
+            team = Cluster.objects.select_related("team").get(public_id=side["id"]).team
+            seen.append((Visibility.TEAM, team) if team else (Visibility.PRIVATE, None))
+        else:
+            scenario = Scenario.objects.select_related("team").defer("document").get(public_id=side["id"])
+            # A comparison is listed nowhere until that is asked for.
+            public = scenario.visibility == Visibility.PUBLIC
+            seen.append((Visibility.UNLISTED if public else scenario.visibility, scenario.team))
+    if len({team.pk for _, team in seen if team}) > 1:
+        return Visibility.PRIVATE, None
+    return max(seen, key=lambda item: Visibility.values.index(item[0]))
+
+
+def _check_may_show(
+    sides: Sequence[Mapping[str, Any]], visibility: str, team: Team | None, owner: Any
+) -> None:
+    """Refuse to show others what of a cluster they could not see, unless an editor of it does.
+
+    Raises
+    ------
+    Forbidden
+    """
+    for side in sides:
+        if side["kind"] == "cluster":
+            cluster = Cluster.objects.get(public_id=side["id"])
+            if visibility != Visibility.TEAM or team is None or cluster.team_id != team.pk:
+                check_role(cluster, owner, Role.EDITOR)
 
 
 def _checked(side: Mapping[str, Any], field: str) -> dict[str, Any]:
@@ -190,4 +284,4 @@ def _violations(traces: Any) -> int:
     return total
 
 
-__all__ = ["compare_now", "request_comparison", "result_of"]
+__all__ = ["compare_now", "delete_comparison", "may_delete", "request_comparison", "result_of"]

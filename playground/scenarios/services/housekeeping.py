@@ -17,7 +17,7 @@ BATCH: Final = 500
 
 
 def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
-    """Drop expired shares with all that was found out about them, comparisons of shares that are gone, old proofs.
+    """Drop what has expired with all that was found out about it, comparisons of shares that are gone, old proofs.
 
     Nobody sees an expired share, tidied or not. Every share holds a document of its own, so none of the same
     content is touched. Safe to run at any time and twice.
@@ -32,7 +32,8 @@ def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
     shares = _delete(Scenario.objects.filter(expires__lte=moment), limit)
     return {
         "shares": shares,
-        "comparisons": _comparisons_of_nothing(limit),
+        "comparisons": _delete(Comparison.objects.filter(expires__lte=moment), limit)
+        + _comparisons_of_nothing(limit),
         "proofs": _old_proofs(limit),
         "seeds": _delete(LuckEnd.objects.exclude(luck__state=Luck.State.QUEUED), limit),
     }

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from playground.accounts.models import Team
-from playground.clusters.errors import Forbidden, InvalidInput, InvalidManifest, NotFound, TooLarge
+from playground.clusters.errors import Forbidden, InvalidManifest, TooLarge
 from playground.engine.scenarios import (
     FreshRun,
     RunStopped,
@@ -25,6 +25,7 @@ from playground.engine.scenarios import (
 from playground.scenarios import wake
 from playground.scenarios.models import Scenario, Verification
 from playground.scenarios.services import recording
+from playground.scenarios.services.audience import checked_audience
 
 MAX_EXPIRY_DAYS: Final = 3660
 AT_ONCE_NODES: Final = 200
@@ -117,7 +118,7 @@ def share(
     owner
         A user; None in embedded mode.
     visibility
-        ``public``, ``unlisted`` (whoever has the link) or ``team``.
+        ``public``, ``unlisted`` (who has the link), ``team`` or ``private``.
     team
         Of a team share, or its name; the owner's only team if he has one.
     expires
@@ -135,13 +136,7 @@ def share(
         The document is no scenario, or a step of it cannot be done; nothing is kept.
     InvalidInput, TooLarge
     """
-    if visibility not in Scenario.Visibility.values:
-        raise InvalidInput(
-            f"a share is {', '.join(Scenario.Visibility.values)}", field="visibility", value=visibility
-        )
-    team = _team(visibility, team, owner)
-    if expires is not None and expires <= timezone.now():
-        raise InvalidInput("the share would have expired already", field="expires", value=expires.isoformat())
+    team = checked_audience(visibility, team, owner, expires)
     data, facts = checked_document(document)
     key = share_key or _share_key(owner, facts.digest, visibility, team)
     known = _known(key)
@@ -242,28 +237,6 @@ def _share_key(owner: Any, digest: str, visibility: str, team: Team | None) -> s
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _team(visibility: str, team: Team | str | None, owner: Any) -> Team | None:
-    if visibility != Scenario.Visibility.TEAM:
-        return None
-    if owner is None:
-        raise InvalidInput(
-            "this playground belongs to one person, so there is no team to share with",
-            field="visibility",
-            value=visibility,
-        )
-    own = Team.objects.filter(memberships__user=owner).order_by("name")
-    if not team:
-        teams = list(own[:2])
-        if len(teams) == 1:
-            return teams[0]
-        words = "you are in no team" if not teams else "you are in several teams: name one"
-        raise InvalidInput(words, field="team")
-    found = own.filter(name=team) if isinstance(team, str) else own.filter(pk=team.pk)
-    if not found:
-        raise NotFound("there is no such team of yours", kind="Team", name=str(team))
-    return found[0]
 
 
 def _is_small(facts: ScenarioFacts) -> bool:

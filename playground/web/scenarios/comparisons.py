@@ -7,23 +7,24 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from playground.clusters.errors import ClusterError, NotFound
+from playground.clusters.errors import ClusterError, Forbidden, NotFound
 from playground.clusters.selectors.board_nodes import PodUse
 from playground.scenarios import selectors, services
 from playground.scenarios import wake as tasks
-from playground.scenarios.models import Comparison
-from playground.scenarios.services.comparing import result_of
+from playground.scenarios.models import Comparison, Visibility
+from playground.scenarios.services.comparing import may_delete, result_of
 from playground.web.access import visible_clusters
 from playground.web.bars import Bar, bar
 from playground.web.numbers import positive_int
 from playground.web.priorities import PriorityScale
 from playground.web.scenarios.nudge import nudge
-from playground.web.scenarios.sharing import site_user, wants_login
+from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for, wants_login
 
 MOVED_SHOWN = 40
 
@@ -78,7 +79,13 @@ def ask(request: HttpRequest) -> HttpResponse:
             raise Http404("Comparing wants a login.")
         try:
             sides = [_side(request, name) for name in ("a", "b")]
-            comparison = services.request_comparison(a=sides[0], b=sides[1], owner=user)
+            comparison = services.request_comparison(
+                a=sides[0],
+                b=sides[1],
+                owner=user,
+                **seen_by(request, otherwise=""),
+                expires=expiry_of(request.POST.get("days", "")),
+            )
         except ClusterError as error:
             messages.error(request, error.message)
             return redirect("scenarios:compare-ask")
@@ -91,9 +98,9 @@ def ask(request: HttpRequest) -> HttpResponse:
         "gallery": sorted(selectors.gallery_rows().values(), key=lambda row: row.words),
         "a": request.GET.get("a", ""),
         "b": request.GET.get("b", ""),
-        "comparisons": Comparison.objects.filter(owner=user).defer("result").order_by("-created")[:20]
-        if user is not None or settings.EMBEDDED
-        else [],
+        "comparisons": selectors.my_comparisons(user),
+        "is_local": settings.EMBEDDED,
+        "visibilities": [("", "those who see both sides now"), *visibilities_for(request)],
     }
     return render(request, "scenarios/compare_ask.html", context)
 
@@ -115,14 +122,16 @@ def _side(request: HttpRequest, name: str) -> dict[str, Any]:
 @require_safe
 @vary_on_headers("HX-Request")
 def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
-    """What was found; a comparison is read by whoever has its link, as long as he may read its shares."""
-    try:
-        comparison = selectors.get_comparison(comparison_id, request.user)
-    except NotFound as error:
-        raise Http404(error.message) from None
+    """What was found."""
+    comparison = _get(request, comparison_id)
     nudge(comparison, tasks.COMPARE, comparison_id=comparison.pk)
     found = result_of(comparison)
-    context: dict[str, Any] = {"comparison": comparison, "found": found}
+    context: dict[str, Any] = {
+        "comparison": comparison,
+        "found": found,
+        "may_delete": may_delete(comparison, site_user(request)),
+        "is_local": settings.EMBEDDED,
+    }
     if found is not None:
         if found["divergence"] is not None:
             found["divergence"]["table"] = _score_table(found["divergence"])
@@ -139,7 +148,33 @@ def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
             "shown_all": bool(request.GET.get("all")) or found["nMoved"] <= MOVED_SHOWN,
             "swap": f"a={_ref(comparison.b)}&b={_ref(comparison.a)}",
         }
-    return render(request, "scenarios/compare.html", context)
+    response = render(request, "scenarios/compare.html", context)
+    if comparison.visibility != Visibility.PUBLIC:
+        response.headers["X-Robots-Tag"] = "noindex"
+    return response
+
+
+@wants_login
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, comparison_id: str) -> HttpResponse:
+    """Delete a comparison; its link leads nowhere then."""
+    comparison = _get(request, comparison_id)
+    if request.method == "POST":
+        try:
+            services.delete_comparison(comparison=comparison, user=site_user(request))
+        except Forbidden as error:
+            raise PermissionDenied(error.message) from None
+        messages.success(request, "The comparison is deleted; its link leads nowhere now.")
+        return redirect("scenarios:compare-ask")
+    return render(request, "scenarios/compare_delete.html", {"comparison": comparison})
+
+
+def _get(request: HttpRequest, comparison_id: str) -> Comparison:
+    """The comparison, or 404: what was deleted, has expired or is another's looks the same."""
+    try:
+        return selectors.get_comparison(comparison_id, request.user)
+    except NotFound as error:
+        raise Http404(error.message) from None
 
 
 def _score_table(divergence: dict[str, Any]) -> list[dict[str, Any]]:

@@ -220,8 +220,8 @@ def raw(request: HttpRequest, share_id: str) -> HttpResponse:
 
 
 def _readable(response: HttpResponse, share: Scenario) -> HttpResponse:
-    """Pages elsewhere may read what is not a team's; nothing of it depends on who asks."""
-    if share.visibility != Scenario.Visibility.TEAM:
+    """Pages elsewhere may read what everybody with the link may; nothing of it depends on who asks."""
+    if share.visibility in (Scenario.Visibility.PUBLIC, Scenario.Visibility.UNLISTED):
         response.headers["Access-Control-Allow-Origin"] = "*"
         response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     if share.visibility != Scenario.Visibility.PUBLIC:

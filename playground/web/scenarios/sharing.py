@@ -35,16 +35,18 @@ def wants_login(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse
 
 
 def visibilities_for(request: HttpRequest) -> list[tuple[str, str]]:
-    """Who may see a share: what a form posts, and words for it."""
-    words = [("unlisted", "whoever has the link"), ("public", "everybody, listed")]
+    """Who may see a share or a comparison: what a form posts, and words for it."""
+    words = [("unlisted", "people who have the link"), ("public", "everybody, listed")]
     user = site_user(request)
-    teams = [] if user is None else teams_of(user)
-    return words + [(f"team/{team.name}", f"team {team.name} only") for team in teams]
+    if user is None:
+        return words
+    teams = [(f"team/{team.name}", f"team {team.name} only") for team in teams_of(user)]
+    return [*words, *teams, ("private", "only you")]
 
 
-def seen_by(request: HttpRequest) -> dict[str, str]:
+def seen_by(request: HttpRequest, *, otherwise: str = "unlisted") -> dict[str, str]:
     """What the form says, as `services.share` takes it."""
-    visibility, _, team = request.POST.get("visibility", "unlisted").partition("/")
+    visibility, _, team = request.POST.get("visibility", otherwise).partition("/")
     return {"visibility": visibility, "team": team}
 
 

@@ -29,6 +29,7 @@ urlpatterns = [
     path("gallery/<slug:name>/open/", gallery.open_one, name="gallery-open"),
     path("compare/", comparisons.ask, name="compare-ask"),
     path("compare/<slug:comparison_id>/", comparisons.page, name="compare"),
+    path("compare/<slug:comparison_id>/delete/", comparisons.delete, name="compare-delete"),
     path("c/<slug:cluster_id>/replay/", replay.replay, name="replay"),
     path("c/<slug:cluster_id>/replay/branch/", replay.branch, name="replay-branch"),
     path("c/<slug:cluster_id>/share/", making.share, name="share"),
