@@ -171,8 +171,9 @@ class Algorithm:
                     return
             except (PluginFailure, ExtenderFailure):
                 # Upstream logs what evaluating the nominated node raised and looks at all nodes.
-                pass
-            attempt.explicit.clear()
+                attempt.explicit.clear()
+            else:
+                attempt.look_at_all_nodes()
             extended.start_over()
         n_all = len(snapshot.order) if attempt.node_names is None else len(attempt.node_names)
         limit = self._n_feasible_to_find(attempt.framework, n_all)

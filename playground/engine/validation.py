@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.amount_defaults import aggregate_text
 from scheduler_core.objects.fields import (
     child,
     integer,
@@ -26,7 +27,14 @@ from scheduler_core.objects.labels import SelectorError, label_selector_from
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.objects.policy import pod_disruption_budget_from
-from scheduler_core.objects.resources import is_extended_resource, quantity_nano, resource_list
+from scheduler_core.objects.resources import (
+    aggregate_limits,
+    aggregate_requests,
+    is_extended_resource,
+    is_supported_pod_level_resource,
+    quantity_nano,
+    resource_list,
+)
 
 Document = Mapping[str, Any]
 
@@ -178,7 +186,7 @@ def _pod_spec(spec: Document, path: str) -> None:
         _container(container, item_path, names)
     pod_level = mapping(spec, "resources", path)
     if pod_level:
-        _requests_and_limits(pod_level, f"{path}.resources")
+        _pod_level_resources(spec, pod_level, path)
     _amounts(spec, "overhead", path)
     string_map(spec, "nodeSelector", path)
     for item_path, toleration in mappings(spec, "tolerations", path):
@@ -226,6 +234,42 @@ def _requests_and_limits(resources: Document, path: str) -> None:
             raise InvalidObject(child(f"{path}.requests", name), value, f"must not be above the {name} limit")
         if is_extended_resource(name) and request != limit:
             raise InvalidObject(child(f"{path}.requests", name), value, f"must equal the {name} limit")
+
+
+def _pod_level_resources(spec: Document, resources: Document, path: str) -> None:
+    """What the pod requests as a whole covers its containers. Source: validatePodResourceConsistency, v1.34."""
+    base = f"{path}.resources"
+    if resources.get("claims"):
+        raise InvalidObject(f"{base}.claims", None, "may not be set at pod level")
+    for key in ("requests", "limits"):
+        for name in mapping(resources, key, base):
+            if not is_supported_pod_level_resource(name):
+                place = child(f"{base}.{key}", name)
+                raise InvalidObject(place, name, "is not one of cpu, memory and hugepages- at pod level")
+    _requests_and_limits(resources, base)
+    requests = resource_list(resources, "requests", base)
+    limits = resource_list(resources, "limits", base)
+    for key, whole, together in (
+        ("requests", requests, aggregate_requests(spec)),
+        ("limits", limits, {k: v for k, v in aggregate_limits(spec).items() if k.startswith("hugepages-")}),
+    ):
+        for name, amount in together.items():
+            if name in whole and amount > whole[name]:
+                raise InvalidObject(
+                    child(f"{base}.{key}", name),
+                    mapping(resources, key, base)[name],
+                    f"must be greater than or equal to aggregate container {key} of "
+                    f"{aggregate_text(spec, key, name, amount)}",
+                )
+    for item_path, container in mappings(spec, "containers", path):
+        own = mapping(mapping(container, "resources", item_path), "limits", f"{item_path}.resources")
+        for name, amount in resource_list({"limits": own}, "limits", f"{item_path}.resources").items():
+            if name in limits and amount > limits[name]:
+                raise InvalidObject(
+                    child(f"{item_path}.resources.limits", name),
+                    own[name],
+                    f"must be less than or equal to pod limits of {mapping(resources, 'limits', base)[name]}",
+                )
 
 
 def _toleration(toleration: Document, path: str) -> None:

@@ -8,7 +8,7 @@ Source: pkg/scheduler/framework/runtime/framework.go, pkg/scheduler/schedule_one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,9 @@ class Attempt:
     guests : dict of int to str
         Rows, and their nodes' names, of node objects an extender answered with (`NodeTable.add_guest`).
     extenders_took_nodes : bool
+    tried_first : dict of int to (str, Code, tuple of str)
+        What was said of rows when the pod's nominated node was tried alone. A row that is looked at again has its
+        later verdict; PreFilter may have left the nominated node out, and then this is all that is known of it.
     """
 
     def __init__(self, framework: Framework, pod: Pod, snapshot: Snapshot) -> None:
@@ -93,6 +96,7 @@ class Attempt:
         self.feasible: Rows = self.rows
         self.guests: dict[int, str] = {}
         self.extenders_took_nodes = False
+        self.tried_first: dict[int, tuple[str, Code, tuple[str, ...]]] = {}
         self.score_states: dict[str, Any] = {}
         self.skipped_scores: dict[str, None] = {}
         self.raw_scores: dict[str, Scores] = {}
@@ -172,7 +176,20 @@ class Attempt:
     @property
     def narrowed_reason(self) -> str:
         """Why a node PreFilter left out is not feasible."""
-        return f"node(s) didn't satisfy plugin(s) [{' '.join(self.narrowing_plugins)}]"
+        return self._narrowed_by(self.narrowing_plugins)
+
+    @property
+    def absent_reason(self) -> str:
+        """The same as the message counts it: whatever rejected the nominated node before is named, too.
+
+        Upstream adds to one set of plugins and makes the words of it afterwards.
+        """
+        tried = (name for name, _, _ in self.tried_first.values() if name)
+        return self._narrowed_by(sorted({*self.narrowing_plugins, *tried}))
+
+    @staticmethod
+    def _narrowed_by(plugins: Iterable[str]) -> str:
+        return f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
 
     # ---- Filter
 
@@ -235,6 +252,24 @@ class Attempt:
         self._filter_with_nominated_pods()
         self.feasible = self.rows[self.stop == PASSES]
         return bool(len(self.feasible))
+
+    def look_at_all_nodes(self) -> None:
+        """Forget the nominated node's trial, but for what was said of the node: it stands until something else is."""
+        known = [(place, row) for place, row in enumerate(self.rows.tolist())]
+        said = {row: words for place, row in known if (words := self.verdict(place)) is not None}
+        self.tried_first = said | {row: words for row, words in self.explicit.items() if row >= 0}
+        self.explicit = {}
+
+    def _standing_first_words(self) -> dict[int, tuple[str, Code, tuple[str, ...]]]:
+        """Those of `tried_first` that nothing said later has taken the place of."""
+        if not self.tried_first:
+            return {}
+        rejected = set(self.rows[self.stop < len(self.framework.filter)].tolist())
+        return {
+            row: words
+            for row, words in self.tried_first.items()
+            if row not in rejected and row not in self.explicit
+        }
 
     def _known_names(self, names: Sequence[str]) -> list[str]:
         row_of, alive = self.snapshot.nodes.row_of, self.snapshot.nodes.alive
@@ -382,6 +417,12 @@ class Attempt:
         """Rows whose verdict has this code, in evaluation order; a rejection by PreFilter is about every row."""
         if not self.pre_filter_status.is_success:
             return self.snapshot.order if self.pre_filter_status.code is code else self.snapshot.order[:0]
+        first = [row for row, words in self._standing_first_words().items() if words[1] is code]
+        if first:
+            # Few cycles come here: a nominated node outside of PreFilter's names.
+            rejected = [*self._rejected_rows(code).tolist(), *first]
+            in_order: Rows = self.snapshot.order[np.isin(self.snapshot.order, rejected)]
+            return in_order
         if self._together is None:
             return self._rejected_rows(code)
         kept = self._together.rejected.get(code)
@@ -408,6 +449,9 @@ class Attempt:
         if not self.pre_filter_status.is_success:
             return self.pre_filter_status.code
         row = self.snapshot.nodes.row_of.get(node_name, -1)
+        first = self._standing_first_words().get(row)
+        if first is not None:
+            return first[1]
         places = np.flatnonzero((self.rows == row) & (self.stop != NOT_EVALUATED))
         return Code(int(self.code[places[0]])) if len(places) else Code.UnschedulableAndUnresolvable
 
@@ -439,8 +483,9 @@ class Attempt:
         """How many nodes each reason was given for, nodes PreFilter left out included."""
         counts: dict[str, int] = {}
         # Many rows share one value.
-        shared = {id(words): words for words in self.explicit.values()}
-        for key, amount in Counter(map(id, self.explicit.values())).items():
+        words = [*self.explicit.values(), *self._standing_first_words().values()]
+        shared = {id(said): said for said in words}
+        for key, amount in Counter(map(id, words)).items():
             for reason in shared[key][2]:
                 counts[reason] = counts.get(reason, 0) + amount
         for place, amount in self._tally():
@@ -458,6 +503,8 @@ class Attempt:
         for name, _, _ in {id(words): words for words in self.explicit.values()}.values():
             if name:
                 names[name] = None
+        # Whatever rejected the nominated node counts, even where the node was looked at again.
+        names.update(dict.fromkeys(name for name, _, _ in self.tried_first.values() if name))
         if self.extenders_took_nodes:
             names[EXTENDER_NAME] = None
         return tuple(names)
@@ -465,7 +512,8 @@ class Attempt:
     @property
     def n_statuses(self) -> int:
         """How many nodes have a status of their own: not feasible ones, none PreFilter or an extender left out."""
-        return sum(amount for _, amount in self._tally()) + len(self.explicit)
+        own_words = len(self.explicit) + len(self._standing_first_words())
+        return sum(amount for _, amount in self._tally()) + own_words
 
     def _rejecting_positions(self) -> list[int]:
         """Places in the filter order of the plugins that rejected some node, ascending."""

@@ -20,7 +20,7 @@ def fit_error(attempt: Attempt) -> str:
     counts = attempt.reason_counts()
     n_outside = n_nodes - attempt.n_statuses
     if n_outside > 0 and attempt.node_names is not None:
-        reason = attempt.narrowed_reason
+        reason = attempt.absent_reason
         counts[reason] = counts.get(reason, 0) + n_outside
     if not counts:
         return message

@@ -13,6 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.amount_defaults import (
+    in_milli_units,
+    pod_level_resources,
+    rounded,
+    with_rounded_resources,
+)
 from scheduler_core.objects.fields import (
     Document,
     boolean,
@@ -23,7 +29,6 @@ from scheduler_core.objects.fields import (
     string,
     strings,
 )
-from scheduler_core.objects.resources import CPU, MEMORY, aggregate_requests, is_supported_pod_level_resource
 
 NAMESPACED_KINDS = frozenset(
     {
@@ -148,6 +153,8 @@ def prepare(manifest: Document, priority_classes: PriorityClasses | None = None)
                 mapping(meta, "labels", "metadata"),
                 priority_classes or PriorityClasses(),
             )
+            if manifest.get("status"):
+                result["status"] = _pod_status(mapping(manifest, "status", ""))
         case "Node":
             result["status"] = _node_status(mapping(manifest, "status", ""))
         case "Namespace":
@@ -157,12 +164,13 @@ def prepare(manifest: Document, priority_classes: PriorityClasses | None = None)
             }
             meta["labels"] = labels
         case "PersistentVolume":
-            spec = mapping(manifest, "spec", "")
-            result["spec"] = {"volumeMode": "Filesystem", **_present(spec)}
+            amounts = rounded(mapping(manifest, "spec", ""), "capacity")
+            result["spec"] = {"volumeMode": "Filesystem", **_present(amounts)}
         case "PersistentVolumeClaim":
-            spec = mapping(manifest, "spec", "")
-            result["spec"] = {"volumeMode": "Filesystem", **_present(spec)}
-            result["status"] = {"phase": "Pending", **_present(mapping(manifest, "status", ""))}
+            claim = with_rounded_resources(mapping(manifest, "spec", ""))
+            result["spec"] = {"volumeMode": "Filesystem", **_present(claim)}
+            status = rounded(mapping(manifest, "status", ""), "capacity", "allocatedResources")
+            result["status"] = {"phase": "Pending", **_present(status)}
         case "StorageClass":
             if manifest.get("volumeBindingMode") is None:
                 result["volumeBindingMode"] = "Immediate"
@@ -176,9 +184,21 @@ def _present(document: Document) -> dict[str, Any]:
 
 
 def _node_status(status: Document) -> dict[str, Any]:
-    result = dict(status)
+    result = dict(rounded(status, "capacity", "allocatable"))
     if status.get("allocatable") is None and status.get("capacity") is not None:
-        result["allocatable"] = dict(mapping(status, "capacity", "status"))
+        result["allocatable"] = dict(mapping(result, "capacity", "status"))
+    return result
+
+
+def _pod_status(status: Document) -> dict[str, Any]:
+    """What a kubelet says of containers it may have resized, rounded as all amounts are."""
+    result = dict(status)
+    for key in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        if status.get(key):
+            result[key] = [
+                rounded(with_rounded_resources(item), "allocatedResources")
+                for _, item in mappings(status, key, "status")
+            ]
     return result
 
 
@@ -205,8 +225,15 @@ def pod_spec_with_defaults(
                 _container_with_defaults(item, path, host_network)
                 for path, item in mappings(spec, key, "spec")
             ]
-    if spec.get("resources"):
-        result["resources"] = _pod_level_resources(mapping(spec, "resources", "spec"), result)
+    # What the containers request together is summed up before each is rounded.
+    pod_level = pod_level_resources(result)
+    if pod_level is not None:
+        result["resources"] = rounded(pod_level, "limits", "requests")
+    for key in ("initContainers", "containers"):
+        if key in result:
+            result[key] = [with_rounded_resources(item) for item in result[key]]
+    if spec.get("overhead"):
+        result["overhead"] = in_milli_units(mapping(spec, "overhead", "spec"))
     value, policy, class_name = priority_classes.resolve(spec)
     result["priority"] = value
     result["preemptionPolicy"] = policy
@@ -261,32 +288,6 @@ def _port_with_defaults(port: Document, host_network: bool) -> dict[str, Any]:
     if host_network and not result.get("hostPort") and result.get("containerPort"):
         result["hostPort"] = result["containerPort"]
     return result
-
-
-def _pod_level_resources(resources: Document, spec: Document) -> dict[str, Any]:
-    """Missing pod-level requests come from the containers' requests, else from the pod-level limit.
-
-    Source: defaults.go defaultPodRequests, v1.34
-    """
-    limits = mapping(resources, "limits", "spec.resources")
-    if not limits:
-        return dict(resources)
-    requests = dict(mapping(resources, "requests", "spec.resources"))
-    aggregated = _aggregate_container_requests(spec)
-    for name in limits:
-        if name in requests or not is_supported_pod_level_resource(name):
-            continue
-        if name in (CPU, MEMORY) and name in aggregated:
-            requests[name] = aggregated[name]
-        else:
-            requests[name] = limits[name]
-    return {**resources, "requests": requests}
-
-
-def _aggregate_container_requests(spec: Document) -> dict[str, str]:
-    """cpu and memory the containers request together (init containers counted as the scheduler does)."""
-    total = aggregate_requests(spec)
-    return {name: f"{amount}n" if amount % 10**9 else str(amount // 10**9) for name, amount in total.items()}
 
 
 def _affinity_with_label_keys(affinity: Document, labels: Mapping[str, str]) -> dict[str, Any]:

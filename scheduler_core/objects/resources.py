@@ -178,11 +178,21 @@ def _aggregate(
 
 def aggregate_requests(spec: Document) -> NanoList:
     """Requests of all containers together in nano units, without pod-level resources and overhead."""
-    containers = [
-        _container_requests(item, path, {}, False) for path, item in mappings(spec, "containers", "spec")
-    ]
+    return _aggregate_key(spec, "requests")
+
+
+def aggregate_limits(spec: Document) -> NanoList:
+    """Limits of all containers together in nano units, without pod-level resources and overhead."""
+    return _aggregate_key(spec, "limits")
+
+
+def _aggregate_key(spec: Document, key: str) -> NanoList:
+    def amounts(container: Document, path: str) -> NanoList:
+        return resource_list(mapping(container, "resources", path), key, f"{path}.resources")
+
+    containers = [amounts(item, path) for path, item in mappings(spec, "containers", "spec")]
     init_containers = [
-        (item.get("restartPolicy") == "Always", _container_requests(item, path, {}, False))
+        (item.get("restartPolicy") == "Always", amounts(item, path))
         for path, item in mappings(spec, "initContainers", "spec")
     ]
     return _aggregate(containers, init_containers, {})

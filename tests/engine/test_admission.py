@@ -294,3 +294,37 @@ def test_any_field_of_any_type_is_taken_or_refused_and_never_crashes(
         assert problem.path or problem.reason
         return
     COLUMNS.get(manifest["kind"], dict)(result)
+
+
+@pytest.mark.parametrize(
+    ("pod_level", "containers", "path", "words"),
+    [
+        ({"requests": {"cpu": "1"}}, [{"requests": {"cpu": "600m"}}] * 2, "spec.resources.requests.cpu",
+         "must be greater than or equal to aggregate container requests of 1200m"),
+        ({"limits": {"hugepages-2Mi": "2Mi", "cpu": "1"}}, [{"limits": {"hugepages-2Mi": "2Mi"}}] * 2,
+         "spec.resources.requests.hugepages-2Mi",
+         "must be greater than or equal to aggregate container requests of 4Mi"),
+        ({"limits": {"cpu": "1"}}, [{"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}],
+         "spec.containers[0].resources.limits.cpu", "must be less than or equal to pod limits of 1"),
+        ({"requests": {"nvidia.com/gpu": "1"}}, [{}], "spec.resources.requests[nvidia.com/gpu]",
+         "is not one of cpu, memory and hugepages- at pod level"),
+        ({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}, [{}], "spec.resources.requests.cpu",
+         "must not be above the cpu limit"),
+        ({"claims": [{"name": "gpu"}], "limits": {"cpu": "1"}}, [{}], "spec.resources.claims",
+         "may not be set at pod level"),
+    ],
+)  # fmt: skip
+def test_what_a_pod_requests_as_a_whole_must_cover_its_containers(
+    pod_level: dict[str, Any], containers: list[dict[str, Any]], path: str, words: str
+) -> None:
+    items = [{"name": f"c{index}", "resources": item} for index, item in enumerate(containers)]
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p"},
+        "spec": {"resources": pod_level, "containers": items},
+    }
+    [posted] = from_objects([manifest])
+    with pytest.raises(ManifestProblem) as caught:
+        admit(posted, PriorityClasses())
+    assert (caught.value.path, caught.value.reason.endswith(words)) == (path, True), caught.value
