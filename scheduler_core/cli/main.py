@@ -6,7 +6,7 @@ import argparse
 import gc
 from collections.abc import Sequence
 
-from scheduler_core.cli import bench, conformance, openb, replay
+from scheduler_core.cli import bench, conformance, model, openb, replay
 from scheduler_core.version import EMULATES, ENGINE_VERSION
 
 
@@ -19,6 +19,7 @@ def main(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, module in (
         ("replay", replay),
+        ("model", model),
         ("conformance", conformance),
         ("bench", bench),
         ("openb", openb),

@@ -107,6 +107,14 @@ class CycleTrace:
         return int(self.header["nFeasible"])
 
     @property
+    def n_viable(self) -> int:
+        """Feasible nodes none of which scores higher than another; 0 where none is feasible."""
+        tie = self.header.get("tie")
+        if tie:
+            return int(tie["count"])
+        return 1 if self.header["node"] and self.n_feasible else 0
+
+    @property
     def is_full(self) -> bool:
         """Whether the body is there."""
         return "verdict" in self.arrays
@@ -171,6 +179,7 @@ class CycleTrace:
             "node": self.node,
             "nNodes": self.n_nodes,
             "nFeasible": self.n_feasible,
+            "nViable": self.n_viable,
             "nodesEvaluated": header["nodesEvaluated"],
             "bestTotal": header.get("bestTotal"),
             "tie": header.get("tie"),

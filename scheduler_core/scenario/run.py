@@ -479,6 +479,7 @@ def run(
     seed: int | None = None,
     full_traces: bool | None = None,
     max_cycles: int = MAX_CYCLES,
+    before_cycle: Callable[[Simulation], None] | None = None,
     after_cycle: Callable[[Simulation], None] | None = None,
     checkpoint: Mapping[str, Any] | None = None,
 ) -> ScenarioRun:
@@ -492,8 +493,8 @@ def run(
         Keep every verdict and score; by default in clusters of up to `FULL_TRACES_UP_TO_NODES` nodes.
     max_cycles : int
         Bound on the whole run.
-    after_cycle : callable, optional
-        Looks at the cluster after each cycle; must change nothing.
+    before_cycle, after_cycle : callable, optional
+        Look at the cluster before and after each cycle; must change nothing.
     checkpoint : mapping, optional
         The scenario goes on from there rather than from an empty cluster (`make_scenario(goes_on=True)`). Taken
         before anything was decided or drawn, it is right for every seed.
@@ -506,6 +507,7 @@ def run(
         The checkpoint was taken too late, or is of another version.
     """
     runner = _Runner(scenario, seed, full_traces, max_cycles, checkpoint)
+    runner.simulation.before_cycle = before_cycle
     runner.simulation.after_cycle = after_cycle
     runner.go()
     result = runner.run

@@ -149,6 +149,8 @@ class Simulation:
         )
         self.kubelet = Kubelet(self.world, self.timers, self.control_plane.site.pods)
         self.moves: list[QueueMove] = []
+        self.before_cycle: Callable[[Simulation], None] | None = None
+        """Looks at the cluster just before each scheduling cycle; changes nothing."""
         self.after_cycle: Callable[[Simulation], None] | None = None
         """Looks at the cluster after each scheduling cycle; changes nothing."""
         self._traces: list[CycleTrace] = []
@@ -363,6 +365,8 @@ class Simulation:
 
     def _schedule_one(self) -> None:
         scheduler = self.scheduler
+        if self.before_cycle is not None:
+            self.before_cycle(self)
         self.world.cycle = scheduler.cycle + 1
         actions = scheduler.schedule_one()
         self._perform(actions)

@@ -1,0 +1,321 @@
+"""Minimal casualty: no other set of lower pods, on any node, would make room at a smaller loss.
+
+Losses are compared as Kubernetes compares candidates: budgets violated, the highest priority among the victims, the
+sum of priorities, how many, and how early the most important of them started.
+
+Source: pkg/scheduler/framework/preemption/preemption.go pickOneNodeForPreemption,
+pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go SelectVictimsOnNode, v1.34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.model import filters
+from scheduler_core.model.filters import Feasibility
+from scheduler_core.model.moment import Moment, Place
+from scheduler_core.model.verdict import CASUALTY, FAILS, HOLDS, LEAVES, NOT_COMPUTED, Verdict
+from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.objects.pod import PREEMPTED_BY_SCHEDULER, Pod
+
+MAX_SETS = 1 << 14
+"""Sets of pods that are compared in one cycle, over all nodes."""
+
+NEVER_STARTED = 2**63 - 1
+_OFFSET = 2**31
+
+Loss = tuple[int, int, int, int, int]
+"""(budgets violated, highest priority, sum of priorities, pods, minus the start of the most important one)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node, and pods of it whose eviction makes room."""
+
+    node: str
+    victims: tuple[Pod, ...]
+    loss: Loss
+
+    def document(self) -> dict[str, Any]:
+        """JSON-able."""
+        violations, highest, total, count, start = self.loss
+        return {
+            "node": self.node,
+            "victims": [pod.key for pod in self.victims],
+            "loss": {
+                "budgetViolations": violations,
+                "highestPriority": highest,
+                "prioritySum": total - count * _OFFSET,
+                "pods": count,
+                "earliestStart": None if -start == NEVER_STARTED else format_time_ns(-start),
+            },
+        }
+
+
+class Casualties:
+    """What making room for one pod costs, on every node of a moment."""
+
+    def __init__(self, moment: Moment, asked: Feasibility) -> None:
+        self.asked = asked
+        self.pod = asked.pod
+        self._budgets = moment.budgets
+        self._lower = {place.node.name: self._lower_pods(place) for place in asked.places}
+        self._violating = {name: self._violated(pods) for name, pods in self._lower.items()}
+
+    @property
+    def n_sets(self) -> int:
+        """How many sets of pods there are."""
+        return sum((1 << len(pods)) - 1 for pods in self._lower.values())
+
+    def _lower_pods(self, place: Place) -> list[Pod]:
+        """The most important first."""
+        return sorted((pod for pod in place.pods if pod.priority < self.pod.priority), key=_importance)
+
+    def _violated(self, pods: Sequence[Pod]) -> frozenset[str]:
+        """Uids of those whose eviction would violate a budget, were all evicted in this order."""
+        allowed = [budget.disruptions_allowed for budget in self._budgets]
+        violating = []
+        for pod in pods:
+            over = False
+            for index, budget in enumerate(self._budgets):
+                if not pod.labels or budget.meta.namespace != pod.namespace:
+                    continue
+                if budget.selector.is_everything or not budget.selector.matches(pod.labels):
+                    continue
+                if pod.name in budget.disrupted_pods:
+                    continue
+                allowed[index] -= 1
+                over = over or allowed[index] < 0
+            if over:
+                violating.append(pod.uid)
+        return frozenset(violating)
+
+    def candidate(self, place: Place, victims: Sequence[Pod]) -> Candidate:
+        """What it costs to evict these pods of a node, one at least."""
+        ordered = tuple(sorted(victims, key=_importance))
+        highest = ordered[0].priority
+        start = min(_start(pod) for pod in ordered if pod.priority == highest)
+        loss = (
+            sum(pod.uid in self._violating[place.node.name] for pod in ordered),
+            highest,
+            sum(pod.priority + _OFFSET for pod in ordered),
+            len(ordered),
+            -start,
+        )
+        return Candidate(place.node.name, ordered, loss)
+
+    def reprieved(self, place: Place) -> Candidate | None:
+        """What Kubernetes finds on a node: all lower pods go, then as many as possible come back, one by one."""
+        lower = self._lower[place.node.name]
+        if not lower or self.asked.verdict(place, without=lower) is not None:
+            return None
+        violating = self._violating[place.node.name]
+        gone = list(lower)
+        for pod in sorted(lower, key=lambda item: item.uid not in violating):
+            rest = [other for other in gone if other is not pod]
+            if self.asked.verdict(place, without=rest) is None:
+                gone = rest
+        return self.candidate(place, gone) if gone else None
+
+    def sets(self, place: Place) -> Iterator[tuple[Pod, ...]]:
+        """Every set of lower pods of a node but the empty one."""
+        lower = self._lower[place.node.name]
+        for bits in range(1, 1 << len(lower)):
+            yield tuple(pod for index, pod in enumerate(lower) if bits >> index & 1)
+
+    def least(self, than: Loss | None) -> Candidate | None:
+        """The set of smallest loss that makes room, if one is smaller than `than`."""
+        best: Candidate | None = None
+        for place in self.asked.places:
+            lower = self._lower[place.node.name]
+            # Without pod affinity a node that is empty of lower pods is as good as it gets.
+            if not self.pod.required_affinity and (
+                not lower or self.asked.refusal(place, without=lower) is not None
+            ):
+                continue
+            for victims in self.sets(place):
+                found = self.candidate(place, victims)
+                bound = best.loss if best is not None else than
+                if (bound is None or found.loss < bound) and self.asked.refusal(
+                    place, without=victims
+                ) is None:
+                    best = found
+        return best
+
+
+def check_casualty(
+    told: Mapping[str, Any], moment: Moment, asked: Feasibility, preempts: bool
+) -> Verdict | None:
+    """Check the preemption of a cycle; None for a cycle that placed its pod or ended in an error.
+
+    Parameters
+    ----------
+    told : mapping
+        The cycle's whole explanation.
+    preempts : bool
+        Whether the profile runs DefaultPreemption.
+    """
+    if told["node"] or told["error"]:
+        return None
+    unknown = _beyond_the_model(told)
+    if unknown:
+        return Verdict(CASUALTY, NOT_COMPUTED, f"{unknown} had a say, which the model does not evaluate.")
+    if any(call.get("verb") == "preempt" for call in told["extenders"]):
+        return Verdict(CASUALTY, LEAVES, "Extenders had a say about nodes and victims.", "extender")
+    casualties = Casualties(moment, asked)
+    if not told["victims"]:
+        return _no_victims(told, casualties, asked, preempts)
+    place = next((item for item in asked.places if item.node.name == told["nominatedNode"]), None)
+    pods = [] if place is None else [pod for pod in place.pods if pod.key in told["victims"]]
+    if place is None or len(pods) != len(told["victims"]):
+        return Verdict(CASUALTY, FAILS, f"The victims are not all on {told['nominatedNode']}.")
+    above = next((pod for pod in pods if pod.priority >= asked.pod.priority), None)
+    if above is not None:
+        return Verdict(CASUALTY, FAILS, f"{above.key} (priority {above.priority}) is no lower pod.")
+    chosen = casualties.candidate(place, pods)
+    return _against_kubernetes(chosen, place, told, casualties) or _against_all(chosen, casualties)
+
+
+def _beyond_the_model(told: Mapping[str, Any]) -> str:
+    """Filter plugins that are at work for this pod and that the model does not evaluate."""
+    skipped = set(told["skippedFilter"])
+    said = {verdict["plugin"] for verdict in (told["filter"] or {}).values() if verdict}
+    names = [
+        name
+        for name in told["filterPlugins"]
+        if name not in filters.EVALUATED
+        and (name in said or (name not in skipped and name.startswith("Volume")))
+    ]
+    return ", ".join(names)
+
+
+def _against_kubernetes(
+    chosen: Candidate, place: Place, told: Mapping[str, Any], casualties: Casualties
+) -> Verdict | None:
+    """What Kubernetes' own rules say: the reprieve on that node, and the best of the candidates that were tried."""
+    refusal = casualties.asked.verdict(place, without=chosen.victims)
+    if refusal is not None:
+        said = f"Without its victims {chosen.node} is still not feasible ({refusal.plugin})."
+        return Verdict(CASUALTY, FAILS, said)
+    own = casualties.reprieved(place)
+    if own is None or {pod.uid for pod in own.victims} != {pod.uid for pod in chosen.victims}:
+        names = "none" if own is None else _names(own.victims)
+        said = f"On {chosen.node} the reprieve leaves {names} to be evicted, not {_names(chosen.victims)}."
+        example = {} if own is None else own.document()
+        return Verdict(CASUALTY, FAILS, said, counterexample=example)
+    tried = {entry["node"] for entry in (told["preemption"] or {}).get("candidates", ())}
+    recorded = told["filter"] or {}
+    untried: Candidate | None = None
+    for other in casualties.asked.places:
+        found = None if other is place else casualties.reprieved(other)
+        if found is None or found.loss >= chosen.loss:
+            continue
+        verdict = recorded.get(found.node)
+        if verdict is None or verdict["code"] != "Unschedulable":
+            said = f"{found.node} was not tried; evicting {_names(found.victims)} there would have lost less."
+            return Verdict(CASUALTY, LEAVES, said, "unresolvable", found.document())
+        if found.node in tried:
+            said = f"{found.node} loses less: {_names(found.victims)} instead of {_names(chosen.victims)}."
+            return Verdict(CASUALTY, FAILS, said, counterexample=found.document())
+        untried = found if untried is None or found.loss < untried.loss else untried
+    if untried is None:
+        return None
+    sampling = (told["preemption"] or {}).get("sampling") or {}
+    if sampling.get("tried", 0) >= sampling.get("potential", 0):
+        said = f"{untried.node} was tried and is no candidate, and evicting {_names(untried.victims)} makes room."
+        return Verdict(CASUALTY, FAILS, said, counterexample=untried.document())
+    said = (
+        f"{sampling['tried']} of {sampling['potential']} nodes were tried; {untried.node}, which was not, would lose"
+        f" less: {_names(untried.victims)}."
+    )
+    return Verdict(CASUALTY, LEAVES, said, "candidates", untried.document())
+
+
+def _against_all(chosen: Candidate, casualties: Casualties) -> Verdict:
+    """What the model says: no set on any node loses less."""
+    if casualties.n_sets > MAX_SETS:
+        return Verdict(
+            CASUALTY,
+            NOT_COMPUTED,
+            f"The victims are what Kubernetes' reprieve finds; {casualties.n_sets:,} sets of pods are too many to"
+            f" compare (at most {MAX_SETS:,}).",
+        )
+    better = casualties.least(chosen.loss)
+    if better is not None:
+        said = f"Evicting {_names(better.victims)} on {better.node} would lose less than {_names(chosen.victims)}."
+        why = "reprieve"
+        place = next(item for item in casualties.asked.places if item.node.name == better.node)
+        if casualties.asked.verdict(place, without=better.victims) is not None:
+            why, said = "promised", f"{said} The room there is promised to a nominated pod."
+        return Verdict(CASUALTY, LEAVES, said, why, better.document())
+    n_sets = f"{casualties.n_sets:,} compared"
+    said = f"No set of lower pods on any node loses less than {_names(chosen.victims)} ({n_sets})."
+    return Verdict(CASUALTY, HOLDS, said, "budgets" if chosen.loss[0] else "", chosen.document())
+
+
+def _no_victims(
+    told: Mapping[str, Any], casualties: Casualties, asked: Feasibility, preempts: bool
+) -> Verdict:
+    """No pod was evicted: none could be, or Kubernetes does not want to."""
+    pod = asked.pod
+    if pod.required_affinity and casualties.n_sets > MAX_SETS:
+        said = f"{casualties.n_sets:,} sets of pods are too many to compare (at most {MAX_SETS:,})."
+        return Verdict(CASUALTY, NOT_COMPUTED, said)
+    found = _some_room(casualties, asked)
+    if found is None:
+        return Verdict(CASUALTY, HOLDS, "Evicting lower pods would not make room on any node.")
+    names = f"{_names(found.victims)} on {found.node}"
+    if not preempts:
+        return Verdict(
+            CASUALTY, LEAVES, f"Evicting {names} would make room.", "noPreemption", found.document()
+        )
+    if pod.preemption_policy == "Never":
+        said = f"Evicting {names} would make room; its preemptionPolicy is Never."
+        return Verdict(CASUALTY, LEAVES, said, "preemptionPolicy", found.document())
+    place = next((item for item in asked.places if item.node.name == pod.nominated_node_name), None)
+    if place is not None and any(
+        other.priority < pod.priority
+        and other.is_terminating
+        and other.disruption_target_reason == PREEMPTED_BY_SCHEDULER
+        for other in place.pods
+    ):
+        said = f"Evicting {names} would make room; victims on {place.node.name} are still terminating."
+        return Verdict(CASUALTY, LEAVES, said, "terminating", found.document())
+    verdict = (told["filter"] or {}).get(found.node)
+    if verdict is None or verdict["code"] != "Unschedulable":
+        said = f"Evicting {names} would make room; {found.node} was not tried."
+        return Verdict(CASUALTY, LEAVES, said, "unresolvable", found.document())
+    at = next(item for item in asked.places if item.node.name == found.node)
+    if casualties.reprieved(at) is None:
+        promised = asked.verdict(at, without=found.victims) is not None
+        said = f"Evicting {names} would make room" + (
+            "; it is promised to a nominated pod."
+            if promised
+            else ", though not evicting all lower pods there."
+        )
+        return Verdict(CASUALTY, LEAVES, said, "promised" if promised else "reprieve", found.document())
+    said = f"No pod was evicted, and evicting {names} would make room."
+    return Verdict(CASUALTY, FAILS, said, counterexample=found.document())
+
+
+def _some_room(casualties: Casualties, asked: Feasibility) -> Candidate | None:
+    """Some set that makes room, one Kubernetes would find first."""
+    for place in asked.places:
+        found = casualties.reprieved(place)
+        if found is not None:
+            return found
+    return casualties.least(None)
+
+
+def _start(pod: Pod) -> int:
+    return NEVER_STARTED if pod.start_ns is None else pod.start_ns
+
+
+def _importance(pod: Pod) -> tuple[int, int]:
+    return -pod.priority, _start(pod)
+
+
+def _names(pods: Sequence[Pod]) -> str:
+    return ", ".join(pod.key for pod in pods)

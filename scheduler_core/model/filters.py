@@ -1,0 +1,331 @@
+"""Whether a pod fits a node, asked for one node at a time and of the objects themselves.
+
+Source: the Filter functions under pkg/scheduler/framework/plugins, v1.34
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from scheduler_core.model.moment import Moment, Place, ports_of
+from scheduler_core.objects.field_errors import SelectorError
+from scheduler_core.objects.labels import LabelSelector
+from scheduler_core.objects.node import Node, Taint
+from scheduler_core.objects.node_selector import NodeSelector, node_selector_from
+from scheduler_core.objects.pod import AffinityTerm, Pod, TopologySpreadConstraint
+from scheduler_core.objects.resources import is_extended_resource
+
+_CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+EVALUATED = frozenset(
+    (
+        "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit",
+        "PodTopologySpread", "InterPodAffinity",
+    )
+)  # fmt: skip
+"""Filter plugins the model evaluates by itself; verdicts of others are taken as recorded."""
+
+
+class Refusal(NamedTuple):
+    """Why a node is not feasible."""
+
+    plugin: str
+    resolvable: bool
+    """Whether removing pods might help (Unschedulable, not UnschedulableAndUnresolvable)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a profile says about filters.
+
+    Attributes
+    ----------
+    plugins : tuple of str
+        Filter plugins in order, those the model evaluates.
+    """
+
+    plugins: tuple[str, ...]
+    added_affinity: NodeSelector | None
+    ignored_resources: frozenset[str]
+    ignored_groups: frozenset[str]
+    default_spread: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, plugins: Iterable[str], args: Mapping[str, Any]) -> Rules:
+        """Read a profile's plugins and their arguments (`config.construction.ProfilePlan`)."""
+        affinity, fit, spread = (
+            args.get(name) for name in ("NodeAffinity", "NodeResourcesFit", "PodTopologySpread")
+        )
+        added = (getattr(affinity, "added_affinity", None) or {}).get(_REQUIRED)
+        by_list = getattr(spread, "defaulting_type", "System") != "System"
+        return cls(
+            plugins=tuple(name for name in plugins if name in EVALUATED),
+            added_affinity=node_selector_from(added) if added else None,
+            ignored_resources=frozenset(getattr(fit, "ignored_resources", None) or ()),
+            ignored_groups=frozenset(getattr(fit, "ignored_resource_groups", None) or ()),
+            default_spread=tuple(getattr(spread, "default_constraints", None) or ()) if by_list else (),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    max_skew: int
+    key: str
+    selector: LabelSelector
+    min_domains: int
+    honors_affinity: bool
+    honors_taints: bool
+
+
+class Feasibility:
+    """One pod against all nodes of a moment.
+
+    Parameters
+    ----------
+    deduced : LabelSelector
+        What default spread constraints of a profile select for this pod.
+    """
+
+    def __init__(self, pod: Pod, moment: Moment, rules: Rules, deduced: LabelSelector) -> None:
+        self.pod = pod
+        self.rules = rules
+        self.places: Sequence[Place] = moment.places or ()
+        self._namespaces = moment.namespaces
+        self._wanted_ports = ports_of(pod)
+        self._spread = list(self._constraints(deduced)) if "PodTopologySpread" in rules.plugins else []
+        self._spread_counts: list[dict[str, int]] = [{} for _ in self._spread]
+        self._counts_terms = "InterPodAffinity" in rules.plugins
+        self._near: Counter[tuple[str, str]] = Counter()
+        self._away: Counter[tuple[str, str]] = Counter()
+        self._kept_away: Counter[tuple[str, str]] = Counter()
+        for place in self.places:
+            for constraint, counts in zip(self._spread, self._spread_counts, strict=True):
+                if self._counts_node(constraint, place.node):
+                    counts.setdefault(place.node.labels[constraint.key], 0)
+            for other in place.pods:
+                self._count(other, place.node, 1, first=True)
+        if not (pod.required_affinity or pod.required_anti_affinity or any(self._kept_away.values())):
+            # PreFilter says Skip: it is not asked beside nominated pods either, whatever these keep away.
+            self._counts_terms = False
+            self._kept_away.clear()
+
+    # ---- the question
+
+    def refusal(
+        self, place: Place, *, without: Sequence[Pod] = (), beside_promised: bool = False
+    ) -> Refusal | None:
+        """The first filter that rejects a node, None where it is feasible.
+
+        Parameters
+        ----------
+        without : sequence of Pod
+            Pods of this node that are gone.
+        beside_promised : bool
+            Count the pods of equal or higher priority that are nominated to it as if they ran there.
+        """
+        gone = {pod.uid for pod in without}
+        more = self._promised(place) if beside_promised else []
+        pods = [pod for pod in place.pods if pod.uid not in gone] + more
+        ports = {port for pod in place.pods for port in ports_of(pod)} - place.forgotten
+        for pod in without:
+            ports -= ports_of(pod)
+        for pod in more:
+            ports |= ports_of(pod)
+        for pod in without:
+            self._count(pod, place.node, -1)
+        for pod in more:
+            self._count(pod, place.node, 1)
+        try:
+            for plugin in self.rules.plugins:
+                resolvable = self._ask(plugin, place.node, pods, ports)
+                if resolvable is not None:
+                    return Refusal(plugin, resolvable)
+            return None
+        finally:
+            for pod in without:
+                self._count(pod, place.node, 1)
+            for pod in more:
+                self._count(pod, place.node, -1)
+
+    def verdict(self, place: Place, *, without: Sequence[Pod] = ()) -> Refusal | None:
+        """As Kubernetes asks: with the nominated pods, then without them; both must pass."""
+        if self._promised(place):
+            refusal = self.refusal(place, without=without, beside_promised=True)
+            if refusal is not None:
+                return refusal
+        return self.refusal(place, without=without)
+
+    def _promised(self, place: Place) -> list[Pod]:
+        return [
+            pod for pod in place.promised if pod.priority >= self.pod.priority and pod.uid != self.pod.uid
+        ]
+
+    def _ask(self, plugin: str, node: Node, pods: Sequence[Pod], ports: set[Any]) -> bool | None:
+        """None: it passes. Otherwise whether removing pods might help."""
+        pod = self.pod
+        match plugin:
+            case "NodeUnschedulable":
+                return False if node.unschedulable and not pod.tolerates(_CORDON) else None
+            case "NodeName":
+                return False if pod.node_name and pod.node_name != node.name else None
+            case "TaintToleration":
+                keeps_off = any(
+                    taint.effect in ("NoSchedule", "NoExecute") and not pod.tolerates(taint)
+                    for taint in node.taints
+                )
+                return False if keeps_off else None
+            case "NodeAffinity":
+                added = self.rules.added_affinity
+                if added is not None and not _matches(added, node):
+                    return False
+                return None if _matches(pod.required_node_affinity, node) else False
+            case "NodePorts":
+                taken = any(
+                    (used.protocol, used.port) == (port.protocol, port.port)
+                    and (used.ip == port.ip or "0.0.0.0" in (used.ip, port.ip))
+                    for port in self._wanted_ports
+                    for used in ports
+                )
+                return True if taken else None
+            case "NodeResourcesFit":
+                return self._fit(node, pods)
+            case "PodTopologySpread":
+                return self._spread_refuses(node)
+            case _:
+                return self._terms_refuse(node)
+
+    # ---- resources
+
+    def _fit(self, node: Node, pods: Sequence[Pod]) -> bool | None:
+        short = len(pods) + 1 > node.allocatable.get("pods", 0)
+        resolvable = True
+        for name, amount in self.pod.requests.items():
+            if not amount or name == "pods" or self._ignores(name):
+                continue
+            have = node.allocatable.get(name, 0)
+            if amount > have - sum(other.requests.get(name, 0) for other in pods):
+                short = True
+                resolvable = resolvable and amount <= have
+        return resolvable if short else None
+
+    def _ignores(self, name: str) -> bool:
+        if not is_extended_resource(name):
+            return False
+        return name in self.rules.ignored_resources or name.partition("/")[0] in self.rules.ignored_groups
+
+    # ---- other pods
+
+    def _constraints(self, deduced: LabelSelector) -> Iterable[_Spread]:
+        own: Sequence[TopologySpreadConstraint] = self.pod.topology_spread
+        for item in own:
+            if item.when_unsatisfiable == "DoNotSchedule":
+                least = 1 if item.min_domains is None else item.min_domains
+                yield _Spread(
+                    item.max_skew, item.topology_key, item.selector, least,
+                    item.node_affinity_policy == "Honor", item.node_taints_policy == "Honor",
+                )  # fmt: skip
+        if own or deduced.is_everything:
+            return
+        for document in self.rules.default_spread:
+            if document.get("whenUnsatisfiable") == "DoNotSchedule":
+                yield _Spread(
+                    int(document.get("maxSkew") or 0), str(document.get("topologyKey") or ""), deduced,
+                    int(document.get("minDomains") or 1),
+                    (document.get("nodeAffinityPolicy") or "Honor") == "Honor",
+                    document.get("nodeTaintsPolicy") == "Honor",
+                )  # fmt: skip
+
+    def _counts_node(self, constraint: _Spread, node: Node) -> bool:
+        if any(item.key not in node.labels for item in self._spread):
+            return False
+        if constraint.honors_affinity and not _matches(self.pod.required_node_affinity, node):
+            return False
+        return not constraint.honors_taints or not any(
+            taint.effect in ("NoSchedule", "NoExecute") and not self.pod.tolerates(taint)
+            for taint in node.taints
+        )
+
+    def _count(self, other: Pod, node: Node, sign: int, *, first: bool = False) -> None:
+        """Another pod came to a node (1) or left it (-1).
+
+        Terminating pods, and a selector of everything, count nothing at `first`; upstream's AddPod and RemovePod ask
+        neither.
+        """
+        if other.namespace == self.pod.namespace and not (first and other.is_terminating):
+            for constraint, counts in zip(self._spread, self._spread_counts, strict=True):
+                if first and constraint.selector.is_everything:
+                    continue
+                if constraint.selector.matches(other.labels) and self._counts_node(constraint, node):
+                    counts[node.labels[constraint.key]] += sign
+        if not self._counts_terms:
+            return
+        terms = self.pod.required_affinity
+        if terms and all(self._is_about(term, other) for term in terms):
+            for term in terms:
+                _add(self._near, term.topology_key, node, sign)
+        for term in self.pod.required_anti_affinity:
+            if self._is_about(term, other):
+                _add(self._away, term.topology_key, node, sign)
+        for term in other.required_anti_affinity:
+            labels = self._namespaces.get(self.pod.namespace, {})
+            in_namespace = self.pod.namespace in term.namespaces or term.namespace_selector.matches(labels)
+            if in_namespace and term.selector.matches(self.pod.labels):
+                _add(self._kept_away, term.topology_key, node, sign)
+
+    def _is_about(self, term: AffinityTerm, other: Pod) -> bool:
+        """Whether a term of the incoming pod is about another one.
+
+        The names of matching namespaces are merged into the term, and its selector is then asked once more with no
+        labels, as upstream does.
+        """
+        selector = term.namespace_selector
+        there = other.namespace in term.namespaces
+        if not there and not selector.is_everything and other.namespace in self._namespaces:
+            there = selector.matches(self._namespaces[other.namespace])
+        return (there or selector.matches({})) and term.selector.matches(other.labels)
+
+    def _spread_refuses(self, node: Node) -> bool | None:
+        for constraint, counts in zip(self._spread, self._spread_counts, strict=True):
+            value = node.labels.get(constraint.key)
+            if value is None:
+                return False
+            least = min(counts.values(), default=2**31 - 1)
+            if len(counts) < constraint.min_domains:
+                least = 0
+            itself = int(constraint.selector.matches(self.pod.labels))
+            if counts.get(value, 0) + itself - least > constraint.max_skew:
+                return True
+        return None
+
+    def _terms_refuse(self, node: Node) -> bool | None:
+        terms = self.pod.required_affinity
+        if any(term.topology_key not in node.labels for term in terms):
+            return False
+        near = all(self._near[term.topology_key, node.labels[term.topology_key]] > 0 for term in terms)
+        first_of_series = not any(self._near.values()) and all(
+            self._is_about(term, self.pod) for term in terms
+        )
+        if terms and not near and not first_of_series:
+            return False
+        for term in self.pod.required_anti_affinity:
+            value = node.labels.get(term.topology_key)
+            if value is not None and self._away[term.topology_key, value] > 0:
+                return True
+        return True if any(self._kept_away[pair] > 0 for pair in node.labels.items()) else None
+
+
+def _add(counts: Counter[tuple[str, str]], key: str, node: Node, sign: int) -> None:
+    if key in node.labels:
+        counts[key, node.labels[key]] += sign
+
+
+def _matches(affinity: Any, node: Node) -> bool:
+    """A term that cannot be read matches nothing."""
+    try:
+        return bool(affinity.match(node.labels, node.name))
+    except SelectorError:
+        return False
