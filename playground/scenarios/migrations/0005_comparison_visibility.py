@@ -40,6 +40,8 @@ def give_owners(apps, schema_editor):
         if row.owner_id is None and len(set(owners)) == 1:
             row.owner_id = owners[0]
         row.save(update_fields=["visibility", "team", "owner"])
+    # PostgreSQL alters no table whose rows still have foreign keys to be checked at the end of the transaction.
+    schema_editor.connection.check_constraints()
 
 
 class Migration(migrations.Migration):
