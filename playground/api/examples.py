@@ -53,6 +53,37 @@ POD_JSON: Final[dict[str, Any]] = {
     "metadata": {"name": "web-2"},
     "spec": {"containers": [{"name": "web", "image": "web:1"}]},
 }
+NODE_JSON: Final[dict[str, Any]] = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "node-2", "labels": {"topology.kubernetes.io/zone": "b"}},
+    "status": {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
+}
+CLASS_JSON: Final[dict[str, Any]] = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "business-critical"},
+    "value": 100000,
+    "preemptionPolicy": "PreemptLowerPriority",
+}
+BUDGET_JSON: Final[dict[str, Any]] = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "payments", "namespace": "default"},
+    "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "payments"}}},
+}
+
+
+def stored_object(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest as it comes back."""
+    meta = manifest["metadata"] | {
+        "uid": "5f2c8a64-9d0b-4f6e-8a52-0d5b9c3e1a77",
+        "resourceVersion": "43",
+        "creationTimestamp": "2026-01-02T00:00:10Z",
+    }
+    return manifest | {"metadata": meta}
+
+
 APPLIED: Final = {
     "created": [
         {"apiVersion": "v1", "kind": "Node", "name": "node-1"},

@@ -41,3 +41,9 @@ class YAMLParser(StrictJSONParser):
 
     media_type = "application/yaml"
     json_only = False
+
+
+class MergePatchParser(StrictJSONParser):
+    """A merge patch (RFC 7386)."""
+
+    media_type = "application/merge-patch+json"

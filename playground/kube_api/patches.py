@@ -1,6 +1,6 @@
-"""The three patches of the Kubernetes API. Each takes an object and gives a new one; neither is changed.
+"""The patches of the Kubernetes API beyond the merge patch (`clusters.merging`): none changes what it is given.
 
-Source: RFC 7386 (merge), RFC 6902 (JSON patch),
+Source: RFC 6902 (JSON patch),
 staging/src/k8s.io/apimachinery/pkg/util/strategicpatch/patch.go, v1.34
 """
 
@@ -14,19 +14,6 @@ from playground.kube_api.list_keys import DEFAULTS, is_set, keys_of, merge_key_o
 from playground.kube_api.status import Refusal
 
 MAX_OPERATIONS = 10_000
-
-
-def merge_patch(target: Any, patch: Any) -> Any:
-    """RFC 7386: null removes, objects merge, everything else replaces."""
-    if not isinstance(patch, Mapping):
-        return copy.deepcopy(patch)
-    result = dict(target) if isinstance(target, Mapping) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merge_patch(result.get(key), value)
-    return result
 
 
 def strategic_merge_patch(target: Any, patch: Any, path: tuple[str, ...] = ()) -> Any:

@@ -6,20 +6,18 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db.models import Q
 from django.http import HttpRequest
 
 from playground.clusters import selectors
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster
+from playground.clusters.selection import Selection, selection_of
 from playground.kube_api.paths import Target
 from playground.kube_api.presented import presented
-from playground.kube_api.selection import Selection, selection_of
 from playground.kube_api.status import Refusal
 from playground.kube_api.tables import partial, table
 
@@ -146,7 +144,15 @@ def page_of(
     _check_version(request, cluster)
     found: list[dict[str, Any]] = []
     more = False
-    for manifest in _manifests(cluster, target, selection, after):
+    found_all = selectors.selected_objects(
+        cluster,
+        target.kind,
+        selection,
+        namespace=target.namespace or None,
+        name=target.name,
+        after=after and after[1:],
+    )
+    for manifest in found_all:
         if limit and len(found) == limit:
             more = True
             break
@@ -161,24 +167,6 @@ def page_of(
         }
         metadata["continue"] = base64.urlsafe_b64encode(json.dumps(token).encode()).decode()
     return found, metadata
-
-
-def _manifests(
-    cluster: Cluster, target: Target, selection: Selection, after: tuple[int, str, str] | None
-) -> Iterator[dict[str, Any]]:
-    rows = selectors.list_objects(cluster, target.kind, namespace=target.namespace or None)
-    rows = selection.narrowed(target.kind, rows)
-    if target.name:
-        rows = rows.filter(name=target.name)
-    if after is not None:
-        _, namespace, name = after
-        later = Q(name__gt=name)
-        if target.kind.namespaced:
-            later = Q(namespace__gt=namespace) | (Q(namespace=namespace) & later)
-        rows = rows.filter(later)
-    for manifest in rows.values_list("manifest", flat=True).iterator(chunk_size=500):
-        if not selection or selection.matches(manifest):
-            yield manifest
 
 
 def _continued(token: str, cluster: Cluster) -> tuple[int, str, str] | None:

@@ -18,9 +18,9 @@ from django.http import HttpRequest
 
 from playground.clusters import pulse, selectors
 from playground.clusters.models import Cluster, LogEntry
+from playground.clusters.selection import Selection
 from playground.kube_api.paths import Target
 from playground.kube_api.reading import Form, form_of, selection_for, switched, whole
-from playground.kube_api.selection import Selection
 from playground.kube_api.status import Refusal, failure
 
 DEFAULT_S: Final = 1800

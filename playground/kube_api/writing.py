@@ -14,6 +14,7 @@ from playground.clusters import selectors, services
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.kinds import Kind
+from playground.clusters.merging import merge_patch
 from playground.clusters.models import Cluster
 from playground.engine.times import format_seconds
 from playground.kube_api import managed_fields, patches
@@ -112,7 +113,7 @@ def _change(kind: str, document: Any) -> Callable[[dict[str, Any]], Any]:
     if kind == JSON_PATCH:
         return lambda live: patches.json_patch(live, document)
     if kind == MERGE:
-        return lambda live: patches.merge_patch(live, document)
+        return lambda live: merge_patch(live, document)
     return lambda live: patches.strategic_merge_patch(live, document)
 
 

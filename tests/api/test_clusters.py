@@ -76,7 +76,7 @@ def test_a_pending_pod_names_plugin_and_reason_of_each_node(
     assert "0/2 nodes are available" in explained["fitError"]
     queue = api.get(f"/clusters/{cluster.public_id}/queue/").json()
     assert [item["pod"] for item in queue["unschedulable"]] == ["default/big"]
-    story = api.get(f"/clusters/{cluster.public_id}/pods/default/big/").json()
+    story = api.get(f"/clusters/{cluster.public_id}/pods/default/big/story").json()
     assert story["queue"]["lane"] == "unschedulable"
 
 

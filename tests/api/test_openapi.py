@@ -66,7 +66,16 @@ def test_every_operation_has_words_and_examples() -> None:
 
 # Right refusals: a pod that does not wait at Permit; tokens and teams where nobody logs in.
 REFUSED = {"permits_decide": 409, "tokens_create": 409, "teams_create": 409, "teams_set_member": 404}
-NAMES = {"namespace": "default", "pod": "p1", "team": "platform", "user": "grace", "number": "1"}
+NAMES = {
+    "namespace": "default",
+    "pod": "p1",
+    "node": "n1",
+    "priority_class": "gold",
+    "budget": "web",
+    "team": "platform",
+    "user": "grace",
+    "number": "1",
+}
 MADE = ("extender_id",)  # ids that are drawn
 
 
@@ -101,15 +110,21 @@ schema = schemathesis.openapi.from_dict(document())
 @pytest.fixture
 def known(transactional_db: None, wakes: list[Any]) -> dict[str, str]:
     """Names that exist, so that not everything is a 404."""
-    cluster = make_cluster(make_node("n1"), make_pod("p1"), make_pod("huge", cpu="99"))
+    gold = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 9}
+    web = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {"minAvailable": 1}}
+    cluster = make_cluster(
+        make_node("n1"),
+        make_pod("p1"),
+        make_pod("huge", cpu="99"),
+        gold | {"metadata": {"name": "gold"}},
+        web | {"metadata": {"name": "web"}},
+    )
     run = services.request_run(cluster=cluster, until="idle")
     services.advance(cluster_id=cluster.pk)
     return {
         "cluster_id": cluster.public_id,
         "run_id": run.public_id,
-        "namespace": "default",
-        "pod": "p1",
-        "number": "1",
+        **NAMES,
         "reason": "NotFound",
         "token_id": "1",
         "extender_id": services.create_mock_extender(cluster=cluster, rules=[]).public_id,

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from playground.kube_api.patches import json_patch, merge_patch, strategic_merge_patch
+from playground.clusters.merging import merge_patch
+from playground.kube_api.patches import json_patch, strategic_merge_patch
 from playground.kube_api.status import Refusal
 
 POD: dict[str, Any] = {

@@ -33,7 +33,11 @@ SETTINGS: Final[dict[str, Any]] = {
     "COMPONENT_SPLIT_PATCH": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "TAGS": [
-        {"name": "clusters", "description": "Clusters and the objects in them."},
+        {"name": "clusters", "description": "Clusters, and many objects at once."},
+        {
+            "name": "objects",
+            "description": "Nodes, pods, priority classes and disruption budgets, one by one.",
+        },
         {"name": "scheduling", "description": "Running the scheduler, and what it did."},
         {"name": "settings", "description": "A cluster's configuration and clock."},
         {"name": "scenarios", "description": "Runs to share and to prove anew, and comparisons."},

@@ -18,6 +18,7 @@ from playground.clusters.selectors.objects import (
     list_objects,
     list_runs,
     log_after,
+    selected_objects,
 )
 from playground.clusters.selectors.overview import (
     ClusterSummary,
@@ -54,5 +55,6 @@ __all__ = [
     "pod_story",
     "queue_view",
     "role_in",
+    "selected_objects",
     "version_token",
 ]

@@ -1,14 +1,16 @@
 """Plain look-ups: clusters, runs, objects of any kind, the log."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from playground.accounts.models import Role
 from playground.clusters.errors import Forbidden, NotFound
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry, MockExtender, Run
 from playground.clusters.rows import row_of, rows_of
+from playground.clusters.selection import Selection
 from playground.clusters.selectors.overview import clusters_of, role_in
 
 _RANK: Final = {Role.VIEWER: 1, Role.EDITOR: 2, Role.OWNER: 3}
@@ -106,6 +108,39 @@ def list_objects(cluster: Cluster, kind: Kind, *, namespace: str | None = None) 
     if namespace:
         rows = rows.filter(namespace=namespace)
     return rows.order_by("namespace", "name")
+
+
+def selected_objects(
+    cluster: Cluster,
+    kind: Kind,
+    selection: Selection,
+    *,
+    namespace: str | None = None,
+    name: str = "",
+    after: tuple[str, str] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Manifests of one kind by namespace and name, read as far as they are wanted.
+
+    Parameters
+    ----------
+    selection
+        Which of them.
+    namespace, name
+        Only those there, only that one; empty = all.
+    after
+        (namespace, name) of the last one of the page before.
+    """
+    rows = selection.narrowed(kind, list_objects(cluster, kind, namespace=namespace))
+    if name:
+        rows = rows.filter(name=name)
+    if after is not None:
+        later = Q(name__gt=after[1])
+        if kind.namespaced:
+            later = Q(namespace__gt=after[0]) | (Q(namespace=after[0]) & later)
+        rows = rows.filter(later)
+    for manifest in rows.values_list("manifest", flat=True).iterator(chunk_size=500):
+        if not selection or selection.matches(manifest):
+            yield manifest
 
 
 def log_after(

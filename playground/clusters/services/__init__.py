@@ -35,6 +35,7 @@ from playground.clusters.services.objects import (
     create_object,
     delete_object,
     evict_pod,
+    patch_object,
     replace_object,
     set_cordon,
 )
@@ -76,6 +77,7 @@ __all__ = [
     "offer_clock",
     "parse_duration_ns",
     "parse_taint",
+    "patch_object",
     "recompute_trace",
     "rename_cluster",
     "replace_object",

@@ -14,6 +14,7 @@ from playground.clusters.errors import (
     Unsupported,
 )
 from playground.clusters.kinds import Kind
+from playground.clusters.merging import merge_patch
 from playground.clusters.models import Cluster, LogEntry, PodDisruptionBudget, PriorityClass
 from playground.clusters.rows import row_of, rows_of
 from playground.clusters.services.apply import clean_posted, new_object
@@ -26,6 +27,7 @@ from playground.engine.selectors import selector_matches
 from playground.engine.times import format_seconds
 
 DEFAULT_GRACE_S = 30
+MAX_TRIES = 5
 
 
 def create_object(
@@ -129,6 +131,57 @@ def replace_object(
         stored = writer.write(LogEntry.Source.API, kind, new, created=False)
         wake.cluster_on_commit(writer.cluster)
     return stored
+
+
+def patch_object(
+    *,
+    cluster: Cluster,
+    kind: Kind,
+    namespace: str,
+    name: str,
+    patch: Mapping[str, Any],
+    resource_version: str | None = None,
+) -> dict[str, Any]:
+    """Change one object by a merge patch (RFC 7386) and return it as stored.
+
+    Parameters
+    ----------
+    patch
+        Of the whole manifest; one that names `metadata.resourceVersion` is about that version alone.
+    resource_version
+        The version it is about, else the newest: it is then merged anew when the object moves on meanwhile.
+
+    Raises
+    ------
+    InvalidManifest, NotFound, Conflict
+    """
+    for attempt in range(MAX_TRIES):
+        live = _existing(cluster, kind, namespace, name).manifest
+        merged = merge_patch(live, patch)
+        meta = merged.get("metadata")
+        if not isinstance(meta, Mapping):
+            raise InvalidManifest("metadata: must be an object", path="metadata", kind=kind.kind, name=name)
+        place = {"kind": kind.kind, "apiVersion": kind.api_version}
+        fixed = {"name": name} | ({"namespace": namespace} if kind.namespaced else {})
+        for where, wanted, there in (("", place, merged), ("metadata.", fixed, meta)):
+            for key, value in wanted.items():
+                if there.get(key) != value:
+                    raise InvalidManifest(
+                        f"{where}{key}: may not be changed, it is {value!r}",
+                        path=f"{where}{key}",
+                        value=there.get(key),
+                        kind=kind.kind,
+                        name=name,
+                    )
+        if resource_version is not None:
+            merged["metadata"] = dict(meta) | {"resourceVersion": resource_version}
+        bound = resource_version is not None or "resourceVersion" in (patch.get("metadata") or {})
+        try:
+            return replace_object(cluster=cluster, manifest=merged)
+        except Conflict:
+            if bound or attempt == MAX_TRIES - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def delete_object(

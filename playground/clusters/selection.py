@@ -1,4 +1,4 @@
-"""Label and field selectors of a query.
+"""Label and field selectors of a query, for every surface that lists objects.
 
 Source: staging/src/k8s.io/apimachinery/pkg/labels/selector.go, pkg/fields/selector.go, v1.34; the fields of
 each kind: pkg/apis/core/v1/conversion.go and the kinds' registries
@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from django.db.models import Q, QuerySet
 
+from playground.clusters.errors import InvalidInput
 from playground.clusters.kinds import Kind
-from playground.kube_api.status import Refusal
 
 Manifest = Mapping[str, Any]
 
@@ -118,8 +118,8 @@ def selection_of(kind: Kind, label_selector: str, field_selector: str) -> Select
 
     Raises
     ------
-    Refusal
-        BadRequest: one cannot be read, or names a field that cannot be selected by.
+    InvalidInput
+        One cannot be read, or names a field that cannot be selected by.
     """
     labels = tuple(_label_test(part) for part in _split(label_selector) if part.strip())
     fields = tuple(_requirement(kind, part) for part in _split(field_selector) if part.strip())
@@ -156,7 +156,9 @@ def _label_test(text: str) -> Callable[[Mapping[str, str]], bool]:
     if match := _ORDER.fullmatch(text):
         key, operator, number = match.groups()
         return lambda labels: _in_order(labels.get(key), operator, int(number))
-    raise Refusal("BadRequest", f"unable to parse requirement: {text.strip()!r} is not a label requirement")
+    raise InvalidInput(
+        f"unable to parse requirement: {text.strip()!r} is not a label requirement", field="labelSelector"
+    )
 
 
 def _in_order(value: str | None, operator: str, number: int) -> bool:
@@ -168,10 +170,12 @@ def _in_order(value: str | None, operator: str, number: int) -> bool:
 def _requirement(kind: Kind, text: str) -> Requirement | None:
     match = re.fullmatch(r"\s*([^!=\\]+)(!=|==?)((?:[^\\=,]|\\.)*)", text, re.DOTALL)
     if match is None:
-        raise Refusal("BadRequest", f"invalid selector: {text.strip()!r}; can't understand it")
+        raise InvalidInput(
+            f"invalid selector: {text.strip()!r}; can't understand it", field="fieldSelector"
+        )
     field, operator, value = match.group(1).strip(), match.group(2), re.sub(r"\\(.)", r"\1", match.group(3))
     if field not in _EVERY and field not in _FIELDS.get(kind.kind, ()):
-        raise Refusal("BadRequest", f"field label not supported: {field}")
+        raise InvalidInput(f"field label not supported: {field}", field="fieldSelector")
     return Requirement(field, operator != "!=", value)
 
 
