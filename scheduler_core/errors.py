@@ -120,3 +120,7 @@ class ConstructionError(ConfigurationError):
     def __init__(self, message: str, errors: tuple[FieldError, ...] = (), *, panic: bool = False) -> None:
         self.panic = panic
         super().__init__(message, errors)
+
+
+class PluginDeclarationError(ValueError):
+    """A plugin's class does not declare itself well; the message names the class and what is wrong."""

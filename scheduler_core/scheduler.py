@@ -9,7 +9,7 @@ Source: pkg/scheduler/scheduler.go, pkg/scheduler/schedule_one.go, v1.34
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,7 @@ from scheduler_core.actions import (
 from scheduler_core.binding_cycle import Binding, BindingCycle
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache
-from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.nominator import Nominator
-from scheduler_core.config.default_plugins import LEGACY_PLUGINS
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.policy import POLICY_KIND
 from scheduler_core.event_handlers import EventHandlers
@@ -40,10 +38,11 @@ from scheduler_core.events import (
 from scheduler_core.extender.chain import extender_chain
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.framework.attempt import EXTENDER_NAME
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import ChoiceOptions
 from scheduler_core.framework.preemption import preemption_document
 from scheduler_core.framework.profile import SchedulerHandle, build_profiles
-from scheduler_core.framework.registry import PluginFactory
+from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.trace import (
@@ -55,13 +54,7 @@ from scheduler_core.framework.trace import (
 )
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER, Pod
-from scheduler_core.plugins import full_registry
-from scheduler_core.plugins.coscheduling import GROUP as POD_GROUP
-from scheduler_core.plugins.coscheduling import Coscheduling
-from scheduler_core.plugins.hints import HintContext, registrations
-from scheduler_core.plugins.hints.pod_topology_spread import constraints_with_defaults, own_constraints
-from scheduler_core.plugins.node_affinity import NodeAffinity
-from scheduler_core.plugins.pod_topology_spread import PodTopologySpread
+from scheduler_core.plugins import REGISTRY
 from scheduler_core.queue import (
     HintMap,
     Lane,
@@ -77,7 +70,7 @@ from scheduler_core.schedule_one import TIE_STREAM, Algorithm, AlgorithmOptions,
 from scheduler_core.version import ENGINE_VERSION
 
 POD_GROUP_KEYS = (
-    POD_GROUP,
+    "scheduling.x-k8s.io/pod-group",
     "pod-group.scheduling.sigs.k8s.io",
     "pod-group.scheduling.sigs.k8s.io/name",
     "scheduling.k8s.io/group-name",
@@ -122,8 +115,8 @@ class Scheduler(BindingCycle):
     clock : Clock
         Read only; whoever owns it moves it and sends `TimeReached`.
     randomness : Randomness
-    registry : mapping, optional
-        Plugin factories; the in-tree ones by default.
+    registry : Registry
+        The plugins the configuration was loaded with; those of the tree by default.
     options : SchedulerOptions
     observer : callable, optional
         Is told every move of a pod in the queue.
@@ -137,7 +130,7 @@ class Scheduler(BindingCycle):
         clock: Clock,
         randomness: Randomness,
         *,
-        registry: Mapping[str, PluginFactory] | None = None,
+        registry: Registry = REGISTRY,
         options: SchedulerOptions | None = None,
         observer: Callable[[QueueMove], None] | None = None,
         transport: Transport = no_transport,
@@ -161,7 +154,7 @@ class Scheduler(BindingCycle):
         )
         self.profiles: dict[str, Framework] = build_profiles(
             loaded,
-            full_registry(with_retired=loaded.source_kind == POLICY_KIND) if registry is None else registry,
+            registry.with_retired() if loaded.source_kind == POLICY_KIND else registry,
             self.handle_for_plugins,
             self.cache,
         )
@@ -169,9 +162,10 @@ class Scheduler(BindingCycle):
         self.queue = SchedulingQueue(
             clock,
             hints={
-                name: _hint_map(framework, self.cache.listers, with_extenders=bool(self.extenders))
+                name: _hint_map(framework, with_extenders=bool(self.extenders))
                 for name, framework in self.profiles.items()
             },
+            sort_key=next(iter(self.profiles.values())).queue_sort.sort_key,
             pre_enqueue={name: _gates(framework) for name, framework in self.profiles.items()},
             initial_backoff_ns=configuration.pod_initial_backoff_s * SECOND_NS,
             max_backoff_ns=configuration.pod_max_backoff_s * SECOND_NS,
@@ -185,6 +179,11 @@ class Scheduler(BindingCycle):
             ),
             randomness,
             self.extenders or None,
+        )
+        self._group_plugins = " or ".join(
+            f"the {plugin.name} plugin, by its label {' or '.join(plugin.group_labels)}"
+            for plugin in registry.values()
+            if plugin.group_labels
         )
         self.event_handlers = EventHandlers(
             self.cache, self.queue, self.nominator, self.waiting_pods, self.is_responsible
@@ -215,9 +214,11 @@ class Scheduler(BindingCycle):
             return None
         for key in POD_GROUP_KEYS:
             if key in pod.labels or (annotations and key in annotations):
-                if key == POD_GROUP and key in pod.labels and Coscheduling.name in framework.plugins:
+                if key in pod.labels and any(
+                    key in plugin.group_labels for plugin in framework.plugins.values()
+                ):
                     continue
-                return f"pod groups ({key}) are scheduled only by the Coscheduling plugin, by its label {POD_GROUP}"
+                return f"pod groups ({key}) are scheduled only by {self._group_plugins}"
         if pod.manifest["spec"].get("workloadRef") is not None:
             return "spec.workloadRef: gang scheduling by Workload objects is not simulated"
         return None
@@ -448,24 +449,12 @@ class Scheduler(BindingCycle):
         self._actions.append(PatchPodStatus(pod, condition, nominated))
 
 
-def _hint_map(framework: Framework, listers: Listers, *, with_extenders: bool) -> HintMap:
-    """What this profile's plugins wait for; two of them depend on the profile's arguments.
-
-    Extenders, and retired plugins, which never said what they wait for, are asked again after every event.
-    """
-    affinity = framework.plugins.get(NodeAffinity.name)
-    spread = framework.plugins.get(PodTopologySpread.name)
-    context = HintContext(
-        lookup=listers,
-        added_node_selector=affinity.enforced if isinstance(affinity, NodeAffinity) else None,
-        spread_constraints_of=constraints_with_defaults(spread.defaults.constraints, listers)
-        if isinstance(spread, PodTopologySpread)
-        else own_constraints,
-    )
-    wanted = {
-        plugin: ALL_EVENTS if plugin in LEGACY_PLUGINS else registrations(plugin, context)
-        for plugin in framework.plugins
-    }
+def _hint_map(framework: Framework, *, with_extenders: bool) -> HintMap:
+    """What this profile's plugins wait for; those that do not say, and extenders, are asked at every event."""
+    wanted: dict[str, Sequence[ClusterEventWithHint]] = {}
+    for name, plugin in framework.plugins.items():
+        events = plugin.events()
+        wanted[name] = ALL_EVENTS if events is None else events
     if with_extenders:
         wanted[EXTENDER_NAME] = ALL_EVENTS
     return build_hint_map(wanted)

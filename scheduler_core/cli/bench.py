@@ -24,10 +24,10 @@ from scheduler_core.cli.bench_workloads import (
     preemption_workload,
 )
 from scheduler_core.clock import SECOND_NS, Clock, measure_cpu_ns
-from scheduler_core.config.load import load_configuration
 from scheduler_core.events import ObjectChanged
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.kinds import parse
+from scheduler_core.plugins import load_configuration
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
 from scheduler_core.sim.changes import WriteObject
@@ -46,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = ", ".join((*ALGORITHM, *PERF))
     parser.add_argument("name", metavar="NAME", help=f"one of: {names}; or all")
     parser.add_argument("--nodes", type=int, default=5000, help="nodes of the short workloads (default 5000)")
-    parser.add_argument("--pods", type=int, default=1000, help="measured pods of the short ones (default 1000)")
+    parser.add_argument(
+        "--pods", type=int, default=1000, help="measured pods of the short ones (default 1000)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.cli.difference import Difference
+from scheduler_core.config.catalog import EXTENSION_POINTS, SCORE
 from scheduler_core.config.construction import (
     ProfilePlan,
     construct,
@@ -13,13 +14,13 @@ from scheduler_core.config.construction import (
     with_extender_timeouts,
 )
 from scheduler_core.config.decode import decode_configuration
-from scheduler_core.config.default_plugins import EXTENSION_POINTS, SCORE
 from scheduler_core.config.defaults import with_defaults
 from scheduler_core.config.load import configuration_from
 from scheduler_core.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile
 from scheduler_core.config.validation import args_document, validation_errors
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import ConstructionError, DecodeError
+from scheduler_core.plugins import REGISTRY
 
 _MISSING = "(absent)"
 
@@ -55,11 +56,11 @@ def run_case(case: Mapping[str, Any]) -> list[Difference]:
 def outcome(source: str | Mapping[str, Any]) -> dict[str, Any]:
     """What becomes of a configuration, in the form of `expect`."""
     try:
-        checked = decode_configuration(source)
+        checked = decode_configuration(source, REGISTRY.catalog)
     except DecodeError as error:
         return {"decodeError": {"kind": error.kind}}
-    configuration = configuration_from(with_defaults(checked))
-    errors = validation_errors(configuration)
+    configuration = configuration_from(with_defaults(checked, REGISTRY.catalog), REGISTRY.catalog)
+    errors = validation_errors(configuration, REGISTRY.catalog)
     if errors:
         return {
             "errors": [
@@ -72,8 +73,8 @@ def outcome(source: str | Mapping[str, Any]) -> dict[str, Any]:
     # Upstream settles these in place, so they are recorded even where construction fails later.
     configuration = with_extender_timeouts(configuration)
     try:
-        configuration = prepare_extenders(configuration)
-        configuration, plans = construct(configuration)
+        configuration = prepare_extenders(configuration, REGISTRY.catalog)
+        configuration, plans = construct(configuration, REGISTRY.catalog)
     except ConstructionError as error:
         # An error that names no field does not count as a clear one.
         refusal = "panic" if error.panic and error.errors else str(error)
@@ -100,7 +101,11 @@ def _profile(profile: KubeSchedulerProfile, plan: ProfilePlan | None) -> dict[st
     recorded: dict[str, Any] = {
         "schedulerName": profile.scheduler_name,
         "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
-        "args": {one.name: args_document(one.args) for one in profile.plugin_config if one.args is not None},
+        "args": {
+            one.name: args_document(one.name, one.args)
+            for one in profile.plugin_config
+            if one.args is not None
+        },
         "configured": encode(profile.plugins),
     }
     if plan is not None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 from scheduler_core.cli.difference import Difference
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.listers import Listers
+from scheduler_core.config.wire import build
 from scheduler_core.errors import InvalidObject
 from scheduler_core.framework.cluster_event import (
     ASSIGNED_POD,
@@ -29,18 +31,11 @@ from scheduler_core.framework.cluster_event import (
 )
 from scheduler_core.objects.defaults import PriorityClasses, prepare
 from scheduler_core.objects.fields import Document, mapping, parse_time_ns
-from scheduler_core.objects.labels import NOTHING
 from scheduler_core.objects.node import Node, node_from
-from scheduler_core.objects.node_selector import node_selector_from
-from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, TopologySpreadConstraint, pod_from
+from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.objects.policy import selecting_object_from
-from scheduler_core.plugins.hints import (
-    HINTS,
-    HintContext,
-    pod_topology_spread,
-    registrations,
-    scheduling_gates,
-)
+from scheduler_core.plugins import IN_TREE, REGISTRY
+from scheduler_core.plugins.hints import scheduling_gates
 from scheduler_core.queue import HintMap, QueuedPodInfo, Rejection, SchedulingQueue, build_hint_map
 from scheduler_core.queue.backoff_queue import SECOND_NS
 
@@ -89,10 +84,11 @@ def run_hint_case(case: Mapping[str, Any]) -> list[Difference]:
 
 
 def _registrations(plugin: str) -> dict[str, Any]:
-    registered = registrations(plugin, HintContext())
+    says = registrations(plugin)
+    registered = says or []
     effective = build_hint_map({plugin: registered})
     return {
-        "implementsEnqueueExtensions": plugin in HINTS,
+        "implementsEnqueueExtensions": says is not None,
         "eventsToRegister": _sorted(
             {**_mask_document(item.event), "hintFn": item.hint is not None} for item in registered
         ),
@@ -108,8 +104,8 @@ def _hint(case: Mapping[str, Any]) -> dict[str, Any]:
     pod = _lenient_pod(case["pod"])
     event = _event(case["event"])
     old, new = _object(case.get("old")), _object(case.get("new"))
-    context = _hint_context(case.get("config"), case.get("objects") or ())
-    hint_map = build_hint_map({case["plugin"]: registrations(case["plugin"], context)})
+    registered = registrations(case["plugin"], case.get("config"), _listers(case.get("objects") or ()))
+    hint_map = build_hint_map({case["plugin"]: registered or []})
     asked = hint_map.interested(event)
     if not asked:
         return {"registered": False, "hint": None}
@@ -123,7 +119,36 @@ def _hint(case: Mapping[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _hint_context(config: Mapping[str, Any] | None, objects: Sequence[Document]) -> HintContext:
+def registrations(
+    plugin: str, config: Mapping[str, Any] | None = None, listers: Listers | None = None
+) -> Sequence[ClusterEventWithHint] | None:
+    """What an in-tree plugin registers, with the args a configuration gives it."""
+    spec = REGISTRY.catalog[plugin]
+    written = [
+        dict(mapping(item, "args", ""))
+        for profile in (config or {}).get("profiles") or ()
+        for item in profile.get("pluginConfig") or ()
+        if item["name"] == plugin
+    ]
+    args = spec.default_args()
+    if written and spec.args is not None:
+        spec.args.set_defaults(written[-1])
+        args = build(spec.args, written[-1])
+    handle: Any = SimpleNamespace(listers=listers or Listers())
+    return REGISTRY[plugin](args, handle).events()
+
+
+def default_registrations(listers: Listers | None = None) -> dict[str, Sequence[ClusterEventWithHint]]:
+    """What the plugins of the default profile register, those left out that do not say."""
+    said = {
+        plugin.name: registrations(plugin.name, listers=listers)
+        for plugin in IN_TREE
+        if plugin.default_weight is not None
+    }
+    return {plugin: events for plugin, events in said.items() if events is not None}
+
+
+def _listers(objects: Sequence[Document]) -> Listers:
     listers = Listers()
     for manifest in objects:
         prepared = prepare(manifest)
@@ -131,24 +156,7 @@ def _hint_context(config: Mapping[str, Any] | None, objects: Sequence[Document])
         kind = prepared["kind"]
         typed = selecting_object_from(prepared) if kind in _SELECTING_KINDS else PlainObject(prepared)
         listers.set(kind, meta.get("namespace", ""), meta["name"], typed)
-    args = {
-        item["name"]: mapping(item, "args", "")
-        for profile in (config or {}).get("profiles") or ()
-        for item in profile.get("pluginConfig") or ()
-    }
-    affinity = mapping(args.get("NodeAffinity", {}), "addedAffinity", "args")
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    defaults = [
-        TopologySpreadConstraint(
-            item["maxSkew"], item["topologyKey"], item["whenUnsatisfiable"], NOTHING, None, "Honor", "Ignore"
-        )
-        for item in args.get("PodTopologySpread", {}).get("defaultConstraints") or ()
-    ]
-    return HintContext(
-        lookup=listers,
-        added_node_selector=None if required is None else node_selector_from(required),
-        spread_constraints_of=pod_topology_spread.constraints_with_defaults(defaults, listers),
-    )
+    return listers
 
 
 # --- queue --------------------------------------------------------------------------------------------------
@@ -181,8 +189,7 @@ class _QueueRun:
         self._pods: dict[str, Pod] = {}
         self._popped: dict[str, QueuedPodInfo] = {}
         if case["hints"] is None:
-            context = _hint_context(None, case["objects"])
-            hints = build_hint_map({plugin: registrations(plugin, context) for plugin in HINTS})
+            hints = build_hint_map(default_registrations(_listers(case["objects"])))
         else:
             hints = _scripted_hints(case["hints"])
         self._queue = SchedulingQueue(
@@ -306,7 +313,7 @@ def _gates(pod: Pod) -> Rejection | None:
 
 def _scripted_hints(entries: Sequence[Mapping[str, Any]]) -> HintMap:
     table: dict[str, list[ClusterEventWithHint]] = {
-        "SchedulingGates": registrations("SchedulingGates", HintContext())
+        "SchedulingGates": list(registrations("SchedulingGates") or ())
     }
     for entry in entries:
         registration = ClusterEventWithHint(_event(entry), _scripted_hint(entry["hint"]))

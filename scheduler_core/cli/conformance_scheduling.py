@@ -9,7 +9,7 @@ from scheduler_core.cli.difference import Difference
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
-from scheduler_core.config.load import LoadedConfiguration, default_configuration, load_configuration
+from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.extender import Transport, extender_chain, no_transport
 from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
 from scheduler_core.framework.preemption import preemption_document
@@ -21,7 +21,7 @@ from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.plugins import in_tree_registry
+from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
 from scheduler_core.plugins.default_preemption import ineligible_reason
 from scheduler_core.randomness import Randomness
 from scheduler_core.schedule_one import Algorithm, AlgorithmOptions, Decision
@@ -62,12 +62,8 @@ class Cluster:
             choices=ChoiceOptions(first_of_ties=True, all_preemption_candidates=True),
             extenders=self.extenders or None,
         )
-        self.frameworks: dict[str, Framework] = build_profiles(
-            self.loaded, in_tree_registry(), handle, self.cache
-        )
-        self.algorithm = Algorithm(
-            AlgorithmOptions(first_of_ties=True), Randomness(0), self.extenders
-        )
+        self.frameworks: dict[str, Framework] = build_profiles(self.loaded, REGISTRY, handle, self.cache)
+        self.algorithm = Algorithm(AlgorithmOptions(first_of_ties=True), Randomness(0), self.extenders)
         self.priority_classes = PriorityClasses(
             priority_class_from(item) for item in objects if item.get("kind") == "PriorityClass"
         )

@@ -1,5 +1,6 @@
 """Configurations of the scheduler: KubeSchedulerConfiguration v1 and the legacy Policy.
 
+>>> from scheduler_core.plugins import load_configuration
 >>> loaded = load_configuration('''
 ... apiVersion: kubescheduler.config.k8s.io/v1
 ... kind: KubeSchedulerConfiguration
@@ -24,36 +25,30 @@ A text goes through five stages, one module each; an error at any of them is a `
 `construction`          the plugins each profile runs, in order, with weights (`ConstructionError`)
 ======================  ==========================================================================
 
-`wire` declares fields once for checking, building and printing; `default_plugins` holds which plugins exist,
-their extension points and the default set; `policy` translates a Policy to a v1 document.
+`wire` declares fields once for checking, building and printing; `args` is the base of plugins' args, `catalog` what
+a configuration needs to know of the plugins there are; `policy` translates a Policy to a v1 document.
 
 Known differences from kube-scheduler v1.34: YAML aliases are refused; a tlsConfig names no files unless the
 caller passes a way to read them; a RequestedToCapacityRatio strategy without its parameters is an error where
 the real program crashes; a negative score weight is always refused, where upstream lets some through.
 """
 
+from scheduler_core.config.args import PluginArgs
+from scheduler_core.config.catalog import EXTENSION_POINTS, Catalog, PluginSpec
 from scheduler_core.config.construction import ProfilePlan
-from scheduler_core.config.default_plugins import (
-    EXTENSION_POINTS,
-    IN_TREE_PLUGINS,
-    LEGACY_PLUGINS,
-    PluginRegistry,
-)
-from scheduler_core.config.load import LoadedConfiguration, default_configuration, load_configuration
+from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.policy import Untranslated
 from scheduler_core.config.types import Extender, KubeSchedulerConfiguration, KubeSchedulerProfile
 
 __all__ = [
     "EXTENSION_POINTS",
-    "IN_TREE_PLUGINS",
-    "LEGACY_PLUGINS",
+    "Catalog",
     "Extender",
     "KubeSchedulerConfiguration",
     "KubeSchedulerProfile",
     "LoadedConfiguration",
-    "PluginRegistry",
+    "PluginArgs",
+    "PluginSpec",
     "ProfilePlan",
     "Untranslated",
-    "default_configuration",
-    "load_configuration",
 ]

@@ -10,35 +10,31 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from scheduler_core.config.default_plugins import (
+from scheduler_core.config.args import PluginArgs, aggregate
+from scheduler_core.config.catalog import (
     BIND,
     CONSTRUCTION_ORDER,
     EXTENSION_POINTS,
-    IN_TREE_PLUGINS,
     MULTI_POINT,
     QUEUE_SORT,
     SCORE,
-    PluginRegistry,
+    Catalog,
     interface_name,
 )
 from scheduler_core.config.types import (
-    REQUESTED_TO_CAPACITY_RATIO,
     Args,
     Extender,
     ExtenderTLSConfig,
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
-    NodeResourcesFitArgs,
     Plugin,
     PluginConfig,
 )
-from scheduler_core.config.validation_args import aggregate, fit_args_errors
 from scheduler_core.errors import ConstructionError, FieldError
 
 DEFAULT_EXTENDER_TIMEOUT_NS = 5_000_000_000
 MAX_NODE_SCORE = 100
 MAX_TOTAL_SCORE = 2**63 - 1
-FIT = "NodeResourcesFit"
 
 ReadFile = Callable[[str], bytes]
 """Reads a file an extender's tlsConfig names; raises OSError."""
@@ -77,7 +73,7 @@ def no_files(path: str) -> bytes:
 
 def construct(
     configuration: KubeSchedulerConfiguration,
-    registry: PluginRegistry = IN_TREE_PLUGINS,
+    catalog: Catalog,
     read_file: ReadFile = no_files,
 ) -> tuple[KubeSchedulerConfiguration, tuple[ProfilePlan, ...]]:
     """Build the plan of every profile.
@@ -94,11 +90,11 @@ def construct(
     ConstructionError
         With upstream's message; `errors` names the field.
     """
-    configuration = prepare_extenders(configuration, read_file)
+    configuration = prepare_extenders(configuration, catalog, read_file)
     plans = []
     queue_sort: tuple[str, Args] | None = None
     for index, profile in enumerate(configuration.profiles):
-        plan = _Construction(profile, f"profiles[{index}]", registry).plan()
+        plan = _Construction(profile, f"profiles[{index}]", catalog).plan()
         name = plan.plugins[QUEUE_SORT][0]
         args = plan.args.get(name)
         path = f"profiles[{index}].plugins.queueSort"
@@ -116,9 +112,9 @@ def construct(
 
 
 def prepare_extenders(
-    configuration: KubeSchedulerConfiguration, read_file: ReadFile = no_files
+    configuration: KubeSchedulerConfiguration, catalog: Catalog, read_file: ReadFile = no_files
 ) -> KubeSchedulerConfiguration:
-    """Settle extender timeouts and hand the resources that extenders want ignored to NodeResourcesFit.
+    """Settle extender timeouts and hand the resources that extenders want ignored to the plugin that can ignore some.
 
     Source: pkg/scheduler/scheduler.go buildExtenders, pkg/scheduler/extender.go NewHTTPExtender, v1.34
     """
@@ -130,7 +126,7 @@ def prepare_extenders(
     if not ignored:
         return configuration
     profiles = tuple(
-        _with_ignored_resources(profile, f"profiles[{index}]", tuple(ignored))
+        _with_ignored_resources(profile, catalog, f"profiles[{index}]", tuple(ignored))
         for index, profile in enumerate(configuration.profiles)
     )
     return dataclasses.replace(configuration, profiles=profiles)
@@ -148,18 +144,20 @@ def with_extender_timeouts(configuration: KubeSchedulerConfiguration) -> KubeSch
 
 
 def _with_ignored_resources(
-    profile: KubeSchedulerProfile, path: str, ignored: tuple[str, ...]
+    profile: KubeSchedulerProfile, catalog: Catalog, path: str, ignored: tuple[str, ...]
 ) -> KubeSchedulerProfile:
     plugin_configs: list[PluginConfig] = []
     found = False
     for plugin_config in profile.plugin_config:
-        if plugin_config.name == FIT and isinstance(plugin_config.args, NodeResourcesFitArgs):
-            args = dataclasses.replace(plugin_config.args, ignored_resources=ignored)
-            plugin_config = dataclasses.replace(plugin_config, args=args)
+        args = plugin_config.args
+        changed = args.ignoring(ignored) if isinstance(args, PluginArgs) else None
+        if changed is not None:
+            plugin_config = dataclasses.replace(plugin_config, args=changed)
             found = True
         plugin_configs.append(plugin_config)
     if not found:
-        words = "can't find NodeResourcesFitArgs in plugin config"
+        kinds = [kind for kind, cls in catalog.args_kinds.items() if cls.ignoring is not PluginArgs.ignoring]
+        words = f"can't find {' or '.join(kinds)} in plugin config"
         raise _failed("couldn't build extenders: ", f"{path}.pluginConfig", None, words)
     return dataclasses.replace(profile, plugin_config=tuple(plugin_configs))
 
@@ -209,10 +207,10 @@ def _failed(prefix: str, path: str, value: object, words: str, *, panic: bool = 
 class _Construction:
     """One profile under construction."""
 
-    def __init__(self, profile: KubeSchedulerProfile, path: str, registry: PluginRegistry) -> None:
+    def __init__(self, profile: KubeSchedulerProfile, path: str, catalog: Catalog) -> None:
         self.profile = profile
         self.path = path
-        self.registry = registry
+        self.catalog = catalog
         self.prefix = f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}: "
         self.needed = {
             plugin.name
@@ -221,11 +219,11 @@ class _Construction:
         }
         configs = {one.name: one.args for one in profile.plugin_config}
         self.args = {
-            name: configs[name] for name in registry if name in self.needed and configs.get(name) is not None
+            name: configs[name] for name in catalog if name in self.needed and configs.get(name) is not None
         }
 
     def plan(self) -> ProfilePlan:
-        self._check_fit_args()
+        self._check_args()
         plugins = {point: self._specific(point) for point in CONSTRUCTION_ORDER}
         if self.profile.plugins.multi_point.enabled:
             for point in CONSTRUCTION_ORDER:
@@ -254,31 +252,24 @@ class _Construction:
     def _failed(self, where: str, value: object, words: str, *, panic: bool = False) -> ConstructionError:
         return _failed(self.prefix, f"{self.path}.{where}", value, words, panic=panic)
 
-    def _check_fit_args(self) -> None:
-        args = self.args.get(FIT)
-        if not isinstance(args, NodeResourcesFitArgs):
-            return
-        position = [one.name for one in self.profile.plugin_config].index(FIT)
-        path = f"{self.path}.pluginConfig[{position}].args"
-        prefix = f'{self.prefix}initializing plugin "{FIT}": '
-        relative = fit_args_errors(args)
-        if relative:
-            errors = tuple(dataclasses.replace(error, field=f"{path}.{error.field}") for error in relative)
-            raise ConstructionError(f"{prefix}{aggregate(relative)}", errors)
-        strategy = args.scoring_strategy
-        if (
-            strategy is not None
-            and strategy.type == REQUESTED_TO_CAPACITY_RATIO
-            and strategy.requested_to_capacity_ratio is None
-        ):
-            # Upstream dereferences a nil pointer here.
-            missing = FieldError(
-                "FieldValueRequired",
-                f"{path}.scoringStrategy.requestedToCapacityRatio",
-                "",
-                "must be specified when type is RequestedToCapacityRatio",
-            )
-            raise ConstructionError(f"{prefix}{missing}", (missing,), panic=True)
+    def _check_args(self) -> None:
+        """What is found wrong with args only when their plugin is made."""
+        for name, args in self.args.items():
+            if not isinstance(args, PluginArgs):
+                continue
+            position = [one.name for one in self.profile.plugin_config].index(name)
+            path = f"{self.path}.pluginConfig[{position}].args"
+            prefix = f'{self.prefix}initializing plugin "{name}": '
+            relative = tuple(args.problems_when_made())
+            if relative:
+                errors = tuple(
+                    dataclasses.replace(error, field=f"{path}.{error.field}") for error in relative
+                )
+                raise ConstructionError(f"{prefix}{aggregate(relative)}", errors)
+            crash = args.crash_when_made()
+            if crash is not None:
+                crash = dataclasses.replace(crash, field=f"{path}.{crash.field}")
+                raise ConstructionError(f"{prefix}{crash}", (crash,), panic=True)
 
     def _specific(self, point: str) -> list[str]:
         """The plugins named at the extension point itself.
@@ -289,9 +280,9 @@ class _Construction:
         interface = interface_name(point)
         for index, plugin in enumerate(self.profile.plugins.at(point).enabled):
             where = f"plugins.{point}.enabled[{index}].name"
-            if plugin.name not in self.registry:
+            if plugin.name not in self.catalog:
                 raise self._failed(where, plugin.name, f'{interface} "{plugin.name}" does not exist')
-            if point not in self.registry[plugin.name]:
+            if point not in self.catalog[plugin.name].points:
                 words = f'plugin "{plugin.name}" does not extend {interface} plugin'
                 raise self._failed(where, plugin.name, words)
             if plugin.name in names:
@@ -315,9 +306,9 @@ class _Construction:
         overridden: set[str] = set()
         for index, plugin in enumerate(self.profile.plugins.multi_point.enabled):
             where = f"plugins.multiPoint.enabled[{index}].name"
-            if plugin.name not in self.registry:
+            if plugin.name not in self.catalog:
                 raise self._failed(where, plugin.name, f'{interface} "{plugin.name}" does not exist')
-            if point not in self.registry[plugin.name] or plugin.name in disabled:
+            if point not in self.catalog[plugin.name].points or plugin.name in disabled:
                 continue
             if plugin.name in specific:
                 overridden.add(plugin.name)
@@ -343,12 +334,12 @@ class _Construction:
         weights: dict[str, int] = {}
         total = 0
         for where, plugin in self._scored():
-            points = self.registry.get(plugin.name)
-            if points is None:
+            spec = self.catalog.get(plugin.name)
+            if spec is None:
                 # Every extension point disables "*", so nobody looked the name up; upstream crashes.
                 words = f'plugin "{plugin.name}" does not exist'
                 raise self._failed(f"{where}.name", plugin.name, words, panic=True)
-            if SCORE not in points or plugin.name in weights:
+            if SCORE not in spec.points or plugin.name in weights:
                 continue
             weights[plugin.name] = plugin.weight or 1
             score = weights[plugin.name] * MAX_NODE_SCORE

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_core.config.types import API_VERSION, ARGS_TYPES, KIND, KubeSchedulerConfiguration
+from scheduler_core.config.catalog import Catalog
+from scheduler_core.config.types import API_VERSION, KIND, KubeSchedulerConfiguration
 from scheduler_core.config.wire import UNSET, Document, Problems, typed
 from scheduler_core.errors import DecodeError, FieldError
 from scheduler_core.objects.documents import DocumentError, load_documents
 
-_ARGS_KINDS = {f"{plugin}Args": cls for plugin, cls in ARGS_TYPES.items()}
 _TYPE_META = ("apiVersion", "kind")
 
 
@@ -97,7 +97,7 @@ def type_of(document: Document, default_api_version: str = "", default_kind: str
     return api_version, kind
 
 
-def decode_configuration(source: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
+def decode_configuration(source: str | bytes | Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
     """Decode a v1 configuration strictly.
 
     Returns
@@ -113,17 +113,18 @@ def decode_configuration(source: str | bytes | Mapping[str, Any]) -> dict[str, A
     """
     document = read_document(source)
     api_version, kind = type_of(document)
+    args_kinds = catalog.args_kinds
     if not kind:
         missing = FieldError("FieldValueRequired", "kind", "", f'must be "{KIND}"')
         raise DecodeError("missingKind", "Object 'Kind' is missing", (missing,))
     if not api_version.rpartition("/")[2]:
         missing = FieldError("FieldValueRequired", "apiVersion", "", f'must be "{API_VERSION}"')
         raise DecodeError("missingVersion", "Object 'apiVersion' is missing", (missing,))
-    if api_version != API_VERSION or (kind != KIND and kind not in _ARGS_KINDS):
+    if api_version != API_VERSION or (kind != KIND and kind not in args_kinds):
         raise _not_registered(api_version, kind, "", "notRegistered")
     if kind != KIND:
         problems = Problems()
-        typed(_ARGS_KINDS[kind]).check(_without_type(document), "", problems)
+        typed(args_kinds[kind]).check(_without_type(document), "", problems)
         _raise_for(problems, [])
         wrong = FieldError("FieldValueNotSupported", "kind", kind, f'supported values: "{KIND}"')
         raise DecodeError(
@@ -138,16 +139,16 @@ def decode_configuration(source: str | bytes | Mapping[str, Any]) -> dict[str, A
             for index, plugin_config in enumerate(profile.get("pluginConfig", [])):
                 path = f"profiles[{profile_index}].pluginConfig[{index}].args"
                 try:
-                    _decode_args(plugin_config, path, problems)
+                    _decode_args(plugin_config, catalog, path, problems)
                 except DecodeError as error:
                     refused.append(error)
     _raise_for(problems, refused)
     return {"apiVersion": API_VERSION, "kind": KIND, **checked}
 
 
-def _decode_args(plugin_config: dict[str, Any], path: str, problems: Problems) -> None:
+def _decode_args(plugin_config: dict[str, Any], catalog: Catalog, path: str, problems: Problems) -> None:
     """Replace the args of a plugin with an args kind by its checked form."""
-    cls = ARGS_TYPES.get(plugin_config["name"])
+    cls = catalog.args_of(plugin_config["name"])
     if cls is None:
         return
     args = plugin_config.get("args", {})
@@ -156,7 +157,7 @@ def _decode_args(plugin_config: dict[str, Any], path: str, problems: Problems) -
         return
     expected = f"{plugin_config['name']}Args"
     api_version, kind = type_of(args, API_VERSION, expected)
-    if api_version != API_VERSION or (kind != KIND and kind not in _ARGS_KINDS):
+    if api_version != API_VERSION or (kind != KIND and kind not in catalog.args_kinds):
         raise _not_registered(api_version, kind, f"{path}.", "other")
     if kind != expected:
         wrong = FieldError("FieldValueNotSupported", f"{path}.kind", kind, f'supported values: "{expected}"')

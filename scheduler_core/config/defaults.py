@@ -10,20 +10,23 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_core.config.default_plugins import DEFAULT_MULTI_POINT, EXTENSION_POINTS, MULTI_POINT
-from scheduler_core.config.types import API_VERSION, ARGS_TYPES, LEAST_ALLOCATED, SYSTEM_DEFAULTING
+from scheduler_core.config.args import PluginArgs
+from scheduler_core.config.catalog import EXTENSION_POINTS, MULTI_POINT, Catalog
+from scheduler_core.config.types import API_VERSION
 from scheduler_core.config.wire import typed
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 
 
-def with_defaults(document: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(document: Mapping[str, Any], catalog: Catalog) -> dict[str, Any]:
     """The document with every default written out.
 
     Parameters
     ----------
     document
         A checked document (`decode_configuration`); it is not changed.
+    catalog
+        Says which plugins are on by default, and the defaults of their args.
 
     Returns
     -------
@@ -37,7 +40,7 @@ def with_defaults(document: Mapping[str, Any]) -> dict[str, Any]:
         # Several profiles must name themselves; validation says so.
         profiles[0].setdefault("schedulerName", DEFAULT_SCHEDULER_NAME)
     for profile in profiles:
-        _default_profile(profile)
+        _default_profile(profile, catalog)
     result.setdefault("percentageOfNodesToScore", 0)
 
     election = result["leaderElection"]
@@ -65,25 +68,26 @@ def with_defaults(document: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _default_profile(profile: dict[str, Any]) -> None:
+def _default_profile(profile: dict[str, Any], catalog: Catalog) -> None:
     plugins = profile.setdefault("plugins", {})
-    defaults = [
-        {"name": name, **({"weight": weight} if weight else {})} for name, weight in DEFAULT_MULTI_POINT
-    ]
+    defaults = [{"name": name, **({"weight": weight} if weight else {})} for name, weight in catalog.defaults]
     plugins[MULTI_POINT] = merge_plugin_set(defaults, plugins.get(MULTI_POINT, {}))
     for point in EXTENSION_POINTS:
         plugins[point] = merge_plugin_set([], plugins.get(point, {}))
 
     plugin_configs = profile.setdefault("pluginConfig", [])
     for plugin_config in plugin_configs:
-        if plugin_config["name"] in ARGS_TYPES:
-            args = plugin_config.setdefault("args", _empty_args(plugin_config["name"]))
-            default_args(plugin_config["name"], args)
+        cls = catalog.args_of(plugin_config["name"])
+        if cls is not None:
+            cls.set_defaults(plugin_config.setdefault("args", _empty_args(plugin_config["name"], cls)))
     configured = {plugin_config["name"] for plugin_config in plugin_configs}
     enabled = {plugin["name"] for plugin_set in plugins.values() for plugin in plugin_set.get("enabled", [])}
     for name in sorted(enabled - configured):
-        if name in ARGS_TYPES:
-            plugin_configs.append({"name": name, "args": default_args(name, _empty_args(name))})
+        cls = catalog.args_of(name)
+        if cls is not None:
+            args = _empty_args(name, cls)
+            cls.set_defaults(args)
+            plugin_configs.append({"name": name, "args": args})
 
 
 def merge_plugin_set(defaults: list[dict[str, Any]], custom: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,34 +121,6 @@ def merge_plugin_set(defaults: list[dict[str, Any]], custom: Mapping[str, Any]) 
     return merged
 
 
-def _empty_args(plugin: str) -> dict[str, Any]:
-    fields: dict[str, Any] = typed(ARGS_TYPES[plugin]).written_zero()
+def _empty_args(plugin: str, cls: type[PluginArgs]) -> dict[str, Any]:
+    fields: dict[str, Any] = typed(cls).written_zero()
     return {"apiVersion": API_VERSION, "kind": f"{plugin}Args", **fields}
-
-
-def default_args(plugin: str, args: dict[str, Any]) -> dict[str, Any]:
-    """Fill in the defaults of the args of `plugin`, in place; returns `args`."""
-    if plugin == "DefaultPreemption":
-        args.setdefault("minCandidateNodesPercentage", 10)
-        args.setdefault("minCandidateNodesAbsolute", 100)
-    elif plugin == "DynamicResources":
-        args.setdefault("filterTimeout", "10s")
-    elif plugin == "InterPodAffinity":
-        args.setdefault("hardPodAffinityWeight", 1)
-    elif plugin == "NodeResourcesBalancedAllocation":
-        _default_resources(args)
-    elif plugin == "NodeResourcesFit":
-        # Only an absent strategy gets a type: one without `type` is refused later.
-        _default_resources(args.setdefault("scoringStrategy", {"type": LEAST_ALLOCATED}))
-    elif plugin == "PodTopologySpread":
-        args.setdefault("defaultingType", SYSTEM_DEFAULTING)
-    elif plugin == "VolumeBinding":
-        args.setdefault("bindTimeoutSeconds", 600)
-    return args
-
-
-def _default_resources(holder: dict[str, Any]) -> None:
-    if not holder.get("resources"):
-        holder["resources"] = [{"name": "cpu"}, {"name": "memory"}]
-    for resource in holder["resources"]:
-        resource.setdefault("weight", 1)

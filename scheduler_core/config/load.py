@@ -8,21 +8,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler_core.config.args import aggregate
+from scheduler_core.config.catalog import Catalog
 from scheduler_core.config.construction import ProfilePlan, ReadFile, construct, no_files
 from scheduler_core.config.decode import decode_configuration, read_document, type_of
-from scheduler_core.config.default_plugins import IN_TREE_PLUGINS, LEGACY_PLUGINS, PluginRegistry
 from scheduler_core.config.defaults import with_defaults
 from scheduler_core.config.policy import POLICY_KIND, Untranslated, translate_policy
 from scheduler_core.config.types import (
-    API_VERSION,
-    ARGS_TYPES,
     KIND,
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
     PluginConfig,
 )
 from scheduler_core.config.validation import validation_errors
-from scheduler_core.config.validation_args import aggregate
 from scheduler_core.config.wire import Document, build
 from scheduler_core.errors import ConfigurationError, ConstructionError
 
@@ -63,15 +61,10 @@ class LoadedConfiguration:
         return next((plan for plan in self.plans if plan.scheduler_name == scheduler_name), None)
 
 
-def default_configuration() -> LoadedConfiguration:
-    """What kube-scheduler runs without a configuration file."""
-    return load_configuration({"apiVersion": API_VERSION, "kind": KIND})
-
-
 def load_configuration(
     source: str | bytes | Mapping[str, Any],
+    catalog: Catalog,
     *,
-    registry: PluginRegistry = IN_TREE_PLUGINS,
     read_file: ReadFile = no_files,
 ) -> LoadedConfiguration:
     """Load a KubeSchedulerConfiguration v1 or a legacy Policy.
@@ -80,9 +73,9 @@ def load_configuration(
     ----------
     source
         YAML or JSON text, or a document already read from JSON.
-    registry
-        Plugin name -> extension points it implements. Plugins from outside the tree are added here; the
-        retired plugins are added by themselves for a Policy only.
+    catalog
+        The plugins there are (`plugins.load_configuration` gives those of the tree); its retired plugins count
+        for a Policy only.
     read_file
         Reads files an extender's tlsConfig names. By default there are none: certificates come as data.
 
@@ -98,12 +91,9 @@ def load_configuration(
     document = read_document(source)
     api_version, kind = type_of(document)
     if kind == POLICY_KIND and api_version in ("", "v1"):
-        with_retired = {
-            **registry,
-            **{name: at for name, at in LEGACY_PLUGINS.items() if name not in registry},
-        }
+        with_retired = catalog.with_retired()
         policy = translate_policy(document, with_retired)
-        loaded = _load(policy.document, with_retired, read_file, policy.extra_args)
+        loaded = _load(policy.document, with_retired, read_file)
         return dataclasses.replace(
             loaded,
             source_kind=POLICY_KIND,
@@ -111,20 +101,18 @@ def load_configuration(
             run_all_filters=policy.run_all_filters,
             legacy_extender_wire=True,
         )
-    return _load(document, registry, read_file, {})
+    return _load(document, catalog, read_file)
 
 
-def _load(
-    document: Document, registry: PluginRegistry, read_file: ReadFile, extra_args: Mapping[str, Any]
-) -> LoadedConfiguration:
-    checked = decode_configuration(document)
-    defaulted = with_defaults(checked)
-    configuration = configuration_from(defaulted, extra_args)
-    errors = validation_errors(configuration, registry)
+def _load(document: Document, catalog: Catalog, read_file: ReadFile) -> LoadedConfiguration:
+    checked = decode_configuration(document, catalog)
+    defaulted = with_defaults(checked, catalog)
+    configuration = configuration_from(defaulted, catalog)
+    errors = validation_errors(configuration, catalog)
     if errors:
         raise ConfigurationError(aggregate(errors), tuple(errors))
     try:
-        configuration, plans = construct(configuration, registry, read_file)
+        configuration, plans = construct(configuration, catalog, read_file)
     except ConstructionError as error:
         raise _as_written(error, checked, defaulted) from error
     return LoadedConfiguration(configuration, plans, defaulted)
@@ -155,28 +143,18 @@ def _multi_point(document: Document, profile: int) -> list[str]:
     return [plugin["name"] for plugin in plugins.get("multiPoint", {}).get("enabled", [])]
 
 
-def configuration_from(
-    defaulted: Document, extra_args: Mapping[str, Any] | None = None
-) -> KubeSchedulerConfiguration:
-    """Typed objects from a document with defaults (`with_defaults`).
-
-    Parameters
-    ----------
-    extra_args
-        Args by plugin name for plugins whose args have no kind in v1.
-    """
+def configuration_from(defaulted: Document, catalog: Catalog) -> KubeSchedulerConfiguration:
+    """Typed objects from a document with defaults (`with_defaults`)."""
     configuration = build(KubeSchedulerConfiguration, defaulted)
-    profiles = tuple(_with_typed_args(profile, extra_args or {}) for profile in configuration.profiles)
+    profiles = tuple(_with_typed_args(profile, catalog) for profile in configuration.profiles)
     return dataclasses.replace(configuration, profiles=profiles)
 
 
-def _with_typed_args(profile: KubeSchedulerProfile, extra_args: Mapping[str, Any]) -> KubeSchedulerProfile:
+def _with_typed_args(profile: KubeSchedulerProfile, catalog: Catalog) -> KubeSchedulerProfile:
     plugin_configs = []
     for plugin_config in profile.plugin_config:
-        cls = ARGS_TYPES.get(plugin_config.name)
-        if plugin_config.name in extra_args:
-            plugin_config = PluginConfig(plugin_config.name, extra_args[plugin_config.name])
-        elif cls is not None and isinstance(plugin_config.args, Mapping):
+        cls = catalog.args_of(plugin_config.name)
+        if cls is not None and isinstance(plugin_config.args, Mapping):
             plugin_config = PluginConfig(plugin_config.name, build(cls, plugin_config.args))
         plugin_configs.append(plugin_config)
     return dataclasses.replace(profile, plugin_config=tuple(plugin_configs))

@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.config.default_plugins import (
+from scheduler_core.config.args import Errors, aggregate, invalid, required
+from scheduler_core.config.catalog import (
     BIND,
     FILTER,
     MULTI_POINT,
@@ -29,7 +30,7 @@ from scheduler_core.config.default_plugins import (
     QUEUE_SORT,
     RESERVE,
     SCORE,
-    PluginRegistry,
+    Catalog,
 )
 from scheduler_core.config.policy_document import (
     LegacyPolicy,
@@ -44,11 +45,9 @@ from scheduler_core.config.types import (
     LIST_DEFAULTING,
     MOST_ALLOCATED,
     REQUESTED_TO_CAPACITY_RATIO,
-    NodeLabelArgs,
-    ServiceAffinityArgs,
+    shape_errors,
 )
 from scheduler_core.config.validation import extender_errors
-from scheduler_core.config.validation_args import Errors, aggregate, invalid, required, shape_errors
 from scheduler_core.config.wire import Document, encode
 from scheduler_core.errors import ConfigurationError, FieldError
 
@@ -189,17 +188,14 @@ class TranslatedPolicy:
     ----------
     document : mapping
         A KubeSchedulerConfiguration; it may name retired plugins.
-    extra_args : mapping
-        Args of retired plugins, by plugin name; v1 has no kind for them.
     """
 
     document: Document
-    extra_args: Mapping[str, NodeLabelArgs | ServiceAffinityArgs]
     untranslated: tuple[Untranslated, ...]
     run_all_filters: bool
 
 
-def translate_policy(document: Document, registry: PluginRegistry) -> TranslatedPolicy:
+def translate_policy(document: Document, catalog: Catalog) -> TranslatedPolicy:
     """Translate a Policy document.
 
     Raises
@@ -210,13 +206,13 @@ def translate_policy(document: Document, registry: PluginRegistry) -> Translated
         Nonsense in it; every error names its field.
     """
     policy = decode_policy(document)
-    return _Translation(policy, registry).result()
+    return _Translation(policy, catalog).result()
 
 
 class _Translation:
-    def __init__(self, policy: LegacyPolicy, registry: PluginRegistry) -> None:
+    def __init__(self, policy: LegacyPolicy, catalog: Catalog) -> None:
         self.policy = policy
-        self.registry = registry
+        self.catalog = catalog
         self.errors: Errors = []
         self.untranslated: list[Untranslated] = []
         self.points: dict[str, list[dict[str, Any]]] = {}
@@ -252,7 +248,6 @@ class _Translation:
             self._enable_or_name(PRIORITIES[priority], _SCORE_POINTS, where, priority, weight)
         return TranslatedPolicy(
             self._document(),
-            self._extra_args(),
             tuple(self.untranslated),
             self.policy.always_check_all_predicates,
         )
@@ -292,11 +287,11 @@ class _Translation:
             self._unknown(name, path, FORGOTTEN_PREDICATES, "predicate")
             return None
         if argument.service_affinity is not None:
-            self.service_affinity.setdefault("affinity_labels", []).extend(argument.service_affinity.labels)
+            self.service_affinity.setdefault("affinityLabels", []).extend(argument.service_affinity.labels)
             return "CheckServiceAffinity"
         presence = argument.labels_presence
         assert presence is not None
-        key = "present_labels" if presence.presence else "absent_labels"
+        key = "presentLabels" if presence.presence else "absentLabels"
         self.node_label.setdefault(key, []).extend(presence.labels)
         return "CheckNodeLabelPresence"
 
@@ -320,7 +315,7 @@ class _Translation:
             wanted[name] = (path, priority.weight)
         for name, labels in (
             ("NodeLabel", self._label_preferences()),
-            ("ServiceAffinity", self.service_affinity.get("anti_affinity_labels_preference", [])),
+            ("ServiceAffinity", self.service_affinity.get("antiAffinityLabelsPreference", [])),
         ):
             if name in wanted:
                 where, weight = wanted[name]
@@ -331,7 +326,7 @@ class _Translation:
         return wanted
 
     def _label_preferences(self) -> list[str]:
-        keys = ("present_labels_preference", "absent_labels_preference")
+        keys = ("presentLabelsPreference", "absentLabelsPreference")
         return [label for key in keys for label in self.node_label.get(key, ())]
 
     def _priority(
@@ -360,12 +355,12 @@ class _Translation:
             self._unknown(name, path, FORGOTTEN_PRIORITIES, "priority")
             return None
         if argument.service_anti_affinity is not None:
-            labels = self.service_affinity.setdefault("anti_affinity_labels_preference", [])
+            labels = self.service_affinity.setdefault("antiAffinityLabelsPreference", [])
             labels.append(argument.service_anti_affinity.label)
             return "ServiceAffinity"
         if argument.label_preference is not None:
             preference = argument.label_preference
-            key = "present_labels_preference" if preference.presence else "absent_labels_preference"
+            key = "presentLabelsPreference" if preference.presence else "absentLabelsPreference"
             self.node_label.setdefault(key, []).append(preference.label)
             return "NodeLabel"
         ratio = argument.requested_to_capacity_ratio
@@ -435,10 +430,10 @@ class _Translation:
 
     def _enable(self, plugin: str, points: tuple[str, ...], weight: int = 0) -> bool:
         """Enable a plugin at those of `points` that it implements; False when it is not registered."""
-        if plugin not in self.registry:
+        if plugin not in self.catalog:
             return False
         for point in points:
-            if point not in self.registry[plugin]:
+            if point not in self.catalog[plugin].points:
                 continue
             enabled = self.points.setdefault(point, [])
             if all(one["name"] != plugin for one in enabled):
@@ -469,7 +464,9 @@ class _Translation:
             for name, args in self.args.items()
             if name in names or name == "NodeResourcesFit"
         ]
-        configs += [{"name": name, "args": encode(args)} for name, args in self._extra_args().items()]
+        configs += [
+            {"name": name, "args": args} for name, args in self._retired_args().items() if name in names
+        ]
         return {
             "apiVersion": API_VERSION,
             "kind": KIND,
@@ -477,15 +474,9 @@ class _Translation:
             "extenders": [encode(extender) for extender in self.policy.extenders],
         }
 
-    def _extra_args(self) -> dict[str, NodeLabelArgs | ServiceAffinityArgs]:
-        names = {plugin["name"] for enabled in self.points.values() for plugin in enabled}
-        extra: dict[str, NodeLabelArgs | ServiceAffinityArgs] = {}
-        if "NodeLabel" in names:
-            extra["NodeLabel"] = NodeLabelArgs(
-                **{key: tuple(value) for key, value in self.node_label.items()}
-            )
-        if "ServiceAffinity" in names:
-            extra["ServiceAffinity"] = ServiceAffinityArgs(
-                **{key: tuple(value) for key, value in self.service_affinity.items()}
-            )
-        return extra
+    def _retired_args(self) -> dict[str, dict[str, list[str]]]:
+        """Args of the plugins that custom predicates and priorities stand for."""
+        return {
+            "NodeLabel": {key: value for key, value in self.node_label.items() if value},
+            "ServiceAffinity": {key: value for key, value in self.service_affinity.items() if value},
+        }

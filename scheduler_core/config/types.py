@@ -4,7 +4,9 @@ Every field that has an upstream default is filled in by `load_configuration`; t
 or seconds (`_s`) as the name says. A class called from code without arguments holds zero values, not the
 defaults.
 
-Source: staging/src/k8s.io/kube-scheduler/config/v1/types.go, types_pluginargs.go,
+Args of plugins are declared with the plugins (`config.args.PluginArgs`).
+
+Source: staging/src/k8s.io/kube-scheduler/config/v1/types.go,
 staging/src/k8s.io/component-base/config/v1alpha1/types.go, v1.34
 """
 
@@ -14,7 +16,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduler_core.config.default_plugins import EXTENSION_POINTS
+from scheduler_core.config.args import Errors, PluginArgs, invalid, required
+from scheduler_core.config.catalog import EXTENSION_POINTS
+from scheduler_core.config.qualified_name import qualified_name_problems
 from scheduler_core.config.wire import (
     ANY,
     BOOLEAN,
@@ -24,15 +28,10 @@ from scheduler_core.config.wire import (
     INT32,
     INT64,
     KEEP,
-    OPTIONAL_DURATION,
     POINTER,
     STRING,
     Document,
-    Field,
-    Fields,
     ListOf,
-    MapOf,
-    NullableListOf,
     typed,
     wire,
 )
@@ -44,52 +43,9 @@ LEAST_ALLOCATED = "LeastAllocated"
 MOST_ALLOCATED = "MostAllocated"
 REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
 
-SYSTEM_DEFAULTING = "System"
 LIST_DEFAULTING = "List"
 
-# --- pieces of core/v1 that args hold; they stay documents for the parsers in scheduler_core.objects ---
-
-_NODE_SELECTOR_REQUIREMENT = Fields(
-    Field("key", STRING, KEEP), Field("operator", STRING, KEEP), Field("values", ListOf(STRING))
-)
-_NODE_SELECTOR_TERM = Fields(
-    Field("matchExpressions", ListOf(_NODE_SELECTOR_REQUIREMENT)),
-    Field("matchFields", ListOf(_NODE_SELECTOR_REQUIREMENT)),
-)
-_NODE_AFFINITY = Fields(
-    Field(
-        "requiredDuringSchedulingIgnoredDuringExecution",
-        Fields(Field("nodeSelectorTerms", NullableListOf(_NODE_SELECTOR_TERM), KEEP)),
-        POINTER,
-    ),
-    Field(
-        "preferredDuringSchedulingIgnoredDuringExecution",
-        ListOf(Fields(Field("weight", INT32, KEEP), Field("preference", _NODE_SELECTOR_TERM, KEEP))),
-    ),
-)
-_LABEL_SELECTOR = Fields(
-    Field("matchLabels", MapOf(STRING)),
-    Field(
-        "matchExpressions",
-        ListOf(
-            Fields(
-                Field("key", STRING, KEEP), Field("operator", STRING, KEEP), Field("values", ListOf(STRING))
-            )
-        ),
-    ),
-)
-_TOPOLOGY_SPREAD_CONSTRAINT = Fields(
-    Field("maxSkew", INT32, KEEP),
-    Field("topologyKey", STRING, KEEP),
-    Field("whenUnsatisfiable", STRING, KEEP),
-    Field("labelSelector", _LABEL_SELECTOR, POINTER),
-    Field("minDomains", INT32, POINTER),
-    Field("nodeAffinityPolicy", STRING, POINTER),
-    Field("nodeTaintsPolicy", STRING, POINTER),
-    Field("matchLabelKeys", ListOf(STRING)),
-)
-
-# --- plugin args ---
+# --- pieces of args that a Policy has too ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,137 +64,34 @@ class UtilizationShapePoint:
     score: int = wire("score", INT32, KEEP)
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedToCapacityRatioParam:
-    """The scoring function of the strategy RequestedToCapacityRatio."""
-
-    shape: tuple[UtilizationShapePoint, ...] = wire("shape", ListOf(typed(UtilizationShapePoint)))
+def label_name_errors(name: str, path: str) -> Errors:
+    """Source: apis/meta/v1/validation ValidateLabelName."""
+    return [invalid(path, name, problem) for problem in qualified_name_problems(name)]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoringStrategy:
-    """How NodeResourcesFit scores."""
-
-    type: str = wire("type", STRING)
-    resources: tuple[ResourceSpec, ...] = wire("resources", ListOf(typed(ResourceSpec)))
-    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = wire(
-        "requestedToCapacityRatio", typed(RequestedToCapacityRatioParam), POINTER, None
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class DefaultPreemptionArgs:
-    """How many candidate nodes preemption looks for at least."""
-
-    min_candidate_nodes_percentage: int = wire("minCandidateNodesPercentage", INT32, POINTER)
-    min_candidate_nodes_absolute: int = wire("minCandidateNodesAbsolute", INT32, POINTER)
-
-
-@dataclass(frozen=True, slots=True)
-class DynamicResourcesArgs:
-    """Time limit of Filter for one node, nanoseconds; 0 = none."""
-
-    filter_timeout_ns: int = wire("filterTimeout", OPTIONAL_DURATION, POINTER)
+def shape_errors(shape: tuple[UtilizationShapePoint, ...], path: str) -> Errors:
+    """Source: validateFunctionShape."""
+    if not shape:
+        return [required(path, "at least one point must be specified")]
+    errors: Errors = []
+    for index in range(1, len(shape)):
+        if shape[index - 1].utilization >= shape[index].utilization:
+            here = f"{path}[{index}].utilization"
+            errors.append(
+                invalid(here, shape[index].utilization, "values must be sorted in increasing order")
+            )
+            break
+    for index, point in enumerate(shape):
+        if not 0 <= point.utilization <= 100:
+            here = f"{path}[{index}].utilization"
+            errors.append(invalid(here, point.utilization, "not in valid range [0, 100]"))
+        if not 0 <= point.score <= 10:
+            errors.append(invalid(f"{path}[{index}].score", point.score, "not in valid range [0, 10]"))
+    return errors
 
 
-@dataclass(frozen=True, slots=True)
-class InterPodAffinityArgs:
-    """Score of a required affinity of existing pods towards the incoming one."""
-
-    hard_pod_affinity_weight: int = wire("hardPodAffinityWeight", INT32, POINTER)
-    ignore_preferred_terms_of_existing_pods: bool = wire("ignorePreferredTermsOfExistingPods", BOOLEAN, KEEP)
-
-
-@dataclass(frozen=True, slots=True)
-class NodeAffinityArgs:
-    """`added_affinity` is a core/v1 NodeAffinity document that holds for every pod of the profile."""
-
-    added_affinity: Document | None = wire("addedAffinity", _NODE_AFFINITY, POINTER, None)
-
-
-@dataclass(frozen=True, slots=True)
-class NodeResourcesBalancedAllocationArgs:
-    """The resources whose use is to be balanced."""
-
-    resources: tuple[ResourceSpec, ...] = wire("resources", ListOf(typed(ResourceSpec)))
-
-
-@dataclass(frozen=True, slots=True)
-class NodeResourcesFitArgs:
-    """What Filter ignores and how Score counts."""
-
-    ignored_resources: tuple[str, ...] = wire("ignoredResources", ListOf(STRING))
-    ignored_resource_groups: tuple[str, ...] = wire("ignoredResourceGroups", ListOf(STRING))
-    scoring_strategy: ScoringStrategy | None = wire("scoringStrategy", typed(ScoringStrategy), POINTER, None)
-
-
-@dataclass(frozen=True, slots=True)
-class PodTopologySpreadArgs:
-    """`default_constraints` are core/v1 TopologySpreadConstraint documents (no labelSelector)."""
-
-    default_constraints: tuple[Document, ...] = wire(
-        "defaultConstraints", ListOf(_TOPOLOGY_SPREAD_CONSTRAINT)
-    )
-    defaulting_type: str = wire("defaultingType", STRING)
-
-
-@dataclass(frozen=True, slots=True)
-class VolumeBindingArgs:
-    """`shape` needs a feature gate that is off by default: any value but None is invalid."""
-
-    bind_timeout_s: int = wire("bindTimeoutSeconds", INT64, POINTER)
-    shape: tuple[UtilizationShapePoint, ...] | None = wire(
-        "shape", ListOf(typed(UtilizationShapePoint)), POINTER, None
-    )
-
-
-# Args of retired plugins, which only a Policy file makes.
-
-
-@dataclass(frozen=True, slots=True)
-class NodeLabelArgs:
-    """Labels nodes must or must not have, or are preferred to have or not to have."""
-
-    present_labels: tuple[str, ...] = wire("presentLabels", ListOf(STRING))
-    absent_labels: tuple[str, ...] = wire("absentLabels", ListOf(STRING))
-    present_labels_preference: tuple[str, ...] = wire("presentLabelsPreference", ListOf(STRING))
-    absent_labels_preference: tuple[str, ...] = wire("absentLabelsPreference", ListOf(STRING))
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceAffinityArgs:
-    """Labels that pods of one service share, and labels they are spread over."""
-
-    affinity_labels: tuple[str, ...] = wire("affinityLabels", ListOf(STRING))
-    anti_affinity_labels_preference: tuple[str, ...] = wire("antiAffinityLabelsPreference", ListOf(STRING))
-
-
-KnownArgs = (
-    DefaultPreemptionArgs
-    | DynamicResourcesArgs
-    | InterPodAffinityArgs
-    | NodeAffinityArgs
-    | NodeResourcesBalancedAllocationArgs
-    | NodeResourcesFitArgs
-    | PodTopologySpreadArgs
-    | VolumeBindingArgs
-    | NodeLabelArgs
-    | ServiceAffinityArgs
-)
-Args = KnownArgs | Document | None
-"""What a plugin is configured with; a document (or nothing) for plugins without an args kind in v1."""
-
-ARGS_TYPES: dict[str, type[KnownArgs]] = {
-    "DefaultPreemption": DefaultPreemptionArgs,
-    "DynamicResources": DynamicResourcesArgs,
-    "InterPodAffinity": InterPodAffinityArgs,
-    "NodeAffinity": NodeAffinityArgs,
-    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
-    "NodeResourcesFit": NodeResourcesFitArgs,
-    "PodTopologySpread": PodTopologySpreadArgs,
-    "VolumeBinding": VolumeBindingArgs,
-}
-"""Plugin name -> its args class, for the args kinds registered in v1 (`<plugin>Args`)."""
+Args = PluginArgs | Document | None
+"""What a plugin is configured with; a document (or nothing) for plugins that declare no args."""
 
 # --- the configuration ---
 

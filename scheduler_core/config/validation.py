@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_core.config.default_plugins import (
-    EXTENSION_POINTS,
-    IN_TREE_PLUGINS,
-    REMOVED_PLUGINS,
-    PluginRegistry,
-)
+from scheduler_core.config.args import Errors, PluginArgs, invalid, required
+from scheduler_core.config.catalog import EXTENSION_POINTS, Catalog
 from scheduler_core.config.duration import format_duration
 from scheduler_core.config.qualified_name import is_extended_resource_name, qualified_name_problems
 from scheduler_core.config.types import (
@@ -24,21 +20,18 @@ from scheduler_core.config.types import (
     LeaderElectionConfiguration,
     PluginSet,
 )
-from scheduler_core.config.validation_args import ARGS_VALIDATORS, Errors, invalid, required
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import FieldError
 
 
-def validation_errors(
-    configuration: KubeSchedulerConfiguration, registry: PluginRegistry = IN_TREE_PLUGINS
-) -> Errors:
+def validation_errors(configuration: KubeSchedulerConfiguration, catalog: Catalog) -> Errors:
     """Everything that is wrong with a configuration, in field order; empty when it is valid.
 
     Parameters
     ----------
     configuration
         With defaults filled in.
-    registry
+    catalog
         The plugins there are. A plugin removed from v1 is an error unless it was registered on purpose.
     """
     errors: Errors = []
@@ -52,7 +45,7 @@ def validation_errors(
     seen: set[str] = set()
     for index, profile in enumerate(configuration.profiles):
         path = f"profiles[{index}]"
-        errors += _profile(profile, path, registry)
+        errors += _profile(profile, path, catalog)
         if profile.scheduler_name in seen:
             # Upstream's value is an unexported path, which prints as {}.
             errors.append(FieldError("FieldValueDuplicate", f"{path}.schedulerName", {}, ""))
@@ -108,12 +101,12 @@ def _percentage(value: int | None, path: str) -> Errors:
     return []
 
 
-def _profile(profile: KubeSchedulerProfile, path: str, registry: PluginRegistry) -> Errors:
+def _profile(profile: KubeSchedulerProfile, path: str, catalog: Catalog) -> Errors:
     errors: Errors = []
     if not profile.scheduler_name:
         errors.append(required(f"{path}.schedulerName"))
     errors += _percentage(profile.percentage_of_nodes_to_score, f"{path}.percentageOfNodesToScore")
-    removed = {name for name in REMOVED_PLUGINS if name not in registry}
+    removed = catalog.refused
     words = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
     for point in EXTENSION_POINTS:
         for index, plugin in enumerate(profile.plugins.at(point).enabled):
@@ -127,8 +120,8 @@ def _profile(profile: KubeSchedulerProfile, path: str, registry: PluginRegistry)
         seen.add(plugin_config.name)
         if plugin_config.name in removed:
             errors.append(invalid(here, plugin_config.name, words))
-        elif validate := ARGS_VALIDATORS.get(type(plugin_config.args)):
-            errors += validate(plugin_config.args, f"{here}.args")
+        elif isinstance(plugin_config.args, PluginArgs):
+            errors += plugin_config.args.problems(f"{here}.args")
     return errors
 
 
@@ -152,7 +145,7 @@ def _common_queue_sort(profiles: tuple[KubeSchedulerProfile, ...]) -> Errors:
         for plugin_config in profile.plugin_config:
             if plugin_config.name == name and plugin_config.args != args:
                 detail = "queueSort must be the same for all profiles"
-                shown = args_document(plugin_config.args)
+                shown = args_document(name, plugin_config.args)
                 errors.append(invalid(f"{path}.pluginConfig.args", shown, detail))
     return errors
 
@@ -190,8 +183,8 @@ def extender_errors(extenders: tuple[Extender, ...]) -> Errors:
     return errors
 
 
-def args_document(args: Any) -> Any:
-    """Args as a document, with apiVersion and kind where they have a kind of their own."""
-    if type(args) in ARGS_VALIDATORS or hasattr(args, "__dataclass_fields__"):
-        return {"apiVersion": API_VERSION, "kind": type(args).__name__, **encode(args)}
+def args_document(plugin: str, args: Any) -> Any:
+    """A plugin's args as a document, with apiVersion and kind where they have a kind of their own."""
+    if isinstance(args, PluginArgs):
+        return {"apiVersion": API_VERSION, "kind": f"{plugin}Args", **encode(args)}
     return args

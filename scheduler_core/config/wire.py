@@ -13,7 +13,10 @@ from __future__ import annotations
 import base64
 import binascii
 import dataclasses
+import math
 import struct
+import types
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -98,6 +101,32 @@ class _Integer(Kind):
             return problems.wrong_type(path, value, "must be an integer")
         if not -(2 ** (self.bits - 1)) <= value < 2 ** (self.bits - 1):
             return problems.wrong_type(path, value, f"must fit a signed integer of {self.bits} bits")
+        return value
+
+
+class _Number(Kind):
+    zero = 0
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        if value is None:
+            return UNSET
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            return problems.wrong_type(path, value, "must be a number")
+        return value
+
+
+class _Choice(Kind):
+    """One of some words."""
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        self.words = words
+        self.zero = words[0]
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        if value is None:
+            return UNSET
+        if value not in self.words:
+            return problems.wrong_type(path, value, f"must be one of {', '.join(self.words)}")
         return value
 
 
@@ -289,9 +318,22 @@ BOOLEAN = _Scalar(bool, "true or false", False)
 INT32 = _Integer(32)
 INT64 = _Integer(64)
 FLOAT32 = _Float32()
+NUMBER = _Number()
 DURATION = _Duration()
 OPTIONAL_DURATION = _OptionalDuration()
 BYTES = _Bytes()
+
+_KINDS: dict[Any, Kind] = {
+    str: STRING,
+    bool: BOOLEAN,
+    int: INT64,
+    float: NUMBER,
+    Any: ANY,
+    Mapping: ANY,
+    dict: ANY,
+    Document: ANY,
+}
+"""How plain annotations are written."""
 
 
 def wire(name: str, kind: Kind, mode: str = OMIT_EMPTY, default: Any = UNSET) -> Any:
@@ -325,12 +367,58 @@ def build(cls: type[T], document: Document) -> T:
 
 
 def wire_fields(cls: type[Any]) -> tuple[tuple[str, Field], ...]:
-    """Each field of a dataclass by name, and how a document writes it."""
+    """Each field of a dataclass by name, and how a document writes it.
+
+    Fields made with `wire` say it themselves; others are written in camelCase, as their annotations say.
+
+    Raises
+    ------
+    TypeError
+        An annotation says nothing a document could hold.
+    """
     known = _WIRED.get(cls)
     if known is None:
-        known = tuple((item.name, item.metadata["wire"]) for item in dataclasses.fields(cls))
-        _WIRED[cls] = known
+        known = _WIRED[cls] = tuple((item.name, _field_of(cls, item)) for item in dataclasses.fields(cls))
     return known
+
+
+def _field_of(cls: type[Any], item: dataclasses.Field[Any]) -> Field:
+    if "wire" in item.metadata:
+        found: Field = item.metadata["wire"]
+        return found
+    if item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING:
+        raise TypeError(f"{cls.__name__}.{item.name} needs a default: a configuration may leave it out")
+    first, *others = item.name.split("_")
+    name = first + "".join(word.capitalize() for word in others)
+    try:
+        kind = _kind_of(typing.get_type_hints(cls)[item.name])
+    except TypeError as error:
+        raise TypeError(f"{cls.__name__}.{item.name}: {error}; declare it with `wire`") from None
+    return Field(name, kind, POINTER)
+
+
+def _kind_of(annotation: Any) -> Kind:
+    """How a document writes values of an annotation."""
+    if annotation in _KINDS:
+        return _KINDS[annotation]
+    origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (types.UnionType, typing.Union) and len(parts) == 2 and types.NoneType in parts:
+        return _kind_of(next(part for part in parts if part is not types.NoneType))
+    if origin is tuple and len(parts) == 2 and parts[1] is Ellipsis:
+        return ListOf(_kind_of(parts[0]))
+    if origin is typing.Literal and all(isinstance(part, str) for part in parts):
+        return _Choice(parts)
+    if origin in (dict, Mapping) and parts[0] is str:
+        return MapOf(_kind_of(parts[1]))
+    if dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
+        return typed(annotation)
+    raise TypeError(f"{annotation} says nothing a document could hold")
+
+
+def declared_default(cls: type[Any], name: str) -> Any:
+    """The default of a dataclass field."""
+    item = next(item for item in dataclasses.fields(cls) if item.name == name)
+    return item.default if item.default_factory is dataclasses.MISSING else item.default_factory()
 
 
 _WIRED: dict[type[Any], tuple[tuple[str, Field], ...]] = {}

@@ -8,7 +8,6 @@ from typing import Any
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
-from scheduler_core.config.load import default_configuration
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Plugin,
@@ -17,6 +16,7 @@ from scheduler_core.framework.interface import (
     ScorePlugin,
 )
 from scheduler_core.framework.profile import SchedulerHandle
+from scheduler_core.framework.registry import declared
 from scheduler_core.framework.status import Code
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.defaults import prepare
@@ -40,7 +40,7 @@ def _ask(kind: type[Plugin], pod: Manifest, nodes: Mapping[str, Manifest]) -> tu
             }
             cache.add_pod(pod_from(prepare(manifest)))
     handle = SchedulerHandle(cache, Nominator(), WaitingPods(), Clock(0))
-    plugin = kind(default_configuration().plans[0].args.get(kind.name), handle)
+    plugin = kind(declared(kind).default_args(), handle)
     return plugin, cache, pod_from(prepare({"kind": "Pod", "metadata": {"name": "pod"}, "spec": pod}))
 
 

@@ -17,18 +17,23 @@ Differs: Filter, Score and NormalizeScore answer for all rows in one call; AddPo
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cmp_to_key, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.journal import JournalReader
+from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.config.args import PluginArgs
+from scheduler_core.config.catalog import EXTENSION_POINTS, interface_name
 from scheduler_core.framework.amounts import Comparison
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.fields import Document
 from scheduler_core.objects.pod import Pod
@@ -102,6 +107,11 @@ class Handle(Protocol):
     def snapshot(self) -> Snapshot: ...
 
     @property
+    def listers(self) -> Listers:
+        """All objects but nodes and pods, as the scheduler's watches last told."""
+        ...
+
+    @property
     def nominator(self) -> Nominator: ...
 
     @property
@@ -123,19 +133,52 @@ class Handle(Protocol):
 
 
 class Plugin:
-    """Base of all plugins.
+    """Base of all plugins: what a class declares of itself besides its extension points.
+
+    Everything else follows from the class: the points from the classes here it inherits, defaults, decoding and
+    validation from `Args`, hints from `events`, checkpoints from `checkpoint` and `restore`.
 
     Parameters
     ----------
     args : object
-        The plugin's args type of `scheduler_core.config.types`, defaulted, or None where it takes none.
+        An `Args`, defaulted; where the class declares none, the document as written, or None.
     handle : Handle
     """
 
     name: ClassVar[str]
 
+    Args: ClassVar[type[PluginArgs] | None] = None
+    """What the plugin is configured with (`config.args`); None takes any document, unchecked."""
+
+    default_weight: ClassVar[int | None] = None
+    """Its weight in the default set, 0 for a plugin that scores nothing; None where it is not on by default."""
+
+    group_labels: ClassVar[tuple[str, ...]] = ()
+    """Labels that make a pod a member of a group, which this plugin places together. A pod that carries a label of
+    pod groups no plugin of its profile knows is held back, not scheduled as if it had not asked."""
+
+    refused_in_v1: ClassVar[bool] = False
+    """Whether a v1 configuration may not name it (a retired plugin's name)."""
+
     def __init__(self, args: Any, handle: Handle) -> None:
         self.handle = handle
+
+    def events(self) -> Sequence[ClusterEventWithHint] | None:
+        """What may make a pod schedulable that this plugin rejected, and when it is worth another try.
+
+        None asks at every event, as upstream asks a plugin that does not say; nothing at all waits for the flush of
+        unschedulable pods.
+
+        Source: framework/interface.go EnqueueExtensions, v1.34
+        """
+        return None
+
+    def checkpoint(self) -> Any:
+        """What the plugin holds beyond its args and what follows from the cluster, as JSON data; None for nothing."""
+        return None
+
+    def restore(self, state: Any) -> None:
+        """Take over what `checkpoint` gave; the cluster is as it was then."""
 
     def sign(self, pod: Pod) -> Hashable | None:
         """All this plugin reads of a pod, as one hashable value; None when it cannot say.
@@ -153,12 +196,46 @@ class PreEnqueuePlugin(Plugin):
         raise NotImplementedError
 
 
-class QueueSortPlugin(Plugin):
-    """Orders the active queue."""
+class QueuedPod(Protocol):
+    """A pod in the queue, as QueueSort sees it."""
 
-    def sort_key(self, pod: Pod, timestamp_ns: int) -> Any:
-        """Pods are popped in ascending order of this key."""
+    @property
+    def pod(self) -> Pod: ...
+
+    @property
+    def timestamp_ns(self) -> int:
+        """When it entered the queue, or came back from its last attempt."""
+        ...
+
+    @property
+    def attempts(self) -> int: ...
+
+    @property
+    def initial_attempt_timestamp_ns(self) -> int | None:
+        """When it was first tried; None before."""
+        ...
+
+
+class QueueSortPlugin(Plugin):
+    """Orders the active queue, the same for all profiles: by `sort_key`, or by `less`."""
+
+    def sort_key(self, queued: QueuedPod) -> Any:
+        """Pods are popped in ascending order of this key; asked whenever the pod enters a queue."""
+        return _by_less(self)(queued)
+
+    def less(self, first: QueuedPod, second: QueuedPod) -> bool:
+        """Whether `first` is popped before `second`; asked only of a plugin without a `sort_key` of its own."""
         raise NotImplementedError
+
+
+@lru_cache(maxsize=16)
+def _by_less(plugin: QueueSortPlugin) -> Callable[[QueuedPod], Any]:
+    """Sort keys that compare by a plugin's `less`."""
+
+    def compare(first: QueuedPod, second: QueuedPod) -> int:
+        return -1 if plugin.less(first, second) else int(plugin.less(second, first))
+
+    return cmp_to_key(compare)
 
 
 @dataclass(slots=True)
@@ -413,6 +490,12 @@ class PostBindPlugin(Plugin):
     def post_bind(self, pod: Pod, node_name: str) -> None: ...
 
 
+POINT_CLASSES: dict[str, type[Plugin]] = {
+    point: globals()[interface_name(point)] for point in EXTENSION_POINTS
+}
+"""The class a plugin inherits to be asked at an extension point."""
+
+
 def default_normalize(scores: Scores, max_score: int = MAX_NODE_SCORE, *, reverse: bool = False) -> Scores:
     """Scale to 0..max_score by the largest score, reversed on demand.
 
@@ -427,6 +510,7 @@ def default_normalize(scores: Scores, max_score: int = MAX_NODE_SCORE, *, revers
 
 __all__ = [
     "MAX_NODE_SCORE",
+    "POINT_CLASSES",
     "SKIP",
     "SUCCESS",
     "BindPlugin",
@@ -449,6 +533,7 @@ __all__ = [
     "PreScoreResult",
     "PreemptingExtenders",
     "QueueSortPlugin",
+    "QueuedPod",
     "Reads",
     "ReservePlugin",
     "ScorePlugin",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
+from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.framework.interface import ChoiceOptions, PreemptingExtenders
-from scheduler_core.framework.registry import PluginFactory
+from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.randomness import Randomness
@@ -51,12 +50,16 @@ class SchedulerHandle:
         return self._cache.snapshot()
 
     @property
+    def listers(self) -> Listers:
+        return self._cache.listers
+
+    @property
     def now_ns(self) -> int:
         return self._clock.now_ns
 
 
 def build_profiles(
-    loaded: LoadedConfiguration, registry: Mapping[str, PluginFactory], handle: SchedulerHandle, cache: Cache
+    loaded: LoadedConfiguration, registry: Registry, handle: SchedulerHandle, cache: Cache
 ) -> dict[str, Framework]:
     """A framework for each profile, by schedulerName, in the configuration's order."""
     return {plan.scheduler_name: Framework(plan, registry, handle, cache.nodes) for plan in loaded.plans}

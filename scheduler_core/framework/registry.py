@@ -1,60 +1,138 @@
-"""Which plugins there are: a name and how to make one.
+"""Which plugins there are, and everything that follows from their classes.
 
 Source: pkg/scheduler/framework/runtime/registry.go, v1.34
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
-from scheduler_core.framework.interface import Handle, Plugin
+from scheduler_core.config.args import PluginArgs
+from scheduler_core.config.catalog import Catalog, PluginSpec
+from scheduler_core.config.wire import wire_fields
+from scheduler_core.errors import PluginDeclarationError
+from scheduler_core.framework.interface import POINT_CLASSES, Plugin, QueueSortPlugin
 
-PluginFactory = Callable[[Any, Handle], Plugin]
+_REQUIRED = {
+    "preEnqueue": "pre_enqueue",
+    "preFilter": "pre_filter",
+    "filter": "filter",
+    "postFilter": "post_filter",
+    "preScore": "pre_score",
+    "score": "score",
+    "permit": "permit",
+    "bind": "bind",
+}
+"""The method without which a plugin at a point says nothing. Reserve, PreBind and PostBind may do without one."""
 
 
-class Registry(Mapping[str, PluginFactory]):
-    """Plugin factories by name, in order of registration."""
+def declared(plugin: type[Plugin]) -> PluginSpec:
+    """What a plugin's class declares, for configurations.
 
-    def __init__(self, factories: Mapping[str, PluginFactory] | None = None) -> None:
-        self._factories: dict[str, PluginFactory] = dict(factories or {})
+    Raises
+    ------
+    PluginDeclarationError
+        The class does not say enough of itself, or what it says cannot be.
+    """
+    where = f"{plugin.__module__}:{plugin.__qualname__}" if inspect.isclass(plugin) else repr(plugin)
+    if not (inspect.isclass(plugin) and issubclass(plugin, Plugin)):
+        raise PluginDeclarationError(f"{where} is no plugin: it does not inherit Plugin")
+    name = getattr(plugin, "name", None)
+    if not isinstance(name, str) or not name.isidentifier():
+        raise PluginDeclarationError(f"{where}: `name` is {name!r}, it must be a word such as NodeName")
+    points = tuple(point for point, kind in POINT_CLASSES.items() if issubclass(plugin, kind))
+    if not points:
+        raise PluginDeclarationError(f"{where}: it inherits the class of no extension point")
+    for point in points:
+        method = _REQUIRED.get(point)
+        if method and getattr(plugin, method) is getattr(POINT_CLASSES[point], method):
+            raise PluginDeclarationError(f"{where}: it extends {point}, but has no `{method}`")
+    if issubclass(plugin, QueueSortPlugin) and (plugin.sort_key, plugin.less) == (
+        QueueSortPlugin.sort_key, QueueSortPlugin.less,
+    ):  # fmt: skip
+        raise PluginDeclarationError(f"{where}: it extends queueSort, but has neither `sort_key` nor `less`")
+    args = plugin.Args
+    if args is not None:
+        if not (inspect.isclass(args) and issubclass(args, PluginArgs)):
+            raise PluginDeclarationError(f"{where}: `Args` does not inherit PluginArgs")
+        try:
+            wire_fields(args)
+        except TypeError as error:
+            raise PluginDeclarationError(f"{where}: {error}") from error
+    return PluginSpec(name, points, args, plugin.default_weight, plugin.refused_in_v1)
 
-    def __getitem__(self, name: str) -> PluginFactory:
-        return self._factories[name]
+
+class Registry(Mapping[str, type[Plugin]]):
+    """Plugin classes by name, in order of registration; it does not change.
+
+    Parameters
+    ----------
+    plugins : iterable of plugin classes
+    retired : iterable of plugin classes
+        Of older releases, which only a Policy file may name.
+    defaults : sequence of (str, int), optional
+        Name and weight of the plugins on by default, where the classes' own `default_weight` is not what holds: a
+        release with another default set.
+
+    Raises
+    ------
+    PluginDeclarationError
+        A class does not declare itself well, or two have one name.
+    """
+
+    def __init__(
+        self,
+        plugins: Iterable[type[Plugin]] = (),
+        *,
+        retired: Iterable[type[Plugin]] = (),
+        defaults: Sequence[tuple[str, int]] | None = None,
+    ) -> None:
+        self._specs: list[PluginSpec] = []
+        self._classes: dict[str, type[Plugin]] = {}
+        for plugin in plugins:
+            spec = declared(plugin)
+            if spec.name in self._classes:
+                raise PluginDeclarationError(f"a plugin named {spec.name} already exists")
+            self._specs.append(spec)
+            self._classes[spec.name] = plugin
+        self._retired = tuple(retired)
+        self._defaults = defaults
+
+    def __getitem__(self, name: str) -> type[Plugin]:
+        return self._classes[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._factories)
+        return iter(self._classes)
 
     def __len__(self) -> int:
-        return len(self._factories)
+        return len(self._classes)
 
-    def register(self, name: str, factory: PluginFactory) -> None:
-        """Add a plugin.
+    @cached_property
+    def catalog(self) -> Catalog:
+        """What configurations need to know of them."""
+        return Catalog(
+            self._specs, retired=[declared(plugin) for plugin in self._retired], defaults=self._defaults
+        )
 
-        Raises
-        ------
-        ValueError
-            When the name is taken.
-        """
-        if name in self._factories:
-            raise ValueError(f"a plugin named {name} already exists")
-        self._factories[name] = factory
-
-    def unregister(self, name: str) -> None:
-        """Remove a plugin.
+    def plus(self, plugins: Iterable[type[Plugin]]) -> Registry:
+        """This registry with more plugins; none of them is on by default.
 
         Raises
         ------
-        ValueError
-            When there is none of that name.
+        PluginDeclarationError
+            A name is taken.
         """
-        if name not in self._factories:
-            raise ValueError(f"no plugin named {name} exists")
-        del self._factories[name]
+        return Registry(
+            (*self._classes.values(), *plugins), retired=self._retired, defaults=self.catalog.defaults
+        )
 
-    def merge(self, other: Mapping[str, PluginFactory]) -> None:
-        """Add all of `other`; nothing is added when one name is taken."""
-        for name in other:
-            if name in self._factories:
-                raise ValueError(f"a plugin named {name} already exists")
-        self._factories.update(other)
+    def with_retired(self) -> Registry:
+        """This registry with the plugins of older releases."""
+        present = [plugin for plugin in self._retired if plugin.name not in self._classes]
+        return Registry((*self._classes.values(), *present), defaults=self.catalog.defaults)
+
+    def with_default_set(self, defaults: Sequence[tuple[str, int]]) -> Registry:
+        """The same plugins with another default set, as another release has one."""
+        return Registry(self._classes.values(), retired=self._retired, defaults=defaults)

@@ -7,7 +7,6 @@ Source: pkg/scheduler/framework/runtime/framework.go, v1.34
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +35,7 @@ from scheduler_core.framework.interface import (
     ScorePlugin,
 )
 from scheduler_core.framework.promised_pods import PromisedPods
-from scheduler_core.framework.registry import PluginFactory
+from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
 
@@ -50,16 +49,14 @@ class Framework:
     Parameters
     ----------
     plan : ProfilePlan
-    registry : mapping of str to factory
+    registry : Registry
         Must know every plugin the plan names.
     handle : Handle
     nodes : NodeTable
         The cluster's nodes, for answers that are kept between cycles.
     """
 
-    def __init__(
-        self, plan: ProfilePlan, registry: Mapping[str, PluginFactory], handle: Handle, nodes: NodeTable
-    ) -> None:
+    def __init__(self, plan: ProfilePlan, registry: Registry, handle: Handle, nodes: NodeTable) -> None:
         self.scheduler_name = plan.scheduler_name
         self.percentage_of_nodes_to_score = plan.percentage_of_nodes_to_score
         self.handle = handle

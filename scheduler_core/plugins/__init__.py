@@ -1,12 +1,20 @@
-"""The plugins of v1.34's tree, one file each, in one explicit table.
+"""The plugins of the tree, one file each, in one list from which every table about them follows.
 
-To add a plugin: one file here, one line in `IN_TREE`, its oracle twin and test. The conformance, parity and
-benchmark tests pick it up from the table.
+To add a plugin: one file here and its name in the list; `register` reads the rest off its class (points, arguments,
+defaults, events, checkpoint, words). The conformance kit picks it up from the list. A plugin from outside comes by
+`installed` (entry points), or as a class handed to `Simulation(plugins=...)`.
 """
 
 from __future__ import annotations
 
-from scheduler_core.config.default_plugins import PERMIT, RESERVE, PluginRegistry
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler_core.config.catalog import Catalog
+from scheduler_core.config.construction import ReadFile, no_files
+from scheduler_core.config.load import LoadedConfiguration
+from scheduler_core.config.load import load_configuration as load_with
+from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.registry import Registry
 from scheduler_core.plugins.coscheduling import Coscheduling
@@ -48,37 +56,37 @@ IN_TREE: tuple[type[Plugin], ...] = (
     PodTopologySpread,
     InterPodAffinity,
     DynamicResources,
+    DefaultPreemption,
     NodeResourcesBalancedAllocation,
     ImageLocality,
     DefaultBinder,
-    DefaultPreemption,
+    # The playground's own, on by default nowhere.
+    ManualApproval,
+    Coscheduling,
 )
-"""Every plugin a v1 configuration may name, in upstream's registration order."""
+"""Every plugin a configuration may name, those of the default set in its order."""
+
+REGISTRY = Registry(IN_TREE, retired=RETIRED)
+"""The plugins of the tree."""
 
 
-OPT_IN: tuple[type[Plugin], ...] = (ManualApproval, Coscheduling)
-"""The playground's own plugins: a configuration may name them, no default profile does."""
-
-OPT_IN_POINTS: PluginRegistry = {
-    ManualApproval.name: (PERMIT,),
-    Coscheduling.name: (RESERVE, PERMIT),
-}
-"""For the `registry` of `config.load_configuration`, beside the in-tree ones."""
+def default_configuration() -> LoadedConfiguration:
+    """What kube-scheduler runs without a configuration file."""
+    return load_configuration({"apiVersion": API_VERSION, "kind": KIND})
 
 
-def in_tree_registry(*, with_retired: bool = False) -> Registry:
-    """A registry of all in-tree plugins, the caller's own to change.
+def load_configuration(
+    source: str | bytes | Mapping[str, Any],
+    *,
+    registry: Registry | Catalog = REGISTRY,
+    read_file: ReadFile = no_files,
+) -> LoadedConfiguration:
+    """Load a KubeSchedulerConfiguration v1 or a legacy Policy; see `config.load.load_configuration`.
 
     Parameters
     ----------
-    with_retired : bool
-        Plugins of older releases too, which a Policy file may name (`plugins.retired`).
+    registry : Registry or Catalog
+        The plugins it may name; those of the tree by default.
     """
-    return Registry({plugin.name: plugin for plugin in (*IN_TREE, *(RETIRED if with_retired else ()))})
-
-
-def full_registry(*, with_retired: bool = False) -> Registry:
-    """A registry of the in-tree and the opt-in plugins."""
-    registry = in_tree_registry(with_retired=with_retired)
-    registry.merge({plugin.name: plugin for plugin in OPT_IN})
-    return registry
+    catalog = registry.catalog if isinstance(registry, Registry) else registry
+    return load_with(source, catalog, read_file=read_file)

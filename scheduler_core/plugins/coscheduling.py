@@ -6,10 +6,21 @@ Differs: the group is described on its pods (no PodGroup objects); no PreFilter,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from scheduler_core.cluster.selection import PodSelector
+from scheduler_core.config.args import Errors, PluginArgs, invalid
 from scheduler_core.config.duration import parse_duration_ns
+from scheduler_core.framework.cluster_event import (
+    POD,
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+)
 from scheduler_core.framework.interface import Handle, PermitPlugin, ReservePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.labels import selector_from_labels
@@ -24,23 +35,37 @@ TIMEOUT = "scheduling.x-k8s.io/permit-timeout"
 DEFAULT_TIMEOUT_S = 60
 
 
-class Coscheduling(PermitPlugin, ReservePlugin):
-    """Members wait for each other; when one has waited too long, all of them give their nodes back.
+_SIBLING = QUEUE.because("a pod of the same group came or changed")
+_STRANGER = SKIP.because("the pod is of another group")
 
-    Parameters
-    ----------
-    args : mapping or None
-        `permitWaitingTimeSeconds`: how long members wait; 60 by default.
-    """
+
+@dataclass(frozen=True, slots=True)
+class CoschedulingArgs(PluginArgs):
+    """How long members wait for each other that do not say so themselves."""
+
+    permit_waiting_time_seconds: float = DEFAULT_TIMEOUT_S
+
+    def problems(self, path: str) -> Errors:
+        if self.permit_waiting_time_seconds < 0:
+            where = f"{path}.permitWaitingTimeSeconds"
+            return [invalid(where, self.permit_waiting_time_seconds, "must not be negative")]
+        return []
+
+
+class Coscheduling(PermitPlugin, ReservePlugin):
+    """Members wait for each other; when one has waited too long, all of them give their nodes back."""
 
     name: ClassVar[str] = "Coscheduling"
+    Args = CoschedulingArgs
+    group_labels: ClassVar[tuple[str, ...]] = (GROUP,)
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
-        seconds = args.get("permitWaitingTimeSeconds") if isinstance(args, dict) else None
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
-            seconds = DEFAULT_TIMEOUT_S
-        self.timeout_ns = int(seconds * 1_000_000_000)
+        self.timeout_ns = int(args.permit_waiting_time_seconds * 1_000_000_000)
+
+    def events(self) -> list[ClusterEventWithHint]:
+        actions = ActionType.ADD | ActionType.UPDATE_POD_LABEL
+        return [ClusterEventWithHint(ClusterEvent(POD, actions), _after_sibling)]
 
     def permit(self, pod: Pod, node_name: str) -> tuple[Status, int]:
         group = group_of(pod)
@@ -82,6 +107,13 @@ class Coscheduling(PermitPlugin, ReservePlugin):
         for waiting in self.handle.waiting_pods.undecided(pod.namespace, GROUP, group):
             if waiting.pod.uid != pod.uid:
                 waiting.reject(self.name, f"pod {pod.name} of pod group {group} did not get through")
+
+
+def _after_sibling(pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+    if new is None or new.namespace != pod.namespace or group_of(new) != group_of(pod):
+        return _STRANGER
+    # Being bound is no news of a sibling: it had its say at Permit.
+    return _SIBLING if not new.node_name else _STRANGER
 
 
 def group_of(pod: Pod) -> str:

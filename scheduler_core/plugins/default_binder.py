@@ -13,6 +13,7 @@ class DefaultBinder(BindPlugin):
     """Source: pkg/scheduler/framework/plugins/defaultbinder/default_binder.go, v1.34."""
 
     name: ClassVar[str] = "DefaultBinder"
+    default_weight: ClassVar[int | None] = 0
 
     def bind(self, pod: Pod, node_name: str) -> Status:
         return SUCCESS

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.wire import INT32, POINTER, wire
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
     FilteredCycle,
     Handle,
@@ -15,9 +18,33 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.preemption import KeptTries, PreemptionTrace, preempt
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import PREEMPTED_BY_SCHEDULER, Pod
+from scheduler_core.plugins.hints import default_preemption as hints
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultPreemptionArgs(PluginArgs):
+    """How many candidate nodes preemption looks for at least."""
+
+    min_candidate_nodes_percentage: int = wire("minCandidateNodesPercentage", INT32, POINTER, 10)
+    min_candidate_nodes_absolute: int = wire("minCandidateNodesAbsolute", INT32, POINTER, 100)
+
+    def problems(self, path: str) -> Errors:
+        errors: Errors = []
+        percentage, absolute = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
+        percentage_path = f"{path}.minCandidateNodesPercentage"
+        absolute_path = f"{path}.minCandidateNodesAbsolute"
+        if not 0 <= percentage <= 100:
+            errors.append(invalid(percentage_path, percentage, "not in valid range [0, 100]"))
+        if absolute < 0:
+            errors.append(invalid(absolute_path, absolute, "not in valid range [0, inf)"))
+        if percentage == 0 and absolute == 0:
+            same_time = "cannot be zero at the same time as"
+            errors.append(invalid(percentage_path, percentage, f"{same_time} minCandidateNodesAbsolute"))
+            errors.append(invalid(absolute_path, absolute, f"{same_time} minCandidateNodesPercentage"))
+        return errors
 
 
 class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
@@ -31,12 +58,17 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     """
 
     name: ClassVar[str] = "DefaultPreemption"
+    Args = DefaultPreemptionArgs
+    default_weight: ClassVar[int | None] = 0
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self._percentage: int = args.min_candidate_nodes_percentage
         self._absolute: int = args.min_candidate_nodes_absolute
         self._kept_tries = KeptTries()
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register()
 
     def pre_enqueue(self, pod: Pod) -> Status:
         return SUCCESS

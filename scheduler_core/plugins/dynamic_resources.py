@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from scheduler_core.cluster.listers import Listers
+from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.duration import format_duration
+from scheduler_core.config.wire import OPTIONAL_DURATION, POINTER, wire
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
     FilteredCycle,
     FilterPlugin,
@@ -17,15 +25,29 @@ from scheduler_core.framework.interface import (
     PreFilterResult,
     ReservePlugin,
 )
-from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status
+from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.fields import mappings, optional_string, string
 from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins.hints import dynamic_resources as hints
 
 REASON_NOTHING_TO_DEALLOCATE = "no new claims to deallocate"
 REASON_NOT_FOUND = "not found"
 """What PostFilter says when its own PreFilter was never reached: the cycle state holds nothing of it."""
 
 REASON_NOT_SIMULATED = "dynamic resource allocation is not simulated: resource claims cannot be allocated"
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicResourcesArgs(PluginArgs):
+    """Time limit of Filter for one node, nanoseconds; 0 = none."""
+
+    filter_timeout_ns: int = wire("filterTimeout", OPTIONAL_DURATION, POINTER, 10_000_000_000)
+
+    def problems(self, path: str) -> Errors:
+        if self.filter_timeout_ns < 0:
+            value = format_duration(self.filter_timeout_ns)
+            return [invalid(f"{path}.filterTimeout", value, "must be zero or positive")]
+        return []
 
 
 class DynamicResources(
@@ -46,6 +68,11 @@ class DynamicResources(
     """
 
     name: ClassVar[str] = "DynamicResources"
+    Args = DynamicResourcesArgs
+    default_weight: ClassVar[int | None] = 0
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register(self.handle.listers)
 
     def pre_enqueue(self, pod: Pod) -> Status:
         if not pod.resource_claims:
@@ -60,6 +87,10 @@ class DynamicResources(
         if isinstance(claims, str):
             return PreFilterResult(_rejection(claims))
         return PreFilterResult(_rejection(REASON_NOT_SIMULATED) if claims else SKIP)
+
+    def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        """Never asked: `pre_filter` skips or rejects every pod."""
+        return Verdicts(np.zeros(len(rows), np.int8))
 
     def post_filter(self, cycle: FilteredCycle) -> PostFilterResult:
         reached = cycle.pre_filter_ran(self.name)

@@ -29,6 +29,7 @@ class ImageLocality(ScorePlugin[None]):
     """
 
     name: ClassVar[str] = "ImageLocality"
+    default_weight: ClassVar[int | None] = 1
     score_reads: ClassVar[Reads] = Reads.CLUSTER
 
     def sign(self, pod: Pod) -> Hashable:

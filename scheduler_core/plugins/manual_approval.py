@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from scheduler_core.config.args import Errors, PluginArgs, invalid
 from scheduler_core.config.duration import parse_duration_ns
+from scheduler_core.framework.cluster_event import (
+    POD,
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    QueueingHint,
+    annotations_of,
+)
 from scheduler_core.framework.interface import Handle, PermitPlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
@@ -17,29 +28,44 @@ TIMEOUT = "playground.dev/approval-timeout"
 DEFAULT_TIMEOUT_S = 600
 
 
+_ITSELF = QUEUE.because("the pod's annotations were changed")
+_OTHER = SKIP.because("the pod's annotations are as before")
+
+
+@dataclass(frozen=True, slots=True)
+class ManualApprovalArgs(PluginArgs):
+    """How long a pod waits that does not say so itself."""
+
+    timeout_seconds: float = DEFAULT_TIMEOUT_S
+
+    def problems(self, path: str) -> Errors:
+        if self.timeout_seconds < 0:
+            return [invalid(f"{path}.timeoutSeconds", self.timeout_seconds, "must not be negative")]
+        return []
+
+
 class ManualApproval(PermitPlugin):
     """Waits for a person.
-
-    Parameters
-    ----------
-    args : mapping or None
-        `timeoutSeconds`: how long a pod waits that does not say so itself; 600 by default.
 
     Examples
     --------
     >>> from scheduler_core.objects.pod import pod_from
     >>> annotations = {"playground.dev/approval": "required", "playground.dev/approval-timeout": "90s"}
     >>> pod = pod_from({"metadata": {"name": "p", "annotations": annotations}})
-    >>> status, wait_ns = ManualApproval({}, None).permit(pod, "node-a")
+    >>> status, wait_ns = ManualApproval(ManualApprovalArgs(), None).permit(pod, "node-a")
     >>> status.code.name, wait_ns
     ('Wait', 90000000000)
     """
 
     name: ClassVar[str] = "ManualApproval"
+    Args = ManualApprovalArgs
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
-        self.timeout_ns = timeout_ns(args, "timeoutSeconds", DEFAULT_TIMEOUT_S)
+        self.timeout_ns = int(args.timeout_seconds * 1_000_000_000)
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return [ClusterEventWithHint(ClusterEvent(POD, ActionType.UPDATE), _after_own_change)]
 
     def permit(self, pod: Pod, node_name: str) -> tuple[Status, int]:
         annotations = pod.manifest["metadata"].get("annotations") or {}
@@ -55,9 +81,7 @@ class ManualApproval(PermitPlugin):
         return Status(Code.Wait, ("waiting for approval",)), max(wait_ns, 0)
 
 
-def timeout_ns(args: Any, key: str, default_s: int) -> int:
-    """A time in whole or fractional seconds from a plugin's args."""
-    value = args.get(key) if isinstance(args, Mapping) else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        value = default_s
-    return int(value * 1_000_000_000)
+def _after_own_change(pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
+    if old is None or new is None or new.uid != pod.uid or annotations_of(old) == annotations_of(new):
+        return _OTHER
+    return _ITSELF

@@ -1,8 +1,11 @@
 """NodeAffinity: nodes a pod asks for by label or name, and nodes it would like."""
 
+# ruff: noqa: RUF009 - `wire` is dataclasses.field under another name
+
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +18,22 @@ from scheduler_core.cluster.node_matching import (
 )
 from scheduler_core.cluster.node_table import Bool, NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.config.args import Errors, PluginArgs, invalid, not_supported
+from scheduler_core.config.qualified_name import label_value_problems, qualified_name_problems
+from scheduler_core.config.wire import (
+    INT32,
+    KEEP,
+    POINTER,
+    STRING,
+    Document,
+    Field,
+    Fields,
+    ListOf,
+    NullableListOf,
+    wire,
+)
 from scheduler_core.framework.amounts import Amount, Comparison
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
@@ -37,6 +55,7 @@ from scheduler_core.objects.node_selector import (
     preferred_terms_from,
 )
 from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins.hints import node_affinity as hints
 
 REASON_POD = "node(s) didn't match Pod's node affinity/selector"
 REASON_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
@@ -44,6 +63,107 @@ REASON_CONFLICT = "pod affinity terms conflict"
 
 _ENFORCED = 1
 """Detail of a verdict: the profile's own affinity rejects the node, not the pod's."""
+
+
+_NODE_SELECTOR_REQUIREMENT = Fields(
+    Field("key", STRING, KEEP), Field("operator", STRING, KEEP), Field("values", ListOf(STRING))
+)
+_NODE_SELECTOR_TERM = Fields(
+    Field("matchExpressions", ListOf(_NODE_SELECTOR_REQUIREMENT)),
+    Field("matchFields", ListOf(_NODE_SELECTOR_REQUIREMENT)),
+)
+_NODE_AFFINITY = Fields(
+    Field(
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        Fields(Field("nodeSelectorTerms", NullableListOf(_NODE_SELECTOR_TERM), KEEP)),
+        POINTER,
+    ),
+    Field(
+        "preferredDuringSchedulingIgnoredDuringExecution",
+        ListOf(Fields(Field("weight", INT32, KEEP), Field("preference", _NODE_SELECTOR_TERM, KEEP))),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAffinityArgs(PluginArgs):
+    """`added_affinity` is a core/v1 NodeAffinity document that holds for every pod of the profile."""
+
+    added_affinity: Document | None = wire("addedAffinity", _NODE_AFFINITY, POINTER, None)
+
+    def problems(self, path: str) -> Errors:
+        errors: Errors = []
+        affinity = self.added_affinity or {}
+        path = f"{path}.addedAffinity"
+        selector = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+        if selector is not None:
+            here = f"{path}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+            for index, term in enumerate(selector["nodeSelectorTerms"] or ()):
+                errors += _node_selector_term(term, f"{here}[{index}]")
+        here = f"{path}.preferredDuringSchedulingIgnoredDuringExecution"
+        for index, preferred in enumerate(
+            affinity.get("preferredDuringSchedulingIgnoredDuringExecution", ())
+        ):
+            if preferred["weight"] != 0:
+                errors += _node_selector_term(preferred["preference"], f"{here}[{index}]")
+        return errors
+
+
+_LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_FIELD_OPERATORS = ("In", "NotIn")
+
+
+def _node_selector_term(term: Document, path: str) -> Errors:
+    """Source: component-helpers/scheduling/corev1/nodeaffinity newNodeSelectorTerm, v1.34."""
+    errors: Errors = []
+    for index, requirement in enumerate(term.get("matchExpressions", ())):
+        here = f"{path}.matchExpressions[{index}]"
+        if requirement["operator"] not in _LABEL_OPERATORS:
+            errors.append(not_supported(f"{here}.operator", requirement["operator"], _LABEL_OPERATORS))
+        else:
+            errors += _label_requirement(requirement, here)
+    for index, requirement in enumerate(term.get("matchFields", ())):
+        here = f"{path}.matchFields[{index}]"
+        if requirement["operator"] not in _FIELD_OPERATORS:
+            errors.append(not_supported(f"{here}.operator", requirement["operator"], _FIELD_OPERATORS))
+        elif len(requirement.get("values", ())) != 1:
+            errors.append(invalid(f"{here}.values", requirement.get("values"), "must have one element"))
+    return errors
+
+
+def _label_requirement(requirement: Document, path: str) -> Errors:
+    """Source: staging/src/k8s.io/apimachinery/pkg/labels/selector.go NewRequirement, v1.34."""
+    errors: Errors = []
+    key, operator = requirement["key"], requirement["operator"]
+    written = requirement.get("values")
+    values = written or []
+    problems = qualified_name_problems(key)
+    if problems:
+        errors.append(invalid(f"{path}.key", key, "; ".join(problems)))
+    here = f"{path}.values"
+    if operator in ("In", "NotIn"):
+        if not values:
+            errors.append(invalid(here, written, "for 'in', 'notin' operators, values set can't be empty"))
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            errors.append(invalid(here, written, "values set must be empty for exists and does not exist"))
+    else:
+        if len(values) != 1:
+            errors.append(invalid(here, written, "for 'Gt', 'Lt' operators, exactly one value is required"))
+        for index, value in enumerate(values):
+            if not _is_int64(value):
+                detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+                errors.append(invalid(f"{here}[{index}]", value, detail))
+    for index, value in enumerate(values):
+        problems = label_value_problems(value)
+        if problems:
+            errors.append(invalid(f"{here}[{index}][{key}]", value, "; ".join(problems)))
+    return errors
+
+
+def _is_int64(text: str) -> bool:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    return digits.isascii() and digits.isdigit() and -(2**63) <= int(text) < 2**63
 
 
 class NodeAffinity(
@@ -70,6 +190,8 @@ class NodeAffinity(
     """
 
     name: ClassVar[str] = "NodeAffinity"
+    Args = NodeAffinityArgs
+    default_weight: ClassVar[int | None] = 2
     filter_reads: ClassVar[Reads] = Reads.SPEC
     score_reads: ClassVar[Reads] = Reads.SPEC
     normalizes: ClassVar[bool] = True
@@ -83,6 +205,9 @@ class NodeAffinity(
         preferred = added.get("preferredDuringSchedulingIgnoredDuringExecution") or []
         self.enforced: NodeSelector | None = node_selector_from(required) if required else None
         self._added_preferred: PreferredTerms = preferred_terms_from(preferred)
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register(self.enforced)
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.required_node_affinity, pod.preferred_node_affinity, pod.prefers_nodes

@@ -8,9 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import FilterPlugin, Reads
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins.hints import node_name as hints
 
 REASON = "node(s) didn't match the requested node name"
 
@@ -28,7 +30,11 @@ class NodeName(FilterPlugin[None]):
     """
 
     name: ClassVar[str] = "NodeName"
+    default_weight: ClassVar[int | None] = 0
     filter_reads: ClassVar[Reads] = Reads.SPEC
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register()
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.node_name

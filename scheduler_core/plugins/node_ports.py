@@ -10,9 +10,11 @@ import numpy as np
 from scheduler_core.cluster.node_table import ALL_ADDRESSES, NodeColumns, Rows, normal_port
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.amounts import Comparison
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import FilterPlugin, PreFilterPlugin, PreFilterResult, Reads
 from scheduler_core.framework.status import SKIP, Code, Verdicts
 from scheduler_core.objects.pod import HostPort, Pod
+from scheduler_core.plugins.hints import node_ports as hints
 
 REASON = "node(s) didn't have free ports for the requested pod ports"
 
@@ -31,7 +33,11 @@ class NodePorts(PreFilterPlugin[tuple[HostPort, ...]], FilterPlugin[tuple[HostPo
     """
 
     name: ClassVar[str] = "NodePorts"
+    default_weight: ClassVar[int | None] = 0
     filter_reads: ClassVar[Reads] = Reads.USAGE
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register()
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.host_ports

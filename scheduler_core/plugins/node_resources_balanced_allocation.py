@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -10,6 +11,10 @@ import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.types import ResourceSpec
+from scheduler_core.config.wire import ListOf, typed, wire
+from scheduler_core.errors import FieldError
 from scheduler_core.framework.interface import (
     MAX_NODE_SCORE,
     Handle,
@@ -27,8 +32,32 @@ from scheduler_core.plugins.resource_allocation import (
     WeightedResource,
     allocations,
     counted,
+    default_resources,
     pod_requests_for,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesBalancedAllocationArgs(PluginArgs):
+    """The resources whose use is to be balanced."""
+
+    resources: tuple[ResourceSpec, ...] = wire("resources", ListOf(typed(ResourceSpec)))
+
+    @classmethod
+    def set_defaults(cls, document: dict[str, Any]) -> None:
+        default_resources(document)
+
+    def problems(self, path: str) -> Errors:
+        errors: Errors = []
+        seen: set[str] = set()
+        for index, resource in enumerate(self.resources):
+            here = f"{path}.resources[{index}]"
+            if resource.name in seen:
+                errors.append(FieldError("FieldValueDuplicate", f"{here}.name", resource.name, ""))
+            seen.add(resource.name)
+            if resource.weight != 1:
+                errors.append(invalid(f"{here}.weight", resource.weight, "must be 1"))
+        return errors
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlugin[tuple[int, ...] | None]):
@@ -47,6 +76,8 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
     """
 
     name: ClassVar[str] = "NodeResourcesBalancedAllocation"
+    Args = NodeResourcesBalancedAllocationArgs
+    default_weight: ClassVar[int | None] = 1
     score_reads: ClassVar[Reads] = Reads.USAGE
     score_without_state: ClassVar[bool] = True
 

@@ -1,9 +1,11 @@
 """NodeResourcesFit: a node must have what the pod requests, and how full it would be is its score."""
 
+# ruff: noqa: RUF009 - `wire` is dataclasses.field under another name
+
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
@@ -12,7 +14,20 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.config.args import Errors, PluginArgs, invalid, not_supported, required
+from scheduler_core.config.types import (
+    LEAST_ALLOCATED,
+    MOST_ALLOCATED,
+    REQUESTED_TO_CAPACITY_RATIO,
+    ResourceSpec,
+    UtilizationShapePoint,
+    label_name_errors,
+    shape_errors,
+)
+from scheduler_core.config.wire import POINTER, STRING, ListOf, typed, wire
+from scheduler_core.errors import FieldError
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
@@ -28,11 +43,13 @@ from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.by_spec import BySpec
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import amount_text, is_extended_resource
+from scheduler_core.plugins.hints import node_resources_fit as hints
 from scheduler_core.plugins.resource_allocation import (
     FEW_ROWS,
     WeightedResource,
     allocations,
     broken_linear,
+    default_resources,
     least_allocated,
     least_allocated_of_few,
     most_allocated,
@@ -40,6 +57,83 @@ from scheduler_core.plugins.resource_allocation import (
     requested_to_capacity_ratio,
     weighted_mean,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedToCapacityRatioParam:
+    """The scoring function of the strategy RequestedToCapacityRatio."""
+
+    shape: tuple[UtilizationShapePoint, ...] = wire("shape", ListOf(typed(UtilizationShapePoint)))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringStrategy:
+    """How NodeResourcesFit scores."""
+
+    type: str = wire("type", STRING)
+    resources: tuple[ResourceSpec, ...] = wire("resources", ListOf(typed(ResourceSpec)))
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = wire(
+        "requestedToCapacityRatio", typed(RequestedToCapacityRatioParam), POINTER, None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesFitArgs(PluginArgs):
+    """What Filter ignores and how Score counts."""
+
+    ignored_resources: tuple[str, ...] = wire("ignoredResources", ListOf(STRING))
+    ignored_resource_groups: tuple[str, ...] = wire("ignoredResourceGroups", ListOf(STRING))
+    scoring_strategy: ScoringStrategy | None = wire("scoringStrategy", typed(ScoringStrategy), POINTER, None)
+
+    @classmethod
+    def set_defaults(cls, document: dict[str, Any]) -> None:
+        # Only an absent strategy gets a type: one without `type` is refused later.
+        default_resources(document.setdefault("scoringStrategy", {"type": LEAST_ALLOCATED}))
+
+    def problems_when_made(self) -> Errors:
+        """Upstream misnames its entry in the table of validators, so these are found only when the plugin is made.
+
+        Source: validation_pluginargs.go ValidateNodeResourcesFitArgs, v1.34
+        """
+        errors: Errors = []
+        for index, name in enumerate(self.ignored_resources):
+            errors += label_name_errors(name, f"ignoredResources[{index}]")
+        for index, group in enumerate(self.ignored_resource_groups):
+            here = f"ignoredResourceGroups[{index}]"
+            if "/" in group:
+                errors.append(invalid(here, group, "resource group name can't contain '/'"))
+            errors += label_name_errors(group, here)
+        strategy = self.scoring_strategy
+        if strategy is None:
+            return [*errors, required("scoringStrategy", "ScoringStrategy field is required")]
+        supported = (LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO)
+        if strategy.type not in supported:
+            errors.append(not_supported("scoringStrategy.type", strategy.type, supported))
+        for index, resource in enumerate(strategy.resources):
+            if not 0 < resource.weight <= 100:
+                detail = f"resource weight of {resource.name} not in valid range (0, 100]"
+                errors.append(invalid(f"scoringStrategy.resources[{index}].weight", resource.weight, detail))
+        if strategy.requested_to_capacity_ratio is not None:
+            shape = strategy.requested_to_capacity_ratio.shape
+            errors += shape_errors(shape, "scoringStrategy.shape")
+        return errors
+
+    def crash_when_made(self) -> FieldError | None:
+        strategy = self.scoring_strategy
+        if (
+            strategy is None
+            or strategy.type != REQUESTED_TO_CAPACITY_RATIO
+            or strategy.requested_to_capacity_ratio is not None
+        ):
+            return None
+        # Upstream dereferences a nil pointer here.
+        return required(
+            "scoringStrategy.requestedToCapacityRatio",
+            "must be specified when type is RequestedToCapacityRatio",
+        )
+
+    def ignoring(self, resources: tuple[str, ...]) -> NodeResourcesFitArgs:
+        return replace(self, ignored_resources=resources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +189,8 @@ class NodeResourcesFit(
     """
 
     name: ClassVar[str] = "NodeResourcesFit"
+    Args = NodeResourcesFitArgs
+    default_weight: ClassVar[int | None] = 1
     filter_reads: ClassVar[Reads] = Reads.USAGE
     score_reads: ClassVar[Reads] = Reads.USAGE
     score_without_state: ClassVar[bool] = True
@@ -117,6 +213,9 @@ class NodeResourcesFit(
                     for point in strategy.requested_to_capacity_ratio.shape
                 ]
             )
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register()
 
     def sign(self, pod: Pod) -> Hashable:
         return tuple(pod.requests.items()), pod.scoring_cpu, pod.scoring_memory

@@ -8,10 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import FilterPlugin, Reads
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Taint
 from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins.hints import node_unschedulable as hints
 
 REASON = "node(s) were unschedulable"
 _CORDON = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
@@ -31,7 +33,11 @@ class NodeUnschedulable(FilterPlugin[None]):
     """
 
     name: ClassVar[str] = "NodeUnschedulable"
+    default_weight: ClassVar[int | None] = 0
     filter_reads: ClassVar[Reads] = Reads.SPEC
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register()
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.tolerates(_CORDON)

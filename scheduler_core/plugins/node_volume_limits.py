@@ -15,6 +15,7 @@ from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult
 from scheduler_core.framework.status import SKIP, Code, Verdicts
 from scheduler_core.objects.csi_translation import (
@@ -36,6 +37,7 @@ from scheduler_core.objects.storage import (
     StorageClass,
     VolumeAttachment,
 )
+from scheduler_core.plugins.hints import node_volume_limits as hints
 
 REASON = "node(s) exceed max volume count"
 
@@ -91,10 +93,14 @@ class NodeVolumeLimits(PreFilterPlugin[State], FilterPlugin[State]):
     """
 
     name: ClassVar[str] = "NodeVolumeLimits"
+    default_weight: ClassVar[int | None] = 0
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self._attached = _AttachedVolumes()
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register()
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
         if not pod.volumes or not any(map(_may_count, pod.volumes)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,3 +205,11 @@ def requested_to_capacity_ratio(parts: Allocations, curve: NDArray[np.int64]) ->
     score = np.where(there, curve[utilization], 0)
     mean = (parts.weights @ score) / np.maximum(parts.weights @ (score > 0).astype(np.int64), 1)
     return np.floor(mean + 0.5).astype(np.int64)
+
+
+def default_resources(holder: dict[str, Any]) -> None:
+    """Write cpu and memory, each of weight 1, where a document names no resources or no weight."""
+    if not holder.get("resources"):
+        holder["resources"] = [{"name": CPU}, {"name": MEMORY}]
+    for resource in holder["resources"]:
+        resource.setdefault("weight", 1)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import PreEnqueuePlugin
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins.hints import scheduling_gates as hints
 
 
 class SchedulingGates(PreEnqueuePlugin):
@@ -24,9 +26,11 @@ class SchedulingGates(PreEnqueuePlugin):
     """
 
     name: ClassVar[str] = "SchedulingGates"
+    default_weight: ClassVar[int | None] = 0
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register()
 
     def pre_enqueue(self, pod: Pod) -> Status:
-        if not pod.scheduling_gates:
-            return SUCCESS
-        gates = " ".join(pod.scheduling_gates)
-        return Status(Code.UnschedulableAndUnresolvable, (f"waiting for scheduling gates: [{gates}]",))
+        reason = hints.closed_gates(pod)
+        return SUCCESS if reason is None else Status(Code.UnschedulableAndUnresolvable, (reason,))

@@ -12,6 +12,7 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Interner
 from scheduler_core.framework.amounts import Amount, Comparison
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
     FilterPlugin,
     PreScorePlugin,
@@ -24,6 +25,7 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.node import Taint
 from scheduler_core.objects.pod import Pod, Toleration
+from scheduler_core.plugins.hints import taint_toleration as hints
 
 
 class TaintToleration(
@@ -47,9 +49,13 @@ class TaintToleration(
     """
 
     name: ClassVar[str] = "TaintToleration"
+    default_weight: ClassVar[int | None] = 3
     filter_reads: ClassVar[Reads] = Reads.SPEC
     score_reads: ClassVar[Reads] = Reads.SPEC
     normalizes: ClassVar[bool] = True
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register()
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.tolerations

@@ -13,11 +13,13 @@ from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.volume_usage import VolumeUsage
 from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import FilterPlugin, Handle, PreFilterPlugin, PreFilterResult
 from scheduler_core.framework.status import SKIP, Code, Status, Verdicts
 from scheduler_core.objects.fields import Document, mapping, string, strings
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.storage import READ_WRITE_ONCE_POD, PersistentVolumeClaim
+from scheduler_core.plugins.hints import volume_restrictions as hints
 
 REASON_DISK = "node(s) had no available disk"
 REASON_READ_WRITE_ONCE_POD = (
@@ -89,10 +91,14 @@ class VolumeRestrictions(PreFilterPlugin[State], FilterPlugin[State]):
     """
 
     name: ClassVar[str] = "VolumeRestrictions"
+    default_weight: ClassVar[int | None] = 0
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self._mounts = _Mounts()
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register()
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
         if not pod.volumes:

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import Bool, Int32, NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import FilterPlugin, PreFilterPlugin, PreFilterResult
 from scheduler_core.framework.status import SKIP, Code, Status, Verdicts
 from scheduler_core.objects.fields import mapping, string
 from scheduler_core.objects.node import LABEL_REGION, LABEL_REGION_BETA, LABEL_ZONE, LABEL_ZONE_BETA
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from scheduler_core.plugins.hints import volume_zone as hints
 
 REASON = "node(s) had no available volume zone"
 
@@ -46,6 +48,10 @@ class VolumeZone(PreFilterPlugin[Topologies], FilterPlugin[Topologies]):
     """
 
     name: ClassVar[str] = "VolumeZone"
+    default_weight: ClassVar[int | None] = 0
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register()
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[Topologies]:
         if not pod.volumes:

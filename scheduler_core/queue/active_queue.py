@@ -33,7 +33,7 @@ class ActiveQueue:
     Source: pkg/scheduler/backend/queue/active_queue.go, v1.34
     """
 
-    def __init__(self, sort_key: Callable[[QueuedPodInfo], tuple[Any, ...]]) -> None:
+    def __init__(self, sort_key: Callable[[QueuedPodInfo], Any]) -> None:
         self._sort_key = sort_key
         self._heap = KeyedHeap()
         self._in_flight: OrderedDict[str, tuple[Pod, int]] = OrderedDict()

@@ -14,7 +14,7 @@ SECOND_NS = 1_000_000_000
 ORDERING_WINDOW_NS = SECOND_NS
 """Pods whose backoff ends in one window (a whole second) are ordered as the active queue would order them."""
 
-SortKey = Callable[[QueuedPodInfo], tuple[Any, ...]]
+SortKey = Callable[[QueuedPodInfo], Any]
 
 
 class BackoffQueue:
@@ -69,7 +69,7 @@ class BackoffQueue:
         expiration_ns = self.expiration_ns(info) or 0
         if info.unschedulable_plugins or info.pending_plugins:
             self._error_backoff.remove(info.key)
-            self._backoff.push(info, (expiration_ns, *self._sort_key(info)))
+            self._backoff.push(info, (expiration_ns, self._sort_key(info)))
             return Lane.BACKOFF
         self._backoff.remove(info.key)
         self._error_backoff.push(info, (expiration_ns,))
@@ -80,7 +80,7 @@ class BackoffQueue:
         info.pod = pod
         expiration_ns = self.expiration_ns(info) or 0
         if info.key in self._backoff:
-            self._backoff.push(info, (expiration_ns, *self._sort_key(info)))
+            self._backoff.push(info, (expiration_ns, self._sort_key(info)))
         else:
             self._error_backoff.push(info, (expiration_ns,))
 

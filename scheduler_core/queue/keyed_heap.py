@@ -28,7 +28,7 @@ class KeyedHeap:
     def __contains__(self, key: str) -> bool:
         return key in self._entries
 
-    def push(self, info: QueuedPodInfo, sort_key: tuple[Any, ...]) -> None:
+    def push(self, info: QueuedPodInfo, sort_key: Any) -> None:
         """Add a pod, or move it to where `sort_key` now puts it."""
         entries = self._entries
         known = entries.get(info.key)

@@ -16,7 +16,6 @@ from scheduler_core.cluster.cache import AssumedPod
 from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import HostPort, Pod
-from scheduler_core.plugins.volume_binding import VolumeBinding
 from scheduler_core.queue.queued_pod_info import info_document, info_from_document
 from scheduler_core.sim.manifests import manifests_in
 from scheduler_core.sim.world import Stored
@@ -97,9 +96,9 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
         "queue": scheduler.queue.checkpoint(name_of),
         "plugins": {
             profile: {
-                name: plugin.checkpoint()
+                name: state
                 for name, plugin in framework.plugins.items()
-                if isinstance(plugin, VolumeBinding)
+                if (state := plugin.checkpoint()) is not None
             }
             for profile, framework in scheduler.profiles.items()
         },
@@ -188,9 +187,7 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
     scheduler.queue.restore(document["queue"], parse=parse_manifest, named=named)
     for profile, states in document["plugins"].items():
         for name, kept in states.items():
-            plugin = scheduler.profiles[profile].plugins[name]
-            if isinstance(plugin, VolumeBinding):
-                plugin.restore(kept)
+            scheduler.profiles[profile].plugins[name].restore(kept)
     for entry in document["bindings"]:
         pod = held[entry["uid"]]
         binding = scheduler.bindings[entry["uid"]] = Binding(

@@ -6,7 +6,7 @@ next scheduling cycle, or move the clock to the next timer. Same inputs, configu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,8 +20,7 @@ from scheduler_core.actions import (
     WriteBeforeBind,
 )
 from scheduler_core.clock import Clock
-from scheduler_core.config.default_plugins import IN_TREE_PLUGINS
-from scheduler_core.config.load import LoadedConfiguration, load_configuration
+from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.events import (
     BindAnswered,
@@ -32,10 +31,12 @@ from scheduler_core.events import (
     TimeReached,
 )
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
+from scheduler_core.framework.interface import Plugin
+from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins import OPT_IN_POINTS
+from scheduler_core.plugins import REGISTRY, load_configuration
 from scheduler_core.queue import QueueMove
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
@@ -101,15 +102,15 @@ class SimulationOptions:
     faults: FaultOptions = field(default_factory=FaultOptions)
 
 
-def load(config: Mapping[str, Any] | None) -> LoadedConfiguration:
-    """A configuration as a simulation takes it: the opt-in plugins may be named too.
+def load(config: Mapping[str, Any] | None, registry: Registry = REGISTRY) -> LoadedConfiguration:
+    """A configuration as a simulation takes it: None is the default one.
 
     Raises
     ------
     ConfigurationError
     """
     document = {"apiVersion": API_VERSION, "kind": KIND} if config is None else config
-    return load_configuration(document, registry={**IN_TREE_PLUGINS, **OPT_IN_POINTS})
+    return load_configuration(document, registry=registry)
 
 
 class Simulation:
@@ -125,6 +126,14 @@ class Simulation:
     options : SimulationOptions
     transport : Transport
         Carries calls to extenders.
+    plugins : Registry or iterable of plugin classes
+        Plugins from outside the tree that the configuration may name, besides those of the tree; or a whole registry.
+
+    Raises
+    ------
+    ConfigurationError
+    PluginDeclarationError
+        A plugin's class does not declare itself well.
     """
 
     def __init__(
@@ -135,7 +144,9 @@ class Simulation:
         start_ns: int = 0,
         options: SimulationOptions | None = None,
         transport: Transport = no_transport,
+        plugins: Registry | Iterable[type[Plugin]] = REGISTRY,
     ) -> None:
+        self.registry = plugins if isinstance(plugins, Registry) else REGISTRY.plus(plugins)
         self.options = options or SimulationOptions()
         self._transport = transport
         self.clock = Clock(start_ns)
@@ -159,11 +170,12 @@ class Simulation:
 
     def _set_up(self, config: Mapping[str, Any] | None) -> None:
         self.config = config
-        loaded = load(config)
+        loaded = load(config, self.registry)
         self.scheduler = Scheduler(
             loaded,
             self.clock,
             self.randomness,
+            registry=self.registry,
             options=SchedulerOptions(
                 full_traces=self._full_traces,
                 adaptive_sampling=self.options.adaptive_sampling,

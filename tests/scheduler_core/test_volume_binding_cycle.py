@@ -8,10 +8,10 @@ import pytest
 
 from scheduler_core.actions import Action, BindPod, RecordEvent, WriteBeforeBind
 from scheduler_core.clock import Clock
-from scheduler_core.config.load import default_configuration
 from scheduler_core.events import ObjectChanged, PreBindAnswered, TimeReached
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.kinds import parse
+from scheduler_core.plugins import default_configuration
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler
 from tests.scheduler_core.plugins.storage_clusters import (

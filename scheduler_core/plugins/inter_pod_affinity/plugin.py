@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,10 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.what_if import WhatIf
+from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.wire import BOOLEAN, INT32, KEEP, POINTER, wire
 from scheduler_core.framework.amounts import Comparison
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
@@ -24,6 +28,7 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.status import SKIP, Code, Verdicts
 from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins.hints import inter_pod_affinity as hints
 from scheduler_core.plugins.inter_pod_affinity.filtering import (
     AFFINITY,
     ANTI_AFFINITY,
@@ -43,6 +48,20 @@ REASONS = {
 _CODES = np.zeros(PASSES + 1, np.int8)
 _CODES[AFFINITY] = Code.UnschedulableAndUnresolvable
 _CODES[ANTI_AFFINITY] = _CODES[EXISTING_ANTI_AFFINITY] = Code.Unschedulable
+
+
+@dataclass(frozen=True, slots=True)
+class InterPodAffinityArgs(PluginArgs):
+    """Score of a required affinity of existing pods towards the incoming one."""
+
+    hard_pod_affinity_weight: int = wire("hardPodAffinityWeight", INT32, POINTER, 1)
+    ignore_preferred_terms_of_existing_pods: bool = wire("ignorePreferredTermsOfExistingPods", BOOLEAN, KEEP)
+
+    def problems(self, path: str) -> Errors:
+        weight = self.hard_pod_affinity_weight
+        if not 0 <= weight <= 100:
+            return [invalid(f"{path}.hardPodAffinityWeight", weight, "not in valid range [0, 100]")]
+        return []
 
 
 class InterPodAffinity(
@@ -81,6 +100,8 @@ class InterPodAffinity(
     """
 
     name: ClassVar[str] = "InterPodAffinity"
+    Args = InterPodAffinityArgs
+    default_weight: ClassVar[int | None] = 2
     normalizes: ClassVar[bool] = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -89,6 +110,9 @@ class InterPodAffinity(
         self.ignores_preferred_of_existing: bool = (
             False if args is None else args.ignore_preferred_terms_of_existing_pods
         )
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register()
 
     # ---- filter
 

@@ -12,6 +12,7 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.amounts import Comparison
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
@@ -24,6 +25,8 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.status import SKIP, Code, Verdicts
 from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins.hints import pod_topology_spread as hints
+from scheduler_core.plugins.pod_topology_spread.args import PodTopologySpreadArgs
 from scheduler_core.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, Defaults
 from scheduler_core.plugins.pod_topology_spread.filtering import ConstraintWorlds, HardConstraint, HardState
 from scheduler_core.plugins.pod_topology_spread.scoring import SoftState
@@ -65,11 +68,17 @@ class PodTopologySpread(
     """
 
     name: ClassVar[str] = "PodTopologySpread"
+    Args = PodTopologySpreadArgs
+    default_weight: ClassVar[int | None] = 2
     normalizes: ClassVar[bool] = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self.defaults = Defaults.from_args(args)
+
+    def events(self) -> list[ClusterEventWithHint]:
+        constraints_of = hints.constraints_with_defaults(self.defaults.constraints, self.handle.listers)
+        return hints.events_to_register(constraints_of)
 
     # ---- filter
 

@@ -1,7 +1,7 @@
 """Plugins of older releases, for Policy files and for those who ask for them.
 
 A v1 configuration that names one fails as v1.34 does: they are registered for a `kind: Policy` file, or when a
-caller says so (`scheduler_core.plugins.in_tree_registry`). They behave as in v1.19 to v1.22.
+caller says so (`Registry.with_retired`). They behave as in v1.19 to v1.22.
 """
 
 from __future__ import annotations
@@ -28,4 +28,4 @@ RETIRED: tuple[type[Plugin], ...] = (
     AzureDiskLimits,
     CinderLimits,
 )
-"""Every retired plugin; `config.default_plugins.LEGACY_PLUGINS` says at which points."""
+"""Every retired plugin."""

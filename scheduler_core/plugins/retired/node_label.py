@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
-from scheduler_core.config.types import NodeLabelArgs
+from scheduler_core.config.args import PluginArgs
+from scheduler_core.config.wire import STRING, ListOf, wire
 from scheduler_core.framework.interface import (
     MAX_NODE_SCORE,
     FilterPlugin,
@@ -23,6 +25,16 @@ from scheduler_core.objects.pod import Pod
 REASON = "node(s) didn't have the requested labels"
 
 
+@dataclass(frozen=True, slots=True)
+class NodeLabelArgs(PluginArgs):
+    """Labels nodes must or must not have, or are preferred to have or not to have."""
+
+    present_labels: tuple[str, ...] = wire("presentLabels", ListOf(STRING))
+    absent_labels: tuple[str, ...] = wire("absentLabels", ListOf(STRING))
+    present_labels_preference: tuple[str, ...] = wire("presentLabelsPreference", ListOf(STRING))
+    absent_labels_preference: tuple[str, ...] = wire("absentLabelsPreference", ListOf(STRING))
+
+
 class NodeLabel(FilterPlugin[None], ScorePlugin[None]):
     """Rejects rows that lack a label of `presentLabels` or have one of `absentLabels`; scores preferences alike.
 
@@ -30,6 +42,7 @@ class NodeLabel(FilterPlugin[None], ScorePlugin[None]):
     """
 
     name: ClassVar[str] = "NodeLabel"
+    Args = NodeLabelArgs
     filter_reads: ClassVar[Reads] = Reads.SPEC
     score_reads: ClassVar[Reads] = Reads.SPEC
 

@@ -63,6 +63,7 @@ class NonCSILimits(FilterPlugin[State | None]):
 
     source: ClassVar[str]
     identity: ClassVar[str]
+    refused_in_v1: ClassVar[bool] = True
     plugin_name: ClassVar[str]
     limit_resource: ClassVar[str]
     default_limit: ClassVar[int]

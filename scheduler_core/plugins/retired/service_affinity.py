@@ -14,7 +14,8 @@ from scheduler_core.cluster.node_matching import matching_labels
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.what_if import WhatIf
-from scheduler_core.config.types import ServiceAffinityArgs
+from scheduler_core.config.args import PluginArgs
+from scheduler_core.config.wire import STRING, ListOf, wire
 from scheduler_core.framework.interface import (
     MAX_NODE_SCORE,
     FilterPlugin,
@@ -61,6 +62,14 @@ class State:
         return first if first is not None else next(iter(self.added.get(row, ())), None)
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceAffinityArgs(PluginArgs):
+    """Labels that pods of one service share, and labels they are spread over."""
+
+    affinity_labels: tuple[str, ...] = wire("affinityLabels", ListOf(STRING))
+    anti_affinity_labels_preference: tuple[str, ...] = wire("antiAffinityLabelsPreference", ListOf(STRING))
+
+
 class ServiceAffinity(PreFilterPlugin[State], FilterPlugin[State], ScorePlugin[None]):
     """Rejects rows whose `affinityLabels` differ from those of the node where the pod's service already runs.
 
@@ -72,6 +81,7 @@ class ServiceAffinity(PreFilterPlugin[State], FilterPlugin[State], ScorePlugin[N
     """
 
     name: ClassVar[str] = "ServiceAffinity"
+    Args = ServiceAffinityArgs
     normalizes: ClassVar[bool] = True
 
     def __init__(self, args: Any, handle: Handle) -> None:

@@ -11,6 +11,10 @@ import numpy as np
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.config.args import Errors, PluginArgs, invalid
+from scheduler_core.config.types import UtilizationShapePoint
+from scheduler_core.config.wire import INT64, POINTER, ListOf, encode, typed, wire
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Handle,
@@ -28,6 +32,7 @@ from scheduler_core.objects.fields import Document
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.storage import PersistentVolume, PersistentVolumeClaim
+from scheduler_core.plugins.hints import volume_binding as hints
 from scheduler_core.plugins.volume_binding.assume_cache import CLAIM, VOLUME, AssumeCache
 from scheduler_core.plugins.volume_binding.claims import (
     ClaimError,
@@ -54,6 +59,26 @@ REASON_TIMEOUT = "binding volumes: context deadline exceeded"
 
 _DEFAULT_BIND_TIMEOUT_S = 600
 _NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeBindingArgs(PluginArgs):
+    """`shape` needs a feature gate that is off by default: any value but None is invalid."""
+
+    bind_timeout_s: int = wire("bindTimeoutSeconds", INT64, POINTER, 600)
+    shape: tuple[UtilizationShapePoint, ...] | None = wire(
+        "shape", ListOf(typed(UtilizationShapePoint)), POINTER, None
+    )
+
+    def problems(self, path: str) -> Errors:
+        errors: Errors = []
+        if self.bind_timeout_s < 0:
+            detail = "invalid BindTimeoutSeconds, should not be a negative value"
+            errors.append(invalid(f"{path}.bindTimeoutSeconds", self.bind_timeout_s, detail))
+        if self.shape is not None:
+            detail = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
+            errors.append(invalid(f"{path}.shape", [encode(point) for point in self.shape], detail))
+        return errors
 
 
 @dataclass(slots=True)
@@ -89,6 +114,8 @@ class VolumeBinding(
     """
 
     name: ClassVar[str] = "VolumeBinding"
+    Args = VolumeBindingArgs
+    default_weight: ClassVar[int | None] = 0
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -96,6 +123,9 @@ class VolumeBinding(
         self.bind_timeout_ns = _NS_PER_S * (_DEFAULT_BIND_TIMEOUT_S if timeout_s is None else int(timeout_s))
         self._cache = AssumeCache()
         self._reservations: dict[str, Reservation] = {}
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register()
 
     # ---- scheduling cycle
 

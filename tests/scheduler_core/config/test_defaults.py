@@ -8,16 +8,19 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.config import IN_TREE_PLUGINS, default_configuration, load_configuration
+from scheduler_core.config.catalog import EXTENSION_POINTS
 from scheduler_core.config.decode import decode_configuration
-from scheduler_core.config.default_plugins import DEFAULT_MULTI_POINT, EXTENSION_POINTS
 from scheduler_core.config.defaults import with_defaults
 from scheduler_core.config.load import configuration_from
 from scheduler_core.config.wire import encode
+from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
+
+CATALOG = REGISTRY.catalog
+DEFAULTS = [name for name, _ in CATALOG.defaults]
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
-names = st.sampled_from([*IN_TREE_PLUGINS, "Mine", "Theirs"])
+names = st.sampled_from([*CATALOG, "Mine", "Theirs"])
 enabled = st.lists(
     st.builds(
         lambda name, weight: {"name": name, **({} if weight is None else {"weight": weight})},
@@ -70,16 +73,21 @@ documents = st.fixed_dictionaries(
 @given(documents)
 def test_defaulting_is_idempotent_and_its_result_decodes_to_itself(document: dict[str, Any]) -> None:
     before = copy.deepcopy(document)
-    once = with_defaults(decode_configuration(document))
-    assert with_defaults(once) == once
-    assert with_defaults(decode_configuration(once)) == once
+    once = with_defaults(decode_configuration(document, CATALOG), CATALOG)
+    assert with_defaults(once, CATALOG) == once
+    assert with_defaults(decode_configuration(once, CATALOG), CATALOG) == once
     assert document == before
 
 
 @given(documents)
 def test_typed_objects_print_as_the_document_they_came_from(document: dict[str, Any]) -> None:
-    configuration = configuration_from(with_defaults(decode_configuration(document)))
-    again = configuration_from(with_defaults(decode_configuration({**HEAD, **_without_args(configuration)})))
+    configuration = configuration_from(
+        with_defaults(decode_configuration(document, CATALOG), CATALOG), CATALOG
+    )
+    again = configuration_from(
+        with_defaults(decode_configuration({**HEAD, **_without_args(configuration)}, CATALOG), CATALOG),
+        CATALOG,
+    )
     assert _without_args(again) == _without_args(configuration)
 
 
@@ -93,14 +101,34 @@ def _without_args(configuration: Any) -> dict[str, Any]:
 def test_without_a_file_the_default_profile_runs_all_in_tree_plugins() -> None:
     plan = default_configuration().plans[0]
     assert plan.scheduler_name == "default-scheduler"
-    assert sorted(plan.plugin_names) == sorted(IN_TREE_PLUGINS)
+    assert sorted(plan.plugin_names) == sorted(DEFAULTS)
     assert plan.weights["TaintToleration"] == 3
     assert plan.plugins["postFilter"] == ("DynamicResources", "DefaultPreemption")
 
 
-def test_the_default_set_is_what_is_in_the_tree() -> None:
-    assert {name for name, _ in DEFAULT_MULTI_POINT} == set(IN_TREE_PLUGINS)
-    assert all(point in EXTENSION_POINTS for points in IN_TREE_PLUGINS.values() for point in points)
+def test_the_default_set_is_v1_34s_in_its_order() -> None:
+    # Source: pkg/scheduler/apis/config/v1/default_plugins.go, v1.34
+    assert CATALOG.defaults == (
+        ("SchedulingGates", 0),
+        ("PrioritySort", 0),
+        ("NodeUnschedulable", 0),
+        ("NodeName", 0),
+        ("TaintToleration", 3),
+        ("NodeAffinity", 2),
+        ("NodePorts", 0),
+        ("NodeResourcesFit", 1),
+        ("VolumeRestrictions", 0),
+        ("NodeVolumeLimits", 0),
+        ("VolumeBinding", 0),
+        ("VolumeZone", 0),
+        ("PodTopologySpread", 2),
+        ("InterPodAffinity", 2),
+        ("DynamicResources", 0),
+        ("DefaultPreemption", 0),
+        ("NodeResourcesBalancedAllocation", 1),
+        ("ImageLocality", 1),
+        ("DefaultBinder", 0),
+    )
 
 
 def test_a_default_enabled_again_is_replaced_in_its_place() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.config import load_configuration
 from scheduler_core.errors import ConfigurationError
+from scheduler_core.plugins import load_configuration
 
 CONFIGURATION: dict[str, Any] = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from scheduler_core.cli.conformance_config import outcome, run_case
-from scheduler_core.config import load_configuration
 from scheduler_core.errors import ConfigurationError
+from scheduler_core.plugins import load_configuration
 
 RECORDED = Path(__file__).parents[2] / "conformance" / "data" / "config-validation.jsonl.gz"
 

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.config import IN_TREE_PLUGINS, LEGACY_PLUGINS, load_configuration
+from scheduler_core.config.catalog import PluginSpec
 from scheduler_core.errors import ConfigurationError, ConstructionError, DecodeError, FieldError
+from scheduler_core.plugins import REGISTRY, load_configuration
+
+CATALOG = REGISTRY.catalog
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
@@ -160,24 +163,24 @@ def test_retired_plugins_exist_only_for_who_registers_them() -> None:
     )
     error = refused(document)
     assert fields_of(error) == ["profiles[0].plugins.filter.enabled[0]"]
-    plan = load_configuration(document, registry={**IN_TREE_PLUGINS, **LEGACY_PLUGINS}).plans[0]
+    plan = load_configuration(document, registry=REGISTRY.with_retired()).plans[0]
     assert plan.plugins["filter"][-1] == "EBSLimits"
     assert plan.weights["NodeLabel"] == 1
 
 
 def test_a_plugin_from_outside_the_tree_runs_where_it_says_it_can() -> None:
-    registry = {**IN_TREE_PLUGINS, "ManualApproval": ("permit", "score")}
-    config = [{"name": "ManualApproval", "args": {"timeout": "5m"}}]
-    document = profile(plugins={"multiPoint": {"enabled": [{"name": "ManualApproval"}]}}, pluginConfig=config)
+    registry = CATALOG.plus(PluginSpec("Approval", ("permit", "score")))
+    config = [{"name": "Approval", "args": {"timeout": "5m"}}]
+    document = profile(plugins={"multiPoint": {"enabled": [{"name": "Approval"}]}}, pluginConfig=config)
     plan = load_configuration(document, registry=registry).plans[0]
-    assert plan.plugins["permit"] == ("ManualApproval",)
-    assert plan.weights["ManualApproval"] == 1
-    assert plan.args["ManualApproval"] == {"timeout": "5m"}
-    assert "ManualApproval" in str(refused(document))
+    assert plan.plugins["permit"] == ("Approval",)
+    assert plan.weights["Approval"] == 1
+    assert plan.args["Approval"] == {"timeout": "5m"}
+    assert "Approval" in str(refused(document))
 
 
 def test_profiles_that_sort_the_queue_differently_are_refused() -> None:
-    registry = {**IN_TREE_PLUGINS, "Mine": ("queueSort",)}
+    registry = CATALOG.plus(PluginSpec("Mine", ("queueSort",)))
     other = {"disabled": [{"name": "PrioritySort"}], "enabled": [{"name": "Mine"}]}
     profiles = [{"schedulerName": "a"}, {"schedulerName": "b", "plugins": {"multiPoint": other}}]
     error = refused({**HEAD, "profiles": profiles}, registry=registry)

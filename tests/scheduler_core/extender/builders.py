@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scheduler_core.cli.conformance_scheduling import Cluster
-from scheduler_core.config import load_configuration
 from scheduler_core.extender import ExtenderAnswer, ExtenderChain, ExtenderRequest, extender_chain
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.plugins import load_configuration
 
 URL = "http://a.test"
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.config import load_configuration
 from scheduler_core.extender import (
     ExtenderAnswer,
     ExtenderFilterResult,
@@ -16,6 +15,7 @@ from scheduler_core.extender import (
     parse_bind_answer,
 )
 from scheduler_core.framework.status import Code
+from scheduler_core.plugins import load_configuration
 from tests.scheduler_core.extender.builders import (
     URL,
     Answers,

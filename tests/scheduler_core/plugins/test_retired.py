@@ -14,15 +14,12 @@ from hypothesis import strategies as st
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.default_selectors import DefaultSelectors
 from scheduler_core.cluster.what_if import WhatIf
-from scheduler_core.config.default_plugins import LEGACY_PLUGINS
-from scheduler_core.config.load import load_configuration
-from scheduler_core.config.types import NodeLabelArgs, ServiceAffinityArgs
 from scheduler_core.framework.interface import FilterPlugin
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.objects.pod import Pod, pod_from
-from scheduler_core.plugins import in_tree_registry
+from scheduler_core.plugins import REGISTRY, load_configuration
 from scheduler_core.plugins.retired import (
     RETIRED,
     EBSLimits,
@@ -32,7 +29,9 @@ from scheduler_core.plugins.retired import (
     SelectorSpread,
     ServiceAffinity,
 )
+from scheduler_core.plugins.retired.node_label import NodeLabelArgs
 from scheduler_core.plugins.retired.non_csi_limits import AzureDiskLimits, CinderLimits, NonCSILimits
+from scheduler_core.plugins.retired.service_affinity import ServiceAffinityArgs
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler
 from tests.scheduler_core.plugins.oracle_retired import (
@@ -277,10 +276,10 @@ def test_without_a_stated_limit_the_plugin_has_its_own(plugin: Any, disk: Any, l
         assert (verdict is None) is fits
 
 
-def test_the_table_and_the_configuration_name_the_same_plugins() -> None:
-    assert {plugin.name for plugin in RETIRED} == set(LEGACY_PLUGINS)
-    assert not set(LEGACY_PLUGINS) & set(in_tree_registry())
-    assert set(LEGACY_PLUGINS) <= set(in_tree_registry(with_retired=True))
+def test_retired_plugins_are_registered_only_on_demand() -> None:
+    names = {plugin.name for plugin in RETIRED}
+    assert not names & set(REGISTRY)
+    assert names <= set(REGISTRY.with_retired())
 
 
 def test_a_policy_file_brings_its_retired_plugins_along() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scheduler_core.cli.conformance_queue import default_registrations
 from scheduler_core.clock import Clock
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
-from scheduler_core.plugins.hints import HINTS, HintContext, registrations, scheduling_gates
+from scheduler_core.plugins.hints import scheduling_gates
 from scheduler_core.queue import Rejection, SchedulingQueue, build_hint_map
 
 SECOND_NS = 1_000_000_000
@@ -71,6 +72,6 @@ def make_queue(
     clock: Clock, table: Mapping[str, Sequence[ClusterEventWithHint]] | None = None, **options: Any
 ) -> SchedulingQueue:
     """A queue of the default profile; `table` replaces the real hints."""
-    registered = table or {plugin: registrations(plugin, HintContext()) for plugin in HINTS}
+    registered = table or default_registrations()
     options.setdefault("pre_enqueue", {DEFAULT_SCHEDULER_NAME: [("SchedulingGates", gates_check)]})
     return SchedulingQueue(clock, hints={DEFAULT_SCHEDULER_NAME: build_hint_map(registered)}, **options)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.cli.conformance_queue import PlainObject
+from scheduler_core.cli.conformance_queue import PlainObject, default_registrations
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.framework.cluster_event import (
     DEVICE_CLASS,
@@ -21,13 +21,10 @@ from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.objects.policy import selecting_object_from
 from scheduler_core.plugins.hints import (
-    HINTS,
-    HintContext,
     dynamic_resources,
     node_ports,
     node_volume_limits,
     pod_topology_spread,
-    registrations,
     volume_binding,
     volume_restrictions,
 )
@@ -127,7 +124,7 @@ def test_cordoning_is_no_event_and_uncordoning_is_a_change_of_taints() -> None:
 def test_an_update_without_a_recognised_change_reaches_only_plugins_that_want_any_update() -> None:
     (event,) = pod_update_events(make_pod("p"), make_pod("p"))
     assert event.label == "UnschedulablePodUpdate"
-    table = build_hint_map({plugin: registrations(plugin, HintContext()) for plugin in HINTS})
+    table = build_hint_map(default_registrations())
     assert table.interested(event) == ()
 
 

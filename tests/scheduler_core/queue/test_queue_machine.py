@@ -24,7 +24,7 @@ from scheduler_core.framework.cluster_event import (
     QueueingHint,
 )
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
-from scheduler_core.plugins.hints import HintContext, registrations
+from scheduler_core.plugins.hints import scheduling_gates
 from scheduler_core.queue import HintMap, Lane, QueuedPodInfo, SchedulingQueue
 from scheduler_core.queue.hints import HintEntry, always_queue
 from tests.scheduler_core.queue.builders import SECOND_NS, START_NS, gates_check, make_node, make_pod
@@ -55,7 +55,7 @@ TABLE = {
         ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD)),
         ClusterEventWithHint(UPDATES),
     ],
-    "SchedulingGates": registrations("SchedulingGates", HintContext()),
+    "SchedulingGates": scheduling_gates.events_to_register(),
 }
 PLUGINS = st.sets(st.sampled_from(["Moody", "Stubborn", "Eager"]), max_size=2)
 NAMES = st.sampled_from("abcdef")

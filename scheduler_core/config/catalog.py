@@ -1,0 +1,175 @@
+"""The extension points, and what a configuration needs to know of the plugins there are.
+
+Which plugins there are is said by their classes (`framework.interface.Plugin`, `plugins.IN_TREE`); a `Catalog` is what
+follows from them for decoding, defaulting, validating and constructing a configuration.
+
+Source: pkg/scheduler/framework/plugins/registry.go, pkg/scheduler/apis/config/v1/default_plugins.go, v1.34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core.config.args import PluginArgs
+from scheduler_core.config.wire import build, typed
+
+PRE_ENQUEUE = "preEnqueue"
+QUEUE_SORT = "queueSort"
+PRE_FILTER = "preFilter"
+FILTER = "filter"
+POST_FILTER = "postFilter"
+PRE_SCORE = "preScore"
+SCORE = "score"
+RESERVE = "reserve"
+PERMIT = "permit"
+PRE_BIND = "preBind"
+BIND = "bind"
+POST_BIND = "postBind"
+MULTI_POINT = "multiPoint"
+
+EXTENSION_POINTS: tuple[str, ...] = (
+    PRE_ENQUEUE,
+    QUEUE_SORT,
+    PRE_FILTER,
+    FILTER,
+    POST_FILTER,
+    PRE_SCORE,
+    SCORE,
+    RESERVE,
+    PERMIT,
+    PRE_BIND,
+    BIND,
+    POST_BIND,
+)
+"""The points of the framework in pipeline order, under their names in the configuration."""
+
+CONSTRUCTION_ORDER: tuple[str, ...] = (
+    PRE_FILTER,
+    FILTER,
+    POST_FILTER,
+    RESERVE,
+    PRE_SCORE,
+    SCORE,
+    PRE_BIND,
+    BIND,
+    POST_BIND,
+    PERMIT,
+    PRE_ENQUEUE,
+    QUEUE_SORT,
+)
+"""The order in which upstream fills them, which decides the error that is reported first.
+
+Source: pkg/scheduler/framework/runtime/framework.go getExtensionPoints, v1.34
+"""
+
+
+def interface_name(point: str) -> str:
+    """Upstream's interface of an extension point, as error messages name it (`PreFilterPlugin`)."""
+    return f"{point[0].upper()}{point[1:]}Plugin"
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSpec:
+    """What a configuration needs to know of a plugin.
+
+    Attributes
+    ----------
+    name : str
+    points : tuple of str
+        The extension points it implements, in pipeline order.
+    args : type of PluginArgs or None
+        What it is configured with; None where it takes nothing or any document.
+    default_weight : int or None
+        Its weight in the default set (0: none given); None where it is not on by default.
+    refused_in_v1 : bool
+        A v1 configuration may not name it unless it was registered on purpose.
+    """
+
+    name: str
+    points: tuple[str, ...] = ()
+    args: type[PluginArgs] | None = None
+    default_weight: int | None = None
+    refused_in_v1: bool = False
+
+    @property
+    def args_kind(self) -> str:
+        """The kind a document of its args has."""
+        return f"{self.name}Args"
+
+    def default_args(self) -> Any:
+        """The args of a plugin that is given none; None where it declares no type."""
+        if self.args is None:
+            return None
+        document = typed(self.args).written_zero()
+        self.args.set_defaults(document)
+        return build(self.args, document)
+
+
+class Catalog(Mapping[str, PluginSpec]):
+    """The plugins a configuration may name, in order of registration.
+
+    Parameters
+    ----------
+    specs : iterable of PluginSpec
+    retired : iterable of PluginSpec
+        Plugins of older releases, which only a Policy file may name.
+    defaults : sequence of (str, int), optional
+        Name and weight (0: none given) of the plugins on by default, in order; what the specs say where not given.
+        A release with another default set gives its own.
+    """
+
+    def __init__(
+        self,
+        specs: Iterable[PluginSpec] = (),
+        *,
+        retired: Iterable[PluginSpec] = (),
+        defaults: Sequence[tuple[str, int]] | None = None,
+    ) -> None:
+        self._specs = {spec.name: spec for spec in specs}
+        self._retired = {spec.name: spec for spec in retired if spec.name not in self._specs}
+        if defaults is None:
+            defaults = [
+                (spec.name, spec.default_weight)
+                for spec in self._specs.values()
+                if spec.default_weight is not None
+            ]
+        self.defaults: tuple[tuple[str, int], ...] = tuple(defaults)
+        """Name and weight (0: none given) of the plugins on by default, in order."""
+
+    def __getitem__(self, name: str) -> PluginSpec:
+        return self._specs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._specs)
+
+    def __len__(self) -> int:
+        return len(self._specs)
+
+    def plus(self, *specs: PluginSpec) -> Catalog:
+        """This catalog with more plugins; one of the same name takes the other's place."""
+        return Catalog(
+            {**self._specs, **{spec.name: spec for spec in specs}}.values(),
+            retired=self._retired.values(),
+            defaults=self.defaults,
+        )
+
+    def with_retired(self) -> Catalog:
+        """This catalog with the plugins a Policy file may name, too."""
+        return Catalog({**self._specs, **self._retired}.values(), defaults=self.defaults)
+
+    def args_of(self, name: str) -> type[PluginArgs] | None:
+        """The args class of a plugin; None where it has none or is not known."""
+        spec = self._specs.get(name)
+        return None if spec is None else spec.args
+
+    @property
+    def args_kinds(self) -> dict[str, type[PluginArgs]]:
+        """Every kind of args there is."""
+        return {spec.args_kind: spec.args for spec in self._specs.values() if spec.args is not None}
+
+    @property
+    def refused(self) -> frozenset[str]:
+        """Names a v1 configuration may not use. Source: validation.go invalidPluginsByVersion, v1.34."""
+        return frozenset(spec.name for spec in self._retired.values() if spec.refused_in_v1)
