@@ -126,6 +126,7 @@ CYCLE: Final = {
     "message": None,
     "nodes": 1,
     "nFeasible": 1,
+    "nViable": 1,
     "repeats": 0,
     "digest": "9d1c",
     "engine": "0.1.0",

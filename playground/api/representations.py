@@ -87,6 +87,7 @@ def cycle(row: Cycle, cluster_id: str) -> dict[str, Any]:
         "message": row.message or None,
         "nodes": row.n_nodes,
         "nFeasible": row.n_feasible,
+        "nViable": row.n_viable,
         "repeats": row.repeats,
         "digest": row.digest,
         "engine": row.engine_version,

@@ -175,6 +175,7 @@ def record_of(trace: CycleTrace) -> CycleRecord:
         attempt=trace.attempt,
         n_nodes=trace.n_nodes,
         n_feasible=trace.n_feasible,
+        n_viable=trace.n_viable,
         n_victims=len(trace.header.get("victims") or ()),
         permit_waits=tuple(
             ("allowed" if item["decision"] == "allow" else "rejected", float(item["afterS"]))

@@ -84,6 +84,8 @@ class CycleRecord:
 
     Attributes
     ----------
+    n_nodes, n_feasible, n_viable
+        Nodes that are possible at all; that pass every filter; of these, those none of which scores higher.
     permit_waits
         ``(allowed | rejected, virtual seconds)`` of each wait at Permit that has ended.
     """
@@ -102,6 +104,7 @@ class CycleRecord:
     attempt: int = 1
     n_nodes: int = 0
     n_feasible: int = 0
+    n_viable: int = 0
     n_victims: int = 0
     permit_waits: tuple[tuple[str, float], ...] = ()
     trace: bytes | None = field(default=None, repr=False)

@@ -14,6 +14,7 @@ from playground.engine.scenarios import ScenarioProblem, load, problem_of
 from playground.engine.seeds import end_of, run_seed
 from playground.engine.version import EMULATES, engine_version
 from scheduler_core.framework.trace import BOUND
+from scheduler_core.model import check_scenario
 from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.load import dump_scenario
@@ -132,6 +133,14 @@ def traced(request: dict[str, Any]) -> dict[str, Any]:
     return {"digest": trace.digest, "trace": base64.b64encode(trace.to_bytes()).decode()}
 
 
+def modelled(request: dict[str, Any]) -> dict[str, Any]:
+    """Run it with the formal model looking at every cycle."""
+    try:
+        return {"model": check_scenario(load(request["document"])).document()}
+    except ScenarioError as error:
+        raise problem_of(error) from None
+
+
 def main() -> int:
     """Answer one request."""
     request = json.load(sys.stdin)
@@ -142,6 +151,8 @@ def main() -> int:
             found = states(request)
         elif "traceOf" in request:
             found = traced(request)
+        elif "model" in request:
+            found = modelled(request)
         else:
             found = redacted(request) if request.get("redact") else answer(request)
     except ScenarioProblem as problem:

@@ -41,6 +41,12 @@ def optimum(*, optimum_id: int) -> None:
     services.solve_optimum(optimum_id=optimum_id)
 
 
+@shared_task(name="playground.scenarios.tasks.check_model")
+def check_model(*, check_id: int) -> None:
+    """Check the formal model on every cycle. Safe to run twice: one conditional update lets one worker in."""
+    services.check_model_now(check_id=check_id)
+
+
 @shared_task(name="playground.scenarios.tasks.whole_cycle")
 def whole_cycle(*, scenario_id: int, number: int) -> None:
     """Keep every verdict and score of one cycle. Safe to run twice: both give the same bytes."""

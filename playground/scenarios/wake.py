@@ -13,6 +13,7 @@ COMPARE = "playground.scenarios.tasks.compare"
 OPTIMUM = "playground.scenarios.tasks.optimum"
 WHOLE_CYCLE = "playground.scenarios.tasks.whole_cycle"
 LUCK = "playground.scenarios.tasks.luck"
+MODEL = "playground.scenarios.tasks.check_model"
 GALLERY = "playground.scenarios.tasks.gallery"
 
 

@@ -191,6 +191,7 @@ class FakeSimulation:
                 message="" if node else f"0/{len(self.nodes)} nodes are available.",
                 n_nodes=len(self.nodes),
                 n_feasible=1 if node else 0,
+                n_viable=1 if node else 0,
                 trace=f"{key}->{node}".encode(),
             )
         )

@@ -114,6 +114,7 @@ def add_cycle(
         sentence=document["sentence"],
         n_nodes=len(document["nodes"]),
         n_feasible=document["nFeasible"],
+        n_viable=document.get("nViable"),
         digest=document["digest"],
         engine_version="0.1.0",
         trace=zlib.compress(json.dumps(document).encode()),

@@ -139,7 +139,7 @@ def test_points_sentence_and_figures_are_the_apis(client, cluster):
         strip = re.search(r'<ol class="pipe">(.*?)</ol>', html, re.S).group(1).replace("<wbr>", "")
         states = re.findall(r"</svg>(\w+)</span><small>(.*?)</small>", strip)
         assert states == [(p["point"], p["detail"] or p["state"]) for p in told["points"]]
-        assert f"{told['nNodes']}, {told['nFeasible']} feasible" in text
+        assert f"{told['nNodes']} possible, {told['nFeasible']} feasible, {told['nViable']} viable" in text
         assert told["digest"] in html
 
 

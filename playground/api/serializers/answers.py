@@ -137,8 +137,11 @@ class CycleSummary(Answer):
     node = _text(allow_null=True)
     sentence = _text()
     message = _text(allow_null=True)
-    nodes = serializers.IntegerField()
-    nFeasible = serializers.IntegerField()
+    nodes = serializers.IntegerField(help_text="Nodes that are possible at all.")
+    nFeasible = serializers.IntegerField(help_text="Of these, nodes that pass every filter.")
+    nViable = serializers.IntegerField(
+        allow_null=True, help_text="Of these, nodes none of which scores higher; null in old records."
+    )
     repeats = serializers.IntegerField()
     digest = _text()
     engine = _text()

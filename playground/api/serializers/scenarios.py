@@ -67,6 +67,21 @@ class ComparisonRequest(Strict):
     expiresInDays = StrictInteger(required=False, min_value=1, max_value=3660)
 
 
+class ModelCheck(Answer):
+    page = _text()
+    url = _text()
+    state = serializers.ChoiceField(["queued", "running", "done", "failed"])
+    problem = _text(allow_null=True)
+    cycle = serializers.IntegerField(help_text="The last cycle that is checked.")
+    engine = _text()
+    createdAt = serializers.DateTimeField()
+    tookMs = serializers.IntegerField(allow_null=True)
+    result = serializers.JSONField(
+        allow_null=True,
+        help_text="status, sentence, counts by property, departures, violations, and verdicts cycle by cycle.",
+    )
+
+
 class Comparison(Answer):
     id = _text()
     page = _text()

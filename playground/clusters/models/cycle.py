@@ -29,6 +29,7 @@ class Cycle(models.Model):
     sentence = models.TextField(blank=True, default="")
     n_nodes = models.IntegerField(default=0)
     n_feasible = models.IntegerField(default=0)
+    n_viable = models.IntegerField(null=True, blank=True)  # null: recorded before it was counted
     repeats = models.IntegerField(default=0)  # later attempts that ended the same way, no event between
     digest = models.CharField(max_length=64)
     engine_version = models.CharField(max_length=40, blank=True, default="")

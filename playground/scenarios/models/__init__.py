@@ -2,6 +2,7 @@
 
 from playground.scenarios.models.comparison import Comparison, Optimum
 from playground.scenarios.models.luck import Luck, LuckEnd
+from playground.scenarios.models.model_check import ModelCheck
 from playground.scenarios.models.moment import Draft, Moment
 from playground.scenarios.models.scenario import RecordedCycle, Scenario, Verification
 from playground.scenarios.models.visibility import Visibility
@@ -11,6 +12,7 @@ __all__ = [
     "Draft",
     "Luck",
     "LuckEnd",
+    "ModelCheck",
     "Moment",
     "Optimum",
     "RecordedCycle",

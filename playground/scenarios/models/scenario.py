@@ -120,6 +120,7 @@ class RecordedCycle(models.Model):
     sentence = models.TextField(blank=True, default="")
     n_nodes = models.IntegerField(default=0)
     n_feasible = models.IntegerField(default=0)
+    n_viable = models.IntegerField(null=True, blank=True)  # null: recorded before it was counted
     digest = models.CharField(max_length=64)
     trace = models.BinaryField(null=True, blank=True)  # versioned, compressed
 

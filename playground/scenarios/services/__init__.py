@@ -5,6 +5,7 @@ from playground.scenarios.services.forking import do_next_step, fork, make_from_
 from playground.scenarios.services.gallery import open_gallery_scenario, share_gallery, share_lookalike
 from playground.scenarios.services.housekeeping import tidy
 from playground.scenarios.services.luck import request_luck, run_luck
+from playground.scenarios.services.model_checks import check_model_now, request_model_check
 from playground.scenarios.services.moments import branch, compute_moments, request_moment
 from playground.scenarios.services.optima import request_optimum, solve_optimum
 from playground.scenarios.services.proof import (
@@ -19,6 +20,7 @@ from playground.scenarios.services.shares import Shared, delete_share, share
 __all__ = [
     "Shared",
     "branch",
+    "check_model_now",
     "compare_now",
     "compute_moments",
     "delete_comparison",
@@ -31,6 +33,7 @@ __all__ = [
     "record_now",
     "request_comparison",
     "request_luck",
+    "request_model_check",
     "request_moment",
     "request_optimum",
     "request_verification",

@@ -13,7 +13,7 @@ from playground.scenarios.models import Moment, RecordedCycle, Scenario
 
 _COLUMNS: Final = (
     "number", "at_ns", "pod_namespace", "pod_name", "pod_uid", "profile", "attempt", "outcome", "node", "message",
-    "sentence", "n_nodes", "n_feasible", "digest", "trace",
+    "sentence", "n_nodes", "n_feasible", "n_viable", "digest", "trace",
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from playground.web.scenarios import comparisons, gallery, luck, making, optima, replay, shares
+from playground.web.scenarios import comparisons, gallery, luck, making, model_checks, optima, replay, shares
 
 app_name = "scenarios"
 
@@ -20,6 +20,7 @@ urlpatterns = [
     path("s/<slug:share_id>/branch/", shares.branch, name="branch"),
     path("s/<slug:share_id>/delete/", shares.delete, name="delete"),
     path("s/<slug:share_id>/optimum/", optima.of_scenario, name="optimum"),
+    path("s/<slug:share_id>/model/", model_checks.of_scenario, name="model"),
     path("s/<slug:share_id>/luck/", luck.luck, name="luck"),
     path("s/<slug:share_id>/cycles/<int:number>/", shares.cycle, name="cycle"),
     path("s/<slug:share_id>/cycles/<int:number>/whole/", shares.whole_cycle, name="whole-cycle"),
@@ -34,5 +35,6 @@ urlpatterns = [
     path("c/<slug:cluster_id>/replay/branch/", replay.branch, name="replay-branch"),
     path("c/<slug:cluster_id>/share/", making.share, name="share"),
     path("c/<slug:cluster_id>/share/step/", making.next_step, name="next-step"),
+    path("c/<slug:cluster_id>/model/", model_checks.of_cluster, name="cluster-model"),
     path("c/<slug:cluster_id>/optimum/", optima.of_cluster, name="cluster-optimum"),
 ]

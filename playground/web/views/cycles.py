@@ -110,6 +110,7 @@ def _document(found: Explanation) -> dict[str, Any]:
         "node": row.node or None,
         "nNodes": row.n_nodes,
         "nFeasible": row.n_feasible,
+        "nViable": row.n_viable,
         "message": row.message or None,
         "engine": row.engine_version,
         "digest": row.digest,

@@ -1,0 +1,142 @@
+"""The formal model on clusters and shares: asked for, answered by a worker, shown and told by the API."""
+
+import re
+
+import pytest
+
+from playground.accounts.models import User
+from playground.clusters import services as clusters
+from playground.clusters.models import Cycle
+from playground.engine import model as engine_model
+from playground.engine.scenarios import RunStopped
+from playground.scenarios.models import ModelCheck
+from playground.scenarios.services import open_gallery_scenario, request_model_check, share
+from playground.scenarios.services.model_checks import model_result
+from scheduler_core.scenario.gallery import gallery_text
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def words(answer) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
+
+
+@pytest.fixture
+def overtaken(work):
+    scenario = share(document=gallery_text("nominated-overtaken"), visibility="public").scenario
+    work()
+    return scenario
+
+
+def test_a_share_is_checked_once_and_its_departures_are_told(client, overtaken, work):
+    here = f"/s/{overtaken.public_id}/model/"
+    assert "keep to the formal model?" in words(client.get(here))
+    assert client.post(here).status_code == 302
+    polled = client.get(here, headers={"HX-Request": "true"})
+    assert b'id="asking"' in polled.content and b"<html" not in polled.content
+    work()
+    assert client.get(here, headers={"HX-Request": "true"}).status_code == 286
+    told = words(client.get(here))
+    found = model_result(ModelCheck.objects.get())
+    assert found["sentence"] in told and found["violations"] == []
+    for departure in found["departures"]:
+        assert departure["first"]["sentence"] in told
+    left = words(client.get(f"{here}?show=leaves"))
+    assert "default/mid (priority 100) goes first, since default/top" in left
+    client.post(here)
+    assert ModelCheck.objects.count() == 1
+
+
+def test_a_cluster_is_checked_up_to_its_last_cycle(client, work):
+    cluster = open_gallery_scenario(name="tie-break-1-violations")
+    clusters.request_run(cluster=cluster)
+    work()
+    cluster.refresh_from_db()
+    url = f"/api/v1/clusters/{cluster.public_id}/model/"
+    assert client.get(url).status_code == 404
+    asked = client.post(url)
+    assert (asked.status_code, asked.json()["state"], asked.json()["cycle"]) == (
+        202,
+        "queued",
+        cluster.next_cycle - 1,
+    )
+    work()
+    answer = client.get(asked.json()["url"]).json()
+    assert (answer["state"], answer["result"]["status"]) == ("done", "holds")
+    first = answer["result"]["cycles"][0]
+    row = Cycle.objects.get(cluster=cluster, number=1)
+    assert (first["possible"], first["feasible"], first["viable"]) == (
+        row.n_nodes,
+        row.n_feasible,
+        row.n_viable,
+    )
+    assert [verdict["property"] for verdict in first["verdicts"]] == ["order", "placement", "casualty"]
+    page = words(client.get(f"/c/{cluster.public_id}/model/"))
+    assert answer["result"]["sentence"] in page
+
+
+def test_a_violation_is_shown_with_its_counterexample(client, overtaken, work, monkeypatch):
+    request_model_check(scenario=overtaken)
+    verdict = {
+        "property": "placement", "status": "fails", "sentence": "a (1 points) was taken, and b (2) is viable.",
+        "counterexample": {"node": "b", "total": 2},
+    }  # fmt: skip
+    cycle = {
+        "cycle": 1, "pod": "default/p", "outcome": "bound", "possible": 2, "feasible": 2, "viable": 1,
+        "verdicts": [verdict],
+    }  # fmt: skip
+    none = dict.fromkeys(("holds", "leaves", "fails", "notComputed"), 0)
+    found = {
+        "status": "fails", "sentence": "The model is violated in 1 of 1 cycles (cycle 1).", "departures": [],
+        "counts": {"order": none, "placement": none | {"fails": 1}, "casualty": none}, "violations": [],
+        "cycles": [cycle],
+    }  # fmt: skip
+    monkeypatch.setattr(engine_model, "ask_process", lambda request, timeout_s: {"model": found})
+    work()
+    answer = client.get(f"/s/{overtaken.public_id}/model/").content.decode()
+    assert "1</b> violated" in answer and "a (1 points) was taken, and b (2) is viable." in answer
+    assert "&quot;node&quot;: &quot;b&quot;" in answer
+
+
+def test_without_a_cycle_there_is_nothing_to_check(client):
+    cluster = clusters.create_cluster(name="new")
+    answer = client.post(f"/api/v1/clusters/{cluster.public_id}/model/")
+    assert answer.status_code == 409 and "no cycle was run yet" in answer.json()["detail"]
+
+
+def test_a_run_that_breaks_off_is_told_and_can_be_asked_again(client, overtaken, work, monkeypatch):
+    def stop(request, timeout_s):
+        raise RunStopped("the run was ended after 240 s")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine_model, "ask_process", stop)
+        request_model_check(scenario=overtaken)
+        work()
+    here = f"/s/{overtaken.public_id}/model/"
+    assert "There is no answer. the run was ended after 240 s" in words(client.get(here))
+    client.post(here)
+    work()
+    assert ModelCheck.objects.get().state == "done"
+
+
+def test_strangers_read_a_public_share_and_cannot_have_it_checked(client, overtaken, settings):
+    settings.EMBEDDED = False
+    here = f"/s/{overtaken.public_id}/model/"
+    assert client.get(here).status_code == 200
+    assert client.post(here).status_code == 302
+    assert not ModelCheck.objects.exists()
+    owner = User.objects.create_user("olga", password="x")
+    mine = clusters.create_cluster(name="mine", owner=owner)
+    assert client.get(f"/c/{mine.public_id}/model/").status_code in (302, 404)
+    assert client.get(f"/api/v1/clusters/{mine.public_id}/model/").status_code in (401, 404)
+
+
+def test_only_so_many_cycles_are_told_those_with_most_to_tell_first(monkeypatch):
+    def cycle(number: int, status: str):
+        return {"cycle": number, "verdicts": [{"status": status}]}
+
+    found = {"cycles": [cycle(1, "holds"), cycle(2, "holds"), cycle(3, "leaves")]}
+    monkeypatch.setattr(engine_model, "ask_process", lambda request, timeout_s: {"model": found})
+    monkeypatch.setattr(engine_model, "MOST_CYCLES_TOLD", 2)
+    told = engine_model.check_document("")
+    assert told["nCycles"] == 3 and [item["cycle"] for item in told["cycles"]] == [1, 3]
