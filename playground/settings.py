@@ -18,6 +18,14 @@ PLAYGROUND_MAX_UPLOAD_MB  size of the manifests of one request (default 16)
 PLAYGROUND_MAX_SCENARIO_MB  size of one shared scenario (default 8: a cluster of 1,500 nodes and 8,000 pods has 3)
 PLAYGROUND_REQUEST_RATE   team mode: requests to the two APIs one person may make (default ``1200/min``)
 PLAYGROUND_WRITE_RATE     team mode: requests, of pages too, that may change something (default ``300/min``)
+PLAYGROUND_TRUSTED_PROXIES  comma-separated addresses or networks (``10.0.0.0/8``, ``unix`` for a Unix socket) whose
+                          X-Forwarded-For is believed; without it everybody behind a proxy is one address to the
+                          login's limits (uvicorn itself believes a proxy on 127.0.0.1, see its --forwarded-allow-ips)
+PLAYGROUND_MAIL_HOST      server that takes mail for password resets and invitations; without it an administrator
+                          hands out links. Also PLAYGROUND_MAIL_PORT (default 587), PLAYGROUND_MAIL_USER,
+                          PLAYGROUND_MAIL_PASSWORD, PLAYGROUND_MAIL_SECURITY (``starttls``, ``tls`` or ``none``)
+PLAYGROUND_MAIL_FROM      sender of that mail (default ``playground@`` the site's first host)
+PLAYGROUND_KEEP_AUDIT_DAYS  days the audit list of accounts goes back (default 365)
 PLAYGROUND_KEEP_TRACES_DAYS  days before traces are dropped, to be made again on demand (default 14)
 PLAYGROUND_OWN_URL        how workers reach the site, for its mock extenders (default ``http://127.0.0.1:8000``;
                           `manage.py play` sets it)
@@ -31,6 +39,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 
 import dj_database_url
@@ -51,6 +60,13 @@ def _whole(name: str, default: int) -> int:
     if text and not (text.isascii() and text.isdecimal() and int(text)):
         raise ImproperlyConfigured(f'{name}: "{text}" is not a whole number above 0')
     return int(text or default)
+
+
+def _network(name: str, text: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(text, strict=False)
+    except ValueError:
+        raise ImproperlyConfigured(f'{name}: "{text}" is neither an address nor a network') from None
 
 
 def _rate(name: str, default: str) -> str:
@@ -167,6 +183,37 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
+
+# One day: a link that waits in a mailbox is a password in a mailbox.
+PASSWORD_RESET_TIMEOUT = 86_400
+PLAYGROUND_KEEP_AUDIT_DAYS = _whole("PLAYGROUND_KEEP_AUDIT_DAYS", 365)
+
+# Whose X-Forwarded-For is believed (accounts/addresses.py).
+_PROXIES = [
+    name.strip() for name in os.environ.get("PLAYGROUND_TRUSTED_PROXIES", "").split(",") if name.strip()
+]
+PLAYGROUND_TRUST_UNIX_SOCKET = "unix" in _PROXIES
+PLAYGROUND_TRUSTED_PROXIES = [
+    _network("PLAYGROUND_TRUSTED_PROXIES", name) for name in _PROXIES if name != "unix"
+]
+
+# Mail. Embedded mode has no accounts; what it would send is put into a folder.
+PLAYGROUND_MAIL = not EMBEDDED and bool(os.environ.get("PLAYGROUND_MAIL_HOST"))
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if PLAYGROUND_MAIL else 'filebased'}.EmailBackend"
+EMAIL_FILE_PATH = DATA_DIR / "mail"
+EMAIL_HOST = os.environ.get("PLAYGROUND_MAIL_HOST", "")
+EMAIL_PORT = _whole("PLAYGROUND_MAIL_PORT", 587)
+EMAIL_HOST_USER = os.environ.get("PLAYGROUND_MAIL_USER", "")
+EMAIL_HOST_PASSWORD = os.environ.get("PLAYGROUND_MAIL_PASSWORD", "")
+EMAIL_TIMEOUT = 10
+_MAIL_SECURITY = os.environ.get("PLAYGROUND_MAIL_SECURITY", "starttls")
+if _MAIL_SECURITY not in ("starttls", "tls", "none"):
+    raise ImproperlyConfigured(
+        f'PLAYGROUND_MAIL_SECURITY: "{_MAIL_SECURITY}" is none of "starttls", "tls" and "none"'
+    )
+EMAIL_USE_TLS = _MAIL_SECURITY == "starttls"
+EMAIL_USE_SSL = _MAIL_SECURITY == "tls"
+DEFAULT_FROM_EMAIL = os.environ.get("PLAYGROUND_MAIL_FROM") or f"playground@{ALLOWED_HOSTS[0]}"
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"

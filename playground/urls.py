@@ -21,7 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
 for prefix, app in (
     ("api/v1/", "playground.api"),
     ("k8s/", "playground.kube_api"),
-    ("account/", "playground.accounts"),
+    ("account/", "playground.web.accounts"),
 ):
     # These arrive one after the other; each is taken in as soon as it has paths.
     if importlib.util.find_spec(app) and importlib.util.find_spec(f"{app}.urls"):

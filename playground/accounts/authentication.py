@@ -1,4 +1,4 @@
-"""Who asks: a token's owner, the person logged in, or (embedded) whoever sits at this machine."""
+"""Who asks: a token's owner, the person logged in, or (embedded) the person at this machine."""
 
 from __future__ import annotations
 
@@ -6,31 +6,74 @@ from typing import Any
 
 from django.conf import settings
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication, get_authorization_header
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from playground.accounts.limits import wait_s
-from playground.accounts.tokens import user_of
+from playground.accounts.models import AccessToken, TokenScope
+from playground.accounts.tokens import token_of
 
 
 class BearerToken(BaseAuthentication):
-    """`Authorization: Bearer <token>`, as kubectl and most tools send it. Embedded mode has no tokens."""
+    """`Authorization: Bearer <token>`, as kubectl and most tools send it. Embedded mode has no tokens.
 
-    def authenticate(self, request: Request) -> tuple[Any, str] | None:
+    What a token may not do is refused here, before any view sees who asks, so a new view cannot forget it. A view
+    says what differs from its methods:
+
+    - `only_reads(request)`: whether a POST only asks, so that a token to read may send it;
+    - `makes_elsewhere`: methods that make something outside of the cluster in the path, which a token of one
+      cluster may not;
+    - `one_cluster_reads`: whether a token of one cluster may read it although no cluster is in the path.
+    """
+
+    def authenticate(self, request: Request) -> tuple[Any, AccessToken] | None:
         if settings.EMBEDDED:
             return None
         scheme, _, text = get_authorization_header(request).decode("latin-1").partition(" ")
         if scheme.lower() != "bearer":
             return None
-        user = user_of(text.strip())
-        if user is None:
-            raise AuthenticationFailed("This token is nobody's, or has expired.")
-        return user, text
+        token = token_of(text.strip())
+        if token is None:
+            raise AuthenticationFailed("There is no such token, or it has expired.")
+        _check_scope(token, request)
+        return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="playground"'
+
+
+def _check_scope(token: AccessToken, request: Request) -> None:
+    """Refuse what a token is not for.
+
+    Raises
+    ------
+    PermissionDenied
+    """
+    view = request.parser_context["view"]
+    reads = request.method in SAFE_METHODS
+    asks = getattr(view, "only_reads", None)
+    if token.scope == TokenScope.READ and not reads and not (asks is not None and asks(request)):
+        raise PermissionDenied("This token may only read (its scope is read).")
+    if not token.cluster:
+        return
+    match = request._request.resolver_match
+    named = match.kwargs.get("cluster_id") if match else None
+    of_the_site = named is None and reads and getattr(view, "one_cluster_reads", False)
+    elsewhere = request.method in getattr(view, "makes_elsewhere", ())
+    if not of_the_site and (named != token.cluster or elsewhere):
+        raise PermissionDenied(f'This token is for cluster "{token.cluster}" and nothing else.')
+
+
+def limited_to(request: Request) -> str:
+    """Public id of the only cluster a request may see; empty for all."""
+    return request.auth.cluster if isinstance(request.auth, AccessToken) else ""
+
+
+def may_write(request: Request) -> bool:
+    """Whether the token asked with, if one was, may change anything."""
+    return not isinstance(request.auth, AccessToken) or request.auth.scope == TokenScope.WRITE
 
 
 class Session(SessionAuthentication):

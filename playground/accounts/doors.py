@@ -16,8 +16,8 @@ from playground.security import SAFE_METHODS
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
-# The HTTP surfaces answer 401 themselves; who watches the process, schedulers that ask an extender, and the login
-# page's own files need no login.
+# The HTTP surfaces answer 401 themselves; who watches the process, schedulers that ask an extender, the login page's
+# own files, and who has the link of an invitation or of a new password need no login.
 OPEN: Final = (
     "/api/",
     "/k8s/",
@@ -27,13 +27,15 @@ OPEN: Final = (
     "/metrics",
     "/mock-extenders/",
     "/account/login",
+    "/account/reset",
+    "/account/invitation/",
 )
-# Read by whoever has the link; each view decides which of them is there for a stranger.
+# Read by who has the link; each view decides which of them is there for a stranger.
 READABLE: Final = ("/s/", "/compare/", "/gallery/")
 
 
 class LoginMiddleware:
-    """Send whoever is not logged in to the login page, whichever page was asked for."""
+    """Send who is not logged in to the login page, whichever page was asked for."""
 
     def __init__(self, get_response: Handler) -> None:
         if settings.EMBEDDED:

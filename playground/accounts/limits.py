@@ -1,4 +1,4 @@
-"""How often somebody may do something: counted in the database, which all processes share.
+"""How often a person may do something: counted in the database, which all processes share.
 
 A window begins with the first thing that is counted and the next one when it is over. One statement adds one and tells
 the sum, so counts are exact however many processes count.
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import F
 
 from playground.accounts.models import Tally
 
@@ -68,6 +69,12 @@ def counted(key: str, *, period_s: int, now: float | None = None) -> int:
     wall = int(time.time() if now is None else now)
     rows = Tally.objects.filter(key=key, started__gt=wall - period_s)
     return rows.values_list("number", flat=True).first() or 0
+
+
+def give_back(key: str) -> None:
+    """Take one off what was counted under a key, if anything was."""
+    if not Tally.objects.filter(key=key, number__gt=1).update(number=F("number") - 1):
+        Tally.objects.filter(key=key, number=1).delete()
 
 
 def forget_counts(*, now: float | None = None) -> int:

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class User(AbstractUser):
-    """A person of a team. Embedded mode has none: everybody at the machine is its owner.
+    """A person of a team. Embedded mode has none: the person at the machine owns it.
 
     Our own model although it adds nothing yet: a user model cannot be changed once tables refer to it.
     """
@@ -26,7 +26,7 @@ class Team(models.Model):
 
 
 class Role(models.TextChoices):
-    """What somebody may do with a cluster; each role may do what the ones below it may."""
+    """What a person may do with a cluster; each role may do what the ones below it may."""
 
     OWNER = "owner"
     EDITOR = "editor"
@@ -53,19 +53,98 @@ class Membership(models.Model):
         return f"{self.user} is {self.role} of {self.team}"
 
 
+class TokenScope(models.TextChoices):
+    """What a token may do: look, or all that its owner may."""
+
+    READ = "read"
+    WRITE = "write"
+
+
 class AccessToken(models.Model):
-    """A personal token for tools. Only its digest is kept: whoever reads the table cannot use it."""
+    """A personal token for tools. Only its digest is kept: who reads the table cannot use it."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="access_tokens")
     name = models.CharField(max_length=100)
     digest = models.CharField(max_length=64, unique=True)  # SHA-256 of the token, hex
     hint = models.CharField(max_length=16)  # its first characters, for people to tell theirs apart
+    scope = models.CharField(max_length=5, choices=TokenScope.choices, default=TokenScope.WRITE)
+    cluster = models.CharField(max_length=24, blank=True, default="")  # public id; empty: all of its owner's
     created = models.DateTimeField(auto_now_add=True)
     expires = models.DateTimeField(null=True, blank=True)
     last_used = models.DateTimeField(null=True, blank=True)
 
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(scope__in=["read", "write"]), name="token_scope_known")
+        ]
+
     def __str__(self) -> str:
         return f"{self.hint}... of {self.user}"
+
+
+class Invitation(models.Model):
+    """A link that takes one person into a team, or only onto the site, once. Only its digest is kept."""
+
+    team = models.ForeignKey(
+        Team, null=True, blank=True, on_delete=models.CASCADE, related_name="invitations"
+    )
+    role = models.CharField(max_length=8, choices=Role.choices, default=Role.EDITOR)
+    digest = models.CharField(max_length=64, unique=True)  # SHA-256 of the link's secret, hex
+    email = models.EmailField(blank=True, default="")  # where it was sent
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="invitations_made"
+    )
+    created = models.DateTimeField(auto_now_add=True)
+    expires = models.DateTimeField(db_index=True)
+    accepted = models.DateTimeField(null=True, blank=True)
+    accepted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="invitations_accepted",
+    )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(role__in=["owner", "editor", "viewer"]), name="invitation_role_known"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role} of {self.team}" if self.team else "an account"
+
+
+class AuditEntry(models.Model):
+    """Who did what to an account, a team, a token, or to what a cluster shows others; see `audit`.
+
+    Names are kept beside the rows they name, which may be gone.
+    """
+
+    at = models.DateTimeField(db_index=True)
+    action = models.CharField(max_length=32)  # a key of `audit.ACTIONS`
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="audit_done"
+    )
+    actor_name = models.CharField(max_length=150, blank=True, default="")
+    about = models.ForeignKey(  # the person it was done to
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="audit_about"
+    )
+    about_name = models.CharField(max_length=150, blank=True, default="")
+    team = models.ForeignKey(
+        Team, null=True, blank=True, on_delete=models.SET_NULL, related_name="audit_entries"
+    )
+    team_name = models.CharField(max_length=100, blank=True, default="")
+    target = models.CharField(max_length=300, blank=True, default="")  # a token's name, a cluster's
+    detail = models.CharField(max_length=300, blank=True, default="")
+    address = models.CharField(max_length=45, blank=True, default="")
+
+    class Meta:
+        indexes = [models.Index(fields=["about", "action", "address"], name="audit_known_address")]
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M} {self.actor_name} {self.action} {self.target}"
 
 
 class Tally(models.Model):

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
+from playground.accounts import audit
 from playground.accounts.models import Membership, Role, Team, User
 
 
@@ -59,11 +60,12 @@ def create_team(*, name: str, owner: User) -> Team:
         if not is_new:
             raise TeamError("AlreadyExists", f'there is a team "{name}" already')
         Membership.objects.create(team=team, user=owner, role=Role.OWNER)
+        audit.record("team-made", by=owner, team=team)
     return team
 
 
-def set_member(*, team: Team, username: str, role: str) -> Membership:
-    """Take somebody in, or give him another role.
+def set_member(*, team: Team, username: str, role: str, by: Any = None) -> Membership:
+    """Take a person in, or give them another role.
 
     Raises
     ------
@@ -78,11 +80,12 @@ def set_member(*, team: Team, username: str, role: str) -> Membership:
         if role != Role.OWNER:
             _keep_an_owner(team, but=user)
         membership, _ = Membership.objects.update_or_create(team=team, user=user, defaults={"role": role})
+        audit.record("member-set", by=by, about=user, team=team, detail=role)
     return membership
 
 
-def remove_member(*, team: Team, username: str) -> None:
-    """Let somebody go.
+def remove_member(*, team: Team, username: str, by: Any = None) -> None:
+    """Let a member go.
 
     Raises
     ------
@@ -96,6 +99,7 @@ def remove_member(*, team: Team, username: str) -> None:
             raise TeamError("NotFound", f'"{username}" is no member of team "{team.name}"')
         _keep_an_owner(team, but=membership.user)
         membership.delete()
+        audit.record("member-removed", by=by, about=membership.user, team=team)
 
 
 def _keep_an_owner(team: Team, *, but: User) -> None:

@@ -1,53 +1,113 @@
-"""Personal access tokens: made once, shown once, kept as a digest."""
+"""Personal access tokens: made once, shown once, kept as a digest; with a scope and an expiry."""
 
 from __future__ import annotations
 
 import datetime
 import hashlib
 import secrets
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from django.db import transaction
 from django.utils import timezone
 
-from playground.accounts.models import AccessToken
-
-if TYPE_CHECKING:
-    from playground.accounts.models import User
+from playground.accounts import audit
+from playground.accounts.models import AccessToken, TokenScope, User
 
 PREFIX: Final = "ksp_"
 MAX_TOKENS: Final = 50
 USED_STEP: Final = datetime.timedelta(minutes=1)
+DEFAULT_DAYS: Final = 90
+MAX_DAYS: Final = 3660
+KEPT_EXPIRED: Final = datetime.timedelta(days=30)
+"""So long an expired token stays in its owner's list, saying so."""
 
 
-class TooManyTokens(Exception):
-    """One person has as many tokens as anybody may have."""
+class TokenError(Exception):
+    """A token that is not made; the message says why."""
 
 
 def create_token(
-    *, user: User, name: str, expires: datetime.datetime | None = None
+    *,
+    user: User,
+    name: str,
+    scope: str = TokenScope.WRITE,
+    cluster: str = "",
+    days: int | None = DEFAULT_DAYS,
+    by: AccessToken | None = None,
 ) -> tuple[AccessToken, str]:
-    """A new token and its text, which nobody can find out later.
+    """A new token and its text, which is told once.
+
+    Parameters
+    ----------
+    scope
+        ``read``, or ``write``: all that the person may.
+    cluster
+        Public id of the only cluster it is for; empty: all. That the person sees it is the caller's to check.
+    days
+        Until it expires; None: never.
+    by
+        The token it is asked for with: a new one does not outlive it.
 
     Raises
     ------
-    TooManyTokens
+    TokenError
     """
-    if user.access_tokens.count() >= MAX_TOKENS:
-        raise TooManyTokens(f"at most {MAX_TOKENS} tokens a person; delete one first")
-    text = PREFIX + secrets.token_urlsafe(32)
-    token = AccessToken.objects.create(
-        user=user, name=name, digest=digest_of(text), hint=text[: len(PREFIX) + 6], expires=expires
-    )
+    if scope not in TokenScope.values:
+        raise TokenError(f'the scope is "read" or "write", not "{scope}"')
+    if days is not None and not 1 <= days <= MAX_DAYS:
+        raise TokenError(f"a token lives 1 to {MAX_DAYS} days, or has no expiry")
+    expires = None if days is None else timezone.now() + datetime.timedelta(days=days)
+    if by is not None and by.expires is not None and (expires is None or expires > by.expires):
+        raise TokenError(
+            f"a token made with a token cannot outlive it: that one expires on {by.expires:%Y-%m-%d}"
+        )
+    with transaction.atomic():
+        # The person's row is the lock: two at once are two.
+        User.objects.select_for_update().get(pk=user.pk)
+        if user.access_tokens.count() >= MAX_TOKENS:
+            raise TokenError(f"at most {MAX_TOKENS} tokens a person; delete one first")
+        text = PREFIX + secrets.token_urlsafe(32)
+        token = AccessToken.objects.create(
+            user=user,
+            name=name,
+            digest=digest_of(text),
+            hint=text[: len(PREFIX) + 6],
+            scope=scope,
+            cluster=cluster,
+            expires=expires,
+        )
+        audit.record("token-made", by=user, target=name, detail=_words(token))
     return token, text
 
 
+def delete_token(*, user: User, token_id: int) -> bool:
+    """It stops working at once; False if the person has no such token."""
+    with transaction.atomic():
+        token = AccessToken.objects.filter(pk=token_id, user=user).first()
+        if token is None:
+            return False
+        token.delete()
+        audit.record("token-deleted", by=user, target=token.name)
+    return True
+
+
+def delete_tokens(*, user: User) -> int:
+    """All of a person's tokens stop working; how many."""
+    with transaction.atomic():
+        names = list(user.access_tokens.values_list("name", flat=True))
+        user.access_tokens.all().delete()
+        for name in names:
+            audit.record("token-deleted", by=user, target=name)
+    return len(names)
+
+
 def digest_of(text: str) -> str:
-    """What is kept of a token. 256 random bits need no salt and no slow hash."""
+    """What is kept of a secret. 256 random bits need no salt and no slow hash."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def user_of(text: str, *, now: datetime.datetime | None = None) -> User | None:
-    """Whose token this is; None if it is nobody's, has expired, or its owner may not log in.
+def token_of(text: str, *, now: datetime.datetime | None = None) -> AccessToken | None:
+    """The token of a text, with its owner; None if there is none, it has expired, or its owner may not log in.
 
     `last_used` is written at most once a minute: reading must not make every request a write.
     """
@@ -57,4 +117,14 @@ def user_of(text: str, *, now: datetime.datetime | None = None) -> User | None:
         return None
     if token.last_used is None or wall - token.last_used >= USED_STEP:
         AccessToken.objects.filter(pk=token.pk).update(last_used=wall)
-    return token.user
+    return token
+
+
+def forget_expired(*, now: datetime.datetime | None = None) -> int:
+    """Drop tokens that expired long ago; how many."""
+    return AccessToken.objects.filter(expires__lt=(now or timezone.now()) - KEPT_EXPIRED).delete()[0]
+
+
+def _words(token: AccessToken) -> str:
+    until = "without expiry" if token.expires is None else f"until {token.expires:%Y-%m-%d}"
+    return ", ".join(filter(None, (token.scope, token.cluster and f"cluster {token.cluster}", until)))

@@ -198,8 +198,10 @@ TOKEN: Final = {
     "id": 1,
     "name": "laptop",
     "hint": "ksp_aB3dE5",
+    "scope": "read",
+    "cluster": "fk5pq8t2ab",
     "createdAt": "2026-01-02T00:00:00Z",
-    "expiresAt": None,
+    "expiresAt": "2026-04-02T00:00:00Z",
     "lastUsedAt": None,
 }
 VERSION: Final = {

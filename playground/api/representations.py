@@ -149,6 +149,8 @@ def token(row: AccessToken) -> dict[str, Any]:
         "id": row.pk,
         "name": row.name,
         "hint": row.hint,
+        "scope": row.scope,
+        "cluster": row.cluster or None,
         "createdAt": row.created,
         "expiresAt": row.expires,
         "lastUsedAt": row.last_used,

@@ -12,6 +12,7 @@ from typing import Any, Final
 from django.urls import URLPattern, path, re_path
 
 from playground.api.views import (
+    audit,
     clusters,
     manifests,
     mock_extenders,
@@ -64,6 +65,9 @@ urlpatterns: list[URLPattern] = [
     *both("teams/", teams.Teams.as_view(), "teams"),
     *both("teams/<str:team>/", teams.OneTeam.as_view(), "team"),
     *both("teams/<str:team>/members/<str:user>/", teams.OneMember.as_view(), "member"),
+    *both("teams/<str:team>/invitations/", teams.Invitations.as_view(), "invitations"),
+    *both("teams/<str:team>/invitations/<int:invitation_id>/", teams.OneInvitation.as_view(), "invitation"),
+    *both("audit/", audit.Audit.as_view(), "audit"),
     *both("clusters/", clusters.Clusters.as_view(), "clusters"),
     *both(_CLUSTER, clusters.OneCluster.as_view(), "cluster"),
     *both(f"{_CLUSTER}clone", clusters.Clone.as_view(), "clone"),

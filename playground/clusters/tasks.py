@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from playground.accounts import housekeeping as accounts
 from playground.clusters import services
 from playground.clusters.services import questions, readiness
 
@@ -63,8 +64,9 @@ def run_seeds(*, question_id: int, seeds: list[int]) -> None:
 
 @shared_task(name="playground.clusters.tasks.tidy")
 def tidy() -> None:
-    """Drop old traces and other things that can be made again or are of no use any more.
+    """Drop old traces, ended sessions and other things that can be made again or are of no use any more.
 
     Safe to run twice: what is gone stays gone, and the log, from which all else comes, is never touched.
     """
     services.tidy()
+    accounts.tidy()

@@ -18,7 +18,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes
+from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes, may_write
 from playground.accounts.models import Role
 from playground.clusters import kinds, selectors, services
 from playground.clusters.models import Cluster
@@ -72,6 +72,10 @@ class KubernetesAPI(APIView):
     renderer_classes = [JSONRenderer]
     content_negotiation_class = _JSON
 
+    def only_reads(self, request: Request) -> bool:
+        """Reviews ask what one may do, by POST."""
+        return request.method == "POST" and self.kwargs.get("path", "").strip("/") in REVIEWS
+
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
         return _refused
 
@@ -97,6 +101,8 @@ class KubernetesAPI(APIView):
             if inner.method != "POST":
                 raise _no_method()
             own_role = selectors.role_in(cluster, person) or Role.VIEWER
+            if not may_write(request):
+                own_role = Role.VIEWER
             return _json(review(inner, path, person=person, role=own_role), 201)
         if inner.method in ("GET", "HEAD") and (told := _told(inner, path)) is not None:
             return told

@@ -65,7 +65,13 @@ def test_every_operation_has_words_and_examples() -> None:
 
 
 # Right refusals: a pod that does not wait at Permit; tokens and teams where nobody logs in.
-REFUSED = {"permits_decide": 409, "tokens_create": 409, "teams_create": 409, "teams_set_member": 404}
+REFUSED = {
+    "permits_decide": 409,
+    "tokens_create": 409,
+    "teams_create": 409,
+    "teams_set_member": 404,
+    "teams_invite": 404,
+}
 NAMES = {
     "namespace": "default",
     "pod": "p1",

@@ -217,8 +217,10 @@ class Token(Answer):
     id = serializers.IntegerField()
     name = _text()
     hint = _text()
+    scope = serializers.ChoiceField(["read", "write"])
+    cluster = _text("Id of the only cluster it is for.", allow_null=True)
     createdAt = serializers.DateTimeField()
-    expiresAt = serializers.DateTimeField(allow_null=True)
+    expiresAt = serializers.DateTimeField(allow_null=True, help_text="Null: it has no expiry.")
     lastUsedAt = serializers.DateTimeField(allow_null=True)
 
 
@@ -243,3 +245,38 @@ class Team(Answer):
 
 class Teams(Answer):
     items = Team(many=True)
+
+
+class Invitation(Answer):
+    id = serializers.IntegerField()
+    role = serializers.ChoiceField(["owner", "editor", "viewer"])
+    email = _text("Where the link was sent, if it was.", allow_null=True)
+    madeBy = _text()
+    createdAt = serializers.DateTimeField()
+    expiresAt = serializers.DateTimeField()
+
+
+class NewInvitation(Invitation):
+    link = _text("Shown now and never again.")
+
+
+class Invitations(Answer):
+    items = Invitation(many=True)
+
+
+class AuditEntry(Answer):
+    id = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    actor = _text("Null: a stranger.", allow_null=True)
+    action = _text()
+    words = _text("What was done, after the actor's name.")
+    about = _text("The person it was done to.", allow_null=True)
+    team = _text(allow_null=True)
+    target = _text("What else it was done to.", allow_null=True)
+    detail = _text(allow_null=True)
+    address = _text("Of your own entries, and for administrators.", allow_null=True)
+
+
+class AuditEntries(Answer):
+    items = AuditEntry(many=True)
+    next = _text(allow_null=True)

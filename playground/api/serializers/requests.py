@@ -146,4 +146,25 @@ class MockExtender(Strict):
 
 class TokenCreate(Strict):
     name = StrictString(max_length=100, help_text="What it is for.")
-    expiresInDays = StrictInteger(required=False, allow_null=True, min_value=1, max_value=3660)
+    scope = serializers.ChoiceField(
+        ["read", "write"],
+        required=False,
+        default="write",
+        help_text="`read` only looks; `write` does all you may.",
+    )
+    cluster = StrictString(
+        required=False, max_length=24, help_text="Id of the only cluster it is for. Not said: all of yours."
+    )
+    expiresInDays = StrictInteger(
+        required=False,
+        allow_null=True,
+        default=90,
+        min_value=1,
+        max_value=3660,
+        help_text="Null: it never expires.",
+    )
+
+
+class InvitationCreate(Strict):
+    role = serializers.ChoiceField(["owner", "editor", "viewer"], required=False, default="editor")
+    expiresInDays = StrictInteger(required=False, default=7, min_value=1, max_value=30)

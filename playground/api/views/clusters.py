@@ -6,6 +6,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from playground.accounts.authentication import limited_to
 from playground.accounts.models import Role
 from playground.api import examples, representations
 from playground.api.documentation import number, operation, query
@@ -53,6 +54,8 @@ def check_if_match(request: Request, cluster: Cluster) -> None:
 
 
 class Clusters(PlaygroundView):
+    one_cluster_reads = True
+
     @operation(
         "List your clusters",
         id="clusters_list",
@@ -70,7 +73,9 @@ class Clusters(PlaygroundView):
         limit = whole_number(request, "limit", default=50, least=1, most=100) or 50
         before = request.GET.get("before")
         last = self.cluster(before) if before else None
-        found = selectors.clusters_overview(self.person, limit=limit + 1, before=last)
+        found = selectors.clusters_overview(
+            self.person, limit=limit + 1, before=last, only=limited_to(request)
+        )
         items = [representations.cluster(summary) for summary in found[:limit]]
         more = items[-1]["id"] if len(found) > limit else None
         return Response({"items": items, "next": next_page(request, before=more)})
@@ -139,11 +144,13 @@ class OneCluster(PlaygroundView):
         """The cluster and everything in it is gone; a run at work on it cannot commit afterwards."""
         cluster = self.cluster(cluster_id, at_least=Role.OWNER)
         check_if_match(request, cluster)
-        services.delete_cluster(cluster=cluster)
+        services.delete_cluster(cluster=cluster, by=self.person)
         return Response(status=204)
 
 
 class Clone(PlaygroundView):
+    makes_elsewhere = ("POST",)
+
     @operation(
         "Clone a cluster",
         id="clusters_clone",

@@ -80,6 +80,8 @@ def _anything_once(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 class DocumentJSON(PlaygroundView):
+    one_cluster_reads = True
+
     @extend_schema(exclude=True)
     def get(self, request: Request) -> HttpResponse:
         """The document as JSON."""
@@ -87,6 +89,8 @@ class DocumentJSON(PlaygroundView):
 
 
 class DocumentYAML(PlaygroundView):
+    one_cluster_reads = True
+
     @extend_schema(exclude=True)
     def get(self, request: Request) -> HttpResponse:
         """The document as YAML."""

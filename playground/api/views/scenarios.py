@@ -181,6 +181,7 @@ class Scenarios(PlaygroundView):
 
 
 class ClusterScenario(PlaygroundView):
+    makes_elsewhere = ("POST",)
     parser_classes: list[Any] = []
 
     @operation(

@@ -28,6 +28,8 @@ PATHS = {
 
 
 class Index(PlaygroundView):
+    one_cluster_reads = True
+
     @operation(
         "Where things are",
         id="index_read",
@@ -42,6 +44,8 @@ class Index(PlaygroundView):
 
 
 class Version(PlaygroundView):
+    one_cluster_reads = True
+
     @operation(
         "Which scheduler this is",
         id="version_read",
@@ -68,6 +72,8 @@ class Version(PlaygroundView):
 
 
 class Problems(PlaygroundView):
+    one_cluster_reads = True
+
     @operation(
         "List the reasons of refusals",
         id="problems_list",
@@ -91,6 +97,8 @@ class Problems(PlaygroundView):
 
 
 class OneProblem(PlaygroundView):
+    one_cluster_reads = True
+
     @operation(
         "Explain a reason",
         id="problems_read",

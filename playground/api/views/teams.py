@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
+from django.urls import reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.accounts import teams
-from playground.accounts.models import Membership, Role, Team
+from playground.accounts import invitations, teams
+from playground.accounts.models import Invitation, Membership, Role, Team
 from playground.accounts.teams import TeamError
 from playground.api.documentation import operation
 from playground.api.serializers import answers, requests
@@ -20,6 +21,14 @@ TEAM = {
     "name": "platform",
     "url": "/api/v1/teams/platform/",
     "members": [{"user": "ada", "role": "owner"}, {"user": "grace", "role": "viewer"}],
+}
+INVITATION = {
+    "id": 3,
+    "role": "editor",
+    "email": None,
+    "madeBy": "ada",
+    "createdAt": "2026-01-02T00:00:00Z",
+    "expiresAt": "2026-01-09T00:00:00Z",
 }
 _ERRORS: dict[str, type[ClusterError]] = {
     "NotFound": NotFound,
@@ -128,7 +137,7 @@ class OneTeam(TeamView):
 
 class OneMember(TeamView):
     @operation(
-        "Take somebody into a team, or give a member another role",
+        "Take a person into a team, or give a member another role",
         id="teams_set_member",
         request=requests.Member,
         answers_={200: answers.Team},
@@ -142,7 +151,7 @@ class OneMember(TeamView):
         managed = self.team(team, to_manage=True)
         asked = requests.Member(data=request.data)
         asked.is_valid(raise_exception=True)
-        teams.set_member(team=managed, username=user, role=asked.validated_data["role"])
+        teams.set_member(team=managed, username=user, role=asked.validated_data["role"], by=self.person)
         return Response(shown(managed))
 
     @operation(
@@ -155,5 +164,73 @@ class OneMember(TeamView):
     def delete(self, request: Request, team: str, user: str) -> Response:
         """Members may leave by themselves; the last owner may not."""
         itself = self.person is not None and self.person.get_username() == user
-        teams.remove_member(team=self.team(team, to_manage=not itself), username=user)
+        teams.remove_member(team=self.team(team, to_manage=not itself), username=user, by=self.person)
         return Response(status=204)
+
+
+class Invitations(TeamView):
+    @operation(
+        "List a team's open invitations",
+        id="teams_invitations_list",
+        answers_={200: answers.Invitations},
+        errors=(400, 403, 404),
+        answer_example={"items": [INVITATION]},
+        tag="teams",
+        reads=True,
+    )
+    def get(self, request: Request, team: str) -> Response:
+        """For its owners. The links themselves were told once."""
+        managed = self.team(team, to_manage=True)
+        found = invitations.open_invitations(self.person, managed)
+        return Response({"items": [invitation_shown(one) for one in found]})
+
+    @operation(
+        "Invite a person into a team",
+        id="teams_invite",
+        request=requests.InvitationCreate,
+        answers_={201: answers.NewInvitation},
+        errors=(400, 403, 404, 409, 413, 415),
+        example={"role": "editor", "expiresInDays": 7},
+        answer_example=INVITATION | {"link": "https://playground.example/account/invitation/m0Rse-c0de/"},
+        tag="teams",
+    )
+    def post(self, request: Request, team: str) -> Response:
+        """The answer holds the link, once: it takes one person in, with an account or by making one."""
+        managed = self.team(team, to_manage=True)
+        asked = requests.InvitationCreate(data=request.data)
+        asked.is_valid(raise_exception=True)
+        made, secret = invitations.create_invitation(
+            by=self.person,
+            team=managed,
+            role=asked.validated_data["role"],
+            days=asked.validated_data["expiresInDays"],
+        )
+        link = request.build_absolute_uri(reverse("accounts:invitation", args=[secret]))
+        return Response(invitation_shown(made) | {"link": link}, status=201)
+
+
+class OneInvitation(TeamView):
+    @operation(
+        "Withdraw an invitation",
+        id="teams_invitations_withdraw",
+        answers_={204: None},
+        errors=(400, 403, 404),
+        tag="teams",
+    )
+    def delete(self, request: Request, team: str, invitation_id: int) -> Response:
+        """Its link leads nowhere then."""
+        managed = self.team(team, to_manage=True)
+        if not invitations.withdraw(by=self.person, team=managed, invitation_id=invitation_id):
+            raise NotFound(f"invitation {invitation_id} not found", kind="Invitation")
+        return Response(status=204)
+
+
+def invitation_shown(invitation: Invitation) -> dict[str, Any]:
+    return {
+        "id": invitation.pk,
+        "role": invitation.role,
+        "email": invitation.email or None,
+        "madeBy": invitation.made_by.get_username(),
+        "createdAt": invitation.created,
+        "expiresAt": invitation.expires,
+    }

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
-
 from django.conf import settings
-from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.accounts.models import AccessToken
-from playground.accounts.tokens import TooManyTokens, create_token
+from playground.accounts.tokens import TokenError, create_token, delete_token
 from playground.api import examples, representations
 from playground.api.documentation import operation
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
+from playground.clusters import selectors
 from playground.clusters.errors import Conflict, NotFound
 
 
@@ -37,22 +35,34 @@ class Tokens(PlaygroundView):
         id="tokens_create",
         request=requests.TokenCreate,
         answers_={201: answers.NewToken},
-        errors=(400, 409, 413, 415),
-        example={"name": "laptop", "expiresInDays": 90},
+        errors=(400, 404, 409, 413, 415),
+        example={"name": "laptop", "scope": "read", "cluster": "fk5pq8t2ab", "expiresInDays": 90},
         answer_example=examples.TOKEN | {"token": "ksp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9f"},
         tag="tokens",
     )
     def post(self, request: Request) -> Response:
-        """The answer holds the token, once: only its digest is kept here."""
+        """The answer holds the token, once: only its digest is kept here.
+
+        A token to read answers 403 to what would change anything, a token of one cluster to all but that cluster.
+        """
         if settings.EMBEDDED:
             raise Conflict("the embedded playground has no login, so it needs no tokens", kind="Token")
         asked = requests.TokenCreate(data=request.data)
         asked.is_valid(raise_exception=True)
-        days = asked.validated_data.get("expiresInDays")
-        expires = timezone.now() + datetime.timedelta(days=days) if days else None
+        wanted = asked.validated_data
+        cluster = wanted.get("cluster", "")
+        if cluster:
+            selectors.get_cluster(cluster, self.person)
         try:
-            row, text = create_token(user=self.person, name=asked.validated_data["name"], expires=expires)
-        except TooManyTokens as error:
+            row, text = create_token(
+                user=self.person,
+                name=wanted["name"],
+                scope=wanted["scope"],
+                cluster=cluster,
+                days=wanted["expiresInDays"],
+                by=request.auth,
+            )
+        except TokenError as error:
             raise Conflict(str(error), kind="Token") from None
         return Response(representations.token(row) | {"token": text}, status=201)
 
@@ -61,7 +71,6 @@ class OneToken(PlaygroundView):
     @operation("Delete a token", id="tokens_delete", answers_={204: None}, errors=(400, 404), tag="tokens")
     def delete(self, request: Request, token_id: int) -> Response:
         """It stops working at once."""
-        mine = AccessToken.objects.filter(pk=token_id, user=self.person) if self.person else None
-        if mine is None or not mine.delete()[0]:
+        if self.person is None or not delete_token(user=self.person, token_id=token_id):
             raise NotFound(f"token {token_id} not found", kind="Token", name=str(token_id))
         return Response(status=204)

@@ -62,7 +62,7 @@ def role_in(cluster: Cluster, user: Any) -> Role | None:
 
 
 def clusters_overview(
-    user: Any = None, *, limit: int = 100, before: Cluster | None = None
+    user: Any = None, *, limit: int = 100, before: Cluster | None = None, only: str = ""
 ) -> list[ClusterSummary]:
     """The user's clusters, newest first. One query.
 
@@ -70,8 +70,12 @@ def clusters_overview(
     ----------
     before
         Only clusters older than this one: the next page.
+    only
+        Public id of the only cluster that is asked for; empty: all.
     """
     rows = clusters_of(user)
+    if only:
+        rows = rows.filter(public_id=only)
     if before is not None:
         rows = rows.filter(Q(created__lt=before.created) | Q(created=before.created, pk__lt=before.pk))
     return _summaries(rows.order_by("-created", "-pk")[:limit])

@@ -1,4 +1,4 @@
-"""Dropping what can be made again, or is over: traces, bodies of extender calls, runs, counts. Never log entries."""
+"""Dropping what can be made again, or is over: traces, bodies of extender calls, runs. Never log entries."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -6,7 +6,6 @@ from typing import Final
 from django.conf import settings
 from django.db.models import QuerySet
 
-from playground.accounts.limits import forget_counts
 from playground.clusters.clock import wall_now
 from playground.clusters.models import Checkpoint, Cluster, Cycle, ExtenderCall, Run
 
@@ -17,7 +16,7 @@ ALWAYS_KEPT: Final = (Cycle.Outcome.PREEMPTING,)
 
 
 def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
-    """Drop old traces, bodies of old extender calls, finished runs, and counts of requests; how many, by name.
+    """Drop old traces, bodies of old extender calls and finished runs; how many, by name.
 
     Safe to run at any time and twice: a dropped trace is decided again when somebody looks, and log entries,
     which everything is made of, are never touched. Preempting cycles keep their traces.
@@ -31,7 +30,6 @@ def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
     return {
         "traces": sum(_drop_traces(cluster, before, limit) for cluster in _with_checkpoints()),
         "extenderBodies": _drop_bodies(before, limit),
-        "counts": forget_counts(now=None if now is None else now.timestamp()),
         "runs": _delete(Run.objects.filter(finished__lt=before).exclude(state__in=Run.OPEN), limit),
     }
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from playground.accounts import audit
 from playground.clusters import kinds, wake
 from playground.clusters.errors import InvalidInput
 from playground.clusters.models import (
@@ -154,10 +155,12 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
     return cluster
 
 
-def delete_cluster(*, cluster: Cluster) -> None:
+def delete_cluster(*, cluster: Cluster, by: Any = None) -> None:
     """Remove it and everything in it; an engine at work on it cannot commit afterwards."""
     with transaction.atomic():
-        locked(cluster.pk).delete()
+        row = locked(cluster.pk)
+        audit.record("cluster-deleted", by=by, about=row.owner, team=row.team, target=str(row))
+        row.delete()
 
 
 def export_manifests(cluster: Cluster, *, kind_names: Iterable[str] | None = None) -> str:

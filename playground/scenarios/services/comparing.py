@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
+from playground.accounts import audit
 from playground.accounts.models import Role, Team
 from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, NotFound
 from playground.clusters.models import Cluster, Cycle
@@ -74,6 +75,13 @@ def request_comparison(
             team=its_team,
             expires=expires,
         )
+        audit.record(
+            "comparison-made",
+            by=owner,
+            team=its_team,
+            target=comparison.public_id,
+            detail=f"seen by: {visibility}",
+        )
         wake.on_commit(wake.COMPARE, comparison_id=comparison.pk)
     return comparison
 
@@ -91,7 +99,15 @@ def delete_comparison(*, comparison: Comparison, user: Any = None) -> None:
             kind="Comparison",
             name=comparison.public_id,
         )
-    comparison.delete()
+    with transaction.atomic():
+        audit.record(
+            "comparison-deleted",
+            by=user,
+            about=comparison.owner,
+            team=comparison.team,
+            target=comparison.public_id,
+        )
+        comparison.delete()
 
 
 def may_delete(comparison: Comparison, user: Any) -> bool:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from playground.accounts import audit
 from playground.accounts.models import Team
 from playground.clusters.errors import Forbidden, InvalidManifest, TooLarge
 from playground.engine.scenarios import (
@@ -175,6 +176,14 @@ def share(
                 has_cassette=facts.has_cassette,
                 claimed_digest=facts.recorded_digest[:64],
             )
+            if not gallery_name:
+                audit.record(
+                    "scenario-shared",
+                    by=owner,
+                    team=team,
+                    target=str(scenario),
+                    detail=f"seen by: {visibility}",
+                )
             if run is None:
                 wake.on_commit(wake.RECORD, scenario_id=scenario.pk)
             else:
@@ -205,7 +214,11 @@ def delete_share(*, scenario: Scenario, user: Any = None, code: str = "") -> Non
             kind="Scenario",
             name=scenario.public_id,
         )
-    scenario.delete()
+    with transaction.atomic():
+        audit.record(
+            "scenario-deleted", by=user, about=scenario.owner, team=scenario.team, target=str(scenario)
+        )
+        scenario.delete()
 
 
 def _known(key: str) -> Scenario | None:

@@ -113,7 +113,7 @@ def deed(request: HttpRequest, cluster_id: str, deed: str) -> HttpResponse:
             )
             return redirect("web:board", cluster.public_id)
         elif deed == "delete":
-            delete_cluster(cluster=cluster)
+            delete_cluster(cluster=cluster, by=_owner(request))
             messages.success(request, f"{cluster.name} is deleted.")
             return redirect("web:home")
         elif deed == "retry":

@@ -1,0 +1,1 @@
+"""Pages of accounts: login, one's tokens and teams, invitations, new passwords, the audit list."""

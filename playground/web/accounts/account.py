@@ -1,0 +1,68 @@
+"""One's own account: tokens, teams, and how to keep it safe."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from playground.accounts.models import AccessToken
+from playground.accounts.teams import teams_of
+from playground.accounts.tokens import TokenError, create_token, delete_token
+from playground.web.access import visible_clusters
+from playground.web.accounts.access import team_mode
+from playground.web.accounts.forms import TeamForm, TokenForm
+
+
+@team_mode
+@require_http_methods(["GET", "HEAD", "POST"])
+def account(request: HttpRequest) -> HttpResponse:
+    """One's tokens and teams. POST makes a token, which this one answer shows."""
+    assert request.user.is_authenticated
+    rows = visible_clusters(request).order_by("-created").values_list("public_id", "name")
+    clusters = [(public_id, f"{name} ({public_id})") for public_id, name in rows[:200]]
+    form, made, status = TokenForm(request.POST or None, clusters=clusters), "", 200
+    if request.method == "POST":
+        status = 400
+        if form.is_valid():
+            data = form.cleaned_data
+            try:
+                _, made = create_token(
+                    user=request.user,
+                    name=data["name"],
+                    scope=data["scope"],
+                    cluster=data["cluster"],
+                    days=int(data["days"]) if data["days"] else None,
+                )
+            except TokenError as error:
+                form.add_error("name", str(error))
+            else:
+                status, made_for = 201, data["cluster"]
+                form = TokenForm(clusters=clusters)
+                return _page(request, form, made=made, made_for=made_for, status=status)
+    return _page(request, form, made=made, made_for="", status=status)
+
+
+def _page(request: HttpRequest, form: TokenForm, *, made: str, made_for: str, status: int) -> HttpResponse:
+    context = {
+        "form": form,
+        "made": made,
+        "made_for": made_for,
+        "tokens": AccessToken.objects.filter(user=request.user).order_by("-pk"),
+        "teams": teams_of(request.user),
+        "team_form": TeamForm(auto_id="id_team_%s"),
+        "now": timezone.now(),
+        "server": f"{request.scheme}://{request.get_host()}",
+    }
+    return render(request, "accounts/account.html", context, status=status)
+
+
+@team_mode
+@require_POST
+def token_delete(request: HttpRequest, token_id: int) -> HttpResponse:
+    """It stops working at once."""
+    assert request.user.is_authenticated
+    if not delete_token(user=request.user, token_id=token_id):
+        raise Http404("There is no such token.")
+    return redirect("accounts:account")
