@@ -170,9 +170,7 @@ def _in_order(value: str | None, operator: str, number: int) -> bool:
 def _requirement(kind: Kind, text: str) -> Requirement | None:
     match = re.fullmatch(r"\s*([^!=\\]+)(!=|==?)((?:[^\\=,]|\\.)*)", text, re.DOTALL)
     if match is None:
-        raise InvalidInput(
-            f"invalid selector: {text.strip()!r}; can't understand it", field="fieldSelector"
-        )
+        raise InvalidInput(f"invalid selector: {text.strip()!r}; can't understand it", field="fieldSelector")
     field, operator, value = match.group(1).strip(), match.group(2), re.sub(r"\\(.)", r"\1", match.group(3))
     if field not in _EVERY and field not in _FIELDS.get(kind.kind, ()):
         raise InvalidInput(f"field label not supported: {field}", field="fieldSelector")
@@ -193,3 +191,54 @@ def _field(manifest: Manifest, field: str) -> str:
             return "false"
         return "0" if field in ("status.replicas", "status.succeeded") else ""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def label_selector_of(text: str) -> dict[str, Any]:
+    """A metav1 LabelSelector of what kubectl takes after ``-l``; empty text selects everything.
+
+    Raises
+    ------
+    InvalidInput
+        A part cannot be read, or means what a LabelSelector cannot say.
+    """
+    labels: dict[str, str] = {}
+    expressions: list[dict[str, Any]] = []
+    for part in (part for part in _split(text) if part.strip()):
+        if match := _EXISTS.fullmatch(part):
+            operator = "DoesNotExist" if match[1] else "Exists"
+            expressions.append({"key": match[2], "operator": operator})
+        elif (match := _EQUALS.fullmatch(part)) and match[2] != "!=" and match[1] not in labels:
+            labels[match[1]] = match[3]
+        elif match := _EQUALS.fullmatch(part):
+            operator = "NotIn" if match[2] == "!=" else "In"
+            expressions.append({"key": match[1], "operator": operator, "values": [match[3]]})
+        elif match := _IN.fullmatch(part):
+            values = [value.strip() for value in match[3].split(",")]
+            operator = "In" if match[2] == "in" else "NotIn"
+            expressions.append({"key": match[1], "operator": operator, "values": values})
+        else:
+            raise InvalidInput(
+                f"{part.strip()!r} is not a label requirement: write app=web, tier!=db, env in (a,b),"
+                " gpu or !gpu, with commas between",
+                field="selector",
+                value=part.strip(),
+            )
+    found = {"matchLabels": labels, "matchExpressions": expressions}
+    return {key: value for key, value in found.items() if value}
+
+
+def selector_text(selector: Manifest | None) -> str:
+    """A metav1 LabelSelector as kubectl writes it; `label_selector_of` reads it back."""
+    if selector is None:
+        return ""
+    parts = [f"{key}={value}" for key, value in (selector.get("matchLabels") or {}).items()]
+    for item in selector.get("matchExpressions") or ():
+        key, values = item.get("key"), ",".join(item.get("values") or ())
+        words = {
+            "Exists": f"{key}",
+            "DoesNotExist": f"!{key}",
+            "In": f"{key} in ({values})",
+            "NotIn": f"{key} notin ({values})",
+        }
+        parts.append(words.get(str(item.get("operator")), f"{key} {item.get('operator')} ({values})"))
+    return ",".join(parts)

@@ -2,7 +2,18 @@
 
 from django.urls import path
 
-from playground.web.views import advice, board, clusters, config, cycles, extenders, home, objects, pods
+from playground.web.views import (
+    advice,
+    board,
+    classes,
+    clusters,
+    config,
+    cycles,
+    extenders,
+    home,
+    objects,
+    pods,
+)
 
 app_name = "web"
 
@@ -48,6 +59,7 @@ urlpatterns = [
     path("c/<slug:cluster_id>/import/", clusters.import_into, name="import"),
     path("c/<slug:cluster_id>/pools/", clusters.pools_into, name="pools"),
     path("c/<slug:cluster_id>/config/", config.config, name="config"),
+    path("c/<slug:cluster_id>/config/classes/", classes.classes, name="classes"),
     path("c/<slug:cluster_id>/config/extenders/new/", extenders.extender_new, name="extender-new"),
     path("c/<slug:cluster_id>/config/extenders/<slug:extender_id>/", extenders.extender, name="extender"),
     path("c/<slug:cluster_id>/cluster/", clusters.settings, name="settings"),

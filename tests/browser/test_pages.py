@@ -26,6 +26,7 @@ PAGES = {
     "import": "/c/{id}/import/",
     "pools": "/c/{id}/pools/",
     "config": "/c/{id}/config/",
+    "classes": "/c/{id}/config/classes/",
     "mock extender": "/c/{id}/config/extenders/new/",
     "settings": "/c/{id}/cluster/?confirm=delete",
     "scored": "/c/{id}/cycles/1/",

@@ -35,6 +35,7 @@ PAGES = [
     ("pools", ("c",)),
     ("config", ("c",)),
     ("extender-new", ("c",)),
+    ("classes", ("c",)),
     ("settings", ("c",)),
     *(("cycle", ("c", n)) for n in range(1, 9)),
 ]
@@ -57,7 +58,8 @@ def test_every_page_is_whole_and_obeys_the_content_policy(client, cluster, name,
         ("board", ("c",), 12),
         ("cycles", ("c",), 2),
         ("cycle", ("c", 1), 6),
-        ("pod", ("c", "default", "train-2"), 8),
+        ("pod", ("c", "default", "train-2"), 9),
+        ("classes", ("c",), 7),
         ("pods", ("c",), 2),
         ("pod-new", ("c",), 3),
         ("config", ("c",), 2),
@@ -77,7 +79,7 @@ def test_more_rows_make_no_more_queries(client, cluster, django_assert_max_num_q
 
 
 def test_a_cluster_that_does_not_exist_is_not_found(client, db):
-    for name in ("board", "cycles", "pods", "pod-new", "import", "pools", "config", "settings"):
+    for name in ("board", "cycles", "pods", "pod-new", "import", "pools", "config", "classes", "settings"):
         assert get(client, name, "nosuch").status_code == 404
 
 

@@ -19,6 +19,8 @@ from playground.web.posted_yaml import yaml_of
 from playground.web.problems import problems_of
 
 NO_NAMESPACE = "-"
+CLASSES = ("PriorityClass", "PodDisruptionBudget")
+"""Kinds whose page is the one of classes and budgets."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -71,8 +73,9 @@ def delete(request: HttpRequest, cluster_id: str, kind: str, namespace: str, nam
     except ClusterError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"{known.kind} {name} is deleted, or terminating for its grace period.")
-    return redirect("web:board", cluster.public_id)
+        end = ", or terminating for its grace period" if known.kind == "Pod" else ""
+        messages.success(request, f"{known.kind} {name} is deleted{end}.")
+    return redirect("web:classes" if known.kind in CLASSES else "web:board", cluster.public_id)
 
 
 def _form(request: HttpRequest, kind: Kind, manifest: dict[str, Any]) -> NodeForm | PodLabelsForm | None:
@@ -115,4 +118,6 @@ def _namespace(namespace: str) -> str:
 def _back(cluster_id: str, kind: Kind, namespace: str, name: str) -> HttpResponse:
     if kind.kind == "Pod":
         return redirect("web:pod", cluster_id, namespace, name)
+    if kind.kind in CLASSES:
+        return redirect("web:classes", cluster_id)
     return redirect("web:board", cluster_id)

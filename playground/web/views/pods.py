@@ -14,6 +14,7 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import ClusterError, InvalidManifest
 from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass
+from playground.clusters.selectors.classes import budgets_of_pod
 from playground.clusters.selectors.cycles import cycle_explanation
 from playground.clusters.selectors.pod_lists import pod_page
 from playground.clusters.selectors.pod_traces import pod_traces
@@ -93,6 +94,7 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
         context["why"] = why_not_running(cluster, last)
     if story.pod:
         context["mark"] = priority_scale(cluster).mark(story.pod.priority, story.pod.priority_class)
+        context["budgets"] = budgets_of_pod(cluster, story.pod)
     context["have"] = digest_of(render_to_string("pods/story_live.html", context, request))
     if not request.htmx:
         return render(request, "pods/story.html", context)

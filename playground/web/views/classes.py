@@ -1,0 +1,108 @@
+"""PriorityClasses and PodDisruptionBudgets: who uses them, what they allow, and forms to make and change them."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from playground.clusters import kinds
+from playground.clusters.errors import ClusterError
+from playground.clusters.models import Cluster
+from playground.clusters.rows import row_of
+from playground.clusters.selectors.classes import ClassesView, budget_uses, class_uses, pods_below
+from playground.clusters.services.objects import create_object, replace_object
+from playground.web.access import get_cluster
+from playground.web.board import priority_scale
+from playground.web.classes import budget_rows, class_rows, headline, standing
+from playground.web.forms.classes import BudgetForm, ObjectForm, PriorityClassForm
+
+BUDGETS_SHOWN = 200
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def classes(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Both tables and both forms; `?class=` and `?budget=` open one of them in its form, a POST saves a form."""
+    cluster = get_cluster(request, cluster_id)
+    forms: dict[str, ObjectForm] = {
+        "class": _form(cluster, "class", request.GET.get("class", "")),
+        "budget": _form(cluster, "budget", request.GET.get("budget", "")),
+    }
+    problem, status = "", 200
+    deed = request.POST.get("deed", "")
+    if request.method == "POST" and deed in forms:
+        form = forms[deed] = _form(cluster, deed, request.GET.get(deed, ""), data=request.POST)
+        if form.is_valid():
+            manifest = form.applied()  # type: ignore[attr-defined]
+            try:
+                _save(cluster, manifest, new=form.manifest is None)
+            except ClusterError as error:
+                form.add_error(None, error.message)
+                status = error.status
+            else:
+                name = manifest["metadata"]["name"]
+                messages.success(
+                    request, f"{manifest['kind']} {name} is saved; it counts from the next cycle on."
+                )
+                anchor = (
+                    f"class-{name}"
+                    if deed == "class"
+                    else f"budget-{manifest['metadata']['namespace']}-{name}"
+                )
+                return redirect(f"{reverse('web:classes', args=[cluster.public_id])}#{anchor}")
+        else:
+            status = 400
+        problem = deed
+    view = class_uses(cluster)
+    uses = budget_uses(cluster)
+    scale = priority_scale(cluster)
+    context = {
+        "cluster": cluster,
+        "tab": "config",
+        "sub": "classes",
+        "headline": headline(view, uses),
+        "classes": class_rows(view, scale),
+        "n_named": view.n_pods - view.n_unnamed,
+        "n_unnamed": view.n_unnamed,
+        "budgets": budget_rows(uses[:BUDGETS_SHOWN]),
+        "n_budgets": len(uses),
+        "class_form": forms["class"],
+        "budget_form": forms["budget"],
+        "stands": _standing(cluster, view, forms["class"]),
+        "problem": problem,
+    }
+    return render(request, "config/classes.html", context, status=status)
+
+
+def _form(cluster: Cluster, deed: str, place: str, data: Any = None) -> ObjectForm:
+    """The form of one object, or an empty one; 404 for an object that is not there."""
+    namespace, _, name = place.rpartition("/")
+    kind = kinds.by_kind("PriorityClass" if deed == "class" else "PodDisruptionBudget")
+    assert kind is not None
+    row = row_of(cluster, kind, namespace or "default", name) if name else None
+    if name and row is None:
+        raise Http404(f'{kind.resource} "{place}" not found')
+    form = PriorityClassForm if deed == "class" else BudgetForm
+    return form(data, manifest=None if row is None else row.manifest)
+
+
+def _save(cluster: Cluster, manifest: dict[str, Any], *, new: bool) -> None:
+    if new:
+        create_object(cluster=cluster, manifest=manifest)
+    else:
+        replace_object(cluster=cluster, manifest=manifest)
+
+
+def _standing(cluster: Cluster, view: ClassesView, form: ObjectForm) -> str:
+    """Where the class in the form stands; "" while the form names no value."""
+    try:
+        value = int(str(form["value"].value() or ""))
+    except ValueError:
+        return ""
+    never = form["policy"].value() == "Never"
+    name = str(form["name"].value() or "")
+    if not -(2**31) <= value < 2**31:
+        return ""
+    return standing(view, name, value, never=never, n_below=pods_below(cluster, value))

@@ -1,0 +1,259 @@
+"""The page of classes and budgets: who uses them, what they allow and why, and forms that make and change them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from playground.clusters import services
+from playground.clusters.models import Cluster, Pod, PodDisruptionBudget, PriorityClass
+from tests.clusters.builders import make_cluster, make_node, make_pod
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def no_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("playground.clusters.wake.send", lambda task, **how: True)
+
+
+def make_class(name: str, value: int, **more: Any) -> dict[str, Any]:
+    head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return head | {"metadata": {"name": name}, "value": value} | more
+
+
+def make_budget(
+    name: str, selector: dict[str, Any] | None, status: Any = None, **rule: Any
+) -> dict[str, Any]:
+    head = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}}
+    spec = ({} if selector is None else {"selector": selector}) | rule
+    return head | {"spec": spec} | ({"status": status} if status else {})
+
+
+def labelled(name: str, app: str, priority_class: str = "", node: str = "") -> dict[str, Any]:
+    spec: dict[str, Any] = {}
+    if priority_class:
+        spec["priorityClassName"] = priority_class
+    if node:
+        spec["nodeName"] = node
+    pod = make_pod(name, **spec)
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app, "uid": app, "controller": True}
+    pod["metadata"] |= {"labels": {"app": app}, "ownerReferences": [owner]}
+    return pod
+
+
+COUNTED = {"type": "DisruptionAllowed", "status": "True", "message": "computed from the cluster's pods"}
+
+
+def counted(healthy: int, desired: int, expected: int) -> dict[str, Any]:
+    return {
+        "disruptionsAllowed": max(healthy - desired, 0),
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "expectedPods": expected,
+        "conditions": [COUNTED],
+    }
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return make_cluster(
+        make_node("n1"),
+        make_node("n2"),
+        make_class("gold", 1000),
+        make_class("calm", 10, preemptionPolicy="Never"),
+        make_class("batch", 0, globalDefault=True),
+        labelled("web-1", "web", "gold", "n1"),
+        labelled("web-2", "web", "gold", "n2"),
+        labelled("db-1", "db", "batch", "n1"),
+        labelled("db-2", "db", "batch"),
+        make_budget("db", {"matchLabels": {"app": "db"}}, counted(1, 1, 2), minAvailable=1),
+        make_budget("web", {"matchLabels": {"app": "web"}}, counted(2, 1, 2), maxUnavailable="50%"),
+        make_budget("none", {"matchLabels": {"app": "gone"}}, counted(0, 1, 0), minAvailable=1),
+        make_budget("dump", {"matchLabels": {"app": "web"}}, {"disruptionsAllowed": 7}, minAvailable=1),
+        make_budget("fresh", {"matchLabels": {"app": "db"}}, minAvailable=1),
+    )
+
+
+def url(cluster: Cluster, **query: str) -> str:
+    end = "&".join(f"{key}={value}" for key, value in query.items())
+    return reverse("web:classes", args=[cluster.public_id]) + (f"?{end}" if end else "")
+
+
+def row(html: str, anchor: str) -> str:
+    """The text of one table row."""
+    found = re.search(rf'<tr id="{anchor}">(.*?)</tr>', html, re.DOTALL)
+    assert found is not None, anchor
+    return " ".join(re.sub(r"<[^>]+>", " ", found[1]).split())
+
+
+def test_classes_say_who_uses_them_and_what_they_may_evict_now(client: Client, cluster: Cluster) -> None:
+    html = client.get(url(cluster)).content.decode()
+    gold = row(html, "class-gold")
+    assert "1,000" in gold and "default/web 2" in gold
+    # On nodes stand one pod of batch below gold; the pending one is no pod to evict.
+    assert "1 pod on nodes stand below it" in gold
+    calm = row(html, "class-calm")
+    assert "none its policy is Never; 1 pod on nodes stand below it" in calm and "no pod" in calm
+    batch = row(html, "class-batch")
+    assert "global default" in batch and "none no pod on a node stands below it" in batch
+    assert "built in" in row(html, "class-system-node-critical")
+    assert "Five classes, of which 3 may evict pods now" in re.sub(r"<[^>]+>", "", html)
+
+
+def test_budgets_say_what_they_allow_and_why(client: Client, cluster: Cluster) -> None:
+    html = client.get(url(cluster)).content.decode()
+    db = row(html, "budget-default-db")
+    assert "minAvailable: 1" in db and "app=db" in db
+    assert "1 healthy, 1 must stay: holds up a drain of 1 node" in db
+    web = row(html, "budget-default-web")
+    assert "maxUnavailable: 50%" in web
+    assert "2 healthy, 1 must stay; on 2 nodes, drains go 1 at a time" in web
+    assert "2 pods also under dump: Kubernetes refuses to evict a pod of two budgets" in web
+    assert "matches no pod" in row(html, "budget-default-none")
+    assert "as its manifest says" in row(html, "budget-default-dump")
+    assert "not counted yet" in row(html, "budget-default-fresh")
+    assert "of which default/db allows no eviction at all" in re.sub(r"<[^>]+>", "", html)
+
+
+def test_a_class_is_made_changed_and_deleted_by_its_form(client: Client, cluster: Cluster) -> None:
+    made = client.post(url(cluster), {"deed": "class", "name": "silver", "value": "500", "policy": "Never"})
+    assert made.status_code == 302 and made["Location"].endswith("#class-silver")
+    silver = PriorityClass.objects.get(cluster=cluster, name="silver")
+    assert (silver.value, silver.preemption_policy) == (500, "Never")
+    opened = client.get(url(cluster, **{"class": "silver"})).content.decode()
+    assert "It stands between gold and calm; its policy is Never, so a pod of it evicts none." in opened
+    version = silver.manifest["metadata"]["resourceVersion"]
+    changed = client.post(
+        url(cluster, **{"class": "silver"}),
+        {
+            "deed": "class",
+            "version": version,
+            "value": "9",
+            "policy": "PreemptLowerPriority",
+            "description": "Tea",
+        },
+    )
+    assert changed.status_code == 302
+    silver.refresh_from_db()
+    # Value and policy of a class that exists are fixed, whatever is sent.
+    assert (silver.value, silver.preemption_policy, silver.manifest["description"]) == (500, "Never", "Tea")
+    gone = client.post(
+        reverse("web:object-delete", args=[cluster.public_id, "PriorityClass", "-", "silver"]),
+        {"sure": "yes"},
+    )
+    assert gone["Location"] == url(cluster)
+    assert not PriorityClass.objects.filter(cluster=cluster, name="silver").exists()
+
+
+def test_a_budget_is_made_and_changed_by_its_form(client: Client, cluster: Cluster) -> None:
+    made = client.post(
+        url(cluster),
+        {
+            **{"deed": "budget", "name": "mixed", "namespace": "default", "rule": "maxUnavailable"},
+            **{
+                "selector": "app=web, tier in (a,b),!old,env!=test",
+                "amount": "25%",
+                "unhealthy": "AlwaysAllow",
+            },
+        },
+    )
+    assert made.status_code == 302 and made["Location"].endswith("#budget-default-mixed")
+    budget = PodDisruptionBudget.objects.get(cluster=cluster, name="mixed")
+    assert budget.selector == {
+        "matchLabels": {"app": "web"},
+        "matchExpressions": [
+            {"key": "tier", "operator": "In", "values": ["a", "b"]},
+            {"key": "old", "operator": "DoesNotExist"},
+            {"key": "env", "operator": "NotIn", "values": ["test"]},
+        ],
+    }
+    assert (budget.max_unavailable, budget.unhealthy_pod_eviction_policy) == ("25%", "AlwaysAllow")
+    opened = client.get(url(cluster, budget="default/mixed")).content.decode()
+    assert 'value="app=web,tier in (a,b),!old,env notin (test)"' in opened
+    values = dict(re.findall(r'name="(\w+)" value="([^"]*)"[^>]*id="budget-', opened))
+    values |= {"deed": "budget", "rule": "minAvailable", "amount": "3", "selector": "app=web"}
+    assert client.post(url(cluster, budget="default/mixed"), values).status_code == 302
+    budget.refresh_from_db()
+    assert (budget.min_available, budget.max_unavailable) == ("3", "")
+    assert budget.manifest["spec"]["minAvailable"] == 3
+    # Who had it open before that change undoes nothing, and keeps what was typed.
+    late = client.post(url(cluster, budget="default/mixed"), values | {"amount": "44"})
+    assert late.status_code == 409 and b"the object has been modified" in late.content
+    assert b'value="44"' in late.content
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"amount": "120%"}, "must not be greater than 100%"),
+        ({"amount": "-1"}, "must be greater than or equal to 0"),
+        ({"amount": "few"}, "a valid percent string must be a numeric string followed by an ending"),
+        ({"selector": "app in web"}, "is not a label requirement"),
+        ({"name": "Web!"}, "is not a name"),
+        ({"namespace": "nowhere"}, "not found"),
+        ({"name": "db"}, "already exists"),
+    ],
+)
+def test_what_is_wrong_with_a_budget_is_said_at_its_form(
+    client: Client, cluster: Cluster, wrong: dict[str, str], words: str
+) -> None:
+    asked = {"deed": "budget", "name": "new", "namespace": "default", "rule": "minAvailable", "amount": "1"}
+    before = cluster.last_seq
+    answer = client.post(url(cluster), asked | {"selector": "app=x"} | wrong)
+    assert answer.status_code >= 400
+    html = answer.content.decode()
+    assert words in html[html.index('id="budget-form"') :]
+    cluster.refresh_from_db()
+    assert cluster.last_seq == before
+
+
+def test_an_edit_keeps_what_the_form_does_not_show(client: Client, cluster: Cluster) -> None:
+    services.apply_documents(
+        cluster=cluster,
+        objects=[
+            make_budget("bare", None, minAvailable=1) | {"metadata": {"name": "bare", "labels": {"a": "b"}}}
+        ],
+    )
+    row_ = PodDisruptionBudget.objects.get(cluster=cluster, name="bare")
+    assert (
+        client.post(
+            url(cluster, budget="default/bare"),
+            {
+                "deed": "budget",
+                "version": row_.resource_version,
+                "selector": "",
+                "rule": "minAvailable",
+                "amount": "2",
+            },
+        ).status_code
+        == 302
+    )
+    row_.refresh_from_db()
+    # A budget that selects nothing does not come to select everything.
+    assert row_.selector is None and row_.labels == {"a": "b"} and row_.min_available == "2"
+    assert client.get(url(cluster, budget="default/nosuch")).status_code == 404
+
+
+@pytest.mark.parametrize("n", [2, 40])
+def test_the_page_costs_the_same_queries_however_many_there_are(
+    client: Client, n: int, django_assert_num_queries: Any
+) -> None:
+    objects = [make_class(f"c{i}", i) for i in range(n)] + [labelled(f"p{i}", f"a{i}") for i in range(n)]
+    objects += [make_budget(f"b{i}", {"matchLabels": {"app": f"a{i}"}}, minAvailable=1) for i in range(n)]
+    cluster = make_cluster(*objects)
+    with django_assert_num_queries(6):
+        assert client.get(url(cluster)).status_code == 200
+
+
+def test_pods_lead_to_their_class_and_their_budget(client: Client, cluster: Cluster) -> None:
+    assert Pod.objects.filter(cluster=cluster, name="web-1").exists()
+    story = client.get(reverse("web:pod", args=[cluster.public_id, "default", "web-1"])).content.decode()
+    assert f'href="{url(cluster)}#class-gold"' in story
+    assert f'href="{url(cluster)}#budget-default-web"' in story
+    board = client.get(reverse("web:board", args=[cluster.public_id])).content.decode()
+    assert f'href="{url(cluster)}#class-gold"' in board
