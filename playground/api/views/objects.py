@@ -50,7 +50,7 @@ class ObjectView(PlaygroundView):
             if manifest.get(key) not in (None, "", wanted):
                 raise InvalidManifest(f"{key}: must be {wanted} here", path=key, value=manifest[key])
         named = {"apiVersion": self.kind.api_version, "kind": self.kind.kind}
-        return {**manifest, **named, "metadata": manifest.get("metadata") or {}}
+        return {**named, **manifest, **named, "metadata": manifest.get("metadata") or {}}
 
     def answer(self, manifest: dict[str, Any], status: int = 200) -> Response:
         """An object with its ETag."""
