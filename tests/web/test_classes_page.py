@@ -154,12 +154,13 @@ def test_a_budget_is_made_and_changed_by_its_form(client: Client, cluster: Clust
     made = client.post(
         url(cluster),
         {
-            **{"deed": "budget", "name": "mixed", "namespace": "default", "rule": "maxUnavailable"},
-            **{
-                "selector": "app=web, tier in (a,b),!old,env!=test",
-                "amount": "25%",
-                "unhealthy": "AlwaysAllow",
-            },
+            "deed": "budget",
+            "name": "mixed",
+            "namespace": "default",
+            "rule": "maxUnavailable",
+            "selector": "app=web, tier in (a,b),!old,env!=test",
+            "amount": "25%",
+            "unhealthy": "AlwaysAllow",
         },
     )
     assert made.status_code == 302 and made["Location"].endswith("#budget-default-mixed")
