@@ -151,6 +151,7 @@ class Scheduler(BindingCycle):
             randomness=randomness,
             choices=ChoiceOptions(self.options.first_of_ties, self.options.all_preemption_candidates),
             extenders=self.extenders or None,
+            release=loaded.release,
         )
         self.profiles: dict[str, Framework] = build_profiles(
             loaded,

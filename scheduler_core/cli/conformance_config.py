@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from scheduler_core.cli.case_release import release_of
 from scheduler_core.cli.difference import Difference
 from scheduler_core.config.catalog import EXTENSION_POINTS, SCORE
 from scheduler_core.config.construction import (
@@ -21,6 +22,7 @@ from scheduler_core.config.validation import args_document, validation_errors
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import ConstructionError, DecodeError
 from scheduler_core.plugins import REGISTRY
+from scheduler_core.releases import OLDEST, Release
 
 _MISSING = "(absent)"
 
@@ -39,7 +41,7 @@ def run_case(case: Mapping[str, Any]) -> list[Difference]:
         Empty when every recorded key agrees. Of validation errors type, field and detail are compared; where
         the real program crashes, ours must refuse the document with an error that names a field.
     """
-    got = outcome(case["text"] if "text" in case else case["config"])
+    got = outcome(case["text"] if "text" in case else case["config"], release_of(case))
     expect = dict(case["expect"])
     if "decodeError" in expect:
         expect["decodeError"] = {"kind": expect["decodeError"]["kind"]}
@@ -53,14 +55,15 @@ def run_case(case: Mapping[str, Any]) -> list[Difference]:
     return differences
 
 
-def outcome(source: str | Mapping[str, Any]) -> dict[str, Any]:
+def outcome(source: str | Mapping[str, Any], release: Release = OLDEST) -> dict[str, Any]:
     """What becomes of a configuration, in the form of `expect`."""
+    catalog = REGISTRY.in_release(release).catalog
     try:
-        checked = decode_configuration(source, REGISTRY.catalog)
+        checked = decode_configuration(source, catalog)
     except DecodeError as error:
         return {"decodeError": {"kind": error.kind}}
-    configuration = configuration_from(with_defaults(checked, REGISTRY.catalog), REGISTRY.catalog)
-    errors = validation_errors(configuration, REGISTRY.catalog)
+    configuration = configuration_from(with_defaults(checked, catalog), catalog)
+    errors = validation_errors(configuration, catalog)
     if errors:
         return {
             "errors": [
@@ -73,8 +76,8 @@ def outcome(source: str | Mapping[str, Any]) -> dict[str, Any]:
     # Upstream settles these in place, so they are recorded even where construction fails later.
     configuration = with_extender_timeouts(configuration)
     try:
-        configuration = prepare_extenders(configuration, REGISTRY.catalog)
-        configuration, plans = construct(configuration, REGISTRY.catalog)
+        configuration = prepare_extenders(configuration, catalog)
+        configuration, plans = construct(configuration, catalog)
     except ConstructionError as error:
         # An error that names no field does not count as a clear one.
         refusal = "panic" if error.panic and error.errors else str(error)

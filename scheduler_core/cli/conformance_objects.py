@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scheduler_core.cli.case_release import release_of
 from scheduler_core.cli.difference import Difference
+from scheduler_core.objects.label_syntax import WORDS_1_34, WORDS_1_35
 from scheduler_core.objects.labels import (
     LabelSelector,
     SelectorError,
@@ -79,25 +81,26 @@ def run_selector_case(case: Mapping[str, Any]) -> list[Difference]:
         The kind is not known.
     """
     kind, selector, expect = case["kind"], case["selector"], case["expect"]
+    words = WORDS_1_35 if release_of(case).has("LabelLengthInBytes") else WORDS_1_34
     try:
         if kind == "labelSelector":
-            return _differences(expect, _label_answers(label_selector_from(selector), case["labelSets"]))
+            return _differences(expect, _label_answers(label_selector_from(selector, words), case["labelSets"]))
         if kind == "labelSelectorText":
-            answers = _label_answers(parse_label_selector_text(selector), case["labelSets"])
+            answers = _label_answers(parse_label_selector_text(selector, words), case["labelSets"])
             return _differences(expect, answers)
         nodes = [(node.get("labels") or {}, node["name"]) for node in case.get("nodes", ())]
         if kind == "nodeSelector":
-            parsed = node_selector_from(selector or {})
+            parsed = node_selector_from(selector or {}, words=words)
             answer: dict[str, object] = {"error": parsed.strict_error()}
             answer["nodes"] = [_node_answer(parsed, labels, name) for labels, name in nodes]
             return _differences(expect, answer)
         if kind == "podNodeAffinity":
-            required = required_node_affinity_from(selector or {})
+            required = required_node_affinity_from(selector or {}, words)
             return _differences(
                 expect, {"nodes": [_node_answer(required, labels, name) for labels, name in nodes]}
             )
         if kind == "preferred":
-            terms = preferred_terms_from(selector)
+            terms = preferred_terms_from(selector, words)
             return _differences(expect, {"scores": [terms.score(labels, name) for labels, name in nodes]})
     except SelectorError as error:
         return _differences(expect, {"error": str(error)})

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
+from scheduler_core.cli.case_release import release_of
 from scheduler_core.cli.difference import Difference
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.listers import Listers
@@ -34,10 +35,11 @@ from scheduler_core.objects.fields import Document, mapping, parse_time_ns
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.objects.policy import selecting_object_from
-from scheduler_core.plugins import IN_TREE, REGISTRY
+from scheduler_core.plugins import REGISTRY
 from scheduler_core.plugins.hints import scheduling_gates
 from scheduler_core.queue import HintMap, QueuedPodInfo, Rejection, SchedulingQueue, build_hint_map
 from scheduler_core.queue.backoff_queue import SECOND_NS
+from scheduler_core.releases import OLDEST, Release
 
 _SELECTING_KINDS = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")
 MILLISECOND_NS = 1_000_000
@@ -66,9 +68,9 @@ def run_hint_case(case: Mapping[str, Any]) -> list[Difference]:
     ValueError
         The kind is not known.
     """
-    kind, expect = case["kind"], case["expect"]
+    kind, expect, release = case["kind"], case["expect"], release_of(case)
     if kind == "registrations":
-        got = _registrations(case["plugin"])
+        got = _registrations(case["plugin"], release)
     elif kind == "match":
         incoming = _event(case["incomingEvent"])
         got = {"match": _event(case["registeredEvent"]).matches(incoming), "label": incoming.label}
@@ -83,16 +85,16 @@ def run_hint_case(case: Mapping[str, Any]) -> list[Difference]:
     return _differences("", expect, got)
 
 
-def _registrations(plugin: str) -> dict[str, Any]:
-    says = registrations(plugin)
+def _registrations(plugin: str, release: Release) -> dict[str, Any]:
+    says = registrations(plugin, release=release)
     registered = says or []
     effective = build_hint_map({plugin: registered})
     return {
         "implementsEnqueueExtensions": says is not None,
         "eventsToRegister": _sorted(
-            {**_mask_document(item.event), "hintFn": item.hint is not None} for item in registered
+            {**_mask_document(item.event, release), "hintFn": item.hint is not None} for item in registered
         ),
-        "effective": _sorted(_mask_document(entry.event) for entry in effective.entries),
+        "effective": _sorted(_mask_document(entry.event, release) for entry in effective.entries),
     }
 
 
@@ -104,7 +106,8 @@ def _hint(case: Mapping[str, Any]) -> dict[str, Any]:
     pod = _lenient_pod(case["pod"])
     event = _event(case["event"])
     old, new = _object(case.get("old")), _object(case.get("new"))
-    registered = registrations(case["plugin"], case.get("config"), _listers(case.get("objects") or ()))
+    listers = _listers(case.get("objects") or ())
+    registered = registrations(case["plugin"], case.get("config"), listers, release_of(case))
     hint_map = build_hint_map({case["plugin"]: registered or []})
     asked = hint_map.interested(event)
     if not asked:
@@ -120,10 +123,14 @@ def _hint(case: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def registrations(
-    plugin: str, config: Mapping[str, Any] | None = None, listers: Listers | None = None
+    plugin: str,
+    config: Mapping[str, Any] | None = None,
+    listers: Listers | None = None,
+    release: Release = OLDEST,
 ) -> Sequence[ClusterEventWithHint] | None:
     """What an in-tree plugin registers, with the args a configuration gives it."""
-    spec = REGISTRY.catalog[plugin]
+    registry = REGISTRY.in_release(release)
+    spec = registry.catalog[plugin]
     written = [
         dict(mapping(item, "args", ""))
         for profile in (config or {}).get("profiles") or ()
@@ -134,16 +141,17 @@ def registrations(
     if written and spec.args is not None:
         spec.args.set_defaults(written[-1])
         args = build(spec.args, written[-1])
-    handle: Any = SimpleNamespace(listers=listers or Listers())
-    return REGISTRY[plugin](args, handle).events()
+    handle: Any = SimpleNamespace(listers=listers or Listers(), release=release)
+    return registry[plugin](args, handle).events()
 
 
-def default_registrations(listers: Listers | None = None) -> dict[str, Sequence[ClusterEventWithHint]]:
+def default_registrations(
+    listers: Listers | None = None, release: Release = OLDEST
+) -> dict[str, Sequence[ClusterEventWithHint]]:
     """What the plugins of the default profile register, those left out that do not say."""
     said = {
-        plugin.name: registrations(plugin.name, listers=listers)
-        for plugin in IN_TREE
-        if plugin.default_weight is not None
+        name: registrations(name, listers=listers, release=release)
+        for name, _ in REGISTRY.in_release(release).catalog.defaults
     }
     return {plugin: events for plugin, events in said.items() if events is not None}
 
@@ -189,7 +197,7 @@ class _QueueRun:
         self._pods: dict[str, Pod] = {}
         self._popped: dict[str, QueuedPodInfo] = {}
         if case["hints"] is None:
-            hints = build_hint_map(default_registrations(_listers(case["objects"])))
+            hints = build_hint_map(default_registrations(_listers(case["objects"]), release_of(case)))
         else:
             hints = _scripted_hints(case["hints"])
         self._queue = SchedulingQueue(
@@ -385,8 +393,6 @@ def _lenient_pod(manifest: Document) -> Pod:
 
 
 def _event(document: Mapping[str, Any]) -> ClusterEvent:
-    if "mask" in document:
-        return ClusterEvent(document["resource"], ActionType(document["mask"]))
     if "actions" in document:
         mask = ActionType.NONE
         for name in document["actions"]:
@@ -399,8 +405,11 @@ def _event_document(event: ClusterEvent) -> dict[str, Any]:
     return {"resource": event.resource, "action": event.action.text}
 
 
-def _mask_document(event: ClusterEvent) -> dict[str, Any]:
-    return {"resource": event.resource, "actions": event.action.names, "mask": int(event.action)}
+def _mask_document(event: ClusterEvent, release: Release) -> dict[str, Any]:
+    names, mask = event.action.names, int(event.action)
+    if "NodeDeclaredFeatures" not in release.gates:
+        names, mask = [name for name in names if name != "UpdateNodeDeclaredFeature"], event.action.mask_1_34
+    return {"resource": event.resource, "actions": names, "mask": mask}
 
 
 def _differences(prefix: str, expect: Mapping[str, Any], got: Mapping[str, Any]) -> list[Difference]:

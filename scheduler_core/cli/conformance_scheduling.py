@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from scheduler_core.cli.case_release import release_of
 from scheduler_core.cli.difference import Difference
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
@@ -24,6 +25,7 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
 from scheduler_core.plugins.default_preemption import ineligible_reason
 from scheduler_core.randomness import Randomness
+from scheduler_core.releases import OLDEST, Release
 from scheduler_core.schedule_one import Algorithm, AlgorithmOptions, Decision
 
 
@@ -38,6 +40,8 @@ class Cluster:
         A KubeSchedulerConfiguration; None is the default one.
     transport : Transport, optional
         Carries what is asked of the configuration's extenders.
+    release : Release, optional
+        Whose scheduler it is.
     """
 
     def __init__(
@@ -45,9 +49,10 @@ class Cluster:
         objects: Sequence[Mapping[str, Any]],
         config: Mapping[str, Any] | None,
         transport: Transport = no_transport,
+        release: Release = OLDEST,
     ) -> None:
         self.loaded: LoadedConfiguration = (
-            default_configuration() if config is None else load_configuration(config)
+            default_configuration(release) if config is None else load_configuration(config, release=release)
         )
         self.cache = Cache()
         self.nominator = Nominator()
@@ -61,6 +66,7 @@ class Cluster:
             self.clock,
             choices=ChoiceOptions(first_of_ties=True, all_preemption_candidates=True),
             extenders=self.extenders or None,
+            release=release,
         )
         self.frameworks: dict[str, Framework] = build_profiles(self.loaded, REGISTRY, handle, self.cache)
         self.algorithm = Algorithm(AlgorithmOptions(first_of_ties=True), Randomness(0), self.extenders)
@@ -104,7 +110,7 @@ def run_case(case: Mapping[str, Any]) -> list[Difference]:
     list of Difference
         Empty when every key of `expect` agrees.
     """
-    cluster = Cluster(case["objects"], case.get("config"))
+    cluster = Cluster(case["objects"], case.get("config"), release=release_of(case))
     pod = cluster.pending_pod(case["pod"])
     return list(differences(case["expect"], explain(cluster, pod)))
 

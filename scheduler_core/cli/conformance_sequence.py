@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from scheduler_core.cli.case_release import release_of
 from scheduler_core.cli.conformance_scheduling import Cluster
 from scheduler_core.cli.difference import Difference
 from scheduler_core.clock import SECOND_NS
@@ -47,7 +48,7 @@ class Sequence:
     """
 
     def __init__(self, case: Mapping[str, Any]) -> None:
-        self.cluster = Cluster(case["objects"], case.get("config"))
+        self.cluster = Cluster(case["objects"], case.get("config"), release=release_of(case))
         pods = [self.cluster.pending_pod(manifest) for manifest in case["sequence"]]
         self._turn = {pod.uid: turn for turn, pod in enumerate(pods)}
         self._queue = self._in_order(pods)

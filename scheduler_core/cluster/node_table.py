@@ -39,6 +39,8 @@ class NodeColumns:
         scores read it, and a `WhatIf`, which is never scored, has none.
     taint_list_id : ndarray of shape (capacity,), int32
         Ids of `vocabulary.taint_lists`.
+    feature_list_id : ndarray of shape (capacity,), int32
+        Ids of `vocabulary.feature_lists`.
     unschedulable, alive : ndarray of shape (capacity,), bool
     """
 
@@ -50,6 +52,7 @@ class NodeColumns:
     n_pods: Int64
     non_zero: Int64
     taint_list_id: Int32
+    feature_list_id: Int32
     unschedulable: Bool
     alive: Bool
 
@@ -115,6 +118,7 @@ class NodeTable(NodeColumns):
         self.allowed_pods = np.zeros(0, np.int64)
         self.n_pods = np.zeros(0, np.int64)
         self.taint_list_id = np.zeros(0, np.int32)
+        self.feature_list_id = np.zeros(0, np.int32)
         self.unschedulable = np.zeros(0, np.bool_)
         self.alive = np.zeros(0, np.bool_)
 
@@ -182,6 +186,7 @@ class NodeTable(NodeColumns):
         self.alive[row] = True
         self.unschedulable[row] = node.unschedulable
         self.taint_list_id[row] = self.vocabulary.taint_lists.id(node.taints)
+        self.feature_list_id[row] = self.vocabulary.feature_lists.id(node.declared_features)
         resources = self.vocabulary.resources
         ids = {resources.id(name): amount for name, amount in node.allocatable.items() if name != PODS}
         self._grow_resources()
@@ -318,7 +323,9 @@ class NodeTable(NodeColumns):
 
     def _grow_rows(self) -> None:
         self.capacity = max(64, 2 * self.capacity)
-        for name in ("allocatable", "requested", "non_zero", "allowed_pods", "n_pods", "taint_list_id"):
+        for name in (
+            "allocatable", "requested", "non_zero", "allowed_pods", "n_pods", "taint_list_id", "feature_list_id"
+        ):  # fmt: skip
             setattr(self, name, grown(getattr(self, name), self.capacity))
         self.unschedulable = grown(self.unschedulable, self.capacity)  # type: ignore[assignment]
         self.alive = grown(self.alive, self.capacity)  # type: ignore[assignment]

@@ -53,6 +53,8 @@ class Vocabulary:
         scalar resources.
     taint_lists : Interner of tuple of Taint
         Whole `spec.taints`.
+    feature_lists : Interner of tuple of str
+        Whole `status.declaredFeatures`.
     taints : Interner of Taint
         Single taints, for naming one in a verdict.
     ports : Interner of HostPort
@@ -68,6 +70,7 @@ class Vocabulary:
         for name in (CPU, MEMORY, EPHEMERAL_STORAGE):
             self.resources.id(name)
         self.taint_lists: Interner[tuple[Taint, ...]] = Interner()
+        self.feature_lists: Interner[tuple[str, ...]] = Interner()
         self.taints: Interner[Taint] = Interner()
         self.ports: Interner[HostPort] = Interner()
         self.label_values: dict[str, Interner[str]] = {}

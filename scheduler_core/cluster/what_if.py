@@ -36,6 +36,7 @@ class WhatIf(NodeColumns):
         self.allowed_pods = base.allowed_pods[rows]
         self.n_pods = base.n_pods[rows]
         self.taint_list_id = base.taint_list_id[rows]
+        self.feature_list_id = base.feature_list_id[rows]
         self.unschedulable = base.unschedulable[rows]
         self.alive = base.alive[rows]
         self._labels: dict[str, Int32] = {}

@@ -14,6 +14,7 @@ from typing import Any
 
 from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.wire import build, typed
+from scheduler_core.releases import OLDEST, Release
 
 PRE_ENQUEUE = "preEnqueue"
 QUEUE_SORT = "queueSort"
@@ -118,6 +119,8 @@ class Catalog(Mapping[str, PluginSpec]):
     defaults : sequence of (str, int), optional
         Name and weight (0: none given) of the plugins on by default, in order; what the specs say where not given.
         A release with another default set gives its own.
+    release : Release
+        Whose plugins, arguments and checks these are.
     """
 
     def __init__(
@@ -126,7 +129,9 @@ class Catalog(Mapping[str, PluginSpec]):
         *,
         retired: Iterable[PluginSpec] = (),
         defaults: Sequence[tuple[str, int]] | None = None,
+        release: Release = OLDEST,
     ) -> None:
+        self.release = release
         self._specs = {spec.name: spec for spec in specs}
         self._retired = {spec.name: spec for spec in retired if spec.name not in self._specs}
         if defaults is None:
@@ -153,11 +158,14 @@ class Catalog(Mapping[str, PluginSpec]):
             {**self._specs, **{spec.name: spec for spec in specs}}.values(),
             retired=self._retired.values(),
             defaults=self.defaults,
+            release=self.release,
         )
 
     def with_retired(self) -> Catalog:
         """This catalog with the plugins a Policy file may name, too."""
-        return Catalog({**self._specs, **self._retired}.values(), defaults=self.defaults)
+        return Catalog(
+            {**self._specs, **self._retired}.values(), defaults=self.defaults, release=self.release
+        )
 
     def args_of(self, name: str) -> type[PluginArgs] | None:
         """The args class of a plugin; None where it has none or is not known."""

@@ -356,4 +356,5 @@ class _Construction:
 
     def _overflow(self, where: str, plugin: Plugin, words: str) -> ConstructionError:
         error = FieldError("FieldValueInvalid", f"{self.path}.{where}.weight", plugin.weight, words)
-        return ConstructionError(f"{self.prefix}{words}", (error,))
+        kind = "score plugins: " if self.catalog.release.has("OverflowNamesPoint") else ""
+        return ConstructionError(f"{self.prefix}{kind}{words}", (error,))

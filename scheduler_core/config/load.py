@@ -23,6 +23,7 @@ from scheduler_core.config.types import (
 from scheduler_core.config.validation import validation_errors
 from scheduler_core.config.wire import Document, build
 from scheduler_core.errors import ConfigurationError, ConstructionError
+from scheduler_core.releases import OLDEST, Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class LoadedConfiguration:
         A Policy's alwaysCheckAllPredicates.
     legacy_extender_wire : bool
         Extenders are spoken to in the form of the Policy era.
+    release : Release
+        The release it was read for, with its feature gates.
     """
 
     configuration: KubeSchedulerConfiguration
@@ -55,6 +58,7 @@ class LoadedConfiguration:
     untranslated: tuple[Untranslated, ...] = ()
     run_all_filters: bool = False
     legacy_extender_wire: bool = False
+    release: Release = OLDEST
 
     def plan_for(self, scheduler_name: str) -> ProfilePlan | None:
         """The plan of a profile, or None when no profile has that name."""
@@ -115,7 +119,7 @@ def _load(document: Document, catalog: Catalog, read_file: ReadFile) -> LoadedCo
         configuration, plans = construct(configuration, catalog, read_file)
     except ConstructionError as error:
         raise _as_written(error, checked, defaulted) from error
-    return LoadedConfiguration(configuration, plans, defaulted)
+    return LoadedConfiguration(configuration, plans, defaulted, release=catalog.release)
 
 
 _MULTI_POINT_FIELD = re.compile(r"profiles\[(\d+)\]\.plugins\.multiPoint\.enabled\[(\d+)\](.*)")

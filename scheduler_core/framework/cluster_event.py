@@ -28,13 +28,14 @@ class ActionType(IntFlag):
     UPDATE_NODE_TAINT = 1 << 4
     UPDATE_NODE_CONDITION = 1 << 5
     UPDATE_NODE_ANNOTATION = 1 << 6
-    UPDATE_POD_LABEL = 1 << 7
-    UPDATE_POD_SCALE_DOWN = 1 << 8
-    UPDATE_POD_TOLERATION = 1 << 9
-    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 10
-    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 11
-    UPDATE = (1 << 12) - (1 << 2)
-    ALL = (1 << 12) - 1
+    UPDATE_NODE_DECLARED_FEATURE = 1 << 7
+    UPDATE_POD_LABEL = 1 << 8
+    UPDATE_POD_SCALE_DOWN = 1 << 9
+    UPDATE_POD_TOLERATION = 1 << 10
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 11
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 12
+    UPDATE = (1 << 13) - (1 << 2)
+    ALL = (1 << 13) - 1
 
     @property
     def text(self) -> str:
@@ -57,6 +58,22 @@ class ActionType(IntFlag):
         """Names of the single flags, lowest bit first."""
         return [name for bit, name in _ACTION_NAMES.items() if bit & self and bit & (bit - 1) == 0]
 
+    @property
+    def mask_1_34(self) -> int:
+        """The bits as 1.34 numbers them, before nodes declared features."""
+        low = int(self) & (self.UPDATE_NODE_DECLARED_FEATURE - 1)
+        return low | (int(self) >> 1 & ~(self.UPDATE_NODE_DECLARED_FEATURE - 1))
+
+    @classmethod
+    def of_mask_1_34(cls, mask: int) -> ActionType:
+        """The action of bits as 1.34 numbers them; its Update and All are today's."""
+        bit = int(cls.UPDATE_NODE_DECLARED_FEATURE)
+        low, high = mask & (bit - 1), mask >> 7 << 8
+        every_update = mask & _UPDATE_1_34 == _UPDATE_1_34
+        return cls(low | high | (bit if every_update else 0))
+
+
+_UPDATE_1_34 = (1 << 12) - (1 << 2)
 
 _ACTION_NAMES: dict[int, str] = {
     1 << 0: "Add",
@@ -66,13 +83,14 @@ _ACTION_NAMES: dict[int, str] = {
     1 << 4: "UpdateNodeTaint",
     1 << 5: "UpdateNodeCondition",
     1 << 6: "UpdateNodeAnnotation",
-    1 << 7: "UpdatePodLabel",
-    1 << 8: "UpdatePodScaleDown",
-    1 << 9: "UpdatePodToleration",
-    1 << 10: "UpdatePodSchedulingGatesEliminated",
-    1 << 11: "UpdatePodGeneratedResourceClaim",
-    (1 << 12) - (1 << 2): "Update",
-    (1 << 12) - 1: "All",
+    1 << 7: "UpdateNodeDeclaredFeature",
+    1 << 8: "UpdatePodLabel",
+    1 << 9: "UpdatePodScaleDown",
+    1 << 10: "UpdatePodToleration",
+    1 << 11: "UpdatePodSchedulingGatesEliminated",
+    1 << 12: "UpdatePodGeneratedResourceClaim",
+    (1 << 13) - (1 << 2): "Update",
+    (1 << 13) - 1: "All",
 }
 _ACTIONS_BY_NAME = {name: bit for bit, name in _ACTION_NAMES.items()}
 
@@ -255,6 +273,8 @@ def node_update_events(old: Node, new: Node) -> list[ClusterEvent]:
         actions.append(ActionType.UPDATE_NODE_CONDITION)
     if annotations_of(old) != annotations_of(new):
         actions.append(ActionType.UPDATE_NODE_ANNOTATION)
+    if old.declared_features != new.declared_features:
+        actions.append(ActionType.UPDATE_NODE_DECLARED_FEATURE)
     return [ClusterEvent(NODE, action) for action in actions]
 
 

@@ -22,11 +22,14 @@ from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.releases import OLDEST, Release
 
 Manifest = Mapping[str, Any]
 
 
-def _ask(kind: type[Plugin], pod: Manifest, nodes: Mapping[str, Manifest]) -> tuple[Any, Cache, Pod]:
+def _ask(
+    kind: type[Plugin], pod: Manifest, nodes: Mapping[str, Manifest], release: Release
+) -> tuple[Any, Cache, Pod]:
     cache = Cache()
     for name, node in nodes.items():
         meta = {"name": name, "labels": node.get("labels", {})}
@@ -39,12 +42,14 @@ def _ask(kind: type[Plugin], pod: Manifest, nodes: Mapping[str, Manifest]) -> tu
                 "spec": {**spec, "nodeName": name},
             }
             cache.add_pod(pod_from(prepare(manifest)))
-    handle = SchedulerHandle(cache, Nominator(), WaitingPods(), Clock(0))
-    plugin = kind(declared(kind).default_args(), handle)
+    handle = SchedulerHandle(cache, Nominator(), WaitingPods(), Clock(0), release=release)
+    plugin = kind(declared(kind, release).default_args(), handle)
     return plugin, cache, pod_from(prepare({"kind": "Pod", "metadata": {"name": "pod"}, "spec": pod}))
 
 
-def verdicts(kind: type[FilterPlugin[Any]], pod: Manifest, **nodes: Manifest) -> dict[str, str]:
+def verdicts(
+    kind: type[FilterPlugin[Any]], pod: Manifest, *, release: Release = OLDEST, **nodes: Manifest
+) -> dict[str, str]:
     """What a filter plugin says of each node: `passes`, or its words.
 
     Parameters
@@ -53,10 +58,12 @@ def verdicts(kind: type[FilterPlugin[Any]], pod: Manifest, **nodes: Manifest) ->
         The plugin, with the default profile's arguments.
     pod : mapping
         `spec` of the pod asked about.
+    release : Release
+        Whose behaviour is asked for.
     nodes : mapping
         Node manifests by name: `labels`, `spec`, `status`, and `pods`, the specs of pods that run there.
     """
-    plugin, cache, asked = _ask(kind, pod, nodes)
+    plugin, cache, asked = _ask(kind, pod, nodes, release)
     snapshot = cache.snapshot()
     state = plugin.pre_filter(asked, snapshot).state if isinstance(plugin, PreFilterPlugin) else None
     result = plugin.filter(state, asked, snapshot.nodes, snapshot.rows)
@@ -69,9 +76,11 @@ def verdicts(kind: type[FilterPlugin[Any]], pod: Manifest, **nodes: Manifest) ->
     return words
 
 
-def scores(kind: type[ScorePlugin[Any]], pod: Manifest, **nodes: Manifest) -> dict[str, int]:
+def scores(
+    kind: type[ScorePlugin[Any]], pod: Manifest, *, release: Release = OLDEST, **nodes: Manifest
+) -> dict[str, int]:
     """How a score plugin scores each node, normalized; parameters as `verdicts`."""
-    plugin, cache, asked = _ask(kind, pod, nodes)
+    plugin, cache, asked = _ask(kind, pod, nodes, release)
     snapshot = cache.snapshot()
     state = None
     if isinstance(plugin, PreScorePlugin):

@@ -38,6 +38,7 @@ from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdict
 from scheduler_core.objects.fields import Document
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
+from scheduler_core.releases import Release
 
 if TYPE_CHECKING:
     from scheduler_core.cluster.nominator import Nominator
@@ -131,6 +132,11 @@ class Handle(Protocol):
         """None where no extender is configured."""
         ...
 
+    @property
+    def release(self) -> Release:
+        """The release of Kubernetes whose behaviour is asked for, with its feature gates."""
+        ...
+
 
 class Plugin:
     """Base of all plugins: what a class declares of itself besides its extension points.
@@ -153,6 +159,10 @@ class Plugin:
     default_weight: ClassVar[int | None] = None
     """Its weight in the default set, 0 for a plugin that scores nothing; None where it is not on by default."""
 
+    feature_gate: ClassVar[str | None] = None
+    """The gate that brings the plugin: releases without it lack the plugin, and where it is off it is not on by
+    default."""
+
     group_labels: ClassVar[tuple[str, ...]] = ()
     """Labels that make a pod a member of a group, which this plugin places together. A pod that carries a label of
     pod groups no plugin of its profile knows is held back, not scheduled as if it had not asked."""
@@ -162,6 +172,11 @@ class Plugin:
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self.handle = handle
+
+    @classmethod
+    def args_in(cls, release: Release) -> type[PluginArgs] | None:
+        """The class of its args in a release, for a plugin whose args are not the same in all; `Args` otherwise."""
+        return cls.Args
 
     def events(self) -> Sequence[ClusterEventWithHint] | None:
         """What may make a pod schedulable that this plugin rejected, and when it is worth another try.

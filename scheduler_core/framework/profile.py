@@ -13,6 +13,7 @@ from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.randomness import Randomness
+from scheduler_core.releases import OLDEST, Release
 
 
 class SchedulerHandle:
@@ -24,6 +25,8 @@ class SchedulerHandle:
         The scheduler's streams; without them draws come from seed 0.
     choices : ChoiceOptions, optional
     extenders : PreemptingExtenders, optional
+    release : Release, optional
+        Whose behaviour the plugins follow.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class SchedulerHandle:
         randomness: Randomness | None = None,
         choices: ChoiceOptions | None = None,
         extenders: PreemptingExtenders | None = None,
+        release: Release = OLDEST,
     ) -> None:
         self._cache = cache
         self._clock = clock
@@ -44,6 +48,7 @@ class SchedulerHandle:
         self.randomness = randomness or Randomness(0)
         self.choices = choices or ChoiceOptions()
         self.extenders = extenders
+        self.release = release
 
     @property
     def snapshot(self) -> Snapshot:
@@ -62,4 +67,5 @@ def build_profiles(
     loaded: LoadedConfiguration, registry: Registry, handle: SchedulerHandle, cache: Cache
 ) -> dict[str, Framework]:
     """A framework for each profile, by schedulerName, in the configuration's order."""
+    registry = registry.in_release(loaded.release)
     return {plan.scheduler_name: Framework(plan, registry, handle, cache.nodes) for plan in loaded.plans}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from scheduler_core.config.args import PluginArgs
@@ -14,6 +15,7 @@ from scheduler_core.config.catalog import Catalog, PluginSpec
 from scheduler_core.config.wire import wire_fields
 from scheduler_core.errors import PluginDeclarationError
 from scheduler_core.framework.interface import POINT_CLASSES, Plugin, QueueSortPlugin
+from scheduler_core.releases import OLDEST, Release
 
 _REQUIRED = {
     "preEnqueue": "pre_enqueue",
@@ -28,8 +30,8 @@ _REQUIRED = {
 """The method without which a plugin at a point says nothing. Reserve, PreBind and PostBind may do without one."""
 
 
-def declared(plugin: type[Plugin]) -> PluginSpec:
-    """What a plugin's class declares, for configurations.
+def declared(plugin: type[Plugin], release: Release = OLDEST) -> PluginSpec:
+    """What a plugin's class declares, for configurations of a release.
 
     Raises
     ------
@@ -53,7 +55,7 @@ def declared(plugin: type[Plugin]) -> PluginSpec:
         QueueSortPlugin.sort_key, QueueSortPlugin.less,
     ):  # fmt: skip
         raise PluginDeclarationError(f"{where}: it extends queueSort, but has neither `sort_key` nor `less`")
-    args = plugin.Args
+    args = plugin.args_in(release)
     if args is not None:
         if not (inspect.isclass(args) and issubclass(args, PluginArgs)):
             raise PluginDeclarationError(f"{where}: `Args` does not inherit PluginArgs")
@@ -61,7 +63,25 @@ def declared(plugin: type[Plugin]) -> PluginSpec:
             wire_fields(args)
         except TypeError as error:
             raise PluginDeclarationError(f"{where}: {error}") from error
-    return PluginSpec(name, points, args, plugin.default_weight, plugin.refused_in_v1)
+    return PluginSpec(
+        name,
+        tuple(point for point in points if point not in release.lacking.get(name, ())),
+        args,
+        _default_weight(plugin, release),
+        plugin.refused_in_v1,
+    )
+
+
+def _default_weight(plugin: type[Plugin], release: Release) -> int | None:
+    if plugin.feature_gate is not None and not release.gate(plugin.feature_gate):
+        return None
+    if plugin.default_weight is None:
+        return None
+    return release.weights.get(plugin.name, plugin.default_weight)
+
+
+def _is_in(plugin: type[Plugin], release: Release) -> bool:
+    return plugin.feature_gate is None or plugin.feature_gate in release.gates
 
 
 class Registry(Mapping[str, type[Plugin]]):
@@ -75,6 +95,10 @@ class Registry(Mapping[str, type[Plugin]]):
     defaults : sequence of (str, int), optional
         Name and weight of the plugins on by default, where the classes' own `default_weight` is not what holds: a
         release with another default set.
+    release : Release
+        Plugins that a feature gate brings are there in the releases that know the gate.
+    optional : frozenset of str
+        Names of plugins that are not on by default whatever their classes say.
 
     Raises
     ------
@@ -88,11 +112,20 @@ class Registry(Mapping[str, type[Plugin]]):
         *,
         retired: Iterable[type[Plugin]] = (),
         defaults: Sequence[tuple[str, int]] | None = None,
+        release: Release = OLDEST,
+        optional: frozenset[str] = frozenset(),
     ) -> None:
+        self.release = release
+        self._optional = optional
         self._specs: list[PluginSpec] = []
         self._classes: dict[str, type[Plugin]] = {}
-        for plugin in plugins:
-            spec = declared(plugin)
+        self._all = tuple(plugins)
+        for plugin in self._all:
+            spec = declared(plugin, release)
+            if not _is_in(plugin, release):
+                continue
+            if spec.name in optional:
+                spec = replace(spec, default_weight=None)
             if spec.name in self._classes:
                 raise PluginDeclarationError(f"a plugin named {spec.name} already exists")
             self._specs.append(spec)
@@ -113,8 +146,17 @@ class Registry(Mapping[str, type[Plugin]]):
     def catalog(self) -> Catalog:
         """What configurations need to know of them."""
         return Catalog(
-            self._specs, retired=[declared(plugin) for plugin in self._retired], defaults=self._defaults
+            self._specs,
+            retired=[declared(plugin, self.release) for plugin in self._retired],
+            defaults=self._defaults,
+            release=self.release,
         )
+
+    def in_release(self, release: Release) -> Registry:
+        """The plugins as another release has them: which there are, their points, args and default set."""
+        if release == self.release:
+            return self
+        return Registry(self._all, retired=self._retired, release=release, optional=self._optional)
 
     def plus(self, plugins: Iterable[type[Plugin]]) -> Registry:
         """This registry with more plugins; none of them is on by default.
@@ -124,15 +166,28 @@ class Registry(Mapping[str, type[Plugin]]):
         PluginDeclarationError
             A name is taken.
         """
+        added = tuple(plugins)
         return Registry(
-            (*self._classes.values(), *plugins), retired=self._retired, defaults=self.catalog.defaults
+            (*self._all, *added),
+            retired=self._retired,
+            defaults=self._defaults,
+            release=self.release,
+            optional=self._optional | {declared(plugin).name for plugin in added},
         )
 
     def with_retired(self) -> Registry:
         """This registry with the plugins of older releases."""
         present = [plugin for plugin in self._retired if plugin.name not in self._classes]
-        return Registry((*self._classes.values(), *present), defaults=self.catalog.defaults)
+        return Registry(
+            (*self._all, *present), defaults=self._defaults, release=self.release, optional=self._optional
+        )
 
     def with_default_set(self, defaults: Sequence[tuple[str, int]]) -> Registry:
         """The same plugins with another default set, as another release has one."""
-        return Registry(self._classes.values(), retired=self._retired, defaults=defaults)
+        return Registry(
+            self._all,
+            retired=self._retired,
+            defaults=defaults,
+            release=self.release,
+            optional=self._optional,
+        )

@@ -6,6 +6,7 @@ Source: staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go, v1.34
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -24,8 +25,20 @@ MAX_NAME_LENGTH: Final = 63
 MAX_SUBDOMAIN_LENGTH: Final = 253
 
 
+@dataclass(frozen=True, slots=True)
+class LabelWords:
+    """How a release tells what is wrong with a label."""
+
+    key: str = "a qualified name"
+    unit: str = "characters"
+
+
+WORDS_1_34 = LabelWords()
+WORDS_1_35 = LabelWords("a valid label key", "bytes")
+
+
 @lru_cache(maxsize=16384)
-def qualified_name_errors(text: str) -> tuple[str, ...]:
+def qualified_name_errors(text: str, words: LabelWords = WORDS_1_34) -> tuple[str, ...]:
     """Why a text is not a label key (`name` or `prefix/name`); empty when it is one (`IsQualifiedName`)."""
     errors: list[str] = []
     prefix, slash, name = text.rpartition("/")
@@ -33,43 +46,43 @@ def qualified_name_errors(text: str) -> tuple[str, ...]:
     if slash:
         if "/" in prefix:
             optional = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-            return (f"a qualified name {name_rule}{optional}",)
+            return (f"{words.key} {name_rule}{optional}",)
         if not prefix:
             errors.append("prefix part must be non-empty")
         else:
-            errors.extend(f"prefix part {message}" for message in subdomain_errors(prefix))
+            errors.extend(f"prefix part {message}" for message in subdomain_errors(prefix, words))
     if not name:
         errors.append("name part must be non-empty")
     elif _n_bytes(name) > MAX_NAME_LENGTH:
-        errors.append(f"name part {_length_message(MAX_NAME_LENGTH)}")
+        errors.append(f"name part {_length_message(MAX_NAME_LENGTH, words)}")
     if not _NAME_PATTERN.fullmatch(name):
         errors.append(f"name part {name_rule}")
     return tuple(errors)
 
 
 @lru_cache(maxsize=16384)
-def label_value_errors(text: str) -> tuple[str, ...]:
+def label_value_errors(text: str, words: LabelWords = WORDS_1_34) -> tuple[str, ...]:
     """Why a text is not a label value; empty when it is one (`IsValidLabelValue`)."""
     errors = []
     if _n_bytes(text) > MAX_NAME_LENGTH:
-        errors.append(_length_message(MAX_NAME_LENGTH))
+        errors.append(_length_message(MAX_NAME_LENGTH, words))
     if not _VALUE_PATTERN.fullmatch(text):
-        words = f"a valid label must be an empty string or consist of {_ALPHANUMERIC}"
-        errors.append(_pattern_message(words, _VALUE, "MyValue", "my_value", "12345"))
+        rule = f"a valid label must be an empty string or consist of {_ALPHANUMERIC}"
+        errors.append(_pattern_message(rule, _VALUE, "MyValue", "my_value", "12345"))
     return tuple(errors)
 
 
-def subdomain_errors(text: str) -> tuple[str, ...]:
+def subdomain_errors(text: str, words: LabelWords = WORDS_1_34) -> tuple[str, ...]:
     """Why a text is not a DNS subdomain; empty when it is one (`IsDNS1123Subdomain`)."""
     errors = []
     if _n_bytes(text) > MAX_SUBDOMAIN_LENGTH:
-        errors.append(_length_message(MAX_SUBDOMAIN_LENGTH))
+        errors.append(_length_message(MAX_SUBDOMAIN_LENGTH, words))
     if not all(_SUBDOMAIN_LABEL.fullmatch(label) for label in text.split(".")):
-        words = (
+        rule = (
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
             "and must start and end with an alphanumeric character"
         )
-        errors.append(_pattern_message(words, _SUBDOMAIN, "example.com"))
+        errors.append(_pattern_message(rule, _SUBDOMAIN, "example.com"))
     return tuple(errors)
 
 
@@ -78,8 +91,8 @@ def _pattern_message(words: str, pattern: str, *examples: str) -> str:
     return f"{words} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
-def _length_message(limit: int) -> str:
-    return f"must be no more than {limit} characters"
+def _length_message(limit: int, words: LabelWords) -> str:
+    return f"must be no more than {limit} {words.unit}"
 
 
 def _n_bytes(text: str) -> int:

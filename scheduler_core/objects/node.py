@@ -49,6 +49,8 @@ class Node(Named):
     images: tuple[ContainerImage, ...]
     conditions: tuple[tuple[str, str], ...]
     """(type, status) in the manifest's order."""
+    declared_features: tuple[str, ...] = ()
+    """Names of the features the kubelet says it has (Kubernetes 1.35 and later), as written."""
 
     @property
     def zone_key(self) -> str:
@@ -86,4 +88,5 @@ def node_from(manifest: Document) -> Node:
         allocatable=whole_units(resource_list(status, "allocatable", "status")),
         images=images,
         conditions=conditions,
+        declared_features=strings(status, "declaredFeatures", "status"),
     )

@@ -25,6 +25,7 @@ from scheduler_core.plugins.image_locality import ImageLocality
 from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
 from scheduler_core.plugins.manual_approval import ManualApproval
 from scheduler_core.plugins.node_affinity import NodeAffinity
+from scheduler_core.plugins.node_declared_features import NodeDeclaredFeatures
 from scheduler_core.plugins.node_name import NodeName
 from scheduler_core.plugins.node_ports import NodePorts
 from scheduler_core.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
@@ -39,6 +40,7 @@ from scheduler_core.plugins.taint_toleration import TaintToleration
 from scheduler_core.plugins.volume_binding import VolumeBinding
 from scheduler_core.plugins.volume_restrictions import VolumeRestrictions
 from scheduler_core.plugins.volume_zone import VolumeZone
+from scheduler_core.releases import OLDEST, Release
 
 IN_TREE: tuple[type[Plugin], ...] = (
     SchedulingGates,
@@ -60,6 +62,7 @@ IN_TREE: tuple[type[Plugin], ...] = (
     NodeResourcesBalancedAllocation,
     ImageLocality,
     DefaultBinder,
+    NodeDeclaredFeatures,
     # The playground's own, on by default nowhere.
     ManualApproval,
     Coscheduling,
@@ -70,9 +73,9 @@ REGISTRY = Registry(IN_TREE, retired=RETIRED)
 """The plugins of the tree."""
 
 
-def default_configuration() -> LoadedConfiguration:
+def default_configuration(release: Release = OLDEST) -> LoadedConfiguration:
     """What kube-scheduler runs without a configuration file."""
-    return load_configuration({"apiVersion": API_VERSION, "kind": KIND})
+    return load_configuration({"apiVersion": API_VERSION, "kind": KIND}, release=release)
 
 
 def load_configuration(
@@ -80,6 +83,7 @@ def load_configuration(
     *,
     registry: Registry | Catalog = REGISTRY,
     read_file: ReadFile = no_files,
+    release: Release | None = None,
 ) -> LoadedConfiguration:
     """Load a KubeSchedulerConfiguration v1 or a legacy Policy; see `config.load.load_configuration`.
 
@@ -87,6 +91,11 @@ def load_configuration(
     ----------
     registry : Registry or Catalog
         The plugins it may name; those of the tree by default.
+    release : Release, optional
+        Whose defaults and checks apply; the registry's own, which is the oldest one, where none is given.
     """
-    catalog = registry.catalog if isinstance(registry, Registry) else registry
+    if isinstance(registry, Catalog):
+        catalog = registry
+    else:
+        catalog = (registry if release is None else registry.in_release(release)).catalog
     return load_with(source, catalog, read_file=read_file)

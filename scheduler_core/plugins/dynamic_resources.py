@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,12 +24,16 @@ from scheduler_core.framework.interface import (
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
+    Reads,
     ReservePlugin,
+    ScorePlugin,
+    Scores,
 )
 from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.fields import mappings, optional_string, string
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.hints import dynamic_resources as hints
+from scheduler_core.releases import Release
 
 REASON_NOTHING_TO_DEALLOCATE = "no new claims to deallocate"
 REASON_NOT_FOUND = "not found"
@@ -50,11 +55,27 @@ class DynamicResourcesArgs(PluginArgs):
         return []
 
 
+@dataclass(frozen=True, slots=True)
+class DynamicResourcesArgsWithBinding(DynamicResourcesArgs):
+    """Time limit of waiting for devices to be bound, too; nanoseconds."""
+
+    binding_timeout_ns: int | None = wire("bindingTimeout", OPTIONAL_DURATION, POINTER, 600_000_000_000)
+
+    def problems(self, path: str) -> Errors:
+        # Without arguments: a dataclass with slots is another class than the one super() is in.
+        errors = DynamicResourcesArgs.problems(self, path)
+        if self.binding_timeout_ns is not None and self.binding_timeout_ns < 1_000_000_000:
+            value = format_duration(self.binding_timeout_ns)
+            errors.append(invalid(f"{path}.bindingTimeout", value, "must be at least 1 second"))
+        return errors
+
+
 class DynamicResources(
     PreEnqueuePlugin,
     PreFilterPlugin[None],
     FilterPlugin[None],
     PostFilterPlugin,
+    ScorePlugin[None],
     ReservePlugin,
     PreBindPlugin,
 ):
@@ -70,6 +91,12 @@ class DynamicResources(
     name: ClassVar[str] = "DynamicResources"
     Args = DynamicResourcesArgs
     default_weight: ClassVar[int | None] = 0
+    score_reads: ClassVar[Reads] = Reads.SPEC
+
+    @classmethod
+    def args_in(cls, release: Release) -> type[PluginArgs]:
+        gates = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
+        return DynamicResourcesArgsWithBinding if all(map(release.gate, gates)) else DynamicResourcesArgs
 
     def events(self) -> list[ClusterEventWithHint]:
         return hints.events_to_register(self.handle.listers)
@@ -91,6 +118,12 @@ class DynamicResources(
     def filter(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         """Never asked: `pre_filter` skips or rejects every pod."""
         return Verdicts(np.zeros(len(rows), np.int8))
+
+    def sign(self, pod: Pod) -> Hashable | None:
+        return None if pod.resource_claims else ()
+
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        return np.zeros(len(rows), np.int64)
 
     def post_filter(self, cycle: FilteredCycle) -> PostFilterResult:
         reached = cycle.pre_filter_ran(self.name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
-from scheduler_core.framework.interface import MAX_NODE_SCORE, Reads, ScorePlugin, Scores
+from scheduler_core.framework.interface import MAX_NODE_SCORE, Handle, Reads, ScorePlugin, Scores
+from scheduler_core.objects.fields import mapping, string
 from scheduler_core.objects.pod import Pod
 
 _MIN_THRESHOLD_BYTES = 23 * 1024 * 1024
@@ -32,15 +33,29 @@ class ImageLocality(ScorePlugin[None]):
     default_weight: ClassVar[int | None] = 1
     score_reads: ClassVar[Reads] = Reads.CLUSTER
 
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._with_volumes = handle.release.has("ImageVolumesScored")
+
     def sign(self, pod: Pod) -> Hashable:
-        return pod.images
+        return pod.images, self._volume_images(pod)
+
+    def _volume_images(self, pod: Pod) -> tuple[str, ...]:
+        """Images of volumes: they count in the sum, not in what a pod could reach at most."""
+        if not (self._with_volumes and pod.volumes):
+            return ()
+        return tuple(
+            string(mapping(volume, "image", "spec.volumes"), "reference", "spec.volumes.image")
+            for volume in pod.volumes
+            if volume.get("image") is not None
+        )
 
     def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         snapshot = self.handle.snapshot
         n_nodes = len(snapshot.order)
         table = snapshot.nodes
         sizes = None
-        for image in pod.images:
+        for image in (*pod.images, *self._volume_images(pod)):
             name = normalized_image_name(image)
             holders = table.image_nodes.get(name)
             if not holders:

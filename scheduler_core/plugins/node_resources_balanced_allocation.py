@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from scheduler_core.objects.by_spec import BySpec
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.resource_allocation import (
     FEW_ROWS,
+    Amounts,
     WeightedResource,
     allocations,
     counted,
@@ -63,7 +64,10 @@ class NodeResourcesBalancedAllocationArgs(PluginArgs):
 class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlugin[tuple[int, ...] | None]):
     """Scores rows by how little the used shares of their resources differ (100 = not at all).
 
-    Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, v1.34
+    Since 1.36 by how much the pod changes that: 75 for a balance that stays as it is, up to 100 for one that
+    becomes better, down to 50 for one that becomes worse.
+
+    Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, v1.34 and v1.36
 
     Examples
     --------
@@ -84,6 +88,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self._resources = tuple(WeightedResource(item.name, item.weight) for item in args.resources or ())
+        self._by_change = handle.release.has("BalancedAllocationByChange")
         self._scored = BySpec(partial(pod_requests_for, resources=self._resources, real=True))
 
     def sign(self, pod: Pod) -> Hashable:
@@ -99,27 +104,51 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
         if len(rows) <= FEW_ROWS:
             ids, asked, _ = counted(nodes, self._resources, state)
             if len(ids) == 2:
-                return np.array([_score_of_two(nodes, row, ids, asked) for row in rows.tolist()], np.int64)
+                return np.array([self._score_of_row(nodes, row, ids, asked) for row in rows.tolist()], np.int64)
         parts = allocations(nodes, rows, self._resources, state, real=True)
-        n_parts = len(parts.weights)
-        if not n_parts:
-            return np.full(len(rows), MAX_NODE_SCORE, np.int64)
-        there = parts.allocatable != 0
-        if np.count_nonzero(there) == there.size:
-            fractions = np.minimum(parts.requested / parts.allocatable, 1.0)
-        else:
-            fractions = np.minimum(parts.requested / np.where(there, parts.allocatable, 1), 1.0)
-            fractions = np.where(there, fractions, 0.0)
-        if n_parts == 2:
-            # Upstream's short cut for two resources; a row that has fewer deviates by nothing.
-            deviation = np.where(there.all(axis=0), np.abs((fractions[0] - fractions[1]) / 2), 0.0)
-        else:
-            deviation = _deviation(there, fractions)
-        return ((1 - deviation) * float(MAX_NODE_SCORE)).astype(np.int64)
+        if not self._by_change:
+            return _balance(parts.requested, parts.allocatable)
+        before = parts.requested - np.array(counted(nodes, self._resources, state)[1], np.int64)[:, None]
+        return _change(_balance(parts.requested, parts.allocatable), _balance(before, parts.allocatable))
+
+    def _score_of_row(self, nodes: NodeColumns, row: int, ids: tuple[int, ...], asked: tuple[int, ...]) -> int:
+        """What `score` says of one row and two resources."""
+        score = _balance_of_two(nodes, row, ids, asked)
+        if not self._by_change:
+            return score
+        return _change(score, _balance_of_two(nodes, row, ids, (0, 0)))
 
 
-def _score_of_two(nodes: NodeColumns, row: int, ids: tuple[int, ...], asked: tuple[int, ...]) -> int:
-    """What `score` says of one row and two resources."""
+Balance = TypeVar("Balance", int, Scores)
+
+
+def _change(after: Balance, before: Balance) -> Balance:
+    """The score of a row whose balance (50 to 100) becomes `after` from `before`; numbers or arrays of them."""
+    half = MAX_NODE_SCORE // 2
+    return half + (half + after - before) // 2
+
+
+def _balance(requested: Amounts, allocatable: Amounts) -> Scores:
+    """100 less the standard deviation of each row's shares, in percent."""
+    n_parts, n_rows = requested.shape
+    if not n_parts:
+        return np.full(n_rows, MAX_NODE_SCORE, np.int64)
+    there = allocatable != 0
+    if np.count_nonzero(there) == there.size:
+        fractions = np.minimum(requested / allocatable, 1.0)
+    else:
+        fractions = np.minimum(requested / np.where(there, allocatable, 1), 1.0)
+        fractions = np.where(there, fractions, 0.0)
+    if n_parts == 2:
+        # Upstream's short cut for two resources; a row that has fewer deviates by nothing.
+        deviation = np.where(there.all(axis=0), np.abs((fractions[0] - fractions[1]) / 2), 0.0)
+    else:
+        deviation = _deviation(there, fractions)
+    return ((1 - deviation) * float(MAX_NODE_SCORE)).astype(np.int64)
+
+
+def _balance_of_two(nodes: NodeColumns, row: int, ids: tuple[int, ...], asked: tuple[int, ...]) -> int:
+    """`_balance` of one row and two resources."""
     fractions = []
     for resource_id, amount in zip(ids, asked, strict=True):
         allocatable = nodes.allocatable.item(resource_id, row)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,7 @@ from scheduler_core.plugins.resource_allocation import (
     requested_to_capacity_ratio,
     weighted_mean,
 )
+from scheduler_core.releases import Release
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class ScoringStrategy:
 @dataclass(frozen=True, slots=True)
 class NodeResourcesFitArgs(PluginArgs):
     """What Filter ignores and how Score counts."""
+
+    shape_path: ClassVar[str] = "scoringStrategy"
 
     ignored_resources: tuple[str, ...] = wire("ignoredResources", ListOf(STRING))
     ignored_resource_groups: tuple[str, ...] = wire("ignoredResourceGroups", ListOf(STRING))
@@ -115,7 +118,7 @@ class NodeResourcesFitArgs(PluginArgs):
                 errors.append(invalid(f"scoringStrategy.resources[{index}].weight", resource.weight, detail))
         if strategy.requested_to_capacity_ratio is not None:
             shape = strategy.requested_to_capacity_ratio.shape
-            errors += shape_errors(shape, "scoringStrategy.shape")
+            errors += shape_errors(shape, f"{self.shape_path}.shape")
         return errors
 
     def crash_when_made(self) -> FieldError | None:
@@ -132,8 +135,36 @@ class NodeResourcesFitArgs(PluginArgs):
             "must be specified when type is RequestedToCapacityRatio",
         )
 
-    def ignoring(self, resources: tuple[str, ...]) -> NodeResourcesFitArgs:
+    def ignoring(self, resources: tuple[str, ...]) -> Self:
         return replace(self, ignored_resources=resources)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesFitArgsChecked(NodeResourcesFitArgs):
+    """As 1.36 checks them: the scoring function is there with its own strategy and with no other."""
+
+    shape_path: ClassVar[str] = "scoringStrategy.requestedToCapacityRatio"
+
+    def problems_when_made(self) -> Errors:
+        """Source: validation_pluginargs.go ValidateNodeResourcesFitArgs, v1.36"""
+        strategy = self.scoring_strategy
+        if strategy is None:
+            return NodeResourcesFitArgs.problems_when_made(self)
+        ratio, path = strategy.requested_to_capacity_ratio, self.shape_path
+        if strategy.type == REQUESTED_TO_CAPACITY_RATIO:
+            if ratio is None:
+                words = "must be specified when type is RequestedToCapacityRatio"
+                return [*NodeResourcesFitArgs.problems_when_made(self), required(path, words)]
+            return NodeResourcesFitArgs.problems_when_made(self)
+        if ratio is None:
+            return NodeResourcesFitArgs.problems_when_made(self)
+        without = replace(self, scoring_strategy=replace(strategy, requested_to_capacity_ratio=None))
+        words = "must be nil when type is not RequestedToCapacityRatio"
+        forbidden = FieldError("FieldValueForbidden", path, None, words)
+        return [*NodeResourcesFitArgs.problems_when_made(without), forbidden]
+
+    def crash_when_made(self) -> FieldError | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +226,10 @@ class NodeResourcesFit(
     score_reads: ClassVar[Reads] = Reads.USAGE
     score_without_state: ClassVar[bool] = True
 
+    @classmethod
+    def args_in(cls, release: Release) -> type[PluginArgs]:
+        return NodeResourcesFitArgsChecked if release.has("CapacityRatioChecked") else NodeResourcesFitArgs
+
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self._ignored = frozenset(args.ignored_resources or ())
@@ -215,7 +250,7 @@ class NodeResourcesFit(
             )
 
     def events(self) -> list[ClusterEventWithHint]:
-        return hints.events_to_register()
+        return hints.events_to_register(self.handle.release)
 
     def sign(self, pod: Pod) -> Hashable:
         return tuple(pod.requests.items()), pod.scoring_cpu, pod.scoring_memory

@@ -65,11 +65,14 @@ class TaintToleration(
         untolerated = _per_list(
             nodes, rows, lambda taints: _first_untolerated(pod.tolerations, taints, known)
         )
-        return Verdicts.where(untolerated >= 0, Code.UnschedulableAndUnresolvable, untolerated)
+        detail = None if self.handle.release.has("UntoleratedTaintsUnnamed") else untolerated
+        return Verdicts.where(untolerated >= 0, Code.UnschedulableAndUnresolvable, detail)
 
     def reasons(
         self, state: None, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
+        if self.handle.release.has("UntoleratedTaintsUnnamed"):
+            return ("node(s) had untolerated taint(s)",)
         taint = nodes.vocabulary.taints[detail]
         return (f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}",)
 

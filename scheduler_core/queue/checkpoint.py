@@ -13,7 +13,8 @@ from scheduler_core.queue.queued_pod_info import QueuedPodInfo, info_document, i
 if TYPE_CHECKING:
     from scheduler_core.queue.scheduling_queue import SchedulingQueue
 
-CHECKPOINT_VERSION = 1
+CHECKPOINT_VERSION = 2
+"""1 told actions by their bits, as 1.34 numbers them; 2 tells them by name."""
 
 
 def checkpoint_of(queue: SchedulingQueue, name_of: Callable[[Any], str | None]) -> dict[str, Any]:
@@ -47,7 +48,7 @@ def checkpoint_of(queue: SchedulingQueue, name_of: Callable[[Any], str | None]) 
         "unschedulable": documents(queue._unschedulable),
         "inFlight": [[stand_in(pod), seen] for pod, seen in queue._active.in_flight()],
         "events": [
-            [event.resource, int(event.action), event.custom_label, stand_in(old), stand_in(new)]
+            [event.resource, event.action.names, event.custom_label, stand_in(old), stand_in(new)]
             for _, event, old, new in queue._active.kept_events()
         ],
         "manifests": manifests,
@@ -94,7 +95,17 @@ def take_over(
     queue._active.restore_in_flight(
         [(item(reference), seen) for reference, seen in document["inFlight"]],
         [
-            (ClusterEvent(resource, ActionType(action), label), item(old), item(new))
+            (ClusterEvent(resource, _action(action), label), item(old), item(new))
             for resource, action, label, old, new in document["events"]
         ],
     )
+
+
+def _action(written: Any) -> ActionType:
+    """An action by its names, or by its bits where version 1 wrote it."""
+    if isinstance(written, int):
+        return ActionType.of_mask_1_34(written)
+    action = ActionType.NONE
+    for name in written:
+        action |= ActionType.named(name)
+    return action

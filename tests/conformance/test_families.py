@@ -12,6 +12,7 @@ from scheduler_core.cli.conformance import read_cases, run_case
 from scheduler_core.cli.main import main
 
 DATA = sorted((Path(__file__).parent / "data").glob("*.jsonl.gz"))
+RELEASES = sorted((Path(__file__).parent / "data" / "releases").glob("*.jsonl.gz"))
 
 
 def family_of(path: Path) -> str:
@@ -26,6 +27,21 @@ def test_every_recorded_case_agrees(path: Path) -> None:
     assert all(case["expect"] for case in cases), "a case that expects nothing would pass unrun"
     differing = {case["name"]: found[0] for case in cases if (found := run_case(case))}
     assert not differing
+
+
+@pytest.mark.parametrize("path", RELEASES, ids=family_of)
+def test_every_release_decides_as_it_was_recorded(path: Path) -> None:
+    cases = list(read_cases(path))
+    assert len({case["family"] for case in cases}) > 0
+    assert {case["version"].rpartition(".")[0] for case in cases} == {family_of(path)}
+    differing = {case["name"]: found[0] for case in cases if (found := run_case(case))}
+    assert not differing
+
+
+def test_the_recordings_of_a_release_are_not_those_of_the_one_before() -> None:
+    [newest] = [path for path in RELEASES if family_of(path) == "v1.36"]
+    older = [{**case, "version": "v1.35.4"} for case in read_cases(newest)]
+    assert sum(bool(run_case(case)) for case in older) > len(older) // 4
 
 
 @pytest.mark.parametrize("path", DATA, ids=family_of)

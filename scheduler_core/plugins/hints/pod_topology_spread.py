@@ -26,6 +26,7 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, TopologySpreadConstraint
 from scheduler_core.objects.policy import SelectingObject
 from scheduler_core.plugins.hints.volumes import Lookup
+from scheduler_core.releases import OLDEST, Release
 
 ConstraintsOf = Callable[[Pod], Sequence[TopologySpreadConstraint]]
 """The constraints a pod must satisfy (DoNotSchedule): its own, or the defaults when it has none at all."""
@@ -111,7 +112,9 @@ def _selects(service: SelectingObject, pod: Pod) -> bool:
     return all(pod.labels.get(key) == value for key, value in service.selector_labels.items())
 
 
-def events_to_register(constraints_of: ConstraintsOf = own_constraints) -> list[ClusterEventWithHint]:
+def events_to_register(
+    constraints_of: ConstraintsOf = own_constraints, release: Release = OLDEST
+) -> list[ClusterEventWithHint]:
     pod_actions = (
         ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION | ActionType.DELETE
     )
@@ -119,14 +122,16 @@ def events_to_register(constraints_of: ConstraintsOf = own_constraints) -> list[
         ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
     )
     return [
-        ClusterEventWithHint(ClusterEvent(POD, pod_actions), after_pod_change(constraints_of)),
+        ClusterEventWithHint(ClusterEvent(POD, pod_actions), after_pod_change(constraints_of, release)),
         ClusterEventWithHint(ClusterEvent(NODE, node_actions), after_node_change(constraints_of)),
     ]
 
 
-def after_pod_change(constraints_of: ConstraintsOf) -> HintFunction:
+def after_pod_change(constraints_of: ConstraintsOf, release: Release = OLDEST) -> HintFunction:
+    nominated_counts = release.has("NominatedPodsCountInHints")
+
     def hint(pod: Pod, old: Pod | None, new: Pod | None) -> QueueingHint:
-        if any(other is not None and not _is_involved(other, pod) for other in (old, new)):
+        if any(other is not None and not _is_involved(other, pod, nominated_counts) for other in (old, new)):
             return _UNINVOLVED
         constraints = constraints_of(pod)
         if old is not None and new is not None:
@@ -179,8 +184,11 @@ def _after_update(
     return _COUNTED_ALIKE
 
 
-def _is_involved(other: Pod, pod: Pod) -> bool:
-    return other.uid == pod.uid or (bool(other.node_name) and other.namespace == pod.namespace)
+def _is_involved(other: Pod, pod: Pod, nominated_counts: bool) -> bool:
+    if other.uid == pod.uid:
+        return True
+    placed = other.node_name or (nominated_counts and other.nominated_node_name)
+    return bool(placed) and other.namespace == pod.namespace
 
 
 def _counts(constraints: Sequence[TopologySpreadConstraint], other: Pod) -> bool:

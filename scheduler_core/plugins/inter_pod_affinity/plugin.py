@@ -112,7 +112,7 @@ class InterPodAffinity(
         )
 
     def events(self) -> list[ClusterEventWithHint]:
-        return hints.events_to_register()
+        return hints.events_to_register(self.handle.release)
 
     # ---- filter
 

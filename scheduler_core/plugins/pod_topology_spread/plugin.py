@@ -78,7 +78,7 @@ class PodTopologySpread(
 
     def events(self) -> list[ClusterEventWithHint]:
         constraints_of = hints.constraints_with_defaults(self.defaults.constraints, self.handle.listers)
-        return hints.events_to_register(constraints_of)
+        return hints.events_to_register(constraints_of, self.handle.release)
 
     # ---- filter
 

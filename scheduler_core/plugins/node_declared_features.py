@@ -1,0 +1,89 @@
+"""NodeDeclaredFeatures: pods that need a feature of the kubelet go to nodes that declare it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.interface import FilterPlugin, PreFilterPlugin, PreFilterResult, Reads
+from scheduler_core.framework.status import SKIP, Code, Verdicts
+from scheduler_core.objects.fields import boolean, mapping, mappings, string
+from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins.hints import node_declared_features as hints
+
+REASON = "node(s) didn't match Pod's required features"
+
+RESTART_ALL_CONTAINERS = "RestartAllContainersOnContainerExits"
+USER_NAMESPACES_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
+
+
+class NodeDeclaredFeatures(PreFilterPlugin[frozenset[str]], FilterPlugin[frozenset[str] | None]):
+    """Rejects rows whose `status.declaredFeatures` lack what the pod needs.
+
+    The features of a node are interned as a whole list, so each distinct list is looked at once a pod.
+
+    Source: pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go,
+    staging/src/k8s.io/component-helpers/nodedeclaredfeatures, v1.36
+
+    Examples
+    --------
+    >>> from scheduler_core.framework.example import verdicts
+    >>> from scheduler_core.releases import release_named
+    >>> declares = {"status": {"declaredFeatures": ["UserNamespacesHostNetworkSupport"]}}
+    >>> pod = {"hostNetwork": True, "hostUsers": False}
+    >>> verdicts(NodeDeclaredFeatures, pod, release=release_named("1.36"), n1={}, n2=declares)
+    {'n1': "node(s) didn't match Pod's required features", 'n2': 'passes'}
+    """
+
+    name: ClassVar[str] = "NodeDeclaredFeatures"
+    default_weight: ClassVar[int | None] = 0
+    feature_gate: ClassVar[str | None] = "NodeDeclaredFeatures"
+    filter_reads: ClassVar[Reads] = Reads.SPEC
+    filter_without_state: ClassVar[bool] = False
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register(features_needed)
+
+    def sign(self, pod: Pod) -> Hashable:
+        return features_needed(pod)
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[frozenset[str]]:
+        if not self.handle.release.gate("NodeDeclaredFeatures"):
+            return PreFilterResult(SKIP)
+        needed = features_needed(pod)
+        return PreFilterResult(state=needed) if needed else PreFilterResult(SKIP)
+
+    def filter(self, state: frozenset[str] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        assert state is not None
+        lists = nodes.vocabulary.feature_lists
+        lacks = np.array([not state.issubset(lists[index]) for index in range(len(lists))], bool)
+        return Verdicts.where(lacks[nodes.feature_list_id[rows]], Code.UnschedulableAndUnresolvable)
+
+    def reasons(
+        self, state: Any, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        return (REASON,)
+
+
+def features_needed(pod: Pod) -> frozenset[str]:
+    """Names of the features that scheduling infers from a pod's spec.
+
+    Source: component-helpers/nodedeclaredfeatures/features, v1.36
+    """
+    spec = mapping(pod.manifest, "spec", "")
+    needed = set()
+    if any(
+        string(rule, "action", rule_path) == "RestartAllContainers"
+        for kind in ("containers", "initContainers")
+        for path, container in mappings(spec, kind, "spec")
+        for rule_path, rule in mappings(container, "restartPolicyRules", path)
+    ):
+        needed.add(RESTART_ALL_CONTAINERS)
+    if boolean(spec, "hostNetwork", "spec") and not boolean(spec, "hostUsers", "spec", default=True):
+        needed.add(USER_NAMESPACES_HOST_NETWORK)
+    return frozenset(needed)

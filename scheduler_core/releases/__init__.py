@@ -1,0 +1,68 @@
+"""The releases of Kubernetes that scheduling can follow, oldest first: one module each, found by its name.
+
+A release is a value (`release.Release`): feature gates with stage and default, the plugins on by default with their
+weights, and what changed without a gate. Code asks `release.gate("...")` or `release.has("...")` at the one place
+that differs, and never compares version numbers. A new release is one file here, `vMAJOR_MINOR.py`, that says what it
+changes of the one before.
+
+It stands below `config`, whose defaults differ by release.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from collections.abc import Mapping
+from importlib import import_module
+
+from scheduler_core.errors import InvalidObject
+from scheduler_core.releases.release import ALPHA, BETA, GA, Gate, Release
+
+
+def found_releases() -> dict[str, Release]:
+    """Every release there is a module for, by name, oldest first."""
+    numbers = sorted(
+        (int(match[1]), int(match[2]), match[0])
+        for module in pkgutil.iter_modules(__path__)
+        if (match := re.fullmatch(r"v(\d+)_(\d+)", module.name))
+    )
+    releases = (import_module(f"{__name__}.{name}").RELEASE for _, _, name in numbers)
+    return {release.name: release for release in releases}
+
+
+RELEASES: Mapping[str, Release] = found_releases()
+"""By name (`1.36`), oldest first."""
+
+OLDEST: Release = next(iter(RELEASES.values()))
+"""What everything written before there was a choice of release means."""
+
+NEWEST: Release = list(RELEASES.values())[-1]
+
+
+def release_named(name: object, path: str = "kubernetesRelease") -> Release:
+    """The release of a name: `1.36`, `v1.36`, or any patch of it such as `v1.36.2`.
+
+    Raises
+    ------
+    InvalidObject
+        There is none of that name, or it is no text.
+    """
+    match = re.fullmatch(r"v?(\d+\.\d+)(?:\.\d+)?", name) if isinstance(name, str) else None
+    found = RELEASES.get(match[1]) if match else None
+    if found is None:
+        raise InvalidObject(path, name, f"is no release that is known here: {', '.join(RELEASES)}")
+    return found
+
+
+__all__ = [
+    "ALPHA",
+    "BETA",
+    "GA",
+    "NEWEST",
+    "OLDEST",
+    "RELEASES",
+    "Gate",
+    "Release",
+    "found_releases",
+    "release_named",
+]

@@ -1,0 +1,150 @@
+"""What a release of Kubernetes is to scheduling: a value that says what holds in it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler_core.errors import ConfigurationError, FieldError
+
+ALPHA, BETA, GA = "Alpha", "Beta", "GA"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A feature gate in one release.
+
+    Attributes
+    ----------
+    stage : str
+        `Alpha`, `Beta` or `GA`.
+    default : bool
+    locked : bool
+        The default cannot be switched.
+    """
+
+    stage: str
+    default: bool
+    locked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One release of Kubernetes, with its gates as they are switched.
+
+    Attributes
+    ----------
+    name : str
+        `1.36`.
+    patch : str
+        The version that was recorded, `v1.36.2`.
+    gates : mapping of str to Gate
+        The feature gates that the scheduler reads, by name.
+    changes : mapping of str to str
+        What changed without a gate by this release: a name of ours and one sentence.
+    weights : mapping of str to int
+        Weights in the default set that differ from what the plugins' classes say.
+    lacking : mapping of str to tuple of str
+        Extension points that plugins do not have yet in this release.
+    switched : mapping of str to bool
+        Gates that are not at their default, and changes that are put back (False).
+    """
+
+    name: str
+    patch: str
+    gates: Mapping[str, Gate]
+    changes: Mapping[str, str] = field(default_factory=dict)
+    weights: Mapping[str, int] = field(default_factory=dict)
+    lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    switched: Mapping[str, bool] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((self.name, tuple(sorted(self.switched.items()))))
+
+    def gate(self, name: str) -> bool:
+        """Whether a feature is on. A gate that the release does not have is off."""
+        known = self.gates.get(name)
+        return self.switched.get(name, known is not None and known.default)
+
+    def has(self, change: str) -> bool:
+        """Whether a change that has no gate has come by this release."""
+        return change in self.changes and self.switched.get(change, True)
+
+    def with_gates(self, gates: Mapping[str, bool]) -> Release:
+        """The release with feature gates switched.
+
+        Raises
+        ------
+        ConfigurationError
+            Naming every gate that is unknown, locked, or given something else than a boolean.
+        """
+        errors = [error for name, value in gates.items() if (error := self._gate_error(name, value))]
+        if errors:
+            raise ConfigurationError("; ".join(map(str, errors)), tuple(errors))
+        return self._with_switched(gates)
+
+    def with_put_back(self, change: str) -> Release:
+        """The release as if a change without a gate had not come; for proving what a change does.
+
+        Raises
+        ------
+        KeyError
+            The release has no such change.
+        """
+        if change not in self.changes:
+            raise KeyError(change)
+        return self._with_switched({change: False})
+
+    def followed_by(
+        self,
+        name: str,
+        patch: str,
+        *,
+        gates: Mapping[str, Gate],
+        gone: tuple[str, ...] = (),
+        changes: Mapping[str, str] | None = None,
+        weights: Mapping[str, int] | None = None,
+        gained: tuple[str, ...] = (),
+    ) -> Release:
+        """The next release, by what differs from this one.
+
+        Parameters
+        ----------
+        gates
+            Gates that are new or have another stage or default.
+        gone
+            Gates that were removed.
+        changes, weights
+            What is new.
+        gained
+            Plugins that lack nothing any more.
+        """
+        return Release(
+            name,
+            patch,
+            {**{key: gate for key, gate in self.gates.items() if key not in gone}, **gates},
+            {**self.changes, **(changes or {})},
+            {**self.weights, **(weights or {})},
+            {plugin: points for plugin, points in self.lacking.items() if plugin not in gained},
+        )
+
+    def _gate_error(self, name: str, value: object) -> FieldError | None:
+        path, known = f"featureGates.{name}", self.gates.get(name)
+        if known is None:
+            return FieldError("FieldValueInvalid", path, value, f"unrecognized feature gate of {self.name}")
+        if not isinstance(value, bool):
+            return FieldError("FieldValueInvalid", path, value, "must be true or false")
+        if known.locked and value is not known.default:
+            locked = str(known.default).lower()
+            return FieldError("FieldValueInvalid", path, value, f"feature is locked to {locked}")
+        return None
+
+    def _with_switched(self, changed: Mapping[str, bool]) -> Release:
+        merged = {**self.switched, **changed}
+        switched = {
+            name: merged[name]
+            for name in sorted(merged)
+            if merged[name] is not (self.gates[name].default if name in self.gates else True)
+        }
+        return dataclasses.replace(self, switched=switched)

@@ -1,0 +1,106 @@
+"""Releases: what each of them is, what may be switched, and what a new one costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import scheduler_core.releases as package
+from scheduler_core.errors import ConfigurationError, InvalidObject
+from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
+from scheduler_core.releases import NEWEST, OLDEST, RELEASES, Release, release_named
+
+HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+@pytest.mark.parametrize("written", ["1.36", "v1.36", "1.36.2", "v1.36.0"])
+def test_a_release_is_named_with_or_without_its_patch(written: str) -> None:
+    assert release_named(written) is RELEASES["1.36"]
+
+
+@pytest.mark.parametrize("written", ["1.33", "1", "", "1.36.x", "latest", None, 1.36])
+def test_an_unknown_release_is_refused_by_name_with_those_that_are_known(written: object) -> None:
+    with pytest.raises(InvalidObject, match=r"kubernetesRelease.*known here: 1\.34, 1\.35, 1\.36"):
+        release_named(written)
+
+
+def test_a_gate_is_at_its_default_until_it_is_switched() -> None:
+    assert not NEWEST.gate("GangScheduling")
+    switched = NEWEST.with_gates({"GangScheduling": True})
+    assert switched.gate("GangScheduling")
+    assert switched.switched == {"GangScheduling": True}
+    assert switched.with_gates({"GangScheduling": False}) == NEWEST
+
+
+def test_every_gate_that_cannot_be_switched_is_named() -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        NEWEST.with_gates({"Nonsense": True, "SidecarContainers": False, "GangScheduling": 1})  # type: ignore[dict-item]
+    assert [(error.field, error.detail) for error in refused.value.errors] == [
+        ("featureGates.Nonsense", "unrecognized feature gate of 1.36"),
+        ("featureGates.SidecarContainers", "feature is locked to true"),
+        ("featureGates.GangScheduling", "must be true or false"),
+    ]
+
+
+def test_a_change_without_a_gate_can_be_put_back() -> None:
+    assert NEWEST.has("BalancedAllocationByChange")
+    assert not NEWEST.with_put_back("BalancedAllocationByChange").has("BalancedAllocationByChange")
+    assert not OLDEST.has("BalancedAllocationByChange")
+
+
+def test_the_default_sets_are_those_of_the_releases() -> None:
+    # Source: pkg/scheduler/apis/config/v1/default_plugins.go, v1.34, v1.35, v1.36
+    sets = {name: REGISTRY.in_release(release).catalog.defaults for name, release in RELEASES.items()}
+    assert dict(sets["1.34"])["DynamicResources"] == 0
+    assert dict(sets["1.35"])["DynamicResources"] == 2
+    assert sets["1.36"] == (*sets["1.35"], ("NodeDeclaredFeatures", 0))
+    plans = {name: default_configuration(release).plans[0] for name, release in RELEASES.items()}
+    assert "DynamicResources" not in plans["1.34"].weights
+    assert list(plans["1.36"].weights)[-3:] == [
+        "DynamicResources",
+        "NodeResourcesBalancedAllocation",
+        "ImageLocality",
+    ]
+
+
+def test_a_plugin_that_a_gate_brings_follows_the_gate() -> None:
+    def names(release: Release) -> set[str]:
+        return set(default_configuration(release).plans[0].plugin_names)
+
+    assert "NodeDeclaredFeatures" in names(NEWEST)
+    assert "NodeDeclaredFeatures" not in names(NEWEST.with_gates({"NodeDeclaredFeatures": False}))
+    assert "NodeDeclaredFeatures" in names(release_named("1.35").with_gates({"NodeDeclaredFeatures": True}))
+    assert "NodeDeclaredFeatures" not in REGISTRY.in_release(OLDEST)
+
+
+def test_an_argument_of_a_later_release_is_unknown_to_an_earlier_one() -> None:
+    document = {
+        **HEAD,
+        "profiles": [{"pluginConfig": [{"name": "DynamicResources", "args": {"bindingTimeout": "0s"}}]}],
+    }
+    with pytest.raises(ConfigurationError, match="bindingTimeout"):
+        load_configuration(document, release=OLDEST)
+    with pytest.raises(ConfigurationError, match="must be at least 1 second"):
+        load_configuration(document, release=NEWEST)
+
+
+@pytest.fixture
+def made_up(tmp_path: Path) -> Iterator[None]:
+    """A release in one file, as if it stood in the package."""
+    (tmp_path / "v9_99.py").write_text(
+        "from scheduler_core.releases.release import GA, Gate\n"
+        "from scheduler_core.releases.v1_36 import RELEASE as BEFORE\n"
+        'RELEASE = BEFORE.followed_by("9.99", "v9.99.0", gates={"NodeDeclaredFeatures": Gate(GA, False)})\n'
+    )
+    package.__path__.append(str(tmp_path))
+    yield
+    package.__path__.remove(str(tmp_path))
+
+
+def test_a_release_that_only_flips_a_gate_is_one_file(made_up: None) -> None:
+    found = package.found_releases()
+    assert list(found) == [*RELEASES, "9.99"]
+    assert "NodeDeclaredFeatures" not in default_configuration(found["9.99"]).plans[0].plugin_names
+    assert found["9.99"].has("BalancedAllocationByChange")
