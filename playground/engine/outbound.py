@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+from playground.engine.addresses import Address, embedded, is_public
+
 Resolve = Callable[[str, int], Sequence[str]]
 OwnExtender = Callable[[str], bool]
 
@@ -20,7 +21,6 @@ METADATA: Final = frozenset(
     ipaddress.ip_address(text)
     for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
 )
-_TRANSLATED: Final = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("::ffff:0:0:0/96"))
 
 
 class Refused(Exception):
@@ -53,7 +53,7 @@ class OutboundPolicy:
     allowed_hosts
         ``host`` or ``host:port`` that may be called although they are inside the network.
     only_allowed
-        Nobody else may be called (team mode); else any public address may.
+        No other may be called (team mode); else any public address may.
     own_site
         Where this playground listens.
     """
@@ -157,30 +157,13 @@ def _parsed(url: str) -> tuple[SplitResult, str, int]:
 
 
 def _judge(address: Address, host: str, *, is_listed: bool) -> None:
-    real = _embedded(address)
-    if real.is_link_local or real in METADATA:
+    inner = embedded(address)
+    if any(end.is_link_local or end in METADATA for end in (address, *inner)):
         raise Refused(f"{host} has the address {address}, which no extender may have")
-    if real.is_multicast or real.is_unspecified:
-        raise Refused(f"{host} has the address {address}, which is nobody's")
-    if not real.is_global and not is_listed:
+    if all(end.is_multicast or end.is_unspecified for end in inner or (address,)):
+        raise Refused(f"{host} has the address {address}, which is not the address of one host")
+    if not is_listed and not is_public(address):
         raise Refused(
             f"{host} has the address {address}, which is inside this server's network; "
             "PLAYGROUND_EXTENDER_HOSTS names hosts that may be called nevertheless"
         )
-
-
-def _embedded(address: Address) -> Address:
-    """The IPv4 address an IPv6 address stands for, if it does."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    if address.sixtofour is not None:
-        return address.sixtofour
-    if address.teredo is not None:
-        return address.teredo[1]
-    if any(address in network for network in _TRANSLATED) or int(address) >> 32 == 0:
-        low = int(address) & 0xFFFFFFFF
-        if low > 1:  # ::1 and :: are themselves
-            return ipaddress.IPv4Address(low)
-    return address

@@ -6,6 +6,7 @@ import ssl
 import subprocess
 import time
 from collections.abc import Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,55 @@ def test_at_one_to_one_an_answer_takes_the_time_it_took() -> None:
         ("::ffff:169.254.169.254", False),
         ("64:ff9b::7f00:1", False),
         ("2002:7f00:1::", False),
+        ("2002:5db8:d70e::", False),
+        ("64:ff9b::5db8:d70e", True),
+        ("64:ff9b::a9fe:a9fe", False),
+        ("64:ff9b::a00:1", False),
+        ("64:ff9b:1::", False),
+        ("64:ff9b:1::5db8:d70e", False),
+        ("64:ff9b:1:5db8:d7:e00::", False),
+        ("64:ff9b:2::1", False),
+        ("fec0::1", False),
+        ("feff::1", False),
+        ("fc00::1", False),
+        ("fdff::1", False),
+        ("febf::1", False),
+        ("ff02::1", False),
+        ("ff0e::1", False),
+        ("::ffff:10.0.0.1", False),
+        ("::ffff:93.184.215.14", True),
+        ("::ffff:0:127.0.0.1", False),
+        ("::ffff:0:93.184.215.14", False),
+        ("::10.0.0.1", False),
+        ("::93.184.215.14", False),
+        ("2001:0:5db8:d70e::a247:28f1", False),
+        ("2001:2::1", False),
+        ("2001:10::1", False),
+        ("2001:20::1", False),
+        ("2001:db8::1", False),
+        ("3fff::1", False),
+        ("4000::1", False),
+        ("5f00::1", False),
+        ("100::1", False),
+        ("2606:4700::5efe:a00:1", False),
+        ("2606:4700::200:5efe:7f00:1", False),
+        ("2606:4700::5efe:5db8:d70e", True),
+        ("0.1.2.3", False),
+        ("100.127.255.255", False),
+        ("172.31.255.255", False),
+        ("192.0.0.9", False),
+        ("192.0.2.1", False),
+        ("192.88.99.1", False),
+        ("198.18.0.1", False),
+        ("198.19.255.255", False),
+        ("198.51.100.7", False),
+        ("203.0.113.7", False),
+        ("240.0.0.1", False),
+        ("255.255.255.255", False),
+        ("100.63.255.255", True),
+        ("100.128.0.1", True),
+        ("172.32.0.1", True),
+        ("198.20.0.1", True),
         ("2606:4700::1111", True),
     ],
 )
@@ -146,17 +196,46 @@ def test_only_public_addresses_are_called(address: str, allowed: bool) -> None:
         )
 
     if allowed:
-        assert judge().address == address
+        assert ip_address(judge().address) == ip_address(address)
     else:
         with pytest.raises(Refused):
             judge()
 
 
-@pytest.mark.parametrize("address", ["169.254.169.254", "::ffff:169.254.169.254", "fe80::1", "fd00:ec2::254"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "169.254.169.254",
+        "::ffff:169.254.169.254",
+        "64:ff9b::a9fe:a9fe",
+        "64:ff9b:1:a9fe:a9:fe00::",
+        "64:ff9b:1::a9fe:a9fe",
+        "2002:a9fe:a9fe::",
+        "2606:4700::5efe:a9fe:a9fe",
+        "fe80::1",
+        "fd00:ec2::254",
+    ],
+)
 def test_metadata_addresses_are_never_called_even_when_listed(address: str) -> None:
     policy = OutboundPolicy(allowed_hosts=frozenset({"metadata.example"}), only_allowed=True)
     with pytest.raises(Refused, match="no extender may have"):
         destination("http://metadata.example/", policy, resolve=lambda host, port: [address])
+
+
+@pytest.mark.parametrize("address", ["fec0::1", "64:ff9b:1::a00:1", "fd00::7", "10.0.0.5", "127.0.0.1"])
+def test_an_address_inside_may_be_called_once_its_host_is_listed(address: str) -> None:
+    policy = OutboundPolicy(allowed_hosts=frozenset({"inside.example"}))
+    found = destination("http://inside.example/", policy, resolve=lambda host, port: [address])
+    assert found.address == address
+
+
+def test_a_name_that_leads_elsewhere_at_the_second_look_gains_nothing() -> None:
+    answers = iter((["93.184.215.14"], ["fec0::1"]))
+    policy = OutboundPolicy()
+    first = destination("http://x.example/", policy, resolve=lambda host, port: next(answers))
+    assert first.address == "93.184.215.14"
+    with pytest.raises(Refused, match="inside this server's network"):
+        destination("http://x.example/", policy, resolve=lambda host, port: next(answers))
 
 
 def test_one_bad_address_among_good_ones_is_enough() -> None:
