@@ -5,12 +5,14 @@ import warnings
 
 from django.core.asgi import get_asgi_application
 
+from playground import encoding
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "playground.settings")
 
 # WhiteNoise reads files synchronously; Django says so once per file, and a file read is short.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 
-application = get_asgi_application()
+application = encoding.asgi(get_asgi_application())
 
 from playground.web.warming import warm  # noqa: E402 (the apps are there only now)
 

@@ -4,9 +4,11 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from playground import encoding
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "playground.settings")
 
-application = get_wsgi_application()
+application = encoding.wsgi(get_wsgi_application())
 
 from playground.web.warming import warm  # noqa: E402 (the apps are there only now)
 

@@ -41,7 +41,8 @@ class DocumentError(ValueError):
     path : str
         Field path inside the document; empty at its top or if unknown.
     value : object
-        The value at fault where it is a short one, else None.
+        The value at fault where it is a short one, else None; like the words and the path in a form that JSON and
+        UTF-8 can hold.
     too_large : bool
         The text is over the size limit, nothing of it was read.
     """
@@ -57,16 +58,25 @@ class DocumentError(ValueError):
         value: object = None,
         too_large: bool = False,
     ) -> None:
-        self.reason = reason
+        self.reason = reason = _sayable(reason)
         self.document = document
         self.line = line
         self.column = column
-        self.path = path
-        self.value = value
+        self.path = path = _sayable(path)
+        self.value = _sayable(value)
         self.too_large = too_large
         where = f"line {line}: " if line is not None else ""
         field = f"{path}: " if path else ""
         super().__init__(f"{where}{field}{reason}")
+
+
+def _sayable(value: Any) -> Any:
+    """The value as an error may repeat it: a number beyond floats as a word, half of a surrogate pair escaped."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value
 
 
 @dataclass(frozen=True, slots=True)

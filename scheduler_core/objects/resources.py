@@ -35,15 +35,10 @@ _LARGEST = 2**62
 
 @lru_cache(maxsize=65536)
 def _nano(text: str) -> int:
-    quantity = parse_quantity(text)
-    shift = quantity.exponent + 9
-    if quantity.mantissa == 0:
-        return 0
-    if shift > 80:
-        return _LARGEST_NANO if quantity.mantissa > 0 else -_LARGEST_NANO
-    amount: int = quantity.mantissa * 10**shift if shift >= 0 else -(-quantity.mantissa // 10**-shift)
-    # Columns are int64; upstream's Value() saturates or wraps there, and no real request comes near.
-    return max(-_LARGEST_NANO, min(_LARGEST_NANO, amount))
+    # Columns are int64; upstream's Value() saturates or wraps there, and no real request comes near. What would take
+    # thousands of digits is refused: an API server compares it with zero, writes out all digits of 1e999999999
+    # for that, and does not come back.
+    return max(-_LARGEST_NANO, min(_LARGEST_NANO, parse_quantity(text).nano_value()))
 
 
 def quantity_nano(value: Any, path: str) -> int:

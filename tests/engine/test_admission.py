@@ -213,6 +213,8 @@ def test_members_of_a_typed_list_need_not_say_what_they_are() -> None:
         ("spec.containers", [], "at least one container"),
         ("spec.containers.0.name", "Bad_Name", "DNS label"),
         ("spec.containers.0.resources.requests.cpu", 2, "must not be above the cpu limit"),
+        ("spec.containers.0.resources.requests.cpu", "1e999999999", "is not a quantity"),
+        ("spec.containers.0.resources.requests.cpu", "1e9999999999", "is not a quantity"),
         ("spec.containers.0.ports.0.hostPort", 70000, "between 1 and 65535"),
         ("spec.priorityClassName", "gold", "no PriorityClass"),
         ("spec.tolerations.0.operator", "Is", "must be Equal or Exists"),
