@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scheduler_core.actions import Action, BindByExtender, BindPod, RecordEvent, WriteBeforeBind
 from scheduler_core.clock import SECOND_NS, Clock
@@ -19,6 +19,7 @@ from scheduler_core.event_handlers import EventHandlers
 from scheduler_core.extender.chain import ExtenderChain, bind_request, parse_bind_answer
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall
 from scheduler_core.framework.cluster_event import ASSIGNED_POD_DELETE
+from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.interface import PermitPlugin
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
@@ -40,6 +41,7 @@ class Binding:
     """`Permit`, `PreBind` or `Bind`."""
     n_extenders_failed: int = 0
     """Ignorable extenders that failed to bind the pod."""
+    cycle_state: CycleState = field(default_factory=CycleState)
 
 
 class BindingCycle:
@@ -70,16 +72,24 @@ class BindingCycle:
 
     # ---- from a node to a bound pod
 
-    def _place(self, info: QueuedPodInfo, framework: Framework, node_name: str, trace: CycleTrace) -> None:
+    def _place(
+        self,
+        info: QueuedPodInfo,
+        framework: Framework,
+        node_name: str,
+        state: CycleState,
+        trace: CycleTrace,
+    ) -> None:
         pod = info.pod
         self.cache.assume(pod, node_name)
         self.nominator.remove(pod.uid)
-        binding = Binding(info, pod, node_name, trace, "Permit")
+        binding = Binding(info, pod, node_name, trace, "Permit", cycle_state=state)
         status = framework.run_reserve(pod, node_name)
         if not status.is_success:
             self._give_back(binding, status, "Reserve")
             return
         status, waits_ns = framework.run_permit(pod, node_name)
+        state.keep_data()
         if status.code is Code.Wait:
             self.bindings[pod.uid] = binding
             self.waiting_pods.add(pod, node_name, waits_ns, self.clock.now_ns)
@@ -96,6 +106,12 @@ class BindingCycle:
         trace.header["outcome"] = BOUND
         self.bindings[pod.uid] = binding
         self._permitted(binding)
+
+    def _resumed(self, binding: Binding) -> Framework:
+        """The pod's profile, its plugins again in the state of the pod's own cycle."""
+        framework = self.profiles[binding.pod.scheduler_name]
+        framework.handle.cycle_state = binding.cycle_state
+        return framework
 
     def _wake_for(self, framework: Framework, pod: Pod, waits_ns: Mapping[str, int]) -> None:
         """Try pending pods that a waiting pod's plugins want to see. Source: schedule_one.go podsToActivate."""
@@ -130,7 +146,7 @@ class BindingCycle:
     def _pre_bind(self, binding: Binding) -> None:
         """Run PreBind, which may let the pod wait, then Bind."""
         pod = binding.pod
-        framework = self.profiles[pod.scheduler_name]
+        framework = self._resumed(binding)
         status = framework.run_pre_bind(pod, binding.node_name)
         if status.code is Code.Wait:
             if pod.uid not in self.pods:
@@ -157,7 +173,7 @@ class BindingCycle:
         if call is not None:
             self._actions.append(call)
             return
-        status = self.profiles[pod.scheduler_name].run_bind(pod, node_name)
+        status = self._resumed(binding).run_bind(pod, node_name)
         if not status.is_success:
             self._give_back(binding, status, "Bind")
             return
@@ -224,7 +240,7 @@ class BindingCycle:
                 f"Successfully assigned {pod.namespace}/{pod.name} to {binding.node_name}",
             )
         )  # fmt: skip
-        self.profiles[pod.scheduler_name].run_post_bind(pod, binding.node_name)
+        self._resumed(binding).run_post_bind(pod, binding.node_name)
         if pod.uid not in self.pods:
             self.event_handlers.take_off_deleted(pod)
 
@@ -233,7 +249,7 @@ class BindingCycle:
         pod = binding.pod
         self.bindings.pop(pod.uid, None)
         self.waiting_pods.remove(pod.uid)
-        self.profiles[pod.scheduler_name].run_unreserve(pod, binding.node_name)
+        self._resumed(binding).run_unreserve(pod, binding.node_name)
         self.cache.forget(pod.uid)
         in_cycle = binding.step == "Permit" and binding.trace.header["outcome"] != WAITING
         # Hints look at the node: a pod that was on none frees nothing.

@@ -153,6 +153,10 @@ class Algorithm:
             decision.extender_scores = extended.scores
         return decision
 
+    def failed(self, framework: Framework, pod: Pod, snapshot: Snapshot, plugin: str, error: str) -> Decision:
+        """A cycle that ends before it began: the queue could not tell where the pod belongs."""
+        return Decision(Attempt(framework, pod, snapshot), error=error, failed_plugin=plugin)
+
     # ---- which nodes
 
     def _find_nodes_that_fit(self, decision: Decision, extended: ExtendedAttempt) -> None:

@@ -9,7 +9,7 @@ Source: pkg/scheduler/scheduler.go, pkg/scheduler/schedule_one.go, v1.34
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,12 +38,12 @@ from scheduler_core.events import (
 from scheduler_core.extender.chain import extender_chain
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.framework.attempt import EXTENDER_NAME
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.guard import Limit
 from scheduler_core.framework.interface import ChoiceOptions
 from scheduler_core.framework.preemption import preemption_document
-from scheduler_core.framework.profile import SchedulerHandle, build_profiles
+from scheduler_core.framework.profile import MAX_EVENT_MESSAGE, SchedulerHandle, build_profiles
 from scheduler_core.framework.registry import Registry
-from scheduler_core.framework.runtime import Framework
+from scheduler_core.framework.runtime import Framework, answered
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.trace import (
     ERROR,
@@ -77,9 +77,6 @@ POD_GROUP_KEYS = (
 )
 """Labels and annotations that make a pod a member of a group, of several schedulers and ages."""
 
-MAX_EVENT_MESSAGE = 1024
-"""Length at which the API server cuts an event's note."""
-
 
 @dataclass(frozen=True, slots=True)
 class SchedulerOptions:
@@ -97,6 +94,8 @@ class SchedulerOptions:
         Take the first name of equals, for comparing with recordings.
     all_preemption_candidates : bool
         Try preemption on every node where it might help, not on a sample of them.
+    plugin_limit : Limit, optional
+        How long a call of a plugin from outside the tree may take. Two runs may differ where it is reached.
     """
 
     full_traces: bool | Container[int] = True
@@ -104,6 +103,7 @@ class SchedulerOptions:
     assumed_pod_ttl_ns: int = 0
     first_of_ties: bool = False
     all_preemption_candidates: bool = False
+    plugin_limit: Limit | None = None
 
 
 class Scheduler(BindingCycle):
@@ -136,6 +136,7 @@ class Scheduler(BindingCycle):
         transport: Transport = no_transport,
     ) -> None:
         self.loaded = loaded
+        self.registry = registry
         self.clock = clock
         self.randomness = randomness
         self.options = options or SchedulerOptions()
@@ -158,6 +159,7 @@ class Scheduler(BindingCycle):
             registry.with_retired() if loaded.source_kind == POLICY_KIND else registry,
             self.handle_for_plugins,
             self.cache,
+            self.options.plugin_limit,
         )
         configuration = loaded.configuration
         self.queue = SchedulingQueue(
@@ -166,7 +168,7 @@ class Scheduler(BindingCycle):
                 name: _hint_map(framework, with_extenders=bool(self.extenders))
                 for name, framework in self.profiles.items()
             },
-            sort_key=next(iter(self.profiles.values())).queue_sort.sort_key,
+            sort_key=next(iter(self.profiles.values())).sort_key,
             pre_enqueue={name: _gates(framework) for name, framework in self.profiles.items()},
             initial_backoff_ns=configuration.pod_initial_backoff_s * SECOND_NS,
             max_backoff_ns=configuration.pod_max_backoff_s * SECOND_NS,
@@ -196,6 +198,8 @@ class Scheduler(BindingCycle):
         self.pods: dict[str, Pod] = {}
         """Every live pod by uid, as the API server last told."""
         self._actions: list[Action] = []
+        self.handle_for_plugins.recorder = lambda event: self._actions.append(event)
+        self.handle_for_plugins.activator = self.queue.activate
 
     def is_responsible(self, pod: Pod) -> bool:
         """Whether one of our profiles schedules this pod."""
@@ -306,10 +310,16 @@ class Scheduler(BindingCycle):
             )  # fmt: skip
             self.queue.done(pod.uid)
             return self._take_actions()
-        decision = self.algorithm.schedule(framework, pod, self.cache.snapshot())
+        failure = None if framework.order is None else framework.order.failure(pod.uid)
+        if failure is None:
+            decision = self.algorithm.schedule(framework, pod, self.cache.snapshot())
+        else:
+            decision = self.algorithm.failed(
+                framework, pod, self.cache.snapshot(), framework.queue_sort.name, failure
+            )
         trace = self._trace(info, framework, decision)
         if decision.node_name is not None and decision.error is None:
-            self._place(info, framework, decision.node_name, trace)
+            self._place(info, framework, decision.node_name, decision.attempt.cycle_state, trace)
         else:
             self._find_no_place(info, decision, trace)
         self.traces.append(trace)
@@ -452,10 +462,7 @@ class Scheduler(BindingCycle):
 
 def _hint_map(framework: Framework, *, with_extenders: bool) -> HintMap:
     """What this profile's plugins wait for; those that do not say, and extenders, are asked at every event."""
-    wanted: dict[str, Sequence[ClusterEventWithHint]] = {}
-    for name, plugin in framework.plugins.items():
-        events = plugin.events()
-        wanted[name] = ALL_EVENTS if events is None else events
+    wanted = {name: ALL_EVENTS if events is None else events for name, events in framework.events().items()}
     if with_extenders:
         wanted[EXTENDER_NAME] = ALL_EVENTS
     return build_hint_map(wanted)
@@ -466,8 +473,12 @@ def _gates(framework: Framework) -> list[tuple[str, Callable[[Pod], Rejection | 
 
     def check(plugin: Any) -> Callable[[Pod], Rejection | None]:
         def ask(pod: Pod) -> Rejection | None:
-            status = plugin.pre_enqueue(pod)
-            return None if status.is_success else Rejection(status.message)
+            status = answered(plugin.pre_enqueue, pod)
+            if status.is_success:
+                return None
+            if status.code is Code.Error:
+                return Rejection(f'running PreEnqueue plugin "{plugin.name}": {status.message}')
+            return Rejection(status.message)
 
         return ask
 

@@ -53,6 +53,7 @@ class Sandbox:
             original.loaded,
             Clock(original.clock.now_ns),
             randomness,
+            registry=original.registry,
             options=replace(original.options, full_traces=True),
             transport=transport,
         )

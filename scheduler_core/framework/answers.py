@@ -293,7 +293,11 @@ class PromisedLayer:
         stop, code, detail = world.run_filters_beside_promised(np.arange(len(asked)))
         rejected = (stop != PASSES).nonzero()[0]
         asked = asked[rejected]
-        self.stop[asked], self.code[asked], self.detail[asked] = stop[rejected], code[rejected], detail[rejected]
+        self.stop[asked], self.code[asked], self.detail[asked] = (
+            stop[rejected],
+            code[rejected],
+            detail[rejected],
+        )
 
     def _forget(self, capacity: int) -> None:
         self.stop: NDArray[np.int8] = np.zeros(capacity, np.int8)

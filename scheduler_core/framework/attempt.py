@@ -18,8 +18,9 @@ from scheduler_core.cluster.journal import Journal, JournalReader
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, Together, first_rejections, passing
+from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.distinct import tally
-from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded
+from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded, invalid_score
 from scheduler_core.framework.filter_group import FilterGroup
 from scheduler_core.framework.interface import (
     PreFilterResult,
@@ -83,6 +84,7 @@ class Attempt:
         self.framework = framework
         self.pod = pod
         self.snapshot = snapshot
+        self.cycle_state = framework.handle.cycle_state = CycleState()
         self.filter_states: dict[str, Any] = {}
         self.skipped_filters: dict[str, None] = {}
         self.pre_filter_status: Status = SUCCESS
@@ -650,8 +652,4 @@ class Attempt:
     def _check_scores(self, plugin: ScorePlugin[Any], scores: Scores) -> None:
         if len(scores) and (int(scores.max()) > 100 or int(scores.min()) < 0):
             place = int(np.flatnonzero((scores > 100) | (scores < 0))[0])
-            raise PluginFailure(
-                plugin.name,
-                f'plugin "{plugin.name}" returns an invalid score {int(scores[place])}, '
-                "it should in the range of [0, 100] after normalizing",
-            )
+            raise invalid_score(plugin, int(scores[place]))

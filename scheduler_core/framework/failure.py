@@ -14,8 +14,10 @@ R = TypeVar("R")
 class PluginFailure(Exception):
     """A plugin raised, or returned a status it must not return: the cycle ends in this error."""
 
-    def __init__(self, plugin: str, message: str) -> None:
+    def __init__(self, plugin: str, message: str, said: str = "") -> None:
         self.plugin = plugin
+        self.said = said or message
+        """What it raised, without plugin and place."""
         super().__init__(message)
 
 
@@ -29,10 +31,19 @@ def guarded(plugin: Plugin, point: str, method: Callable[P, R], *args: P.args, *
         raise failure_of(plugin, point, error) from error
 
 
-def failure_of(plugin: Plugin, point: str, error: Exception) -> PluginFailure:
+def failure_of(plugin: Plugin, point: str, error: BaseException) -> PluginFailure:
     """What a plugin raised, under its name."""
-    said = f'running {point} plugin "{plugin.name}": {type(error).__name__}: {error}'
-    return PluginFailure(plugin.name, said)
+    said = f"{type(error).__name__}: {error}"
+    return PluginFailure(plugin.name, f'running {point} plugin "{plugin.name}": {said}', said)
+
+
+def invalid_score(plugin: Plugin, score: int) -> PluginFailure:
+    """Upstream's words for a score out of range."""
+    return PluginFailure(
+        plugin.name,
+        f'plugin "{plugin.name}" returns an invalid score {score}, '
+        "it should in the range of [0, 100] after normalizing",
+    )
 
 
 def filter_failure(error: Exception) -> PluginFailure:

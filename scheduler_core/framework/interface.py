@@ -34,10 +34,11 @@ from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.catalog import EXTENSION_POINTS, interface_name
 from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.fields import Document
 from scheduler_core.objects.pod import Pod
-from scheduler_core.randomness import Randomness
+from scheduler_core.randomness import Randomness, Stream
 from scheduler_core.releases import Release
 
 if TYPE_CHECKING:
@@ -102,7 +103,10 @@ class ExtendersLeft(Protocol):
 
 
 class Handle(Protocol):
-    """What plugins may reach: the public face of the scheduler for plugin authors."""
+    """What plugins may reach: the public face of the scheduler for plugin authors.
+
+    Upstream's Parallelizer has no counterpart: a plugin is asked about all nodes in one call.
+    """
 
     @property
     def snapshot(self) -> Snapshot: ...
@@ -119,7 +123,27 @@ class Handle(Protocol):
     def waiting_pods(self) -> WaitingPods: ...
 
     @property
-    def now_ns(self) -> int: ...
+    def now_ns(self) -> int:
+        """The cluster's own time. Nothing else here may ask what time it is."""
+        ...
+
+    cycle_state: CycleState
+    """What the plugins of the cycle that runs tell each other; the same from PreFilter to PostBind."""
+
+    def record_event(self, pod: Pod, type: str, reason: str, action: str, message: str) -> None:
+        """Record a v1 Event about a pod; `type` is Normal or Warning."""
+        ...
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Have pending pods tried soon, whatever they wait for, gates excepted.
+
+        Source: framework/interface.go Handle.Activate, v1.34
+        """
+        ...
+
+    def note_failure(self, message: str) -> None:
+        """Keep what went wrong where no cycle could fail for it (`Simulation.plugin_failures`)."""
+        ...
 
     @property
     def randomness(self) -> Randomness: ...
@@ -177,6 +201,11 @@ class Plugin:
     def args_in(cls, release: Release) -> type[PluginArgs] | None:
         """The class of its args in a release, for a plugin whose args are not the same in all; `Args` otherwise."""
         return cls.Args
+
+    @property
+    def random(self) -> Stream:
+        """A random stream of this plugin's own: what it draws changes no other draw, and a replay draws the same."""
+        return self.handle.randomness.stream(f"plugin/{self.name}")
 
     def events(self) -> Sequence[ClusterEventWithHint] | None:
         """What may make a pod schedulable that this plugin rejected, and when it is worth another try.
@@ -300,9 +329,11 @@ class FilterPlugin(Plugin, Generic[S]):
         """The exact Kubernetes sentences behind one verdict of `filter`.
 
         They may depend on code and detail, not on the row: rows with the same verdict are counted together and
-        `row` is any one of them.
+        `row` is any one of them. A plugin whose `filter` is `per_node` has said its words there;
+        one that says nothing is named.
         """
-        raise NotImplementedError
+        said: list[tuple[str, ...]] | None = self.__dict__.get("per_node_reasons")
+        return said[detail] if said else (f"node(s) didn't satisfy plugin {self.name}",)
 
     def compare(self, state: S, pod: Pod, snapshot: Snapshot) -> Iterable[Comparison]:
         """The amounts behind what `filter` rejects, aligned with `snapshot.rows`; nothing where `reasons` say it all.

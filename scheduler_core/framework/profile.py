@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
+from scheduler_core.actions import RecordEvent
 from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.load import LoadedConfiguration
+from scheduler_core.framework.cycle_state import CycleState
+from scheduler_core.framework.guard import Limit
 from scheduler_core.framework.interface import ChoiceOptions, PreemptingExtenders
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.waiting_pods import WaitingPods
+from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import OLDEST, Release
+
+MAX_FAILURES = 100
+MAX_EVENT_MESSAGE = 1024
+"""Length at which the API server cuts an event's note."""
 
 
 class SchedulerHandle:
@@ -49,6 +59,23 @@ class SchedulerHandle:
         self.choices = choices or ChoiceOptions()
         self.extenders = extenders
         self.release = release
+        self.cycle_state = CycleState()
+        self.failures: list[str] = []
+        """What went wrong where no cycle could fail for it, the last of it."""
+        self.recorder: Callable[[RecordEvent], None] | None = None
+        self.activator: Callable[[Iterable[Pod]], object] | None = None
+
+    def record_event(self, pod: Pod, type: str, reason: str, action: str, message: str) -> None:
+        if self.recorder is not None:
+            self.recorder(RecordEvent(pod, type, reason, action, message[:MAX_EVENT_MESSAGE]))
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        if self.activator is not None:
+            self.activator(list(pods))
+
+    def note_failure(self, message: str) -> None:
+        self.failures.append(message)
+        del self.failures[:-MAX_FAILURES]
 
     @property
     def snapshot(self) -> Snapshot:
@@ -64,8 +91,34 @@ class SchedulerHandle:
 
 
 def build_profiles(
-    loaded: LoadedConfiguration, registry: Registry, handle: SchedulerHandle, cache: Cache
+    loaded: LoadedConfiguration,
+    registry: Registry,
+    handle: SchedulerHandle,
+    cache: Cache,
+    limit: Limit | None = None,
 ) -> dict[str, Framework]:
-    """A framework for each profile, by schedulerName, in the configuration's order."""
+    """A framework for each profile, by schedulerName, in the configuration's order.
+
+    Raises
+    ------
+    ConstructionError
+        A plugin from outside the tree cannot be made.
+    """
     registry = registry.in_release(loaded.release)
-    return {plan.scheduler_name: Framework(plan, registry, handle, cache.nodes) for plan in loaded.plans}
+    return {
+        plan.scheduler_name: Framework(plan, registry, handle, cache.nodes, limit) for plan in loaded.plans
+    }
+
+
+def check_plugins(loaded: LoadedConfiguration, registry: Registry) -> None:
+    """Make the plugins from outside the tree that a configuration names, to see whether they can be made.
+
+    Raises
+    ------
+    ConstructionError
+    """
+    if any(name in registry.outside for plan in loaded.plans for name in plan.plugin_names):
+        cache = Cache()
+        handle = SchedulerHandle(cache, Nominator(), WaitingPods(), Clock(0), release=loaded.release)
+        for framework in build_profiles(loaded, registry, handle, cache).values():
+            framework.events()

@@ -14,7 +14,7 @@ from scheduler_core.config.args import PluginArgs
 from scheduler_core.config.catalog import Catalog, PluginSpec
 from scheduler_core.config.wire import wire_fields
 from scheduler_core.errors import PluginDeclarationError
-from scheduler_core.framework.interface import POINT_CLASSES, Plugin, QueueSortPlugin
+from scheduler_core.framework.interface import POINT_CLASSES, Plugin, QueueSortPlugin, Reads
 from scheduler_core.releases import OLDEST, Release
 
 _REQUIRED = {
@@ -51,6 +51,15 @@ def declared(plugin: type[Plugin], release: Release = OLDEST) -> PluginSpec:
         method = _REQUIRED.get(point)
         if method and getattr(plugin, method) is getattr(POINT_CLASSES[point], method):
             raise PluginDeclarationError(f"{where}: it extends {point}, but has no `{method}`")
+    kept = [
+        name
+        for name in ("filter_reads", "score_reads")
+        if getattr(plugin, name, Reads.CLUSTER) is not Reads.CLUSTER
+    ]
+    if kept and plugin.sign is Plugin.sign:
+        raise PluginDeclarationError(
+            f"{where}: by `{kept[0]}` its answers may be kept, but no `sign` says for which pods"
+        )
     if issubclass(plugin, QueueSortPlugin) and (plugin.sort_key, plugin.less) == (
         QueueSortPlugin.sort_key, QueueSortPlugin.less,
     ):  # fmt: skip
@@ -97,8 +106,9 @@ class Registry(Mapping[str, type[Plugin]]):
         release with another default set.
     release : Release
         Plugins that a feature gate brings are there in the releases that know the gate.
-    optional : frozenset of str
-        Names of plugins that are not on by default whatever their classes say.
+    outside : frozenset of str
+        Names of plugins from outside the tree: never on by default, and what they answer is checked
+        (`framework.guard`).
 
     Raises
     ------
@@ -113,10 +123,10 @@ class Registry(Mapping[str, type[Plugin]]):
         retired: Iterable[type[Plugin]] = (),
         defaults: Sequence[tuple[str, int]] | None = None,
         release: Release = OLDEST,
-        optional: frozenset[str] = frozenset(),
+        outside: frozenset[str] = frozenset(),
     ) -> None:
         self.release = release
-        self._optional = optional
+        self.outside = outside
         self._specs: list[PluginSpec] = []
         self._classes: dict[str, type[Plugin]] = {}
         self._all = tuple(plugins)
@@ -124,7 +134,7 @@ class Registry(Mapping[str, type[Plugin]]):
             spec = declared(plugin, release)
             if not _is_in(plugin, release):
                 continue
-            if spec.name in optional:
+            if spec.name in outside:
                 spec = replace(spec, default_weight=None)
             if spec.name in self._classes:
                 raise PluginDeclarationError(f"a plugin named {spec.name} already exists")
@@ -156,7 +166,7 @@ class Registry(Mapping[str, type[Plugin]]):
         """The plugins as another release has them: which there are, their points, args and default set."""
         if release == self.release:
             return self
-        return Registry(self._all, retired=self._retired, release=release, optional=self._optional)
+        return Registry(self._all, retired=self._retired, release=release, outside=self.outside)
 
     def plus(self, plugins: Iterable[type[Plugin]]) -> Registry:
         """This registry with more plugins; none of them is on by default.
@@ -167,19 +177,21 @@ class Registry(Mapping[str, type[Plugin]]):
             A name is taken.
         """
         added = tuple(plugins)
+        if not added:
+            return self
         return Registry(
             (*self._all, *added),
             retired=self._retired,
             defaults=self._defaults,
             release=self.release,
-            optional=self._optional | {declared(plugin).name for plugin in added},
+            outside=self.outside | {declared(plugin).name for plugin in added},
         )
 
     def with_retired(self) -> Registry:
         """This registry with the plugins of older releases."""
         present = [plugin for plugin in self._retired if plugin.name not in self._classes]
         return Registry(
-            (*self._all, *present), defaults=self._defaults, release=self.release, optional=self._optional
+            (*self._all, *present), defaults=self._defaults, release=self.release, outside=self.outside
         )
 
     def with_default_set(self, defaults: Sequence[tuple[str, int]]) -> Registry:
@@ -189,5 +201,5 @@ class Registry(Mapping[str, type[Plugin]]):
             retired=self._retired,
             defaults=defaults,
             release=self.release,
-            optional=self._optional,
+            outside=self.outside,
         )

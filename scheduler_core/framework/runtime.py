@@ -7,14 +7,18 @@ Source: pkg/scheduler/framework/runtime/framework.go, v1.34
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from scheduler_core.cluster.node_table import NodeTable
 from scheduler_core.config.construction import ProfilePlan
+from scheduler_core.errors import ConstructionError
 from scheduler_core.framework.answers import Answers
-from scheduler_core.framework.failure import guarded
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.failure import PluginFailure, guarded
 from scheduler_core.framework.filter_group import FilterGroup
+from scheduler_core.framework.guard import GuardedOrder, Limit, guard
 from scheduler_core.framework.interface import (
     BindPlugin,
     FilteredCycle,
@@ -29,6 +33,7 @@ from scheduler_core.framework.interface import (
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreScorePlugin,
+    QueuedPod,
     QueueSortPlugin,
     Reads,
     ReservePlugin,
@@ -43,6 +48,40 @@ MAX_PERMIT_WAIT_NS = 15 * 60 * 1_000_000_000
 """Source: framework.go maxTimeout, v1.34."""
 
 
+def answered(ask: Callable[..., Status], *args: Any) -> Status:
+    """A plugin's status; what it raises is an error."""
+    try:
+        return ask(*args)
+    except PluginFailure as failure:
+        # The callers say themselves which plugin it was, and where.
+        return Status(Code.Error, (failure.said,))
+    except Exception as error:
+        return Status(Code.Error, (f"{type(error).__name__}: {error}",))
+
+
+def _permitted(plugin: PermitPlugin, pod: Pod, node_name: str) -> tuple[Status, int]:
+    waits: list[int] = [0]
+
+    def ask() -> Status:
+        status, waits[0] = plugin.permit(pod, node_name)
+        return status
+
+    return answered(ask), waits[0]
+
+
+def _made(kind: type[Plugin], args: Any, handle: Handle, limit: Limit | None) -> Plugin:
+    """A plugin from outside the tree, watched."""
+    try:
+        plugin = kind(args, handle)
+        plugin.handle = handle
+    except (Exception, SystemExit) as error:
+        raise ConstructionError(
+            f'initializing plugin "{kind.name}": {type(error).__name__}: {error}'
+        ) from error
+    guard(plugin, limit)
+    return plugin
+
+
 class Framework:
     """One profile: its plugins, in order, over one cluster.
 
@@ -54,14 +93,31 @@ class Framework:
     handle : Handle
     nodes : NodeTable
         The cluster's nodes, for answers that are kept between cycles.
+    limit : Limit, optional
+        How long a call of a plugin from outside the tree may take.
+
+    Raises
+    ------
+    ConstructionError
+        A plugin from outside the tree cannot be made.
     """
 
-    def __init__(self, plan: ProfilePlan, registry: Registry, handle: Handle, nodes: NodeTable) -> None:
+    def __init__(
+        self,
+        plan: ProfilePlan,
+        registry: Registry,
+        handle: Handle,
+        nodes: NodeTable,
+        limit: Limit | None = None,
+    ) -> None:
         self.scheduler_name = plan.scheduler_name
         self.percentage_of_nodes_to_score = plan.percentage_of_nodes_to_score
         self.handle = handle
         self.plugins: dict[str, Plugin] = {
-            name: registry[name](plan.args.get(name), handle) for name in plan.plugin_names
+            name: registry[name](plan.args.get(name), handle)
+            if name not in registry.outside
+            else _made(registry[name], plan.args.get(name), handle, limit)
+            for name in plan.plugin_names
         }
 
         def at(point: str, kind: type[Any]) -> list[Any]:
@@ -75,6 +131,8 @@ class Framework:
 
         self.pre_enqueue: list[PreEnqueuePlugin] = at("preEnqueue", PreEnqueuePlugin)
         self.queue_sort: QueueSortPlugin = at("queueSort", QueueSortPlugin)[0]
+        self.order = GuardedOrder(self.queue_sort) if self.queue_sort.name in registry.outside else None
+        """What keeps the queue whole under a QueueSort from outside the tree."""
         self.pre_filter: list[PreFilterPlugin[Any]] = at("preFilter", PreFilterPlugin)
         self.filter: list[FilterPlugin[Any]] = at("filter", FilterPlugin)
         self.post_filter: list[PostFilterPlugin] = at("postFilter", PostFilterPlugin)
@@ -110,12 +168,43 @@ class Framework:
             for reads in (Reads.SPEC, Reads.USAGE, Reads.CLUSTER)
         )
 
+    @property
+    def sort_key(self) -> Callable[[QueuedPod], Any]:
+        """Pods are popped in ascending order of this key."""
+        return self.queue_sort.sort_key if self.order is None else self.order.sort_key
+
+    def events(self) -> dict[str, Sequence[ClusterEventWithHint] | None]:
+        """What each plugin says may make its pods schedulable.
+
+        Raises
+        ------
+        ConstructionError
+            What it says is no such list.
+        """
+        wanted: dict[str, Sequence[ClusterEventWithHint] | None] = {}
+        for name, plugin in self.plugins.items():
+            try:
+                events = plugin.events()
+                if events is not None:
+                    events = list(events)
+                    if not all(isinstance(event, ClusterEventWithHint) for event in events):
+                        raise TypeError("it returned something else than ClusterEventWithHint")
+            except Exception as error:
+                raise ConstructionError(
+                    f'initializing plugin "{name}": events: {type(error).__name__}: {error}'
+                ) from error
+            wanted[name] = events
+        return wanted
+
     # ---- points that are not about many nodes
 
     def run_pre_enqueue(self, pod: Pod) -> Status:
         """The first plugin that holds the pod back decides."""
         for plugin in self.pre_enqueue:
-            status = plugin.pre_enqueue(pod)
+            status = answered(plugin.pre_enqueue, pod)
+            if status.code is Code.Error:
+                said = f'running PreEnqueue plugin "{plugin.name}": {status.message}'
+                return Status(Code.Error, (said,), plugin.name)
             if not status.is_success:
                 return status.from_plugin(plugin.name)
         return SUCCESS
@@ -123,7 +212,7 @@ class Framework:
     def run_reserve(self, pod: Pod, node_name: str) -> Status:
         """Reserve in order; the first failure ends it (the caller unreserves)."""
         for plugin in self.reserve:
-            status = guarded(plugin, "Reserve", plugin.reserve, pod, node_name)
+            status = answered(plugin.reserve, pod, node_name)
             if not status.is_success:
                 if status.is_rejection:
                     return status.from_plugin(plugin.name)
@@ -149,7 +238,7 @@ class Framework:
         """
         waits_ns: dict[str, int] = {}
         for plugin in self.permit:
-            status, timeout_ns = plugin.permit(pod, node_name)
+            status, timeout_ns = _permitted(plugin, pod, node_name)
             if status.code is Code.Wait:
                 waits_ns[plugin.name] = min(timeout_ns, MAX_PERMIT_WAIT_NS)
             elif status.is_rejection:
@@ -165,7 +254,7 @@ class Framework:
 
     def run_pre_bind(self, pod: Pod, node_name: str) -> Status:
         for plugin in self.pre_bind:
-            status = plugin.pre_bind(pod, node_name)
+            status = answered(plugin.pre_bind, pod, node_name)
             if status.code is Code.Wait:
                 return status.from_plugin(plugin.name)
             if not status.is_success:
@@ -179,7 +268,7 @@ class Framework:
     def run_bind(self, pod: Pod, node_name: str) -> Status:
         """The first bind plugin that does not skip decides."""
         for plugin in self.bind:
-            status = plugin.bind(pod, node_name)
+            status = answered(plugin.bind, pod, node_name)
             if status.is_skip:
                 continue
             if not status.is_success:

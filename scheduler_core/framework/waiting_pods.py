@@ -7,7 +7,7 @@ Differs: timers are deadlines on the virtual clock, so a waiting pod costs nothi
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,6 +123,10 @@ class WaitingPods:
 
     def all(self) -> list[WaitingPod]:
         return list(self._pods.values())
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        """In order of arrival."""
+        return iter(self.all())
 
     def undecided(self, namespace: str, key: str, value: str) -> list[WaitingPod]:
         """Pods of the namespace with this label whose fate is open, in order of arrival."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from scheduler_core.binding_cycle import Binding
 from scheduler_core.cluster.cache import AssumedPod
+from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import HostPort, Pod
@@ -109,6 +110,7 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
                 "node": binding.node_name,
                 "step": binding.step,
                 "nExtendersFailed": binding.n_extenders_failed,
+                **({"cycleState": state} if (state := binding.cycle_state.data()) else {}),
                 "info": info_document(binding.info, f"{binding.pod.namespace}/{binding.pod.name}"),
                 "trace": base64.b64encode(binding.trace.to_bytes()).decode(),
             }
@@ -197,6 +199,7 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
             CycleTrace.from_bytes(base64.b64decode(entry["trace"])),
             entry["step"],
             entry["nExtendersFailed"],
+            CycleState(entry.get("cycleState")),
         )
         # Of all that follows PreBind only an extender's bind call outlasts an event.
         call = scheduler.bind_call(binding) if binding.step == "Bind" else None

@@ -31,12 +31,15 @@ from scheduler_core.events import (
     TimeReached,
 )
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
+from scheduler_core.framework.guard import Limit
 from scheduler_core.framework.interface import Plugin
+from scheduler_core.framework.profile import check_plugins
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plugins import REGISTRY, load_configuration
+from scheduler_core.plugins import load_configuration
+from scheduler_core.plugins.installed import known
 from scheduler_core.queue import QueueMove
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
@@ -102,15 +105,23 @@ class SimulationOptions:
     faults: FaultOptions = field(default_factory=FaultOptions)
 
 
-def load(config: Mapping[str, Any] | None, registry: Registry = REGISTRY) -> LoadedConfiguration:
+def load(config: Mapping[str, Any] | None, registry: Registry | None = None) -> LoadedConfiguration:
     """A configuration as a simulation takes it: None is the default one.
+
+    Parameters
+    ----------
+    registry : Registry, optional
+        The plugins it may name; those this process knows (`plugins.installed.known`) by default.
 
     Raises
     ------
     ConfigurationError
     """
     document = {"apiVersion": API_VERSION, "kind": KIND} if config is None else config
-    return load_configuration(document, registry=registry)
+    registry = known() if registry is None else registry
+    loaded = load_configuration(document, registry=registry)
+    check_plugins(loaded, registry)
+    return loaded
 
 
 class Simulation:
@@ -127,7 +138,10 @@ class Simulation:
     transport : Transport
         Carries calls to extenders.
     plugins : Registry or iterable of plugin classes
-        Plugins from outside the tree that the configuration may name, besides those of the tree; or a whole registry.
+        Plugins the configuration may name besides those of the tree and of installed packages
+        (`plugins.installed.known`); or a whole registry.
+    plugin_limit : Limit, optional
+        How long one call of a plugin from outside the tree may take before it fails its cycle.
 
     Raises
     ------
@@ -144,9 +158,11 @@ class Simulation:
         start_ns: int = 0,
         options: SimulationOptions | None = None,
         transport: Transport = no_transport,
-        plugins: Registry | Iterable[type[Plugin]] = REGISTRY,
+        plugins: Registry | Iterable[type[Plugin]] = (),
+        plugin_limit: Limit | None = None,
     ) -> None:
-        self.registry = plugins if isinstance(plugins, Registry) else REGISTRY.plus(plugins)
+        self._plugin_limit = plugin_limit
+        self.registry = plugins if isinstance(plugins, Registry) else known().plus(plugins)
         self.options = options or SimulationOptions()
         self._transport = transport
         self.clock = Clock(start_ns)
@@ -181,6 +197,7 @@ class Simulation:
                 adaptive_sampling=self.options.adaptive_sampling,
                 assumed_pod_ttl_ns=self.options.assumed_pod_ttl_ns,
                 first_of_ties=self.options.first_of_ties,
+                plugin_limit=self._plugin_limit,
             ),
             observer=self._moved,
             transport=self._transport,
@@ -195,6 +212,11 @@ class Simulation:
     @property
     def now_ns(self) -> int:
         return self.clock.now_ns
+
+    @property
+    def plugin_failures(self) -> tuple[str, ...]:
+        """What plugins from outside the tree did wrong where no cycle could fail for it, the last of it."""
+        return tuple(self.scheduler.handle_for_plugins.failures)
 
     # ---- inputs
 
@@ -610,8 +632,15 @@ class Simulation:
         return checkpoint_of(self)
 
     @classmethod
-    def restore(cls, document: Mapping[str, Any], *, transport: Transport = no_transport) -> Simulation:
-        """Go on from a checkpoint.
+    def restore(
+        cls,
+        document: Mapping[str, Any],
+        *,
+        transport: Transport = no_transport,
+        plugins: Registry | Iterable[type[Plugin]] = (),
+        plugin_limit: Limit | None = None,
+    ) -> Simulation:
+        """Go on from a checkpoint; `plugins` must hold those it ran with.
 
         Raises
         ------
@@ -626,6 +655,8 @@ class Simulation:
             start_ns=document["nowNs"],
             options=SimulationOptions(**options),
             transport=transport,
+            plugins=plugins,
+            plugin_limit=plugin_limit,
         )
         take_over(result, document)
         return result

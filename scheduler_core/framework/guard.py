@@ -1,0 +1,376 @@
+"""A plugin from outside the tree is not trusted: what it raises or returns amiss ends its cycle, never the engine.
+
+`guard` puts a watched method in the place of each method the scheduler calls. Where a cycle runs it fails under the
+plugin's name and the place; where none does there is an answer that harms nothing, and an event on the pod says what
+happened. In-tree plugins are held to the same rules by the conformance kit, and are called directly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.amounts import Amount, Comparison
+from scheduler_core.framework.failure import PluginFailure, failure_of, invalid_score
+from scheduler_core.framework.interface import (
+    FilterPlugin,
+    Plugin,
+    PostFilterResult,
+    PreFilterResult,
+    PreScoreResult,
+    QueuedPod,
+    QueueSortPlugin,
+    ScorePlugin,
+)
+from scheduler_core.framework.status import Code, Status, Verdicts
+from scheduler_core.objects.pod import Pod
+
+_CODES = np.array(
+    [Code.Success, Code.Error, Code.Unschedulable, Code.UnschedulableAndUnresolvable, Code.Pending]
+)
+
+Check = Callable[[Plugin, Any, tuple[Any, ...]], str | None]
+"""What is wrong with an answer, given the plugin and what it was asked; None for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How long one call of a plugin may take.
+
+    Attributes
+    ----------
+    measure_ns : callable
+        Processor time so far, in nanoseconds.
+    budget_ns : int
+        What a call may take of it; 0 for any.
+    """
+
+    measure_ns: Callable[[], int]
+    budget_ns: int
+
+
+def guard(plugin: Plugin, limit: Limit | None = None) -> None:
+    """Watch every method of a plugin that the scheduler calls."""
+    for method, (point, check) in _CHECKED.items():
+        if hasattr(plugin, method):
+            setattr(plugin, method, _failing(plugin, method, point, check, limit))
+    for method, (point, fallback) in _HARMLESS.items():
+        if hasattr(plugin, method):
+            setattr(plugin, method, _harmless(plugin, method, point, fallback, limit))
+    if isinstance(plugin, FilterPlugin):
+        plugin.reasons = _spoken(plugin, limit)  # type: ignore[method-assign]
+        plugin.compare = _compared(plugin, limit)  # type: ignore[method-assign]
+    plugin.checkpoint = _saved(plugin)  # type: ignore[method-assign]
+    plugin.restore = _restored(plugin)  # type: ignore[method-assign, assignment]
+
+
+def _timed(plugin: Plugin, method: str, limit: Limit | None) -> Callable[..., Any]:
+    call: Callable[..., Any] = getattr(plugin, method)
+    if limit is None or not limit.budget_ns:
+        return call
+    measure_ns, budget_ns = limit.measure_ns, limit.budget_ns
+
+    def timed(*args: Any) -> Any:
+        began_ns = measure_ns()
+        result = call(*args)
+        took_ns = measure_ns() - began_ns
+        if took_ns > budget_ns:
+            raise TimeoutError(f"took {took_ns / 1e9:.2f} s, it may take {budget_ns / 1e9:g} s")
+        return result
+
+    return timed
+
+
+def _failing(
+    plugin: Plugin, method: str, point: str, check: Check, limit: Limit | None
+) -> Callable[..., Any]:
+    call = _timed(plugin, method, limit)
+
+    def watched(*args: Any) -> Any:
+        try:
+            result = call(*args)
+        except PluginFailure:
+            raise
+        except (Exception, SystemExit) as error:
+            raise _failure(plugin, point, error) from error
+        wrong = check(plugin, result, args)
+        if wrong is not None:
+            raise _failure(plugin, point, TypeError(f"{method} {wrong}"))
+        return result
+
+    return watched
+
+
+def _failure(plugin: Plugin, point: str, error: BaseException) -> PluginFailure:
+    if point == "Filter":
+        # In upstream's words, as for any plugin that fails there.
+        said = f'running "{plugin.name}" filter plugin: {type(error).__name__}: {error}'
+        return PluginFailure(plugin.name, said)
+    return failure_of(plugin, point, error)
+
+
+def _harmless(
+    plugin: Plugin, method: str, point: str, fallback: Any, limit: Limit | None
+) -> Callable[..., Any]:
+    call = _timed(plugin, method, limit)
+
+    def watched(*args: Any) -> Any:
+        try:
+            result = call(*args)
+            if fallback is not None and not isinstance(result, type(fallback)):
+                raise TypeError(f"{method} returned {type(result).__name__}, not {type(fallback).__name__}")
+            return result
+        except (Exception, SystemExit) as error:
+            tell(plugin, point, error, next((item for item in args if isinstance(item, Pod)), None))
+            return fallback
+
+    return watched
+
+
+def tell(plugin: Plugin, point: str, error: BaseException, pod: Pod | None) -> None:
+    """Record an event about a failure that ends no cycle."""
+    said = str(failure_of(plugin, point, error))
+    plugin.handle.note_failure(said)
+    if pod is not None:
+        plugin.handle.record_event(pod, "Warning", "PluginFailed", point, said)
+
+
+def _spoken(plugin: FilterPlugin[Any], limit: Limit | None) -> Callable[..., tuple[str, ...]]:
+    """`reasons` gives words about what was decided before; without them it says why there are none."""
+    call = _timed(plugin, "reasons", limit)
+
+    def reasons(*args: Any) -> tuple[str, ...]:
+        try:
+            said = call(*args)
+            if isinstance(said, list | tuple) and all(isinstance(one, str) for one in said):
+                return tuple(said)
+            raise TypeError(f"reasons returned {said!r}, not a tuple of texts")
+        except (Exception, SystemExit) as error:
+            return (f'"{plugin.name}" does not say why: {type(error).__name__}: {error}',)
+
+    return reasons
+
+
+def _compared(plugin: FilterPlugin[Any], limit: Limit | None) -> Callable[..., tuple[Comparison, ...]]:
+    call = _timed(plugin, "compare", limit)
+
+    def compare(state: Any, pod: Pod, snapshot: Snapshot) -> tuple[Comparison, ...]:
+        try:
+            said = tuple(call(state, pod, snapshot))
+            for one in said:
+                _check_comparison(one, len(snapshot.rows))
+            return said
+        except (Exception, SystemExit) as error:
+            tell(plugin, "Filter", error, pod)
+            return ()
+
+    return compare
+
+
+def _check_comparison(said: Any, n_rows: int) -> None:
+    if not isinstance(said, Comparison):
+        raise TypeError(f"compare returned {type(said).__name__}, not Comparison")
+    columns = [said.fails, *(part.column for part in said.words if isinstance(part, Amount))]
+    if any(not isinstance(column, np.ndarray) or column.shape != (n_rows,) for column in columns):
+        raise TypeError(f"compare returned columns that are no ndarrays of {n_rows} rows")
+
+
+def _saved(plugin: Plugin) -> Callable[[], Any]:
+    call = plugin.checkpoint
+
+    def checkpoint() -> Any:
+        try:
+            return json.loads(json.dumps(call(), allow_nan=False))
+        except (Exception, SystemExit) as error:
+            plugin.handle.note_failure(str(failure_of(plugin, "checkpoint", error)))
+            return None
+
+    return checkpoint
+
+
+def _restored(plugin: Plugin) -> Callable[[Any], None]:
+    call = plugin.restore
+
+    def restore(state: Any) -> None:
+        try:
+            call(state)
+        except (Exception, SystemExit) as error:
+            plugin.handle.note_failure(str(failure_of(plugin, "restore", error)))
+
+    return restore
+
+
+# ---- what an answer must be
+
+
+def _is(*kinds: type[Any]) -> Check:
+    names = " or ".join(kind.__name__ for kind in kinds)
+
+    def check(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+        return None if isinstance(result, kinds) else f"returned {type(result).__name__}, not {names}"
+
+    return check
+
+
+def _column_problem(column: Any, n_rows: int, dtype: type[Any], what: str) -> str | None:
+    if not isinstance(column, np.ndarray):
+        return f"returned {what} as {type(column).__name__}, not as an ndarray of {dtype.__name__}"
+    if column.shape != (n_rows,):
+        return f"returned {what} of shape {column.shape} for {n_rows} rows"
+    if column.dtype != dtype:
+        return f"returned {what} of {column.dtype}, not of {dtype.__name__}"
+    return None
+
+
+def _verdicts(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+    if not isinstance(result, Verdicts):
+        return f"returned {type(result).__name__}, not Verdicts"
+    n_rows = len(args[-1])
+    wrong = _column_problem(result.codes, n_rows, np.int8, "codes")
+    if wrong is None and result.details is not None:
+        wrong = _column_problem(result.details, n_rows, np.int64, "details")
+    if wrong is None and not np.isin(result.codes, _CODES).all():
+        wrong = f"returned the codes {sorted(set(result.codes.tolist()))}, which a filter cannot say"
+    return wrong
+
+
+def _scores(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+    rows = args[3]
+    wrong = _column_problem(result, len(rows), np.int64, "scores")
+    if wrong is not None:
+        return wrong
+    is_last = len(args) > 4 or (isinstance(plugin, ScorePlugin) and not plugin.normalizes)
+    if is_last and len(rows) and (int(result.min()) < 0 or int(result.max()) > 100):
+        worst = int(result.min()) if int(result.min()) < 0 else int(result.max())
+        raise invalid_score(plugin, worst)
+    return None
+
+
+def _pre_filter(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+    if not isinstance(result, PreFilterResult):
+        return f"returned {type(result).__name__}, not PreFilterResult"
+    names = result.node_names
+    if names is not None and not (isinstance(names, tuple) and all(isinstance(name, str) for name in names)):
+        return f"returned node_names {names!r}, not a tuple of names"
+    return _is(Status)(plugin, result.status, args)
+
+
+def _permit(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+    if (
+        isinstance(result, tuple)
+        and len(result) == 2
+        and isinstance(result[0], Status)
+        and isinstance(result[1], int | np.integer)
+        and result[1] >= 0
+    ):
+        return None
+    return f"returned {result!r}, not a Status and how long the pod may wait, in nanoseconds"
+
+
+def _hashable(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+    try:
+        hash(result)
+    except TypeError as error:
+        return f"returned what has no hash: {error}"
+    return None
+
+
+def _anything(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+    return None
+
+
+_STATUS = _is(Status)
+_CHECKED: Mapping[str, tuple[str, Check]] = {
+    "sign": ("Filter", _hashable),
+    "pre_filter": ("PreFilter", _pre_filter),
+    "filter": ("Filter", _verdicts),
+    "fork": ("Filter", _anything),
+    "add_pods": ("Filter", _anything),
+    "remove_pods": ("Filter", _anything),
+    "post_filter": ("PostFilter", _is(PostFilterResult)),
+    "pre_score": ("PreScore", _is(PreScoreResult)),
+    "score": ("Score", _scores),
+    "normalize": ("NormalizeScore", _scores),
+    "pre_enqueue": ("PreEnqueue", _STATUS),
+    "reserve": ("Reserve", _STATUS),
+    "permit": ("Permit", _permit),
+    "pre_bind": ("PreBind", _STATUS),
+    "bind": ("Bind", _STATUS),
+}
+"""Methods that decide: point and what the answer must be."""
+
+_HARMLESS: Mapping[str, tuple[str, Any]] = {
+    "unreserve": ("Unreserve", None),
+    "wakes": ("Permit", False),
+    "take_writes": ("PreBind", ()),
+    "pre_bind_deadline_ns": ("PreBind", None),
+    "post_bind": ("PostBind", None),
+}
+"""Methods that decide nothing by themselves: point, and what stands in for an answer."""
+
+
+# ---- the order of the queue
+
+
+class GuardedOrder:
+    """Sort keys of a QueueSort plugin that is not trusted.
+
+    A pod whose key cannot be had, or cannot be compared, stands behind all others, by priority and age; its next cycle
+    ends in the error.
+    """
+
+    def __init__(self, plugin: QueueSortPlugin) -> None:
+        self.plugin = plugin
+        self._failures: dict[str, str] = {}
+
+    def sort_key(self, queued: QueuedPod) -> _Key:
+        self._failures.pop(queued.pod.uid, None)
+        key = _Key(self, queued)
+        try:
+            key.value = self.plugin.sort_key(queued)
+        except (Exception, SystemExit) as error:
+            self.note(key, error)
+        return key
+
+    def note(self, key: _Key, error: BaseException) -> None:
+        key.is_broken = True
+        self._failures[key.queued.pod.uid] = str(failure_of(self.plugin, "QueueSort", error))
+
+    def failure(self, uid: str) -> str | None:
+        """What went wrong about a pod that was popped, told once."""
+        return self._failures.pop(uid, None)
+
+
+class _Key:
+    __slots__ = ("is_broken", "order", "queued", "stand_in", "value")
+
+    def __init__(self, order: GuardedOrder, queued: QueuedPod) -> None:
+        self.order = order
+        self.queued = queued
+        self.stand_in = (-queued.pod.priority, queued.timestamp_ns, queued.pod.uid)
+        self.value: Any = None
+        self.is_broken = False
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Key) or self.is_broken or other.is_broken:
+            return self is other
+        try:
+            return bool(self.value == other.value)
+        except (Exception, SystemExit) as error:
+            self.order.note(self, error)
+            return False
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __lt__(self, other: _Key) -> bool:
+        if not (self.is_broken or other.is_broken):
+            try:
+                return bool(self.value < other.value)
+            except (Exception, SystemExit) as error:
+                self.order.note(self, error)
+        return (self.is_broken, *self.stand_in) < (other.is_broken, *other.stand_in)

@@ -1,0 +1,485 @@
+"""Plugins from outside the tree: the whole contract, and an engine that stays whole whatever they do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from scheduler_core.config.args import PluginArgs, invalid
+from scheduler_core.errors import ConfigurationError, ConstructionError, PluginDeclarationError
+from scheduler_core.framework import interface
+from scheduler_core.framework.amounts import Amount, Comparison
+from scheduler_core.framework.cluster_event import (
+    NODE,
+    POD,
+    QUEUE,
+    SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+)
+from scheduler_core.framework.guard import Limit
+from scheduler_core.framework.interface import PreFilterResult, PreScoreResult, Reads
+from scheduler_core.framework.per_node import NodeView, per_node
+from scheduler_core.framework.registry import Registry, declared
+from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
+from scheduler_core.plugins import REGISTRY
+from scheduler_core.sim.changes import EventRecorded, PermitDecision
+from scheduler_core.sim.simulation import Simulation
+from tests.scheduler_core.sim.builders import START_NS, make_node, make_pod, pod_named, write
+
+HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+def config(*names: str, args: dict[str, Any] | None = None, sort: str = "") -> dict[str, Any]:
+    multi: dict[str, Any] = {"enabled": [{"name": name} for name in names]}
+    if sort:
+        multi["disabled"] = [{"name": "PrioritySort"}, {"name": "DefaultBinder"}]
+        multi["enabled"].append({"name": "DefaultBinder"})
+    profile: dict[str, Any] = {"schedulerName": "default-scheduler", "plugins": {"multiPoint": multi}}
+    if args is not None:
+        profile["pluginConfig"] = [{"name": names[0], "args": args}]
+    return {**HEAD, "profiles": [profile]}
+
+
+def cluster(*plugins: type[interface.Plugin], n_nodes: int = 3, **options: Any) -> Simulation:
+    options.setdefault("config", config(*(plugin.name for plugin in plugins)))
+    simulation = Simulation(options.pop("config"), seed=1, start_ns=START_NS, plugins=plugins, **options)
+    write(simulation, *(make_node(f"node-{index}") for index in range(n_nodes)))
+    return simulation
+
+
+class Everywhere(
+    interface.PreEnqueuePlugin,
+    interface.QueueSortPlugin,
+    interface.PreFilterPlugin[None],
+    interface.FilterPlugin[None],
+    interface.PostFilterPlugin,
+    interface.PreScorePlugin[None],
+    interface.ScorePlugin[None],
+    interface.ReservePlugin,
+    interface.PermitPlugin,
+    interface.PreBindPlugin,
+    interface.BindPlugin,
+    interface.PostBindPlugin,
+):
+    """Does no harm at any point."""
+
+    name: ClassVar[str] = "Everywhere"
+    normalizes: ClassVar[bool] = True
+    filter_reads: ClassVar[Reads] = Reads.SPEC
+    rejects: ClassVar[bool] = False
+
+    def sign(self, pod: Any) -> Any:
+        return pod.name
+
+    def sort_key(self, queued: Any) -> Any:
+        return queued.pod.name
+
+    def pre_enqueue(self, pod: Any) -> Status:
+        return SUCCESS
+
+    def pre_filter(self, pod: Any, snapshot: Any) -> PreFilterResult[None]:
+        return PreFilterResult()
+
+    def filter(self, state: Any, pod: Any, nodes: Any, rows: Any) -> Verdicts:
+        return Verdicts.where(np.full(len(rows), self.rejects), Code.Unschedulable)
+
+    def reasons(self, *args: Any) -> tuple[str, ...]:
+        return ("not here",)
+
+    def compare(self, state: Any, pod: Any, snapshot: Any) -> Iterator[Comparison]:
+        n_rows = len(snapshot.rows)
+        yield Comparison(np.full(n_rows, self.rejects), ("asks ", Amount(np.full(n_rows, 7))))
+
+    def post_filter(self, cycle: Any) -> interface.PostFilterResult:
+        return interface.PostFilterResult(Status(Code.Unschedulable, ("no help",)))
+
+    def pre_score(self, pod: Any, snapshot: Any, rows: Any) -> PreScoreResult[None]:
+        return PreScoreResult()
+
+    def score(self, state: Any, pod: Any, nodes: Any, rows: Any) -> Any:
+        return np.zeros(len(rows), np.int64)
+
+    def reserve(self, pod: Any, node_name: str) -> Status:
+        return SUCCESS
+
+    def permit(self, pod: Any, node_name: str) -> tuple[Status, int]:
+        return SUCCESS, 0
+
+    def pre_bind(self, pod: Any, node_name: str) -> Status:
+        return SUCCESS
+
+    def bind(self, pod: Any, node_name: str) -> Status:
+        return Status(Code.Skip)
+
+    def post_bind(self, pod: Any, node_name: str) -> None:
+        return None
+
+
+def broken(method: str, answer: Any = None, *, rejects: bool = False) -> type[interface.Plugin]:
+    """Everywhere with one method that raises, or answers nonsense."""
+
+    def misbehaves(self: Any, *args: Any) -> Any:
+        if answer is None:
+            raise ZeroDivisionError(f"a bug in {method}")
+        return answer(*args) if callable(answer) else answer
+
+    return type("Broken", (Everywhere,), {method: misbehaves, "rejects": rejects})
+
+
+def run_two(plugin: type[interface.Plugin]) -> Simulation:
+    simulation = cluster(plugin, config=config("Everywhere", sort="Everywhere"))
+    write(simulation, make_pod("a"), make_pod("b"))
+    simulation.run_until_idle(max_cycles=20)
+    return simulation
+
+
+def test_a_plugin_may_stand_at_every_point_and_do_no_harm() -> None:
+    simulation = run_two(Everywhere)
+    assert {name for pod in "ab" if (name := pod_named(simulation, pod)) and name.node_name}
+    assert simulation.plugin_failures == ()
+
+
+@pytest.mark.parametrize(
+    ("method", "place"),
+    [
+        ("sort_key", 'running QueueSort plugin "Everywhere"'),
+        ("pre_filter", 'running PreFilter plugin "Everywhere"'),
+        ("sign", 'running "Everywhere" filter plugin'),
+        ("filter", 'running "Everywhere" filter plugin'),
+        ("pre_score", 'running PreScore plugin "Everywhere"'),
+        ("score", 'running Score plugin "Everywhere"'),
+        ("normalize", 'running NormalizeScore plugin "Everywhere"'),
+        ("reserve", 'running Reserve plugin "Everywhere"'),
+        ("permit", 'running Permit plugin "Everywhere"'),
+        ("pre_bind", 'running PreBind plugin "Everywhere"'),
+        ("bind", 'running Bind plugin "Everywhere"'),
+    ],
+)
+def test_what_a_plugin_raises_fails_its_cycle_with_its_name_and_place(method: str, place: str) -> None:
+    simulation = run_two(broken(method))
+    traces = simulation.drain_cycles()
+    assert traces and all(trace.header["outcome"] == "error" for trace in traces)
+    for trace in traces:
+        assert trace.header["failedPlugin"] == "Everywhere"
+        assert trace.header["error"] == f"{place}: ZeroDivisionError: a bug in {method}"
+        assert trace.explain()["sentence"]
+    # The engine goes on, from its checkpoint too.
+    again = Simulation.restore(json.loads(json.dumps(simulation.checkpoint())), plugins=[broken(method)])
+    again.run_until_idle(max_cycles=5)
+
+
+@pytest.mark.parametrize(
+    "method", ["unreserve", "post_bind", "wakes", "take_writes", "checkpoint", "compare"]
+)
+def test_where_no_cycle_can_fail_the_failure_is_kept_and_told(method: str) -> None:
+    parts: dict[str, Any] = {}
+    if method == "unreserve":
+        parts["permit"] = lambda self, pod, node: (Status(Code.Unschedulable, ("no",)), 0)
+    if method == "wakes":
+        parts["permit"] = lambda self, pod, node: (Status(Code.Wait), 10**9)
+    if method == "take_writes":
+        parts["pre_bind"] = lambda self, pod, node: Status(Code.Wait)
+    plugin = type("Broken", (broken(method, rejects=method == "compare"),), parts)
+    simulation = cluster(plugin, config=config("Everywhere", sort="Everywhere"))
+    write(simulation, make_pod("0", cpu="99"), make_pod("a"))
+    simulation.run_until_idle(max_cycles=20)
+    simulation.checkpoint()
+    assert any(f"ZeroDivisionError: a bug in {method}" in said for said in simulation.plugin_failures)
+
+
+def test_a_pod_is_held_back_where_pre_enqueue_raises() -> None:
+    simulation = run_two(broken("pre_enqueue"))
+    assert simulation.drain_cycles() == []
+    said = simulation.checkpoint()["queue"]["unschedulable"][0]["gating_reason"]
+    assert said == 'running PreEnqueue plugin "Everywhere": ZeroDivisionError: a bug in pre_enqueue'
+
+
+def test_post_filter_fails_its_cycle_and_missing_words_are_told() -> None:
+    (trace, *_) = run_two(broken("post_filter", rejects=True)).drain_cycles()
+    assert "running PostFilter plugin" in trace.header["error"]
+    (trace, *_) = run_two(broken("reasons", rejects=True)).drain_cycles()
+    assert '"Everywhere" does not say why: ZeroDivisionError: a bug in reasons' in trace.header["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "words"),
+    [
+        ("filter", lambda *args: [0] * len(args[-1]), "filter returned list, not Verdicts"),
+        ("filter", lambda *args: Verdicts(np.zeros(1, np.int8)), "codes of shape (1,) for 3 rows"),
+        ("filter", lambda *args: Verdicts(np.zeros(3)), "codes of float64, not of int8"),
+        ("filter", lambda *args: Verdicts(np.full(3, 5, np.int8)), "which a filter cannot say"),
+        ("score", lambda *args: [1, 2, 3], "scores as list, not as an ndarray of int64"),
+        ("score", lambda *args: np.array([1.0, np.nan, 2.0]), "scores of float64, not of int64"),
+        ("normalize", lambda *args: np.full(3, 101, np.int64), "an invalid score 101"),
+        ("pre_filter", lambda *args: PreFilterResult(node_names=["a"]), "not a tuple of names"),
+        ("pre_score", "yes", "pre_score returned str, not PreScoreResult"),
+        ("reserve", True, "reserve returned bool, not Status"),
+        ("permit", SUCCESS, "how long the pod may wait"),
+        ("bind", 0, "bind returned int, not Status"),
+        ("sign", [], "returned what has no hash"),
+    ],
+)
+def test_nonsense_fails_its_cycle(method: str, answer: Any, words: str) -> None:
+    (trace, *_) = run_two(broken(method, answer)).drain_cycles()
+    assert trace.header["failedPlugin"] == "Everywhere"
+    assert words in trace.header["error"]
+
+
+def test_a_plugin_that_takes_too_long_fails_its_cycle() -> None:
+    ticks = iter(range(0, 10**9, 400_000_000))
+    simulation = cluster(Likes, plugin_limit=Limit(lambda: next(ticks), 300_000_000))
+    write(simulation, make_pod("a"))
+    simulation.step()
+    (trace,) = simulation.drain_cycles()
+    assert trace.header["error"] == (
+        'running Score plugin "Likes": TimeoutError: took 0.40 s, it may take 0.3 s'
+    )
+
+
+@dataclass(frozen=True)
+class LikesArgs(PluginArgs):
+    node: str = "node-1"
+    points: int = 100
+
+    def problems(self, path: str) -> Iterator[Any]:
+        if not 0 <= self.points <= 100:
+            yield invalid(f"{path}.points", self.points, "not in valid range [0, 100]")
+
+
+class Likes(interface.ScorePlugin[None]):
+    name: ClassVar[str] = "Likes"
+    Args = LikesArgs
+
+    def __init__(self, args: LikesArgs, handle: interface.Handle) -> None:
+        super().__init__(args, handle)
+        self.args = args
+
+    def score(self, state: None, pod: Any, nodes: Any, rows: Any) -> Any:
+        liked = nodes.is_named(self.args.node, rows)
+        return np.where(liked, self.args.points, 0).astype(np.int64)
+
+
+def test_arguments_are_decoded_defaulted_and_validated_from_their_class() -> None:
+    simulation = cluster(Likes, config=config("Likes", args={"node": "node-2"}))
+    args = simulation.scheduler.loaded.plans[0].args["Likes"]
+    assert args == LikesArgs("node-2", 100)
+    write(simulation, make_pod("a"))
+    simulation.run_until_idle()
+    pod = pod_named(simulation, "a")
+    assert pod is not None and pod.node_name == "node-2"
+    for wrong, field in (({"points": 101}, "points"), ({"point": 1}, "point"), ({"node": 3}, "node")):
+        with pytest.raises(ConfigurationError) as caught:
+            cluster(Likes, config=config("Likes", args=wrong))
+        assert [error.field for error in caught.value.errors] == [f"profiles[0].pluginConfig[0].args.{field}"]
+
+
+class Picky(interface.FilterPlugin[None]):
+    """Rejects nodes without the label `vip`; says nothing about events."""
+
+    name: ClassVar[str] = "Picky"
+
+    def filter(self, state: None, pod: Any, nodes: Any, rows: Any) -> Verdicts:
+        return Verdicts.where(nodes.label_column("vip")[rows] < 0, Code.Unschedulable)
+
+
+_JOINED = QUEUE.because("a VIP came")
+_IGNORED = SKIP.because("no VIP")
+
+
+class PickyWithHints(Picky):
+    name: ClassVar[str] = "PickyWithHints"
+
+    def events(self) -> list[ClusterEventWithHint]:
+        def hint(pod: Any, old: Any, new: Any) -> Any:
+            return _JOINED if "vip" in new.labels else _IGNORED
+
+        return [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD), hint)]
+
+
+def attempts(simulation: Simulation) -> int:
+    return len(simulation.drain_cycles())
+
+
+def test_a_rejected_pod_wakes_by_its_plugins_hints_or_by_every_event() -> None:
+    every, hinted = cluster(Picky), cluster(PickyWithHints)
+    for simulation in (every, hinted):
+        write(simulation, make_pod("a"))
+        simulation.run_until_idle()
+        assert attempts(simulation)
+        write(simulation, make_node("node-9"))
+        simulation.run_until_idle()
+    assert (bool(attempts(every)), attempts(hinted)) == (True, 0)
+    for simulation in (every, hinted):
+        write(simulation, make_node("vip-1", labels={"vip": "yes"}))
+        simulation.run_until_idle()
+        pod = pod_named(simulation, "a")
+        assert pod is not None and pod.node_name == "vip-1"
+
+
+class Reverse(interface.QueueSortPlugin):
+    """Latest name first."""
+
+    name: ClassVar[str] = "Reverse"
+
+    def less(self, first: Any, second: Any) -> bool:
+        return bool(first.pod.name > second.pod.name)
+
+
+def order_of(simulation: Simulation) -> list[str]:
+    write(simulation, *(make_pod(name) for name in "bacd"))
+    simulation.run_until_idle()
+    return [trace.header["pod"].partition("/")[2] for trace in simulation.drain_cycles()]
+
+
+def test_queue_sort_orders_the_queue() -> None:
+    assert order_of(cluster()) == ["b", "a", "c", "d"]
+    assert order_of(cluster(Reverse, config=config("Reverse", sort="Reverse"))) == ["d", "c", "b", "a"]
+
+
+def test_a_queue_that_cannot_compare_pods_goes_on_with_the_others_first() -> None:
+    class Mixed(interface.QueueSortPlugin):
+        name: ClassVar[str] = "Mixed"
+
+        def sort_key(self, queued: Any) -> Any:
+            return None if queued.pod.name == "a" else queued.pod.name
+
+    simulation = cluster(Mixed, config=config("Mixed", sort="Mixed"))
+    order = order_of(simulation)
+    assert sorted(dict.fromkeys(order)) == ["a", "b", "c", "d"]
+
+
+class Writer(interface.PreFilterPlugin[None], interface.PermitPlugin):
+    name: ClassVar[str] = "Writer"
+
+    def pre_filter(self, pod: Any, snapshot: Any) -> PreFilterResult[None]:
+        self.handle.cycle_state.write("seen", {"pod": pod.name, "nodes": len(snapshot.order)})
+        self.handle.cycle_state.write("object", object())
+        return PreFilterResult()
+
+    def permit(self, pod: Any, node_name: str) -> tuple[Status, int]:
+        assert isinstance(self.handle.cycle_state.read("object"), object)
+        return Status(Code.Wait), 60 * 10**9
+
+
+class Reader(interface.ScorePlugin[None], interface.PostBindPlugin):
+    name: ClassVar[str] = "Reader"
+    told: ClassVar[list[Any]] = []
+
+    def score(self, state: None, pod: Any, nodes: Any, rows: Any) -> Any:
+        assert self.handle.cycle_state.read("seen")["pod"] == pod.name
+        return np.zeros(len(rows), np.int64)
+
+    def post_bind(self, pod: Any, node_name: str) -> None:
+        state = self.handle.cycle_state
+        self.told.append((pod.name, state.read("seen")["pod"], state.get("object")))
+        self.handle.record_event(pod, "Normal", "Noted", "Binding", f"drew {self.random.below(1)}")
+
+
+def test_plugins_of_one_cycle_share_its_state_through_a_wait_and_a_checkpoint() -> None:
+    Reader.told.clear()
+    simulation = cluster(Writer, Reader)
+    write(simulation, make_pod("a"), make_pod("b"))
+    simulation.run_until_idle()
+    again = Simulation.restore(json.loads(json.dumps(simulation.checkpoint())), plugins=[Writer, Reader])
+    assert again.checkpoint() == simulation.checkpoint()
+    for waiting in list(again.scheduler.waiting_pods):
+        assert waiting is again.scheduler.waiting_pods.get(waiting.pod.uid)
+        again.submit(PermitDecision("default", waiting.pod.name, True))
+    again.run_until_idle()
+    assert Reader.told == [("a", "a", None), ("b", "b", None)]
+    events = [
+        out
+        for out in again.drain_outcomes()
+        if isinstance(out, EventRecorded) and out.manifest["reason"] == "Noted"
+    ]
+    assert len(events) == 2
+
+
+class Roomy(interface.FilterPlugin[None], interface.ScorePlugin[None]):
+    name: ClassVar[str] = "Roomy"
+
+    @per_node
+    def filter(self, state: None, pod: Any, node: NodeView) -> Status | None:
+        if len(node.pods) >= 1:
+            return Status(Code.Unschedulable, (f"node has {len(node.pods)} pods",))
+        return None
+
+    @per_node
+    def score(self, state: None, pod: Any, node: NodeView) -> int:
+        return 100 if node.name == "node-2" else node.free("cpu") // 1000
+
+
+def test_a_scalar_plugin_is_asked_about_one_node_at_a_time_in_preemption_too() -> None:
+    simulation = cluster(Roomy)
+    write(simulation, *(make_pod(name) for name in "abc"))
+    simulation.run_until_idle()
+    assert pod_named(simulation, "a").node_name == "node-2"  # type: ignore[union-attr]
+    write(simulation, make_pod("d"))
+    simulation.run_until_idle()
+    trace = simulation.drain_cycles()[-1]
+    assert "3 node has 1 pods" in trace.header["message"]
+    write(simulation, make_pod("e", priority=1000))
+    simulation.run_until_idle()
+    assert pod_named(simulation, "e").node_name  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (int, "it does not inherit Plugin"),
+        (type("Nameless", (interface.FilterPlugin,), {}), "`name` is None"),
+        (type("Pointless", (interface.Plugin,), {"name": "Pointless"}), "no extension point"),
+        (
+            type("Silent", (interface.FilterPlugin,), {"name": "Silent"}),
+            "it extends filter, but has no `filter`",
+        ),
+        (type("Kept", (Picky,), {"filter_reads": Reads.SPEC}), "no `sign` says for which pods"),
+        (type("BadArgs", (Picky,), {"Args": dict}), "`Args` does not inherit PluginArgs"),
+    ],
+)
+def test_a_class_that_does_not_declare_itself_is_refused(kind: Any, words: str) -> None:
+    with pytest.raises(PluginDeclarationError, match=words.replace("(", r"\(")):
+        declared(kind)
+
+
+def test_names_are_taken_once_and_a_plugin_that_cannot_be_made_is_refused_before_anything_runs() -> None:
+    class Fit(Picky):
+        name: ClassVar[str] = "NodeResourcesFit"
+
+    with pytest.raises(PluginDeclarationError, match="NodeResourcesFit already exists"):
+        Simulation(plugins=[Fit])
+
+    class Unmade(Picky):
+        name: ClassVar[str] = "Unmade"
+
+        def __init__(self, args: Any, handle: Any) -> None:
+            raise KeyError("no license")
+
+    class Deaf(Picky):
+        name: ClassVar[str] = "Deaf"
+
+        def events(self) -> Any:
+            return ["Pod/Add"]
+
+    for kind in (Unmade, Deaf):
+        with pytest.raises(ConstructionError, match=f'initializing plugin "{kind.name}"'):
+            cluster(kind)
+
+
+def test_a_release_may_give_another_default_set() -> None:
+    registry = REGISTRY.with_default_set([("PrioritySort", 0), ("NodeName", 0), ("DefaultBinder", 0)])
+    simulation = Simulation(plugins=registry)
+    assert list(simulation.scheduler.profiles["default-scheduler"].plugins) == [
+        "PrioritySort",
+        "NodeName",
+        "DefaultBinder",
+    ]
+    assert isinstance(registry.plus([Picky]), Registry)
+    assert ClusterEvent(POD, ActionType.ADD).resource == POD
