@@ -2,7 +2,7 @@
 
 To add a plugin: one file here and its name in the list; `register` reads the rest off its class (points, arguments,
 defaults, events, checkpoint, words). The conformance kit picks it up from the list. A plugin from outside comes by
-`installed` (entry points), or as a class handed to `Simulation(plugins=...)`.
+`installed_plugins` (entry points), or as a class handed to `Simulation(plugins=...)`.
 """
 
 from __future__ import annotations

@@ -36,10 +36,10 @@ from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.profile import check_plugins
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.installed_plugins import known
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins import load_configuration
-from scheduler_core.plugins.installed import known
 from scheduler_core.queue import QueueMove
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
@@ -111,7 +111,7 @@ def load(config: Mapping[str, Any] | None, registry: Registry | None = None) -> 
     Parameters
     ----------
     registry : Registry, optional
-        The plugins it may name; those this process knows (`plugins.installed.known`) by default.
+        The plugins it may name; those this process knows (`installed_plugins.known`) by default.
 
     Raises
     ------
@@ -139,7 +139,7 @@ class Simulation:
         Carries calls to extenders.
     plugins : Registry or iterable of plugin classes
         Plugins the configuration may name besides those of the tree and of installed packages
-        (`plugins.installed.known`); or a whole registry.
+        (`installed_plugins.known`); or a whole registry.
     plugin_limit : Limit, optional
         How long one call of a plugin from outside the tree may take before it fails its cycle.
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from scheduler_core import installed_plugins as installed
 from scheduler_core.errors import ConfigurationError, PluginDeclarationError
-from scheduler_core.plugins import installed
 from scheduler_core.sim.simulation import Simulation
 from tests.plugin_packages import BROKEN, PACKAGE, install
 
