@@ -6,7 +6,7 @@ import argparse
 import gc
 from collections.abc import Sequence
 
-from scheduler_core.cli import bench, conformance, model, openb, replay
+from scheduler_core.cli import bench, conformance, model, openb, optimum, replay
 from scheduler_core.version import EMULATES, ENGINE_VERSION
 
 
@@ -20,6 +20,7 @@ def main(arguments: Sequence[str]) -> int:
     for name, module in (
         ("replay", replay),
         ("model", model),
+        ("optimum", optimum),
         ("conformance", conformance),
         ("bench", bench),
         ("openb", openb),

@@ -264,29 +264,17 @@ class Feasibility:
         if not self._counts_terms:
             return
         terms = self.pod.required_affinity
-        if terms and all(self._is_about(term, other) for term in terms):
+        if terms and all(is_about(term, other, self._namespaces) for term in terms):
             for term in terms:
                 _add(self._near, term.topology_key, node, sign)
         for term in self.pod.required_anti_affinity:
-            if self._is_about(term, other):
+            if is_about(term, other, self._namespaces):
                 _add(self._away, term.topology_key, node, sign)
         for term in other.required_anti_affinity:
             labels = self._namespaces.get(self.pod.namespace, {})
             in_namespace = self.pod.namespace in term.namespaces or term.namespace_selector.matches(labels)
             if in_namespace and term.selector.matches(self.pod.labels):
                 _add(self._kept_away, term.topology_key, node, sign)
-
-    def _is_about(self, term: AffinityTerm, other: Pod) -> bool:
-        """Whether a term of the incoming pod is about another one.
-
-        The names of matching namespaces are merged into the term, and its selector is then asked once more with no
-        labels, as upstream does.
-        """
-        selector = term.namespace_selector
-        there = other.namespace in term.namespaces
-        if not there and not selector.is_everything and other.namespace in self._namespaces:
-            there = selector.matches(self._namespaces[other.namespace])
-        return (there or selector.matches({})) and term.selector.matches(other.labels)
 
     def _spread_refuses(self, node: Node) -> bool | None:
         for constraint, counts in zip(self._spread, self._spread_counts, strict=True):
@@ -307,7 +295,7 @@ class Feasibility:
             return False
         near = all(self._near[term.topology_key, node.labels[term.topology_key]] > 0 for term in terms)
         first_of_series = not any(self._near.values()) and all(
-            self._is_about(term, self.pod) for term in terms
+            is_about(term, self.pod, self._namespaces) for term in terms
         )
         if terms and not near and not first_of_series:
             return False
@@ -316,6 +304,19 @@ class Feasibility:
             if value is not None and self._away[term.topology_key, value] > 0:
                 return True
         return True if any(self._kept_away[pair] > 0 for pair in node.labels.items()) else None
+
+
+def is_about(term: AffinityTerm, other: Pod, namespaces: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether a term of an incoming pod is about another pod.
+
+    The names of matching namespaces are merged into the term, and its selector is then asked once more with no
+    labels, as upstream does.
+    """
+    selector = term.namespace_selector
+    there = other.namespace in term.namespaces
+    if not there and not selector.is_everything and other.namespace in namespaces:
+        there = selector.matches(namespaces[other.namespace])
+    return (there or selector.matches({})) and term.selector.matches(other.labels)
 
 
 def _add(counts: Counter[tuple[str, str]], key: str, node: Node, sign: int) -> None:

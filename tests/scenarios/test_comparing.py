@@ -127,3 +127,21 @@ def test_a_large_cluster_is_refused(sent, db):
     scenario = share(document=text_of(small(objects=objects, steps=[{"advance": "1s"}]))).scenario
     with pytest.raises(ClusterError, match="up to 200 nodes"):
         request_optimum(scenario=scenario)
+
+
+def test_the_best_joint_placement_is_had_by_rest_with_its_bound(client, work):
+    scenario = share(document=text_of(greedy_fails()), visibility="public").scenario
+    url = f"/api/v1/scenarios/{scenario.public_id}/optimum/"
+    assert client.get(url).status_code == 404
+    refused = client.post(url, {"timeLimitS": 0}, content_type="application/json")
+    assert refused.status_code == 400 and "1 to 120 s" in refused.json()["detail"]
+    asked = client.post(url, {"timeLimitS": 10}, content_type="application/json")
+    assert asked.status_code == 202 and asked.json()["state"] == "queued" and asked.json()["result"] is None
+    work()
+    found = client.get(asked.json()["url"]).json()
+    assert found["state"] == "done" and found["result"]["placed"] == [2, 3]
+    assert found["result"]["score"][1] <= found["result"]["scoreAtMost"] and found["result"]["gap"] == 0
+    assert (
+        "coupled" in found["result"]
+        and "at most" in client.get(f"/s/{scenario.public_id}/optimum/").content.decode().lower()
+    )

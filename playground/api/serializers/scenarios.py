@@ -67,6 +67,29 @@ class ComparisonRequest(Strict):
     expiresInDays = StrictInteger(required=False, min_value=1, max_value=3660)
 
 
+class OptimumRequest(Strict):
+    cycle = StrictInteger(
+        min_value=1, required=False, allow_null=True, default=None, help_text="Not said: the last one."
+    )
+    timeLimitS = StrictInteger(required=False, default=30, help_text="Seconds the solver may take.")
+
+
+class Optimum(Answer):
+    page = _text()
+    url = _text()
+    state = serializers.ChoiceField(["queued", "running", "done", "failed"])
+    problem = _text(allow_null=True)
+    cycle = serializers.IntegerField()
+    timeLimitS = serializers.IntegerField()
+    step = _text("What is being solved.", allow_null=True)
+    progress = serializers.FloatField()
+    createdAt = serializers.DateTimeField()
+    result = serializers.JSONField(
+        allow_null=True,
+        help_text="Pods by priority (now, best, atMost), sums of scores, scoreAtMost, gap, proved, each pod's node.",
+    )
+
+
 class ModelCheck(Answer):
     page = _text()
     url = _text()

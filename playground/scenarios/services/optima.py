@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any, Final
 
 from django.db import transaction
 
 from playground.clusters.errors import ClusterError, Conflict, InvalidInput, NotFound
 from playground.clusters.models import Cluster, Cycle
-from playground.engine.joint import JointProblem, joint_problem
+from playground.engine.joint import Unsolvable, best_placement
 from playground.engine.scenarios import RunStopped, ScenarioProblem, run_fresh
 from playground.scenarios import wake
 from playground.scenarios.models import Optimum, Scenario
 from playground.scenarios.services.moments import _past_of
-from playground.scenarios.solver import Solution, Unsolvable, solve
 
 MAX_NODES: Final = 200
 MAX_PODS: Final = 1000
@@ -73,13 +71,13 @@ def solve_optimum(*, optimum_id: int) -> None:
     began = time.monotonic()
     try:
         config, manifests, movable = _problem_of(optimum)
-        problem = joint_problem(manifests, config, movable)
-        solution = solve(
-            problem,
+        result = best_placement(
+            manifests,
+            config,
+            movable,
             time_limit_s=optimum.time_limit_s,
             progress=lambda step, share: rows.update(step=step, progress=0.1 + 0.9 * share) and None,
         )
-        result = _result(problem, manifests, solution)
     except (ClusterError, Unsolvable, ScenarioProblem, RunStopped, ValueError) as error:
         rows.update(state=Optimum.State.FAILED, problem=str(error), step="")
     else:
@@ -102,70 +100,3 @@ def _problem_of(optimum: Optimum) -> tuple[Any, list[dict[str, Any]], frozenset[
         rows = optimum.scenario.cycles.filter(number__lte=optimum.cycle)
     tried = rows.values_list("pod_namespace", "pod_name").distinct()
     return config, manifests, frozenset(f"{namespace}/{name}" for namespace, name in tried)
-
-
-def _result(problem: JointProblem, manifests: list[dict[str, Any]], solution: Solution) -> dict[str, Any]:
-    now = {
-        f"{item['metadata'].get('namespace') or 'default'}/{item['metadata']['name']}": (
-            item.get("spec") or {}
-        ).get("nodeName")
-        or ""
-        for item in manifests
-        if item["kind"] == "Pod"
-    }
-    greedy: dict[int, int] = {}
-    n_of: dict[int, int] = {}
-    score = 0
-    pods: list[Mapping[str, Any]] = []
-    for pod in problem.pods:
-        for name in pod.names:
-            n_of[pod.priority] = n_of.get(pod.priority, 0) + 1
-            node = now.get(name, "")
-            if node:
-                greedy[pod.priority] = greedy.get(pod.priority, 0) + 1
-                score += pod.scores.get(node, 0)
-            best = solution.node_of.get(name, "")
-            pods.append({"pod": name, "priority": pod.priority, "now": node, "best": best})
-    pods = _without_swaps(problem, pods)
-    pods.sort(key=lambda item: (bool(item["now"]) == bool(item["best"]), item["now"] == item["best"],
-                                -item["priority"], item["pod"]))  # fmt: skip
-    return {
-        "levels": [
-            {
-                "priority": level,
-                "pods": n_of[level],
-                "now": greedy.get(level, 0),
-                "best": solution.placed.get(level, 0),
-                "atMost": solution.at_most.get(level, 0),
-            }
-            for level in sorted(n_of, reverse=True)
-        ],
-        "placed": [sum(greedy.values()), sum(solution.placed.values())],
-        "score": [score, solution.score],
-        "proved": solution.proved,
-        "pods": list(pods),
-        "nMoved": sum(item["now"] != item["best"] for item in pods),
-        "coupled": list(problem.coupled),
-        "room": {node: dict(room) for node, room in problem.room.items()},
-    }
-
-
-def _without_swaps(problem: JointProblem, pods: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Pods that are alike keep their node where the best placement uses it for one of them anyway."""
-    by_name = {item["pod"]: dict(item) for item in pods}
-    for group in problem.pods:
-        wanted = [by_name[name]["best"] for name in group.names]
-        rest = []
-        for name in group.names:
-            now = by_name[name]["now"]
-            if now and now in wanted:
-                wanted.remove(now)
-                by_name[name]["best"] = now
-            else:
-                rest.append(name)
-        # Those without a node now take one last, so that fewest pods change between having one and not.
-        rest.sort(key=lambda name: not by_name[name]["now"])
-        wanted.sort(key=lambda node: not node)
-        for name, node in zip(rest, wanted, strict=True):
-            by_name[name]["best"] = node
-    return list(by_name.values())

@@ -64,6 +64,7 @@ def _answer(
         nudge(newest, tasks.OPTIMUM, optimum_id=newest.pk)
     context |= {"optimum": newest, "here": here}
     if newest is not None and newest.state == Optimum.State.DONE:
+        context["gap"] = f"{100 * newest.result.get('gap', 0):.2g}"
         context["pods"] = [item for item in newest.result["pods"] if item["now"] != item["best"]][:SHOWN]
     template = "scenarios/optimum_result.html" if request.htmx else "scenarios/optimum.html"
     return render(request, template, context)
