@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import logging
 from collections.abc import Callable
 
 from celery import current_app
@@ -14,6 +15,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from playground.play.models import WorkerHeartbeat
+
+logger = logging.getLogger(__name__)
 
 
 @never_cache
@@ -33,11 +36,15 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 
 def _outcome(check: Callable[[], None]) -> str:
-    # Whatever a driver raises means "not ready"; which drivers there are is the settings' business.
+    # Whatever a driver raises means "not ready"; which drivers there are is the settings' business. Its words name
+    # addresses and users, so they are for the log: strangers may ask this page.
     try:
         check()
+    except NotReady as error:
+        return str(error)
     except Exception as error:
-        return f"{type(error).__name__}: {error}" if not isinstance(error, NotReady) else str(error)
+        logger.warning("%s: %s: %s", check.__name__, type(error).__name__, error)
+        return "does not answer"
     return "ok"
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from playground.play import health
 from playground.play.beat import say_alive
 from playground.play.models import WorkerHeartbeat
 
@@ -44,14 +45,22 @@ def test_a_worker_of_yesterday_is_forgotten() -> None:
 
 
 @pytest.mark.django_db
-def test_readyz_names_a_broker_that_does_not_answer(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readyz_names_what_does_not_answer_and_only_the_log_says_where_it_is(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     from playground.celery import app
 
     def refuse(*args: object, **kwargs: object) -> None:
-        raise ConnectionRefusedError("nobody listens")
+        raise ConnectionRefusedError("10.1.2.3:6379 refused the user hidden")
 
     monkeypatch.setattr(app, "connection_for_write", refuse)
-    say_alive("worker@here")
+    monkeypatch.setattr(health.connection, "cursor", refuse)
     response = client.get("/readyz")
     assert response.status_code == 503
-    assert response.json()["checks"]["broker"] == "ConnectionRefusedError: nobody listens"
+    assert response.json()["checks"] | {"worker": ""} == {
+        "database": "does not answer",
+        "broker": "does not answer",
+        "worker": "",
+    }
+    assert "10.1.2.3" not in response.content.decode()
+    assert "10.1.2.3:6379 refused the user hidden" in caplog.text

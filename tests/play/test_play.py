@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from playground.play.data_lock import lock_data_folder
 from tests.servers import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -219,6 +220,38 @@ def test_a_taken_port_is_said_clearly(tmp_path: Path) -> None:
         f"CommandError: Port {port} on 127.0.0.1 is taken. Stop what uses it, or choose another: "
         f"manage.py play --port {port + 1}"
     )
+
+
+def test_a_second_playground_on_one_data_folder_says_so_until_the_first_has_died(tmp_path: Path) -> None:
+    hold = (
+        "import sys, pathlib; from playground.play.data_lock import lock_data_folder;"
+        " lock = lock_data_folder(pathlib.Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+    )
+    first = subprocess.Popen(
+        [sys.executable, "-c", hold, str(tmp_path)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with first:
+        assert first.stdout and first.stdout.readline() == "held\n"
+        second = subprocess.run(
+            [sys.executable, "manage.py", "play", "--port", str(free_port())],
+            cwd=ROOT,
+            env={**os.environ, "PLAYGROUND_DATA": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        first.kill()
+    assert second.returncode != 0
+    assert second.stderr.strip() == (
+        f"CommandError: A playground (process {first.pid}) runs on {tmp_path} already. Stop it, or give this one"
+        " a data folder of its own: PLAYGROUND_DATA=... manage.py play"
+    )
+    with lock_data_folder(tmp_path):
+        assert (tmp_path / "play.lock").read_text() == f"{os.getpid()}\n"
 
 
 def test_embedded_mode_listens_on_loopback_only() -> None:

@@ -24,6 +24,7 @@ from django.utils import timezone
 
 from playground.clusters import demo
 from playground.clusters.models import Cluster
+from playground.play.data_lock import DataFolderInUse, lock_data_folder
 from playground.play.models import WorkerHeartbeat
 from playground.play.supervisor import WorkerSupervisor, worker_command
 
@@ -71,6 +72,10 @@ class Command(BaseCommand):
             os.execv(sys.executable, [sys.executable, *sys.argv])
         if settings.EMBEDDED and options["host"] not in ("127.0.0.1", "localhost", "::1"):
             raise CommandError(f'--host: "{options["host"]}" is not loopback, and embedded mode has no login')
+        try:
+            self._only_one = lock_data_folder(settings.DATA_DIR)  # held until this process ends
+        except DataFolderInUse as error:
+            raise CommandError(str(error)) from error
         listener = _listen(options["host"], options["port"])
         own_url = os.environ.setdefault("PLAYGROUND_OWN_URL", _own_url(listener))  # inherited by the worker
         # The site is served by this process, which read its settings before the port was known.
