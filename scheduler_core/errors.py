@@ -28,6 +28,14 @@ class InvalidObject(ValueError):
         super().__init__(f"{path}: {shown} {reason}" if value is not None else f"{path}: {reason}")
 
 
+class ForbiddenObject(InvalidObject):
+    """Admission refuses the object as it stands; the reason is a sentence of its own, which names the value."""
+
+    def __init__(self, path: str, value: Any, reason: str) -> None:
+        super().__init__(path, None, reason)
+        self.value = value
+
+
 _FIELD_ERROR_WORDS = {
     "FieldValueNotFound": "Not found",
     "FieldValueRequired": "Required value",

@@ -89,6 +89,14 @@ class InvalidManifest(ClusterError):
         return body
 
 
+class ForbiddenManifest(InvalidManifest):
+    """A document that is well formed, and that admission refuses as it stands; the message says why by itself."""
+
+    status = 403
+    reason = "Forbidden"
+    title = "A manifest is not allowed"
+
+
 class InvalidInput(ClusterError):
     """A form or API value outside a manifest that is not what it should be; `field` names it."""
 

@@ -7,8 +7,13 @@ from typing import Any, Self
 
 from playground.engine.validation import validate
 from playground.engine.workload_defaults import with_workload_defaults
-from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
+from scheduler_core.errors import ForbiddenObject, InvalidObject
+from scheduler_core.objects.defaults import (
+    KeptPriority,
+    PriorityClasses,
+    prepare,
+    priority_class_from,
+)
 from scheduler_core.objects.documents import (
     MAX_BYTES,
     DocumentError,
@@ -17,6 +22,7 @@ from scheduler_core.objects.documents import (
     load_documents,
 )
 from scheduler_core.sim.admission import (
+    POD_UPDATES,
     SYSTEM_PREFIX,
     check_priority_class,
     system_priority_classes,
@@ -25,11 +31,13 @@ from scheduler_core.sim.admission import (
 )
 
 __all__ = [
+    "POD_UPDATES",
     "SYSTEM_PREFIX",
     "ManifestProblem",
     "Posted",
     "PriorityClasses",
     "admit",
+    "as_read_today",
     "dump_yaml",
     "priority_classes",
     "read_posted",
@@ -54,6 +62,8 @@ class ManifestProblem(ValueError):
         The object at fault.
     too_large : bool
         Over the size limit.
+    forbidden : bool
+        Admission refuses it as it stands, in a sentence of its own.
     """
 
     def __init__(
@@ -68,6 +78,7 @@ class ManifestProblem(ValueError):
         kind: str = "",
         name: str = "",
         too_large: bool = False,
+        forbidden: bool = False,
     ) -> None:
         super().__init__(f"{path}: {reason}" if path else reason)
         self.reason = reason
@@ -79,6 +90,7 @@ class ManifestProblem(ValueError):
         self.kind = kind
         self.name = name
         self.too_large = too_large
+        self.forbidden = forbidden
 
     @classmethod
     def of(cls, error: DocumentError) -> Self:
@@ -152,7 +164,12 @@ class Posted:
 
     def invalid(self, error: InvalidObject) -> ManifestProblem:
         """The same problem, placed in the posted text."""
-        return self.problem(_words(error), path=error.path, value=error.value)
+        forbidden = isinstance(error, ForbiddenObject)
+        problem = self.problem(
+            error.reason if forbidden else _words(error), path=error.path, value=error.value
+        )
+        problem.forbidden = forbidden
+        return problem
 
 
 def _words(error: InvalidObject) -> str:
@@ -223,6 +240,15 @@ def priority_classes(manifests: Iterable[Mapping[str, Any]]) -> PriorityClasses:
     return PriorityClasses([priority_class_from(manifest) for manifest in manifests])
 
 
+def as_read_today(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored object with the defaults of today, as an API server reads what an earlier version stored.
+
+    What admission decided when it was created stays.
+    """
+    classes = KeptPriority(manifest.get("spec") or {}) if manifest.get("kind") == "Pod" else PriorityClasses()
+    return with_workload_defaults(prepare(manifest, classes))
+
+
 def admit(
     posted: Posted,
     classes: PriorityClasses,
@@ -241,7 +267,7 @@ def admit(
     others
         Their manifests, for a PriorityClass to stand among.
     old
-        The PriorityClass it replaces, if it is one.
+        The object it replaces, of a PriorityClass or a pod: a pod's priority is settled when it is created.
 
     Raises
     ------
@@ -249,6 +275,8 @@ def admit(
         With the place in the text, if it came as text.
     """
     try:
+        if posted.kind == "Pod" and old is not None:
+            classes = KeptPriority(old.get("spec") or {})
         manifest = with_workload_defaults(prepare(posted.manifest, classes))
         if posted.kind == "Pod":
             manifest["spec"] = with_default_tolerations(manifest["spec"])

@@ -17,7 +17,7 @@ from rest_framework import exceptions
 
 from playground.bodies import BodyTooLarge
 from playground.clusters import kinds
-from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
+from playground.clusters.errors import ClusterError, ForbiddenManifest, InvalidInput, InvalidManifest
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +92,10 @@ def status_of(error: Exception) -> tuple[dict[str, Any], dict[str, str]] | None:
     if isinstance(error, Refusal):
         details = {"causes": [dict(cause) for cause in error.causes]} if error.causes else None
         return failure(error.reason, error.message, details=details), {}
+    if isinstance(error, ForbiddenManifest):
+        kind = kinds.by_kind(error.kind)
+        subject = f'{kind.resource if kind else error.kind} "{error.name}" is forbidden'
+        return failure("Forbidden", f"{subject}: {error.message}", details=_about(error)), {}
     if isinstance(error, InvalidManifest):
         return _invalid(error), {}
     if isinstance(error, InvalidInput):

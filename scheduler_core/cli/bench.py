@@ -25,7 +25,7 @@ from scheduler_core.cli.bench_workloads import (
 )
 from scheduler_core.clock import SECOND_NS, Clock, measure_cpu_ns
 from scheduler_core.events import ObjectChanged
-from scheduler_core.objects.defaults import prepare
+from scheduler_core.objects.defaults import StoredPriorities, prepare
 from scheduler_core.objects.kinds import parse
 from scheduler_core.plugins import load_configuration
 from scheduler_core.randomness import Randomness
@@ -40,6 +40,9 @@ CONFIGURATION = {
 }
 START_NS = 1_767_225_600 * SECOND_NS
 WARM_UP = 20
+
+AS_WRITTEN = StoredPriorities()
+"""The workloads give pods priorities without classes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +82,7 @@ def measure_scheduler(workload: Workload) -> dict[str, Any]:
     options = SchedulerOptions(full_traces=False)
     scheduler = Scheduler(load_configuration(CONFIGURATION), clock, Randomness(1), options=options)
     for manifest in (*workload.nodes(), *workload.prepared(), *workload.measured()):
-        kind, _, _, typed = parse(prepare(manifest))
+        kind, _, _, typed = parse(prepare(manifest, AS_WRITTEN))
         scheduler.handle(ObjectChanged(kind, None, typed))
     times_ns: list[int] = []
     gc.collect()
@@ -98,9 +101,9 @@ def measure_whole(workload: Workload) -> dict[str, Any]:
         CONFIGURATION, seed=1, start_ns=START_NS, options=SimulationOptions(full_traces=False)
     )
     for manifest in (*workload.others(), *workload.nodes(), *workload.prepared()):
-        simulation.submit(WriteObject(prepare(manifest)))
+        simulation.submit(WriteObject(prepare(manifest, AS_WRITTEN)))
     simulation.run_until_idle(max_cycles=1_000_000)
-    measured = [prepare(manifest) for manifest in workload.measured()]
+    measured = [prepare(manifest, AS_WRITTEN) for manifest in workload.measured()]
     simulation.drain_outcomes()
     simulation.drain_cycles()
     gc.collect()

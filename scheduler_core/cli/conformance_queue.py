@@ -30,7 +30,7 @@ from scheduler_core.framework.cluster_event import (
     node_update_events,
     pod_update_events,
 )
-from scheduler_core.objects.defaults import PriorityClasses, prepare
+from scheduler_core.objects.defaults import StoredPriorities, prepare
 from scheduler_core.objects.fields import Document, mapping, parse_time_ns
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
@@ -159,7 +159,7 @@ def default_registrations(
 def _listers(objects: Sequence[Document]) -> Listers:
     listers = Listers()
     for manifest in objects:
-        prepared = prepare(manifest)
+        prepared = prepare(manifest, StoredPriorities())
         meta = mapping(prepared, "metadata", "")
         kind = prepared["kind"]
         typed = selecting_object_from(prepared) if kind in _SELECTING_KINDS else PlainObject(prepared)
@@ -351,7 +351,7 @@ def _object(manifest: Document | None) -> Any:
         return None
     if manifest.get("kind") == "Pod":
         return _lenient_pod(manifest)
-    prepared = prepare(manifest)
+    prepared = prepare(manifest, StoredPriorities())
     return node_from(prepared) if prepared.get("kind") == "Node" else PlainObject(prepared)
 
 
@@ -372,7 +372,7 @@ class _Unreadable(tuple[Any, ...]):
 
 def _lenient_pod(manifest: Document) -> Pod:
     """A pod, even one with an affinity term that no API server would accept (and our admission does not)."""
-    prepared = prepare(manifest, PriorityClasses())
+    prepared = prepare(manifest, StoredPriorities())
     try:
         return pod_from(prepared)
     except InvalidObject as error:

@@ -19,7 +19,7 @@ from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.trace import CycleTrace, record_body
 from scheduler_core.framework.waiting_pods import WaitingPods
-from scheduler_core.objects.defaults import PriorityClasses, prepare, priority_class_from
+from scheduler_core.objects.defaults import StoredPriorities, prepare, priority_class_from
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
@@ -70,7 +70,7 @@ class Cluster:
         )
         self.frameworks: dict[str, Framework] = build_profiles(self.loaded, REGISTRY, handle, self.cache)
         self.algorithm = Algorithm(AlgorithmOptions(first_of_ties=True), Randomness(0), self.extenders)
-        self.priority_classes = PriorityClasses(
+        self.priority_classes = StoredPriorities(
             priority_class_from(item) for item in objects if item.get("kind") == "PriorityClass"
         )
         for manifest in objects:

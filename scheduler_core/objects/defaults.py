@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_core.errors import InvalidObject
+from scheduler_core.errors import ForbiddenObject
 from scheduler_core.objects.amount_defaults import (
     in_milli_units,
     pod_level_resources,
@@ -25,6 +25,7 @@ from scheduler_core.objects.fields import (
     integer,
     mapping,
     mappings,
+    optional_integer,
     sequence,
     string,
     strings,
@@ -101,27 +102,91 @@ class PriorityClasses:
                 self._default = item
 
     def resolve(self, spec: Document) -> tuple[int, str, str]:
-        """Priority, preemption policy and class name of a pod spec.
+        """Priority, preemption policy and class name of the spec of a pod that is created.
 
         Raises
         ------
-        InvalidObject
-            When `priorityClassName` names no class.
+        ForbiddenObject
+            `priorityClassName` names no class, or a priority or policy is written that is not the class's.
         """
-        name = string(spec, "priorityClassName", "spec")
+        found, name = self._class_of(spec)
+        value = found.value if found else 0
+        policy = found.preemption_policy if found else PREEMPT_LOWER_PRIORITY
+        computed = "priority admission controller computed {} from the given PriorityClass name"
+        written = optional_integer(spec, "priority", "spec")
+        if written is not None and written != value:
+            raise ForbiddenObject(
+                "spec.priority",
+                written,
+                f"the integer value of priority ({written}) must not be provided in pod spec; "
+                + computed.format(value),
+            )
         written_policy = string(spec, "preemptionPolicy", "spec")
-        if name:
-            found = self._by_name.get(name)
-            if found is None:
-                raise InvalidObject(
-                    "spec.priorityClassName", name, "no PriorityClass with that name was found"
-                )
-            return found.value, written_policy or found.preemption_policy, name
-        if spec.get("priority") is not None:
-            return integer(spec, "priority", "spec"), written_policy or PREEMPT_LOWER_PRIORITY, ""
-        if self._default is not None:
-            return self._default.value, written_policy or self._default.preemption_policy, self._default.name
-        return 0, written_policy or PREEMPT_LOWER_PRIORITY, ""
+        if written_policy and written_policy != policy:
+            raise ForbiddenObject(
+                "spec.preemptionPolicy",
+                written_policy,
+                f"the string value of PreemptionPolicy ({written_policy}) must not be provided in pod spec; "
+                + computed.format(policy),
+            )
+        return value, policy, name
+
+    def _class_of(self, spec: Document) -> tuple[PriorityClass | None, str]:
+        name = string(spec, "priorityClassName", "spec")
+        if not name:
+            return self._default, self._default.name if self._default else ""
+        found = self._by_name.get(name)
+        if found is None:
+            raise ForbiddenObject(
+                "spec.priorityClassName", name, f"no PriorityClass with name {name} was found"
+            )
+        return found, name
+
+
+class StoredPriorities(PriorityClasses):
+    """For pods an API server has stored already, and recordings: what is written stands."""
+
+    def resolve(self, spec: Document) -> tuple[int, str, str]:
+        """As for a pod that is created, but that a priority without a class and any policy are kept.
+
+        Raises
+        ------
+        ForbiddenObject
+            `priorityClassName` names no class.
+        """
+        policy = string(spec, "preemptionPolicy", "spec")
+        if not string(spec, "priorityClassName", "spec") and spec.get("priority") is not None:
+            return integer(spec, "priority", "spec"), policy or PREEMPT_LOWER_PRIORITY, ""
+        found, name = self._class_of(spec)
+        value = found.value if found else 0
+        return value, policy or (found.preemption_policy if found else PREEMPT_LOWER_PRIORITY), name
+
+
+class KeptPriority(PriorityClasses):
+    """For a pod that is updated: priority, policy and class stay as admission made them when it was created.
+
+    Parameters
+    ----------
+    spec : mapping
+        The stored pod's. A value that is written all the same is left for whoever compares the two to refuse.
+    """
+
+    def __init__(self, spec: Document) -> None:
+        super().__init__()
+        self._spec = spec
+
+    def resolve(self, spec: Document) -> tuple[int, str, str]:
+        """What is written, else what is stored."""
+        written = optional_integer(spec, "priority", "spec")
+        value = integer(self._spec, "priority", "spec") if written is None else written
+        policy = string(spec, "preemptionPolicy", "spec") or string(self._spec, "preemptionPolicy", "spec")
+        name = string(spec, "priorityClassName", "spec")
+        # Leaving out what the default class gave is no change.
+        return (
+            value,
+            policy or PREEMPT_LOWER_PRIORITY,
+            name or string(self._spec, "priorityClassName", "spec"),
+        )
 
 
 def prepare(manifest: Document, priority_classes: PriorityClasses | None = None) -> dict[str, Any]:
@@ -171,6 +236,9 @@ def prepare(manifest: Document, priority_classes: PriorityClasses | None = None)
             result["spec"] = {"volumeMode": "Filesystem", **_present(claim)}
             status = rounded(mapping(manifest, "status", ""), "capacity", "allocatedResources")
             result["status"] = {"phase": "Pending", **_present(status)}
+        case "PriorityClass":
+            if not manifest.get("preemptionPolicy"):
+                result["preemptionPolicy"] = PREEMPT_LOWER_PRIORITY
         case "StorageClass":
             if manifest.get("volumeBindingMode") is None:
                 result["volumeBindingMode"] = "Immediate"

@@ -30,6 +30,7 @@ from scheduler_core.scenario.canonical import (
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.load import object_key
 from scheduler_core.scenario.merge import patch_between
+from scheduler_core.scenario.priorities import ClassesForBarePriorities
 from scheduler_core.scenario.record import cycle_line, decisions_digest
 from scheduler_core.scenario.types import (
     Advance,
@@ -400,10 +401,14 @@ class _Maker:
             | SYSTEM_PRIORITY_CLASSES.keys()
         )
         zero_is_default = not any(manifest.get("globalDefault") for manifest in classes)
+        # Pods stored by an earlier version, or whose class is gone.
+        bare = ClassesForBarePriorities(written)
 
         def cleaned(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
             return tuple(
-                without_defaults(without_server_fields(manifest, owners), known, zero_is_default)
+                bare.explained(
+                    without_defaults(without_server_fields(manifest, owners), known, zero_is_default)
+                )
                 for manifest in manifests
             )
 
@@ -422,6 +427,10 @@ class _Maker:
             # Nothing was run: a scenario without steps would run until idle.
             steps = (Step(advance=Advance(0, 0)),)
         objects = () if self.goes_on else cleaned(self.objects)
+        if bare.made and self.goes_on:
+            steps = (Step(apply=tuple(bare.made)), *steps)
+        elif bare.made:
+            objects = (*bare.made, *objects)
         return dataclasses.replace(scenario, objects=objects, steps=steps, extenders=extenders)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_core.errors import InvalidObject
+from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.extender import ExtenderAnswer, ExtenderRequest
 from scheduler_core.framework.trace import PREEMPTING, CycleTrace
-from scheduler_core.objects.defaults import NAMESPACED_KINDS, prepare
+from scheduler_core.objects.defaults import NAMESPACED_KINDS, KeptPriority, prepare
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scenario.canonical import effective_steps, in_run_order
@@ -31,7 +31,11 @@ from scheduler_core.scenario.record import (
     decisions_digest,
 )
 from scheduler_core.scenario.types import MAX_CYCLES, Advance, Manifest, PermitAnswer, Run, Scenario, Step
-from scheduler_core.sim.admission import check_priority_class, with_default_tolerations
+from scheduler_core.sim.admission import (
+    check_priority_class,
+    check_priority_is_kept,
+    with_default_tolerations,
+)
 from scheduler_core.sim.changes import (
     DeleteObject,
     ObjectDeleted,
@@ -329,12 +333,19 @@ class _Runner:
             if kind == "PriorityClass":
                 others = [stored.manifest for stored in world.all(kind)]
                 check_priority_class(document, others, None if before is None else before.manifest)
-            prepared = prepare(document, world.priority_classes)
+            classes = world.priority_classes
+            if kind == "Pod" and before is not None:
+                classes = KeptPriority(before.manifest["spec"])
+            prepared = prepare(document, classes)
+            if kind == "Pod" and before is not None:
+                check_priority_is_kept(prepared, before.manifest)
             if kind == "Pod":
                 prepared["spec"] = with_default_tolerations(prepared["spec"])
             self._submit(WriteObject(prepared))
         except InvalidObject as error:
-            raise ScenarioError([Problem(f"{path}.{error.path}", error.reason, error.value)]) from None
+            # What admission says names the value itself.
+            value = None if isinstance(error, ForbiddenObject) else error.value
+            raise ScenarioError([Problem(f"{path}.{error.path}", error.reason, value)]) from None
         if kind == "Pod":
             self.run.saw_pod(prepared)
 

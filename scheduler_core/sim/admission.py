@@ -12,13 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scheduler_core.errors import InvalidObject
+from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES
 from scheduler_core.objects.fields import Document, boolean, mapping, optional_integer, sequence, string
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 SYSTEM_PREFIX = "system-"
 DEFAULT_TOLERATION_S = 300
+POD_UPDATES = (
+    "pod updates may not change fields other than container images, activeDeadlineSeconds,"
+    " terminationGracePeriodSeconds, tolerations (add only) and schedulingGates (remove only):"
+    " delete the pod and create it again"
+)
 TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 CURRENT_VERSIONS: dict[tuple[str, str], str] = {
@@ -97,11 +102,12 @@ def check_priority_class(manifest: Document, others: Iterable[Document], old: Do
     if value is None:
         raise InvalidObject("value", None, "is required")
     if name.startswith(SYSTEM_PREFIX):
-        if SYSTEM_PRIORITY_CLASSES.get(name) != value:
+        wrong = _no_system_class(name, value, boolean(manifest, "globalDefault", ""))
+        if wrong:
             raise InvalidObject(
                 "metadata.name",
                 name,
-                "priority class names with 'system-' prefix are reserved for system use only",
+                "priority class names with 'system-' prefix are reserved for system use only. error: " + wrong,
             )
     elif value > HIGHEST_USER_PRIORITY:
         raise InvalidObject(
@@ -116,16 +122,38 @@ def check_priority_class(manifest: Document, others: Iterable[Document], old: Do
         if value != optional_integer(old, "value", ""):
             raise InvalidObject("value", value, "may not be changed in an update")
         if policy != (string(old, "preemptionPolicy", "") or PREEMPT_LOWER_PRIORITY):
-            raise InvalidObject("preemptionPolicy", policy, "may not be changed in an update")
+            raise InvalidObject("preemptionPolicy", policy, "field is immutable")
     if boolean(manifest, "globalDefault", ""):
         for other in others:
             other_name = string(mapping(other, "metadata", ""), "name", "metadata")
             if other_name != name and boolean(other, "globalDefault", ""):
-                raise InvalidObject(
+                raise ForbiddenObject(
                     "globalDefault",
                     True,
                     f"PriorityClass {other_name} is already marked as default. Only one default can exist",
                 )
+
+
+def check_priority_is_kept(new: Document, old: Document) -> None:
+    """Refuse an update that gives a pod another priority, policy or class.
+
+    Raises
+    ------
+    ForbiddenObject
+    """
+    before, after = mapping(old, "spec", ""), mapping(new, "spec", "")
+    for key in ("priority", "preemptionPolicy", "priorityClassName"):
+        if (after.get(key) or None) != (before.get(key) or None):
+            raise ForbiddenObject(f"spec.{key}", after.get(key), POD_UPDATES)
+
+
+def _no_system_class(name: str, value: int, global_default: bool) -> str:
+    """Why it is none of the classes every cluster has. Source: helpers.go IsKnownSystemPriorityClass, v1.34."""
+    if name not in SYSTEM_PRIORITY_CLASSES:
+        return f"{name} is not a known system priority class"
+    if value != SYSTEM_PRIORITY_CLASSES[name]:
+        return f"value of {name} PriorityClass must be {SYSTEM_PRIORITY_CLASSES[name]}"
+    return f"globalDefault of {name} PriorityClass must be false" if global_default else ""
 
 
 def system_priority_classes() -> list[dict[str, Any]]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from scheduler_core.cli.conformance_scheduling import Cluster
 from scheduler_core.cluster.node_table import normal_port
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
+from tests.scheduler_core.stored import prepare
 
 GPU = "example.com/gpu"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

@@ -9,7 +9,6 @@ import pytest
 from scheduler_core.actions import Action, BindPod, RecordEvent, WriteBeforeBind
 from scheduler_core.clock import Clock
 from scheduler_core.events import ObjectChanged, PreBindAnswered, TimeReached
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.kinds import parse
 from scheduler_core.plugins import default_configuration
 from scheduler_core.randomness import Randomness
@@ -24,6 +23,7 @@ from tests.scheduler_core.plugins.storage_clusters import (
     pod_manifest,
     volume_manifest,
 )
+from tests.scheduler_core.stored import prepare
 
 POD = pod_manifest("p", [mount("c0")])
 UID = "default/p"

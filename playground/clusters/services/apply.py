@@ -7,7 +7,7 @@ from typing import Any
 from playground.clusters import kinds, wake
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster, LogEntry, PriorityClass
+from playground.clusters.models import Cluster, LogEntry, Pod, PriorityClass
 from playground.clusters.rows import rows_of
 from playground.clusters.services.changes import same, updated, without_server_fields
 from playground.clusters.services.identity import generated_name, object_uid
@@ -207,6 +207,7 @@ def _admitted(cluster: Cluster, known: Sequence[tuple[Kind, Posted]]) -> list[_P
     by_name = dict(before)
     problems: list[ManifestProblem] = []
     planned: list[_Planned] = []
+    pods = _stored_pods(cluster, known)
     classes = admission.priority_classes(by_name.values())
     stale = False
     for kind, item in known:
@@ -217,7 +218,7 @@ def _admitted(cluster: Cluster, known: Sequence[tuple[Kind, Posted]]) -> list[_P
                 clean_posted(kind, item, planned_for=cluster),
                 classes,
                 others=by_name.values(),
-                old=before.get(item.name),
+                old=pods.get(_pod_key(item)) if kind.kind == "Pod" else before.get(item.name),
             )
         except ManifestProblem as problem:
             problems.append(problem)
@@ -232,6 +233,25 @@ def _admitted(cluster: Cluster, known: Sequence[tuple[Kind, Posted]]) -> list[_P
     if problems:
         raise as_error(problems[0], problems[1:])
     return planned
+
+
+def _pod_key(item: Posted) -> tuple[str, str]:
+    meta = item.manifest.get("metadata")
+    namespace = meta.get("namespace") if isinstance(meta, dict) else None
+    return (namespace if isinstance(namespace, str) and namespace else "default", item.name)
+
+
+def _stored_pods(
+    cluster: Cluster, known: Sequence[tuple[Kind, Posted]]
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The pods of the request that are there already: what admission gave them stays."""
+    wanted = sorted({_pod_key(item)[1] for kind, item in known if kind.kind == "Pod" and item.name})
+    stored: dict[tuple[str, str], dict[str, Any]] = {}
+    for start in range(0, len(wanted), 500):
+        rows = Pod.objects.filter(cluster=cluster, name__in=wanted[start : start + 500])
+        for namespace, name, manifest in rows.values_list("namespace", "name", "manifest"):
+            stored[namespace, name] = manifest
+    return stored
 
 
 def clean_posted(kind: Kind, item: Posted, *, planned_for: Cluster) -> Posted:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from playground.clusters.kinds import Kind
-from playground.engine.admission import ManifestProblem, Posted
+from playground.engine.admission import POD_UPDATES, ManifestProblem, Posted, as_read_today
 from playground.engine.columns import budget_columns
 
 SERVER_METADATA: Final = (
@@ -70,7 +70,7 @@ def updated(kind: Kind, posted: Posted, old: Mapping[str, Any], new: Mapping[str
         # A status from elsewhere counted by the old rule: from here on it is computed.
         result.pop("status", None)
     if kind.kind == "Pod":
-        result["spec"] = _pod_spec(posted, old["spec"], dict(new["spec"]))
+        result["spec"] = _pod_spec(posted, as_read_today(old)["spec"], dict(new["spec"]))
     generation = int(old_meta.get("generation") or 1)
     meta["generation"] = generation + (1 if result.get("spec") != old.get("spec") else 0)
     return result
@@ -94,8 +94,8 @@ def _pod_spec(posted: Posted, old: Mapping[str, Any], new: dict[str, Any]) -> di
     """Source: pkg/apis/core/validation/validation.go ValidatePodUpdate, v1.34."""
     if old.get("nodeName") and not new.get("nodeName"):
         new["nodeName"] = old["nodeName"]
-    for key in ("priority", "preemptionPolicy", "serviceAccountName", "serviceAccount"):
-        if key in old and new.get("priorityClassName") == old.get("priorityClassName"):
+    for key in ("serviceAccountName", "serviceAccount"):
+        if key in old:
             new[key] = old[key]
     gates = [gate.get("name") for gate in new.get("schedulingGates") or ()]
     known = [gate.get("name") for gate in old.get("schedulingGates") or ()]
@@ -113,9 +113,7 @@ def _pod_spec(posted: Posted, old: Mapping[str, Any], new: dict[str, Any]) -> di
         if key in _POD_MUTABLE or key in loose or _images_aside(old.get(key)) == _images_aside(new.get(key)):
             continue
         raise posted.problem(
-            "pod updates may not change fields other than container images, activeDeadlineSeconds,"
-            " terminationGracePeriodSeconds, tolerations (add only) and schedulingGates (remove only):"
-            " delete the pod and create it again",
+            POD_UPDATES,
             path=f"spec.{key}",
             value=new.get(key),
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.conf import settings
 
-from playground.clusters.errors import ClusterError, InvalidManifest, TooLarge, Unsupported
+from playground.clusters.errors import ClusterError, ForbiddenManifest, InvalidManifest, TooLarge, Unsupported
 from playground.engine import admission
 from playground.engine.admission import ManifestProblem, Posted
 
@@ -44,4 +44,6 @@ def as_error(problem: ManifestProblem, causes: Sequence[ManifestProblem] = ()) -
         "name": problem.name,
     }
     others = tuple(error for cause in causes if isinstance(error := as_error(cause), InvalidManifest))
+    if problem.forbidden:
+        return ForbiddenManifest(problem.reason, causes=others, **facts)
     return InvalidManifest(str(problem), causes=others, **facts)

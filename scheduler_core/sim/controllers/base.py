@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from scheduler_core.errors import InvalidObject
+from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
 from scheduler_core.sim.controllers.pod_factory import PodFactory
@@ -205,12 +205,13 @@ class WorkloadController(Controller):
 
     def failed(self, workload: Workload, error: InvalidObject) -> None:
         """Nothing can be made of it until something changes."""
+        said = f'pods "{workload.name}-" is forbidden: {error.reason}' if isinstance(error, ForbiddenObject) else error
         self.world.record_event(
             workload.manifest,
             "Warning",
             "FailedCreate",
             "Creating",
-            f"Error creating: {error}",
+            f"Error creating: {said}",
             f"{self.kind.lower()}-controller",
         )
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from scheduler_core.cli.conformance_scheduling import Cluster
 from scheduler_core.extender import ExtenderAnswer, ExtenderChain, ExtenderRequest, extender_chain
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins import load_configuration
+from tests.scheduler_core.stored import prepare
 
 URL = "http://a.test"
 

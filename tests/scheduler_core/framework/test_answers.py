@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from scheduler_core.cli.conformance_scheduling import Cluster, decision_body
 from scheduler_core.cluster.journal import Journal
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFit
 from tests.scheduler_core.random_clusters import RandomCluster
+from tests.scheduler_core.stored import prepare
 
 
 def _fresh(random_cluster: RandomCluster) -> Cluster:

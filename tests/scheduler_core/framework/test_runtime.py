@@ -22,12 +22,12 @@ from scheduler_core.framework.profile import SchedulerHandle, build_profiles
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.framework.waiting_pods import WaitingPods
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.plugins import REGISTRY, load_configuration
 from scheduler_core.randomness import Randomness
 from scheduler_core.schedule_one import Algorithm, AlgorithmOptions, Decision
+from tests.scheduler_core.stored import prepare
 
 API = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 

@@ -13,7 +13,6 @@ from scheduler_core.objects.csi_translation import (
     translate_node_affinity,
     translate_volume,
 )
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.kinds import KINDS, is_read, parse
 from scheduler_core.objects.storage import (
     ClaimReference,
@@ -24,6 +23,7 @@ from scheduler_core.objects.storage import (
     persistent_volume_from,
     storage_class_from,
 )
+from tests.scheduler_core.stored import prepare
 
 ZONE = "topology.kubernetes.io/zone"
 ZONE_BETA = "failure-domain.beta.kubernetes.io/zone"

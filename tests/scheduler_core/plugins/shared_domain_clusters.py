@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from scheduler_core.cluster.cache import Cache
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.policy import namespace_from, selecting_object_from
+from tests.scheduler_core.stored import prepare
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

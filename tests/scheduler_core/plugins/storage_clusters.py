@@ -13,10 +13,10 @@ from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.framework.profile import SchedulerHandle
 from scheduler_core.framework.waiting_pods import WaitingPods
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
+from tests.scheduler_core.stored import prepare
 
 ZONE = "topology.kubernetes.io/zone"
 ZONE_BETA = "failure-domain.beta.kubernetes.io/zone"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from scheduler_core.framework.status import Code, Status
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins.dynamic_resources import DynamicResources
 from scheduler_core.plugins.scheduling_gates import SchedulingGates
 from tests.scheduler_core.plugins.storage_clusters import StorageCluster, node_manifest
+from tests.scheduler_core.stored import prepare
 
 
 def pod_with(claims: list[dict[str, Any]], statuses: list[dict[str, Any]] | None = None) -> Pod:

@@ -16,7 +16,6 @@ from scheduler_core.cluster.default_selectors import DefaultSelectors
 from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.interface import FilterPlugin
 from scheduler_core.framework.status import Code
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins import REGISTRY, load_configuration
@@ -51,6 +50,7 @@ from tests.scheduler_core.plugins.storage_clusters import (
     node_manifest,
     random_cluster,
 )
+from tests.scheduler_core.stored import prepare
 
 SEEDS = st.integers(0, 2**32 - 1)
 ZONE = "topology.kubernetes.io/zone"

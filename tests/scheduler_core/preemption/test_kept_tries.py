@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scheduler_core.cli.conformance_scheduling import Cluster, decision_body
 from scheduler_core.framework.preemption.kept_tries import DryRun, KeptTries
 from scheduler_core.framework.preemption.sampling import Sampling, dry_run
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
 from tests.scheduler_core.preemption.clusters import FullCluster
+from tests.scheduler_core.stored import prepare
 
 
 def fresh(full: FullCluster) -> Cluster:

@@ -8,11 +8,11 @@ from typing import Any
 from scheduler_core.cli.conformance_queue import default_registrations
 from scheduler_core.clock import Clock
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.plugins.hints import scheduling_gates
 from scheduler_core.queue import Rejection, SchedulingQueue, build_hint_map
+from tests.scheduler_core.stored import prepare
 
 SECOND_NS = 1_000_000_000
 START_NS = 1_767_225_600 * SECOND_NS + 300_000_000

@@ -17,7 +17,6 @@ from scheduler_core.framework.cluster_event import (
     node_update_events,
     pod_update_events,
 )
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.objects.policy import selecting_object_from
 from scheduler_core.plugins.hints import (
@@ -30,6 +29,7 @@ from scheduler_core.plugins.hints import (
 )
 from scheduler_core.queue import build_hint_map
 from tests.scheduler_core.queue.builders import make_node, make_pod
+from tests.scheduler_core.stored import prepare
 
 
 def plain(kind: str, name: str, **fields: Any) -> PlainObject:

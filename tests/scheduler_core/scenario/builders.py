@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_core.scenario import Scenario, load_scenario
+from scheduler_core.scenario.priorities import with_classes
 
 
 def make_node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
@@ -51,7 +52,8 @@ def make_budget(name: str, app: str, min_available: int = 1) -> dict[str, Any]:
 
 
 def make_scenario(*objects: dict[str, Any], **fields: Any) -> Scenario:
-    return load_scenario(document(*objects, **fields))
+    """The scenario; pods with a bare priority are given a class of that value."""
+    return load_scenario(with_classes(document(*objects, **fields)))
 
 
 def document(*objects: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import pytest
 
 from scheduler_core.extender import ExtenderRequest
 from scheduler_core.framework.trace import CycleTrace
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.scenario import (
     MockTransport,
     dump_scenario,
@@ -28,6 +27,7 @@ from scheduler_core.sim.checkpoint import is_before_chance, manifests_of
 from scheduler_core.sim.simulation import Simulation, SimulationOptions
 from tests.scheduler_core.scenario.builders import make_budget, make_node, make_pod
 from tests.scheduler_core.scenario.test_extenders import extender
+from tests.scheduler_core.stored import prepare
 
 START_NS = 1_700_000_000_000_000_000
 SECOND_NS = 10**9
@@ -95,10 +95,13 @@ class LiveCluster:
             self.n_uids += 1
             meta |= {"uid": f"0000-{self.n_uids}", "creationTimestamp": "2023-11-14T22:13:20Z"}
         meta["resourceVersion"] = str(len(self.records) + 1)
-        prepared = prepare({**manifest, "metadata": meta}, self.simulation.world.priority_classes)
+        prepared = prepare({**manifest, "metadata": meta}, self.classes())
         if manifest["kind"] == "Pod":
             prepared["spec"] = with_default_tolerations(prepared["spec"])
         self.unread.append((self.log("api", "write", {"manifest": prepared}), WriteObject(prepared)))
+
+    def classes(self) -> list[Any]:
+        return [stored.manifest for stored in self.simulation.world.all("PriorityClass")]
 
     def change(self, kind: str, name: str, **labels: str) -> None:
         stored = self.simulation.world.get(kind, "default" if kind == "Pod" else "", name)

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation, SimulationOptions
+from tests.scheduler_core.stored import prepare
 
 SECOND_NS = 1_000_000_000
 START_NS = 1_767_225_600 * SECOND_NS

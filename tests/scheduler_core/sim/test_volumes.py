@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_core.objects.defaults import prepare
 from scheduler_core.sim.changes import DeleteObject
 from tests.scheduler_core.sim.builders import (
     START_NS,
@@ -20,6 +19,7 @@ from tests.scheduler_core.sim.builders import (
     storage_class,
     write,
 )
+from tests.scheduler_core.stored import prepare
 
 
 def volume(name: str, size: str, class_name: str, zone: str = "") -> dict[str, Any]:
