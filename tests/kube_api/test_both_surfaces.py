@@ -33,7 +33,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a quantity": (make_pod("bad", cpu="1x"), "spec.containers[0].resources.requests.cpu"),
     "an operator": (make_pod("bad", tolerations=[{"operator": "Sometimes"}]), "spec.tolerations[0].operator"),
     "no containers": (make_pod("bad", containers=[]), "spec.containers"),
-    "a class nobody made": (make_pod("bad", priorityClassName="nope"), "spec.priorityClassName"),
     "a name": (make_pod("Bad"), "metadata.name"),
     "a negative amount": (make_node("n", cpu="-1"), "status.allocatable.cpu"),
     "a negative count": (make_deployment(replicas=-1), "spec.replicas"),
@@ -43,7 +42,31 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a reserved name": (make_class("system-gold", 5), "metadata.name"),
     "a built-in class with another value": (make_class("system-node-critical", 5), "metadata.name"),
     "a policy": (make_class("gold", 5, preemptionPolicy="Sometimes"), "preemptionPolicy"),
-    "a second default": (make_class("gold", 5, globalDefault=True), "globalDefault"),
+}
+NOT_ADMITTED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "a class that is not there": (
+        make_pod("bad", priorityClassName="nope"),
+        "spec.priorityClassName",
+        'pods "bad" is forbidden: no PriorityClass with name nope was found',
+    ),
+    "another priority than the class's": (
+        make_pod("bad", priorityClassName="system-node-critical", priority=7),
+        "spec.priority",
+        'pods "bad" is forbidden: the integer value of priority (7) must not be provided in pod spec; priority '
+        "admission controller computed 2000001000 from the given PriorityClass name",
+    ),
+    "another policy than the default class's": (
+        make_pod("bad", preemptionPolicy="Never"),
+        "spec.preemptionPolicy",
+        'pods "bad" is forbidden: the string value of PreemptionPolicy (Never) must not be provided in pod spec; '
+        "priority admission controller computed PreemptLowerPriority from the given PriorityClass name",
+    ),
+    "a second default": (
+        make_class("gold", 5, globalDefault=True),
+        "globalDefault",
+        'priorityclasses.scheduling.k8s.io "gold" is forbidden: PriorityClass usual is already marked as default. '
+        "Only one default can exist",
+    ),
 }
 
 
@@ -61,6 +84,23 @@ def test_a_bad_manifest_is_refused_with_the_same_field_and_reason(
     cause = status["details"]["causes"][0]
     assert (problem["reason"], problem["field"]) == (status["reason"], cause["field"]) == ("Invalid", field)
     assert problem["detail"] == cause["message"]
+    assert LogEntry.objects.count() == before
+
+
+@pytest.mark.parametrize("case", NOT_ADMITTED)
+def test_what_admission_refuses_is_refused_in_its_words_on_both(
+    kube: Kube, cluster: Cluster, case: str
+) -> None:
+    services.apply_documents(cluster=cluster, objects=[make_class("usual", 1, globalDefault=True)])
+    manifest, field, words = NOT_ADMITTED[case]
+    before = LogEntry.objects.count()
+    answer = kube.client.post(
+        f"/api/v1/clusters/{cluster.public_id}/apply", manifest, content_type="application/json"
+    )
+    assert (answer.status_code, answer.json()["field"]) == (403, field)
+    assert words.endswith(answer.json()["detail"])
+    status = kube.post(PATHS[manifest["kind"]], manifest)
+    assert (status.status_code, status.json()["reason"], status.json()["message"]) == (403, "Forbidden", words)
     assert LogEntry.objects.count() == before
 
 

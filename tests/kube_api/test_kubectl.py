@@ -20,7 +20,9 @@ from django.test import Client
 from playground.accounts.models import User
 from playground.accounts.tokens import create_token
 from playground.clusters import services
-from playground.clusters.models import Cluster, Cycle, Pod
+from playground.clusters.demo import create_demo
+from playground.clusters.kinds import KINDS
+from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass
 from tests import servers
 from tests.conftest import served
 from tests.kube_api.conftest import eventually
@@ -452,3 +454,27 @@ def test_a_personal_token_opens_ones_own_cluster_and_no_other(
         nobody = kubectl.run("--token=ksp_nonsense", "get", "namespaces")
         assert nobody.returncode != 0
         assert "You must be logged in to the server" in nobody.stderr
+
+
+@pytest.mark.parametrize("program", extremes(), ids=lambda program: Path(program).name)
+def test_every_kind_is_read_described_and_explained_on_the_demo_and_freshly_applied(
+    program: str, asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Path
+) -> None:
+    cluster = create_demo()
+    for row in PriorityClass.objects.filter(cluster=cluster):
+        # As the demo was stored before the default was.
+        row.manifest.pop("preemptionPolicy", None)
+        row.save()
+    kubectl = Kubectl(program, f"{asgi_server}/k8s/{cluster.public_id}", tmp_path)
+    kubectl("apply", "-f", str(Path(__file__).parent / "data" / "every_kind.yaml"))
+    names = ",".join(kind.resource for kind in KINDS)
+    listed = kubectl("get", names, "-A")
+    described = kubectl("describe", names, "-A")
+    assert re.search(r"PreemptionPolicy: +PreemptLowerPriority", described)
+    for kind in KINDS:
+        if kind.kind == "Event":
+            continue
+        assert f"{kind.singular}{'.' + kind.group if kind.group else ''}/fresh" in listed, kind.kind
+    assert len(re.findall(r"^Name: +fresh$", described, re.M)) == len(KINDS) - 1
+    for kind in KINDS:
+        assert re.search(rf"KIND: +{kind.kind}$", kubectl("explain", kind.resource), re.M), kind.kind

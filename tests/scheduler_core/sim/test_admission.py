@@ -45,7 +45,7 @@ def test_value_and_policy_of_a_priority_class_never_change() -> None:
     old = make_priority_class("gold", 5)
     with pytest.raises(InvalidObject, match="may not be changed"):
         check_priority_class(make_priority_class("gold", 6), [old], old)
-    with pytest.raises(InvalidObject, match="may not be changed"):
+    with pytest.raises(InvalidObject, match="field is immutable"):
         check_priority_class(make_priority_class("gold", 5, preemptionPolicy="Never"), [old], old)
 
 
