@@ -16,6 +16,7 @@ from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
 from playground.engine.simulator import default_simulator
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.kube_api.test_both_surfaces import make_class
 
 pytestmark = pytest.mark.django_db
 
@@ -291,7 +292,10 @@ def test_seeds_begin_where_chance_begins_and_end_as_the_whole_log_does(
     assert services.advance(cluster_id=cluster.pk, memory=EngineMemory()).state == "driven"
     services.apply_documents(cluster=cluster, objects=[make_pod("waits", cpu="3")])
     work(cluster)
-    urgent = [make_pod(f"urgent-{index}", cpu="3", priority=10) for index in range(2)]
+    urgent: list[dict[str, Any]] = [
+        make_pod(f"urgent-{index}", cpu="3", priorityClassName="urgent") for index in range(2)
+    ]
+    urgent.insert(0, make_class("urgent", 10))
     services.apply_documents(cluster=cluster, objects=[*urgent, make_node("late", cpu="1")])
     work(cluster)
     nodes = by_kind("Node")
