@@ -16,6 +16,9 @@ PLAYGROUND_EXTENDER_HOSTS comma-separated ``host`` or ``host:port`` that schedul
 PLAYGROUND_MAX_OBJECTS    objects one cluster may have (default 100000)
 PLAYGROUND_MAX_UPLOAD_MB  size of the manifests of one request (default 16)
 PLAYGROUND_MAX_SCENARIO_MB  size of one shared scenario (default 8: a cluster of 1,500 nodes and 8,000 pods has 3)
+PLAYGROUND_MAX_CLUSTERS   team mode: clusters one person may have made, those of teams too (default 100)
+PLAYGROUND_MAX_SHARES     team mode: scenarios one person may share (default 500)
+PLAYGROUND_MAX_STORED_MB  team mode: what one person's clusters, shares and comparisons may store (default 2048)
 PLAYGROUND_REQUEST_RATE   team mode: requests to the two APIs one person may make (default ``1200/min``)
 PLAYGROUND_WRITE_RATE     team mode: requests, of pages too, that may change something (default ``300/min``)
 PLAYGROUND_TRUSTED_PROXIES  comma-separated addresses or networks (``10.0.0.0/8``, ``unix`` for a Unix socket) whose
@@ -234,6 +237,11 @@ FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 PLAYGROUND_MAX_SCENARIO_BYTES = _whole("PLAYGROUND_MAX_SCENARIO_MB", 8) * 2**20
 # Objects of one cluster, pods of controllers included, Events not.
 PLAYGROUND_MAX_OBJECTS = _whole("PLAYGROUND_MAX_OBJECTS", 100_000)
+
+# Quotas of one person, in team mode (clusters/services/quotas.py).
+PLAYGROUND_MAX_CLUSTERS = _whole("PLAYGROUND_MAX_CLUSTERS", 100)
+PLAYGROUND_MAX_SHARES = _whole("PLAYGROUND_MAX_SHARES", 500)
+PLAYGROUND_MAX_STORED_BYTES = _whole("PLAYGROUND_MAX_STORED_MB", 2048) * 2**20
 
 # Extenders are addresses people write and this server calls; engine/outbound.py says who may be called.
 PLAYGROUND_EXTENDER_HOSTS = [

@@ -8,8 +8,10 @@ from django.db import models
 class User(AbstractUser):
     """A person of a team. Embedded mode has none: the person at the machine owns it.
 
-    Our own model although it adds nothing yet: a user model cannot be changed once tables refer to it.
+    `shared_bytes` is what their shares and comparisons take (`scenarios.services.storage`), for quotas.
     """
+
+    shared_bytes = models.BigIntegerField(default=0)
 
 
 class Team(models.Model):

@@ -68,6 +68,7 @@ urlpatterns: list[URLPattern] = [
     *both("teams/<str:team>/members/<str:user>/", teams.OneMember.as_view(), "member"),
     *both("teams/<str:team>/invitations/", teams.Invitations.as_view(), "invitations"),
     *both("teams/<str:team>/invitations/<int:invitation_id>/", teams.OneInvitation.as_view(), "invitation"),
+    *both("quota", tokens.Quota.as_view(), "quota"),
     *both("audit/", audit.Audit.as_view(), "audit"),
     *both("clusters/", clusters.Clusters.as_view(), "clusters"),
     *both(_CLUSTER, clusters.OneCluster.as_view(), "cluster"),

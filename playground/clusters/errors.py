@@ -162,6 +162,12 @@ class Forbidden(ObjectError):
     title = "Not allowed"
 
 
+class QuotaExceeded(Forbidden):
+    """A person has as much as one person may have; the message names the limit and its setting."""
+
+    title = "A limit of one person"
+
+
 class TooLarge(ClusterError):
     """The text, an object or the cluster is over a limit."""
 

@@ -4,7 +4,7 @@ from celery import shared_task
 
 from playground.accounts import housekeeping as accounts
 from playground.clusters import services
-from playground.clusters.services import questions, readiness
+from playground.clusters.services import questions, quotas, readiness
 
 
 @shared_task(name="playground.clusters.tasks.advance")
@@ -69,4 +69,5 @@ def tidy() -> None:
     Safe to run twice: what is gone stays gone, and the log, from which all else comes, is never touched.
     """
     services.tidy()
+    quotas.measure_changed()
     accounts.tidy()

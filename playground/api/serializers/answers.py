@@ -280,3 +280,14 @@ class AuditEntry(Answer):
 class AuditEntries(Answer):
     items = AuditEntry(many=True)
     next = _text(allow_null=True)
+
+
+class QuotaItem(Answer):
+    used = serializers.IntegerField()
+    limit = serializers.IntegerField()
+
+
+class Quota(Answer):
+    clusters = QuotaItem()
+    shares = QuotaItem()
+    storedBytes = QuotaItem()

@@ -14,6 +14,13 @@ from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
 from playground.clusters import selectors
 from playground.clusters.errors import Conflict, NotFound
+from playground.scenarios.services.storage import quota_of
+
+QUOTA = {
+    "clusters": {"used": 3, "limit": 100},
+    "shares": {"used": 1, "limit": 500},
+    "storedBytes": {"used": 12_345_678, "limit": 2_147_483_648},
+}
 
 
 class Tokens(PlaygroundView):
@@ -74,3 +81,21 @@ class OneToken(PlaygroundView):
         if self.person is None or not delete_token(user=self.person, token_id=token_id):
             raise NotFound(f"token {token_id} not found", kind="Token", name=str(token_id))
         return Response(status=204)
+
+
+class Quota(PlaygroundView):
+    @operation(
+        "Read your quota",
+        id="quota_read",
+        answers_={200: answers.Quota},
+        errors=(400, 404),
+        answer_example=QUOTA,
+        tag="tokens",
+        reads=True,
+    )
+    def get(self, request: Request) -> Response:
+        """What you have, and what one person may have. Embedded mode has no quotas."""
+        if self.person is None:
+            raise NotFound("the embedded playground has no quotas", kind="Quota")
+        found = quota_of(self.person)
+        return Response({name: {"used": used, "limit": limit} for name, (used, limit) in found.items()})

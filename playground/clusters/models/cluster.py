@@ -40,6 +40,13 @@ class Cluster(models.Model):
     team = models.ForeignKey(  # of its members, by their roles; then it has no owner of its own
         "accounts.Team", null=True, blank=True, on_delete=models.CASCADE, related_name="clusters"
     )
+    creator = models.ForeignKey(  # for whose quotas it counts; a team may own it
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="clusters_made",
+    )
     created = models.DateTimeField(auto_now_add=True)
     seed = models.BigIntegerField(default=new_seed)
     config = models.JSONField(null=True, blank=True)  # KubeSchedulerConfiguration; null = the default one
@@ -78,6 +85,13 @@ class Cluster(models.Model):
     failures = models.IntegerField(default=0)  # claims since the last commit
     last_error = models.TextField(blank=True, default="")
     parked_reason = models.TextField(blank=True, default="")
+
+    # What its rows take, as it was measured when `next_seq` was `measured_seq`, and what people wrote since; see
+    # services/quotas.py.
+    stored_bytes = models.BigIntegerField(default=0)
+    measured_seq = models.BigIntegerField(default=1)
+    measured_at = models.DateTimeField(null=True, blank=True)
+    entry_bytes = models.IntegerField(default=3000)  # all rows, for each entry of the log
 
     class Meta:
         constraints = [

@@ -6,6 +6,7 @@ from typing import Any
 from playground.clusters import clock, wake
 from playground.clusters.errors import InvalidInput, InvalidManifest
 from playground.clusters.models import Cluster, LogEntry, Pod
+from playground.clusters.services.quotas import check_bytes
 from playground.clusters.services.writer import writing
 from playground.engine import columns
 from playground.engine.configuration import ConfigurationProblem, check_configuration
@@ -84,6 +85,8 @@ def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
     ------
     InvalidInput
         Another mode, or a rate out of bounds.
+    QuotaExceeded
+        It shall run, and who made the cluster stores as much as one person may.
     """
     if mode not in Cluster.ClockMode.values:
         raise InvalidInput("the clock is paused or realtime", field="mode", value=mode)
@@ -96,6 +99,8 @@ def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
             writer.changed.add("clock_offer")
         if mode == row.clock_mode == Cluster.ClockMode.PAUSED:
             return cluster
+        if mode == Cluster.ClockMode.REALTIME:
+            check_bytes(row.creator)
         wall = clock.wall_now()
         now_ns = clock.virtual_now_ns(row, wall)
         row.clock_mode = mode

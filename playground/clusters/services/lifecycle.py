@@ -25,6 +25,7 @@ from playground.clusters.services.changes import without_server_fields
 from playground.clusters.services.config import checked_config
 from playground.clusters.services.identity import object_uid
 from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
+from playground.clusters.services.quotas import check_clusters, lock_person
 from playground.clusters.services.writer import locked, writing
 from playground.engine.admission import SYSTEM_PREFIX, dump_yaml, system_priority_classes
 from playground.engine.times import format_seconds, wall_now_ns
@@ -49,7 +50,7 @@ def create_cluster(
     name
         What people call it; 1 to 100 characters, need not be unique.
     owner
-        A user, or None for the local one.
+        A user, or None for the local one; for their quotas it counts, also if a team has it.
     team
         A team instead of an owner.
     seed
@@ -63,10 +64,17 @@ def create_cluster(
     ------
     InvalidInput
         A bad name, seed or configuration.
+    QuotaExceeded
+        The owner has as much as one person may have.
     """
     start = wall_now_ns() if start_ns is None else start_ns
     cluster = Cluster(
-        name=_checked_name(name), owner=None if team else owner, team=team, start_ns=start, now_ns=start
+        name=_checked_name(name),
+        owner=None if team else owner,
+        team=team,
+        creator=owner,
+        start_ns=start,
+        now_ns=start,
     )
     if seed is not None:
         if isinstance(seed, bool) or not 0 <= seed < 2**63:
@@ -74,6 +82,8 @@ def create_cluster(
         cluster.seed = seed
     cluster.config = checked_config(config)
     with transaction.atomic():
+        lock_person(owner)
+        check_clusters(owner)
         cluster.save(force_insert=True)
         with writing(cluster) as writer:
             for manifest in _system_objects(cluster):
@@ -101,12 +111,15 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
     clone = Cluster(
         name=_checked_name(name),
         owner=owner,
+        creator=owner,
         seed=cluster.seed,
         config=cluster.config,
         start_ns=cluster.now_ns,
         now_ns=cluster.now_ns,
     )
     with transaction.atomic():
+        lock_person(owner)
+        check_clusters(owner)
         source = locked(cluster.pk)
         clone.save(force_insert=True)
         serve_mock_extenders(cluster=clone, rules=mock_rules_of(source, clone.config))
@@ -144,8 +157,10 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
         QueueSnapshot.objects.filter(cluster=row).delete()
         QueueMove.objects.filter(cluster=row).delete()
         _forget_engine(row)
+        row.stored_bytes, row.measured_seq = 0, row.next_seq
         row.save()
         with writing(row) as writer:
+            writer.may_exceed = True
             for (kind_name, _, _), manifest in kept.items():
                 kind = kinds.by_kind(kind_name)
                 if kind is not None:

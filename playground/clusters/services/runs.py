@@ -9,6 +9,7 @@ from django.utils import timezone
 from playground.clusters import wake
 from playground.clusters.errors import Conflict, InvalidInput, NotFound
 from playground.clusters.models import Cluster, LogEntry, Pod, Run
+from playground.clusters.services.quotas import check_bytes
 from playground.clusters.services.writer import writing
 
 MAX_DURATION_S: Final = 366 * 24 * 3600
@@ -52,6 +53,8 @@ def request_run(*, cluster: Cluster, until: str = "idle", max_cycles: int = 100_
     InvalidInput
     Conflict
         The cluster is parked, or too many runs wait already.
+    QuotaExceeded
+        Who made the cluster stores as much as one person may.
     """
     if not isinstance(until, str):
         raise InvalidInput('until is "cycle", "idle" or a duration like 30s', field="until", value=str(until))
@@ -65,6 +68,7 @@ def request_run(*, cluster: Cluster, until: str = "idle", max_cycles: int = 100_
             raise Conflict(f"the cluster is parked: {writer.cluster.parked_reason}", kind="Cluster")
         if Run.objects.filter(cluster=cluster, state__in=Run.OPEN).count() >= MAX_OPEN_RUNS:
             raise Conflict(f"{MAX_OPEN_RUNS} runs wait already", kind="Run")
+        check_bytes(writer.cluster.creator)
         run = Run.objects.create(
             cluster=writer.cluster, until=goal, duration_ns=duration_ns, max_cycles=max_cycles
         )

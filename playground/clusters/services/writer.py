@@ -1,5 +1,6 @@
 """The pen: appends to a cluster's log and folds every entry into object rows, under the cluster's lock."""
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -13,6 +14,7 @@ from playground.clusters.errors import NotFound, TooLarge
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.rows import MODELS, build_row, rows_of, upsert
+from playground.clusters.services.quotas import check_bytes
 from playground.engine.columns import profile_names
 
 ObjectKey = tuple[str, str, str]
@@ -27,6 +29,11 @@ class LogWriter:
     ----------
     cluster
         The locked row. Its counters are moved here and saved by `flush`.
+
+    Attributes
+    ----------
+    may_exceed
+        Whether it writes over a quota: what only gets smaller is not refused.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -37,6 +44,8 @@ class LogWriter:
         self._entries: list[LogEntry] = []
         self._rows: dict[ObjectKey, models.Model | None] = {}
         self._n_asked = 0
+        self._asked_bytes = 0
+        self.may_exceed = False
 
     def append(
         self,
@@ -93,6 +102,9 @@ class LogWriter:
         """
         if source == LogEntry.Source.API:
             self._n_asked += created
+            if self.cluster.creator_id is not None:
+                # Once in the log, once as the object.
+                self._asked_bytes += 2 * len(json.dumps(manifest))
             _check_replicas(kind, manifest)
         meta = dict(manifest["metadata"])
         whole = dict(manifest) | {"metadata": meta}
@@ -160,15 +172,30 @@ class LogWriter:
                 f"the cluster would have {wanted:,} objects; it has {stored:,}, and at most {limit:,} are allowed"
             )
 
+    def _charge(self) -> None:
+        """Count what a person writes for who made the cluster.
+
+        Raises
+        ------
+        QuotaExceeded
+        """
+        if not self._asked_bytes:
+            return
+        if not self.may_exceed:
+            check_bytes(self.cluster.creator, self._asked_bytes)
+        self.cluster.stored_bytes += self._asked_bytes
+        self.changed.add("stored_bytes")
+
     def flush(self, *also: str) -> None:
         """Write entries, rows and the cluster's counters; `also` names further changed columns.
 
         Raises
         ------
-        TooLarge
-            See `check_room`.
+        TooLarge, QuotaExceeded
+            See `check_room` and `quotas`.
         """
         self.check_room()
+        self._charge()
         if self._entries:
             LogEntry.objects.bulk_create(self._entries, batch_size=500)
         gone: dict[tuple[str, str], list[str]] = {}
@@ -186,7 +213,7 @@ class LogWriter:
         self.cluster.version += 1
         names_changed = {"next_seq", "version", "entries_since_checkpoint", *self.changed, *also}
         self.cluster.save(update_fields=sorted(names_changed))
-        self._entries, self._rows = [], {}
+        self._entries, self._rows, self._asked_bytes = [], {}, 0
 
 
 def _check_replicas(kind: Kind, manifest: Mapping[str, Any]) -> None:

@@ -62,6 +62,7 @@ class Scenario(models.Model):
     n_expectations = models.IntegerField(default=0)
     n_extenders = models.IntegerField(default=0)
     n_bytes = models.IntegerField(default=0)  # of the document
+    recorded_bytes = models.BigIntegerField(default=0)  # of its recorded cycles
     lesson = models.TextField(blank=True, default="")
     path = models.JSONField(default=list)  # the guided path: [{cycle, focus, text}]
     has_cassette = models.BooleanField(default=False)

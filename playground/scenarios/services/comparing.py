@@ -15,6 +15,7 @@ from playground.accounts.models import Role, Team
 from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, NotFound
 from playground.clusters.models import Cluster, Cycle
 from playground.clusters.selectors.objects import check_role
+from playground.clusters.services import quotas
 from playground.engine.moments import violations_of
 from playground.engine.scenarios import RunStopped, ScenarioProblem, states_of
 from playground.scenarios import wake
@@ -24,6 +25,7 @@ from playground.scenarios.services.audience import checked_audience
 from playground.scenarios.services.moments import cluster_moments, cluster_now, scenario_moments
 from playground.scenarios.services.proof import readable
 from playground.scenarios.services.recording import packed, unpacked
+from playground.scenarios.services.storage import count_stored
 
 _BRIEF = ("number", "at_ns", "pod_namespace", "pod_name", "outcome", "node", "message", "sentence")
 
@@ -54,7 +56,7 @@ def request_comparison(
 
     Raises
     ------
-    NotFound, InvalidInput, Forbidden
+    NotFound, InvalidInput, Forbidden, QuotaExceeded
     """
     sides = [_checked(side, name) for side, name in ((a, "a"), (b, "b"))]
     least, its_team = _least_visible(sides)
@@ -65,6 +67,7 @@ def request_comparison(
     else:
         visibility = least
         checked_audience(Visibility.PRIVATE, None, owner, expires)
+    quotas.check_bytes(owner)
     with transaction.atomic():
         comparison = Comparison.objects.create(
             owner=owner,
@@ -108,6 +111,7 @@ def delete_comparison(*, comparison: Comparison, user: Any = None) -> None:
             target=comparison.public_id,
         )
         comparison.delete()
+        count_stored(comparison.owner_id)
 
 
 def may_delete(comparison: Comparison, user: Any) -> bool:
@@ -195,6 +199,7 @@ def compare_now(*, comparison_id: int) -> None:
         comparison.figures = found["figures"]
         comparison.result = packed(found)
     comparison.save(update_fields=["state", "problem", "title", "figures", "result"])
+    count_stored(comparison.owner_id)
 
 
 def result_of(comparison: Comparison) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from playground.scenarios.models import Comparison, Luck, LuckEnd, Scenario, Verification
+from playground.scenarios.services.storage import count_all
 
 KEPT_PROOFS: Final = 20
 """Of each share, the newest."""
@@ -30,13 +31,15 @@ def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
     moment = now or timezone.now()
     # First the shares: what compares them goes in the same round.
     shares = _delete(Scenario.objects.filter(expires__lte=moment), limit)
-    return {
+    dropped = {
         "shares": shares,
         "comparisons": _delete(Comparison.objects.filter(expires__lte=moment), limit)
         + _comparisons_of_nothing(limit),
         "proofs": _old_proofs(limit),
         "seeds": _delete(LuckEnd.objects.exclude(luck__state=Luck.State.QUEUED), limit),
     }
+    count_all()
+    return dropped
 
 
 def _comparisons_of_nothing(limit: int) -> int:

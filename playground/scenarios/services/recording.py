@@ -10,6 +10,7 @@ from typing import Any, Final
 from playground.engine.scenarios import FreshRun
 from playground.scenarios.briefs import MOST_CARDS, brief_of
 from playground.scenarios.models import Moment, RecordedCycle, Scenario
+from playground.scenarios.services.storage import count_stored
 
 _COLUMNS: Final = (
     "number", "at_ns", "pod_namespace", "pod_name", "pod_uid", "profile", "attempt", "outcome", "node", "message",
@@ -27,6 +28,7 @@ def record(scenario: Scenario, run: FreshRun) -> None:
         batch_size=500,
     )
     scenario.state = Scenario.State.RECORDED
+    scenario.recorded_bytes = sum(len(cycle.trace or b"") + len(cycle.sentence) for cycle in run.cycles)
     scenario.engine_version = run.engine
     scenario.decisions_digest = run.decisions_digest
     scenario.n_cycles = len(run.cycles)
@@ -37,6 +39,7 @@ def record(scenario: Scenario, run: FreshRun) -> None:
     scenario.save(
         update_fields=[
             "state",
+            "recorded_bytes",
             "engine_version",
             "decisions_digest",
             "n_cycles",
@@ -47,6 +50,7 @@ def record(scenario: Scenario, run: FreshRun) -> None:
         ]
     )
     keep_moments(scenario=scenario, moments={len(run.cycles): run.final})
+    count_stored(scenario.owner_id)
 
 
 def keep_moments(*, scenario: Scenario, moments: Mapping[int, Mapping[str, Any]]) -> None:

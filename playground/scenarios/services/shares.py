@@ -27,6 +27,7 @@ from playground.scenarios import wake
 from playground.scenarios.models import Scenario, Verification
 from playground.scenarios.services import recording
 from playground.scenarios.services.audience import checked_audience
+from playground.scenarios.services.storage import check_share, count_stored
 
 MAX_EXPIRY_DAYS: Final = 3660
 AT_ONCE_NODES: Final = 200
@@ -135,7 +136,7 @@ def share(
     ------
     InvalidManifest
         The document is no scenario, or a step of it cannot be done; nothing is kept.
-    InvalidInput, TooLarge
+    InvalidInput, TooLarge, QuotaExceeded
     """
     team = checked_audience(visibility, team, owner, expires)
     data, facts = checked_document(document)
@@ -148,6 +149,7 @@ def share(
     code = secrets.token_urlsafe(12)
     try:
         with transaction.atomic():
+            check_share(owner, len(data))
             scenario = Scenario.objects.create(
                 share_key=key,
                 owner=owner,
@@ -184,6 +186,7 @@ def share(
                     target=str(scenario),
                     detail=f"seen by: {visibility}",
                 )
+            count_stored(getattr(owner, "pk", None))
             if run is None:
                 wake.on_commit(wake.RECORD, scenario_id=scenario.pk)
             else:
@@ -219,6 +222,7 @@ def delete_share(*, scenario: Scenario, user: Any = None, code: str = "") -> Non
             "scenario-deleted", by=user, about=scenario.owner, team=scenario.team, target=str(scenario)
         )
         scenario.delete()
+        count_stored(scenario.owner_id)
 
 
 def _known(key: str) -> Scenario | None:

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from playground.accounts.models import AccessToken
 from playground.accounts.teams import teams_of
 from playground.accounts.tokens import TokenError, create_token, delete_token
+from playground.scenarios.services.storage import quota_of
 from playground.web.access import visible_clusters
 from playground.web.accounts.access import team_mode
 from playground.web.accounts.forms import TeamForm, TokenForm
@@ -53,6 +54,7 @@ def _page(request: HttpRequest, form: TokenForm, *, made: str, made_for: str, st
         "teams": teams_of(request.user),
         "team_form": TeamForm(auto_id="id_team_%s"),
         "now": timezone.now(),
+        "quota": quota_of(request.user),
         "server": f"{request.scheme}://{request.get_host()}",
     }
     return render(request, "accounts/account.html", context, status=status)

@@ -119,7 +119,9 @@ def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRespo
     try:
         found = get_question(cluster, question_id)
         made = questions.branch_with_edit(
-            question=found, rank=positive_int(request.POST.get("rank")) or 0, owner=cluster.owner
+            question=found,
+            rank=positive_int(request.POST.get("rank")) or 0,
+            owner=request.user if request.user.is_authenticated else None,
         )
     except NotFound as error:
         raise Http404(error.message) from None

@@ -42,7 +42,7 @@ def new_blank(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             cluster = create_cluster(name=form.cleaned_data["name"], owner=_owner(request))
-        except InvalidInput as error:
+        except ClusterError as error:
             form.add_error("name", error.message)
         else:
             return redirect("web:board", cluster.public_id)
