@@ -216,7 +216,7 @@ def facts_of(scenario: Scenario) -> ScenarioFacts:
         lesson=scenario.lesson,
         group=scenario.group,
         digest=scenario_digest(scenario),
-        emulates=scenario.emulates,
+        emulates=f"v{scenario.kubernetes_release}",
         seed=scenario.seed,
         start_ns=scenario.start_ns,
         n_nodes=kinds.count("Node"),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from scheduler_core.cli import release_options
 from scheduler_core.clock import SECOND_NS, measure_ns
 from scheduler_core.scenario import (
     Finding,
@@ -31,7 +32,7 @@ from scheduler_core.scenario import (
     with_seed,
 )
 from scheduler_core.scenario.schema import schema_text
-from scheduler_core.version import EMULATES, ENGINE_VERSION
+from scheduler_core.version import ENGINE_VERSION
 
 HOLDS, FAILS, UNUSABLE = 0, 1, 2
 NOTHING = "nothing to check: the scenario has no `expect` and no `decisions` (--record writes them)"
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--cycles", action="store_true", help="print one line a cycle")
+    release_options.add_arguments(parser)
     parser.add_argument("--seed", type=int, help="run with another seed (recorded decisions are left aside)")
     parser.add_argument(
         "--record", metavar="FILE", help="write the scenario with what was decided, - for standard output"
@@ -75,6 +77,7 @@ def run(options: argparse.Namespace) -> int:
         text = sys.stdin.buffer.read() if options.scenario == "-" else Path(options.scenario).read_bytes()
         scenario = load_scenario(text)
         digest = scenario_digest(scenario)
+        scenario = release_options.with_release(scenario, options)
         if options.seed is not None:
             scenario = with_seed(scenario, options.seed)
         result = run_scenario(scenario)
@@ -135,7 +138,7 @@ def _print(
 ) -> None:
     scenario = result.scenario
     title = ": ".join(filter(None, (scenario.name, scenario.title))) or options.scenario
-    print(f"{title} ({digest[:12]}, emulates {EMULATES}, engine {ENGINE_VERSION})")
+    print(f"{title} ({digest[:12]}, {scenario.release.title}, engine {ENGINE_VERSION})")
     if options.cycles:
         for trace, line in zip(result.cycles, result.cycle_lines(), strict=True):
             print(f"  {trace.number}: {line}")
@@ -181,7 +184,7 @@ def _document(
         "title": result.scenario.title,
         "scenarioDigest": digest,
         "decisionsDigest": result.digest,
-        "emulates": EMULATES,
+        "emulates": result.scenario.release.patch,
         "engine": ENGINE_VERSION,
         "figures": result.metrics(),
         "findings": [

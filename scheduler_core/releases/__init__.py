@@ -54,6 +54,22 @@ def release_named(name: object, path: str = "kubernetesRelease") -> Release:
     return found
 
 
+
+def release_from(document: Mapping[str, object] | None) -> Release:
+    """The release of what `Release.document` gave; the oldest one for None, which is what old data mean.
+
+    Raises
+    ------
+    InvalidObject
+        There is none of that name.
+    """
+    if document is None:
+        return OLDEST
+    switched = document.get("switched")
+    release = release_named(document.get("name"))
+    return release.with_switched(switched) if isinstance(switched, Mapping) else release
+
+
 __all__ = [
     "ALPHA",
     "BETA",
@@ -64,5 +80,6 @@ __all__ = [
     "Gate",
     "Release",
     "found_releases",
+    "release_from",
     "release_named",
 ]

@@ -62,6 +62,12 @@ class Release:
     def __hash__(self) -> int:
         return hash((self.name, tuple(sorted(self.switched.items()))))
 
+    @property
+    def title(self) -> str:
+        """For people: `Kubernetes 1.36`, and what is switched."""
+        gates = ", ".join(f"{name}={str(on).lower()}" for name, on in self.switched.items())
+        return f"Kubernetes {self.name}" + (f" with {gates}" if gates else "")
+
     def gate(self, name: str) -> bool:
         """Whether a feature is on. A gate that the release does not have is off."""
         known = self.gates.get(name)
@@ -82,7 +88,11 @@ class Release:
         errors = [error for name, value in gates.items() if (error := self._gate_error(name, value))]
         if errors:
             raise ConfigurationError("; ".join(map(str, errors)), tuple(errors))
-        return self._with_switched(gates)
+        return self.with_switched(gates)
+
+    def document(self) -> dict[str, object]:
+        """Name and switched gates, as checkpoints and records keep them; `from_document` reads it."""
+        return {"name": self.name, **({"switched": dict(self.switched)} if self.switched else {})}
 
     def with_put_back(self, change: str) -> Release:
         """The release as if a change without a gate had not come; for proving what a change does.
@@ -94,7 +104,7 @@ class Release:
         """
         if change not in self.changes:
             raise KeyError(change)
-        return self._with_switched({change: False})
+        return self.with_switched({change: False})
 
     def followed_by(
         self,
@@ -132,15 +142,16 @@ class Release:
     def _gate_error(self, name: str, value: object) -> FieldError | None:
         path, known = f"featureGates.{name}", self.gates.get(name)
         if known is None:
-            return FieldError("FieldValueInvalid", path, value, f"unrecognized feature gate of {self.name}")
+            return FieldError("FieldValueInvalid", path, value, f"is no feature gate of {self.name}")
         if not isinstance(value, bool):
             return FieldError("FieldValueInvalid", path, value, "must be true or false")
         if known.locked and value is not known.default:
             locked = str(known.default).lower()
-            return FieldError("FieldValueInvalid", path, value, f"feature is locked to {locked}")
+            return FieldError("FieldValueInvalid", path, value, f"cannot be set, the feature is locked to {locked}")
         return None
 
-    def _with_switched(self, changed: Mapping[str, bool]) -> Release:
+    def with_switched(self, changed: Mapping[str, bool]) -> Release:
+        """The release with gates and changes as given, unchecked."""
         merged = {**self.switched, **changed}
         switched = {
             name: merged[name]

@@ -17,6 +17,7 @@ from typing import Any
 
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.quantity import QuantityError, parse_quantity
+from scheduler_core.releases import OLDEST
 from scheduler_core.scenario.load import TEMPLATED, object_key, scenario_document
 from scheduler_core.scenario.types import Manifest, Run, Scenario, Step
 
@@ -87,7 +88,8 @@ def canonical_document(scenario: Scenario) -> dict[str, Any]:
         for verb in ("patch", "delete"):
             if verb in step and step[verb]["kind"] in NAMESPACED_KINDS:
                 step[verb] = {"namespace": "default", **step[verb]}
-    document["emulates"] = ".".join(scenario.emulates.removeprefix("v").split(".")[:2])
+    # The name the release had in the first form of the format, so that old digests stay.
+    document["emulates"] = document.pop("kubernetesRelease", OLDEST.name)
     return document
 
 

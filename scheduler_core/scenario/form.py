@@ -16,6 +16,7 @@ from scheduler_core.config import wire
 from scheduler_core.config.wire import OMIT_EMPTY, POINTER, UNSET, Field, Kind, Problems
 from scheduler_core.errors import FieldError, InvalidObject
 from scheduler_core.objects.fields import format_time_ns, parse_time_ns
+from scheduler_core.releases import release_named
 from scheduler_core.sim.admission import to_current_version
 
 
@@ -231,6 +232,23 @@ class _StringMap(wire.MapOf):
         super().__init__(wire.STRING)
 
 
+class _ReleaseName(Kind):
+    """The name of a release, `1.36`."""
+
+    zero = ""
+
+    def check(self, value: Any, path: str, problems: Problems) -> Any:
+        if value is None:
+            return UNSET
+        if not isinstance(value, str):
+            return problems.wrong_type(path, value, 'must be text: write it in quotes, such as "1.36"')
+        try:
+            return release_named(value, path).name
+        except InvalidObject as error:
+            problems.types.append(FieldError("FieldValueNotSupported", path, value, error.reason))
+            return UNSET
+
+
 class _Document(Kind):
     """Any JSON object."""
 
@@ -308,6 +326,8 @@ DURATION = _Duration()
 TIME = _Time()
 POD_NAME = _PodName()
 STRING_MAP = _StringMap()
+BOOLEAN_MAP = wire.MapOf(wire.BOOLEAN)
+RELEASE_NAME = _ReleaseName()
 DOCUMENT = _Document()
 MANIFEST = _Manifest()
 MANIFESTS = ManifestList()

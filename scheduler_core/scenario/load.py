@@ -13,6 +13,7 @@ from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.documents import DocumentError, LineMap, dump_yaml, load_documents
 from scheduler_core.objects.fields import mapping, mappings, string
 from scheduler_core.objects.kinds import KINDS, is_read, parse
+from scheduler_core.releases import Release, release_named
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean, part_of
 from scheduler_core.scenario.types import (
@@ -26,7 +27,6 @@ from scheduler_core.scenario.types import (
     Scenario,
 )
 from scheduler_core.sim.simulation import load as load_as_simulated
-from scheduler_core.version import EMULATES
 
 MAX_BYTES = 64_000_000
 TEMPLATED = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"))
@@ -89,6 +89,8 @@ def _from_document(document: Mapping[str, Any]) -> Scenario:
     _check_type(document)
     body = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
     _check_bounds(body)
+    if "emulates" in body:
+        _read_older_name(body)
     problems = Problems()
     checked = part_of(Scenario).check(body, "", problems)
     if problems.types or problems.unknown:
@@ -100,6 +102,18 @@ def _from_document(document: Mapping[str, Any]) -> Scenario:
     if found:
         raise ScenarioError(found)
     return scenario
+
+
+def _read_older_name(body: dict[str, Any]) -> None:
+    """`emulates: v1.34` is what `kubernetesRelease` was called before there was more than one."""
+    name = body.pop("emulates")
+    if "kubernetesRelease" in body:
+        said = "is the older name of kubernetesRelease; give one of them"
+        raise ScenarioError([Problem("emulates", said, name)])
+    try:
+        body["kubernetesRelease"] = release_named(name, "emulates").name
+    except InvalidObject as error:
+        raise ScenarioError([Problem("emulates", error.reason, name)]) from None
 
 
 def _check_type(document: Mapping[str, Any]) -> None:
@@ -135,9 +149,14 @@ def _check_bounds(body: Mapping[str, Any]) -> None:
 
 
 def _problems(scenario: Scenario) -> Iterator[Problem]:
-    yield from _emulation_problems(scenario.emulates)
+    try:
+        release = scenario.release
+    except ConfigurationError as error:
+        for field in error.errors:
+            yield Problem(field.field, field.detail, field.value)
+        return
     if scenario.scheduler is not None:
-        yield from configuration_problems(scenario.scheduler, "scheduler")
+        yield from configuration_problems(scenario.scheduler, "scheduler", release)
     yield from _manifest_problems(scenario.objects, "objects")
     seen: set[tuple[str, str, str]] = set()
     for index, manifest in enumerate(scenario.objects):
@@ -149,25 +168,15 @@ def _problems(scenario: Scenario) -> Iterator[Problem]:
         if step.apply is not None:
             yield from _manifest_problems(step.apply, f"steps[{index}].apply")
         if step.configure is not None:
-            yield from configuration_problems(step.configure, f"steps[{index}].configure")
+            yield from configuration_problems(step.configure, f"steps[{index}].configure", release)
 
 
-def _emulation_problems(emulates: str) -> Iterator[Problem]:
-    match = re.fullmatch(r"v?(\d+)\.(\d+)(?:\.\d+)?", emulates)
-    if match is None:
-        yield Problem("emulates", 'must be a Kubernetes version such as "v1.34"', emulates)
-        return
-    ours = EMULATES.removeprefix("v").split(".")
-    if (int(match[1]), int(match[2])) != (int(ours[0]), int(ours[1])):
-        yield Problem(
-            "emulates", f"is not emulated by this engine, which is a scheduler of {EMULATES}", emulates
-        )
-
-
-def configuration_problems(document: Manifest, path: str) -> Iterator[Problem]:
+def configuration_problems(
+    document: Manifest, path: str, release: Release | None = None
+) -> Iterator[Problem]:
     """What is wrong with a scheduler configuration or Policy."""
     try:
-        load_as_simulated(document)
+        load_as_simulated(document, release=release)
     except ConfigurationError as error:
         for field in error.errors:
             yield Problem(f"{path}.{field.field}", field.detail or str(field), field.value)

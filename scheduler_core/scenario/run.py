@@ -268,6 +268,7 @@ class _Runner:
                 start_ns=scenario.start_ns,
                 options=options,
                 transport=self.transport,
+                release=scenario.release,
             )
         else:
             document = {**with_seed(checkpoint, seed), "options": dataclasses.asdict(options)}

@@ -18,6 +18,11 @@ def json_schema() -> dict[str, Any]:
     schema_of(part_of(Scenario), definitions)
     whole = definitions.pop("Scenario")
     properties = {"apiVersion": {"const": API_VERSION}, "kind": {"const": KIND}, **whole["properties"]}
+    properties["emulates"] = {
+        "type": "string",
+        "deprecated": True,
+        "description": "What kubernetesRelease was called before there was more than one.",
+    }
     for name, limit in (("objects", MAX_OBJECTS), ("steps", MAX_STEPS)):
         properties[name] = {**properties[name], "maxItems": limit}
     return {

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.config.wire import BOOLEAN, STRING
+from scheduler_core.releases import OLDEST, Release, release_named
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.form import (
+    BOOLEAN_MAP,
     DOCUMENT,
     DURATION,
     MANIFESTS,
     POD_NAME,
+    RELEASE_NAME,
     STRING_MAP,
     TIME,
     Choice,
@@ -28,8 +31,6 @@ from scheduler_core.scenario.mock_extender import MockExtender
 
 API_VERSION = "scheduling.playground/v1"
 KIND = "Scenario"
-OLDEST_EMULATED = "v1.34"
-"""What a scenario without `emulates` means, for ever."""
 OLDEST_START_NS = 1_735_689_600_000_000_000
 """2025-01-01T00:00:00Z: where the clock of a scenario without `start` begins, for ever."""
 OLDEST_SEED = 0
@@ -302,8 +303,11 @@ class Scenario:
     title: str = part("title", STRING, "One line for people.")
     lesson: str = part("lesson", STRING, "What it teaches, one paragraph.")
     group: str = part("group", STRING, "Where it stands in a gallery.")
-    emulates: str = part(
-        "emulates", STRING, "Whose behaviour: a Kubernetes version.", default=OLDEST_EMULATED
+    kubernetes_release: str = part(
+        "kubernetesRelease", RELEASE_NAME, "The release of Kubernetes it follows.", default=OLDEST.name
+    )
+    feature_gates: Mapping[str, bool] = part(
+        "featureGates", BOOLEAN_MAP, "Feature gates of the release that are switched, by name."
     )
     seed: int = part("seed", Number(0, 2**63 - 1), "Of every draw.", default=OLDEST_SEED)
     start_ns: int = part("start", TIME, "Where the virtual clock starts.", default=OLDEST_START_NS)
@@ -327,3 +331,8 @@ class Scenario:
         "expect", ListOf(part_of(Expectation)), "What must hold in the end."
     )
     decisions: Decisions | None = part("decisions", part_of(Decisions), "What was decided.", default=None)
+
+    @property
+    def release(self) -> Release:
+        """The release it follows, its gates switched."""
+        return release_named(self.kubernetes_release).with_gates(self.feature_gates)

@@ -72,6 +72,7 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
         "version": CHECKPOINT_VERSION,
         "nowNs": simulation.now_ns,
         "config": simulation.config,
+        "release": simulation.release.document(),
         "options": asdict(simulation.options),
         "randomness": simulation.randomness.state(),
         "timers": simulation.timers.state(),

@@ -42,6 +42,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins import load_configuration
 from scheduler_core.queue import QueueMove
 from scheduler_core.randomness import Randomness
+from scheduler_core.releases import OLDEST, Release, release_from
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
 from scheduler_core.sim.changes import (
     BindCallAnswered,
@@ -105,7 +106,9 @@ class SimulationOptions:
     faults: FaultOptions = field(default_factory=FaultOptions)
 
 
-def load(config: Mapping[str, Any] | None, registry: Registry | None = None) -> LoadedConfiguration:
+def load(
+    config: Mapping[str, Any] | None, registry: Registry | None = None, release: Release | None = None
+) -> LoadedConfiguration:
     """A configuration as a simulation takes it: None is the default one.
 
     Parameters
@@ -119,7 +122,7 @@ def load(config: Mapping[str, Any] | None, registry: Registry | None = None) -> 
     """
     document = {"apiVersion": API_VERSION, "kind": KIND} if config is None else config
     registry = known() if registry is None else registry
-    loaded = load_configuration(document, registry=registry)
+    loaded = load_configuration(document, registry=registry, release=release)
     check_plugins(loaded, registry)
     return loaded
 
@@ -142,6 +145,8 @@ class Simulation:
         (`installed_plugins.known`); or a whole registry.
     plugin_limit : Limit, optional
         How long one call of a plugin from outside the tree may take before it fails its cycle.
+    release : Release
+        The release of Kubernetes that the cluster follows (`releases.release_named`).
 
     Raises
     ------
@@ -160,7 +165,9 @@ class Simulation:
         transport: Transport = no_transport,
         plugins: Registry | Iterable[type[Plugin]] = (),
         plugin_limit: Limit | None = None,
+        release: Release = OLDEST,
     ) -> None:
+        self.release = release
         self._plugin_limit = plugin_limit
         self.registry = plugins if isinstance(plugins, Registry) else known().plus(plugins)
         self.options = options or SimulationOptions()
@@ -186,7 +193,7 @@ class Simulation:
 
     def _set_up(self, config: Mapping[str, Any] | None) -> None:
         self.config = config
-        loaded = load(config, self.registry)
+        loaded = load(config, self.registry, self.release)
         self.scheduler = Scheduler(
             loaded,
             self.clock,
@@ -657,6 +664,7 @@ class Simulation:
             transport=transport,
             plugins=plugins,
             plugin_limit=plugin_limit,
+            release=release_from(document.get("release")),
         )
         take_over(result, document)
         return result

@@ -86,7 +86,7 @@ def test_an_expired_share_makes_room_for_a_new_one(sent):
     ("changes", "field", "words"),
     [
         ({"apiVersion": "scheduling.playground/v2"}, "apiVersion", "later format"),
-        ({"emulates": "v1.99"}, "emulates", "not emulated"),
+        ({"emulates": "v1.99"}, "emulates", "no release"),
         ({"steps": [{"cordon": "node-z"}]}, "steps[0].cordon", "no Node node-z"),
         (
             {"steps": [{"delete": {"kind": "Pod", "name": "web-9"}}]},

@@ -9,8 +9,13 @@ import pytest
 
 import scheduler_core.releases as package
 from scheduler_core.errors import ConfigurationError, InvalidObject
+from scheduler_core.objects.defaults import prepare
 from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
 from scheduler_core.releases import NEWEST, OLDEST, RELEASES, Release, release_named
+from scheduler_core.scenario import ScenarioError, dump_scenario, load_scenario, scenario_digest
+from scheduler_core.sim.changes import WriteObject
+from scheduler_core.sim.simulation import Simulation
+from tests.scheduler_core.sim.builders import make_node
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
@@ -38,8 +43,8 @@ def test_every_gate_that_cannot_be_switched_is_named() -> None:
     with pytest.raises(ConfigurationError) as refused:
         NEWEST.with_gates({"Nonsense": True, "SidecarContainers": False, "GangScheduling": 1})  # type: ignore[dict-item]
     assert [(error.field, error.detail) for error in refused.value.errors] == [
-        ("featureGates.Nonsense", "unrecognized feature gate of 1.36"),
-        ("featureGates.SidecarContainers", "feature is locked to true"),
+        ("featureGates.Nonsense", "is no feature gate of 1.36"),
+        ("featureGates.SidecarContainers", "cannot be set, the feature is locked to true"),
         ("featureGates.GangScheduling", "must be true or false"),
     ]
 
@@ -104,3 +109,77 @@ def test_a_release_that_only_flips_a_gate_is_one_file(made_up: None) -> None:
     assert list(found) == [*RELEASES, "9.99"]
     assert "NodeDeclaredFeatures" not in default_configuration(found["9.99"]).plans[0].plugin_names
     assert found["9.99"].has("BalancedAllocationByChange")
+
+
+def cluster(release: Release) -> Simulation:
+    """Two nodes, one of them half full in cpu alone, and a pod that asks for memory alone."""
+    simulation = Simulation(seed=1, release=release)
+    for name in ("even", "uneven"):
+        simulation.submit(WriteObject(prepare(make_node(name))))
+    simulation.submit(WriteObject(prepare(pod("there", {"cpu": "2"}, nodeName="uneven"))))
+    return simulation
+
+
+def pod(name: str, requests: dict[str, str], **spec: object) -> dict[str, object]:
+    containers = [{"name": "main", "resources": {"requests": requests}}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": containers, **spec},
+    }
+
+
+def test_a_simulation_decides_as_its_release_does_and_goes_on_so_from_a_checkpoint() -> None:
+    scores = {}
+    for release in (OLDEST, NEWEST):
+        simulation = cluster(release)
+        restored = Simulation.restore(simulation.checkpoint())
+        assert restored.release == release
+        for one in (simulation, restored):
+            one.submit(WriteObject(prepare(pod("web", {"memory": "4Gi"}))))
+            one.run_until_idle()
+        first, second = simulation.drain_cycles()[-1], restored.drain_cycles()[-1]
+        assert first.digest == second.digest
+        scores[release.name] = first.explain()["rawScores"]["NodeResourcesBalancedAllocation"]
+    assert scores == {"1.34": {"even": 87, "uneven": 87}, "1.36": {"even": 68, "uneven": 81}}
+
+
+def test_a_checkpoint_without_a_release_goes_on_as_the_oldest() -> None:
+    document = {key: value for key, value in cluster(OLDEST).checkpoint().items() if key != "release"}
+    assert Simulation.restore(document).release == OLDEST
+
+
+SCENARIO = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario"}
+
+
+def test_a_scenario_names_its_release_and_the_older_name_of_it_is_read() -> None:
+    plain, old = load_scenario({**SCENARIO}), load_scenario({**SCENARIO, "emulates": "v1.34.1"})
+    assert scenario_digest(plain) == scenario_digest(old)
+    new = load_scenario({**SCENARIO, "kubernetesRelease": "1.36", "featureGates": {"GangScheduling": True}})
+    assert new.release == release_named("1.36").with_gates({"GangScheduling": True})
+    assert load_scenario(dump_scenario(new)) == new
+    assert (
+        len({scenario_digest(one) for one in (plain, new, load_scenario({**SCENARIO, "emulates": "1.36"}))})
+        == 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "path"),
+    [
+        ({"kubernetesRelease": "1.99"}, "kubernetesRelease"),
+        ({"kubernetesRelease": 1.36}, "kubernetesRelease"),
+        ({"emulates": "1.36", "kubernetesRelease": "1.36"}, "emulates"),
+        ({"featureGates": {"SidecarContainers": False}}, "featureGates.SidecarContainers"),
+        (
+            {"featureGates": {"GangScheduling": "yes"}, "kubernetesRelease": "1.36"},
+            "featureGates[GangScheduling]",
+        ),
+    ],
+)
+def test_a_scenario_with_a_release_that_cannot_be_is_refused_with_its_place(part: object, path: str) -> None:
+    assert isinstance(part, dict)
+    with pytest.raises(ScenarioError) as refused:
+        load_scenario({**SCENARIO, **part})
+    assert [problem.path for problem in refused.value.problems] == [path]

@@ -18,7 +18,7 @@ def problems(source: Any) -> list[str]:
 
 def test_missing_pins_read_as_the_oldest_defaults() -> None:
     scenario = make_scenario()
-    assert (scenario.emulates, scenario.seed, scenario.start_ns) == ("v1.34", 0, 1_735_689_600_000_000_000)
+    assert (scenario.kubernetes_release, scenario.seed, scenario.start_ns) == ("1.34", 0, 1_735_689_600_000_000_000)
 
 
 def test_what_is_written_reads_back_equal() -> None:
@@ -51,7 +51,7 @@ def test_what_is_written_reads_back_equal() -> None:
         ({"expect": [{"node": "a"}]}, "expect[0]: an expectation is about exactly one of pod"),
         ({"expect": [{"cycles": 1, "node": "a"}]}, "expect[0]: node says nothing about cycles"),
         ({"expect": [{"metric": "bnd", "count": 1}]}, 'expect[0].metric: "bnd" did you mean "bound"?'),
-        ({"emulates": "v1.40"}, 'emulates: "v1.40" is not emulated by this engine'),
+        ({"emulates": "v1.40"}, 'emulates: "v1.40" is no release that is known here'),
         ({"start": "yesterday"}, 'start: "yesterday" must be an RFC 3339 time'),
         ({"seed": -1}, "seed: -1 must be at least 0"),
         ({"objects": [{"kind": "Pod"}]}, "objects[0].apiVersion: is required and must be a string"),

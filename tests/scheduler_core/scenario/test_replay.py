@@ -180,7 +180,7 @@ def test_a_lookalike_of_the_trace_is_drawn_from_its_seed(tmp_path: Path) -> None
 
 BAD = {
     "a later format": ({"apiVersion": "scheduling.playground/v2"}, "apiVersion", "a newer one is needed"),
-    "a later Kubernetes": ({"emulates": "v1.99"}, "emulates", "is not emulated by this engine"),
+    "a later Kubernetes": ({"emulates": "v1.99"}, "emulates", "is no release that is known here"),
     "a field of tomorrow": ({"sampling": {"seed": 3}}, "sampling", "unknown field"),
     "a broken cassette": (
         {"extenders": {"cassette": [{"verb": "filter", "answer": {}, "text": "x"}]}},
