@@ -75,13 +75,14 @@ class EvictPod:
 
 @record
 class RecordEvent:
-    """Record a v1 Event about a pod."""
+    """Record a v1 Event about a pod; `related` is another pod it has to do with."""
 
     pod: Pod
     type: str
     reason: str
     action: str
     message: str
+    related: Pod | None = None
 
 
 Action = WriteBeforeBind | BindPod | BindByExtender | PatchPodStatus | EvictPod | RecordEvent

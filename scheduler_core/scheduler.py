@@ -426,7 +426,7 @@ class Scheduler(BindingCycle):
             self._actions.append(
                 RecordEvent(
                     victim, "Normal", "Preempted", "Preempting",
-                    f"Preempted by pod {preemptor.uid} on node {node_name}",
+                    f"Preempted by pod {preemptor.uid} on node {node_name}", preemptor,
                 )
             )  # fmt: skip
         for pod in self.nominator.pods_for(node_name):

@@ -191,6 +191,7 @@ def _item(entry: Mapping[str, Any]) -> dict[str, Any]:
         "pod": entry["pod"],
         "uid": entry.get("uid"),
         "priority": entry.get("priority"),
+        "priority_class": entry.get("priorityClass"),
         "attempts": entry.get("attempts"),
         "since_ns": entry.get("sinceNs"),
         "until_ns": entry.get("leavesNs"),

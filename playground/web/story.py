@@ -144,7 +144,12 @@ def _moves_and_cycles(story: PodTraces, now_ns: int | None) -> list[Step]:
     cycles = iter(story.cycles)
     cycle = next(cycles, None)
     last_lane = -1  # place in `steps` of the newest move
+    known: dict[str, str] = {}  # uid -> lane of its newest move
     for move in story.moves:
+        started_anew = not move.source and move.pod_uid in known
+        if started_anew and known[move.pod_uid] == move.target and steps and last_lane == len(steps) - 1:
+            # Read again by a scheduler with another configuration, and where it was: nothing to tell.
+            continue
         came_back = move.source == "inFlight"
         while cycle is not None and (cycle.at_ns < move.at_ns or (came_back and cycle.at_ns == move.at_ns)):
             steps.append(_cycle(cycle))
@@ -154,7 +159,8 @@ def _moves_and_cycles(story: PodTraces, now_ns: int | None) -> list[Step]:
             if last_lane >= 0:
                 steps[last_lane] = replace(steps[last_lane], quiet=(*steps[last_lane].quiet, move))
             continue
-        steps.append(_move(move))
+        steps.append(_move(move, started_anew=started_anew))
+        known[move.pod_uid] = move.target
         last_lane = len(steps) - 1
     while cycle is not None:
         steps.append(_cycle(cycle))
@@ -176,9 +182,11 @@ def _left_queue_ns(story: PodTraces, now_ns: int | None) -> int | None:
     return min(known, default=now_ns)
 
 
-def _move(move: QueueMove) -> Step:
+def _move(move: QueueMove, *, started_anew: bool) -> Step:
     title, css = _LANES.get(move.target, (f"Into {move.target}", "k-none"))
-    if move.event in _OWN_EVENTS:
+    if started_anew:
+        detail = "the scheduler started anew, with another configuration"
+    elif move.event in _OWN_EVENTS:
         detail = f"{_OWN_EVENTS[move.event]}"
         if move.cause and move.cause != move.event:
             detail += f"; {move.cause} came during it"

@@ -34,7 +34,7 @@ def queue_view(
     queue = scheduler.queue
     unschedulable = []
     not_simulated = [
-        {"pod": key, "uid": pod.uid, "priority": pod.priority, "attempts": 0, "reason": reason}
+        {**_identity(key, pod), "attempts": 0, "reason": reason}
         for key, (pod, reason) in sorted(strangers.items())
     ]
     for info in queue.unschedulable_pods():
@@ -52,9 +52,7 @@ def queue_view(
         "gated": _entries(scheduler, (info for info in unschedulable if info.gated)),
         "permit": [
             {
-                "pod": waiting.pod.key,
-                "uid": waiting.pod.uid,
-                "priority": waiting.pod.priority,
+                **_identity(waiting.pod.key, waiting.pod),
                 "node": waiting.node_name,
                 "sinceNs": waiting.since_ns,
                 "deadlinesNs": dict(waiting.deadlines_ns),
@@ -66,15 +64,23 @@ def queue_view(
     }
 
 
+def _identity(key: str, pod: Pod) -> dict[str, Any]:
+    spec = pod.manifest.get("spec") or {}
+    return {
+        "pod": key,
+        "uid": pod.uid,
+        "priority": pod.priority,
+        "priorityClass": spec.get("priorityClassName") or None,
+    }
+
+
 def _entries(scheduler: Scheduler, infos: Iterable[QueuedPodInfo]) -> list[dict[str, Any]]:
     result = []
     for info in infos:
         condition = _pod_scheduled_message(info)
         result.append(
             {
-                "pod": info.key,
-                "uid": info.pod.uid,
-                "priority": info.pod.priority,
+                **_identity(info.key, info.pod),
                 "attempts": info.attempts,
                 "sinceNs": info.timestamp_ns,
                 "leavesNs": _leaves_backoff_ns(scheduler, info),

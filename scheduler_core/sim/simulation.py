@@ -510,8 +510,11 @@ class Simulation:
                     self._patch_status(action)
                 case EvictPod(pod, _, _, condition):
                     self._evict(pod, condition)
-                case RecordEvent(pod, type_, reason, what, message):
-                    self.world.record_event(pod.manifest, type_, reason, what, message, pod.scheduler_name)
+                case RecordEvent(pod, type_, reason, what, message, related):
+                    other = None if related is None else related.manifest
+                    self.world.record_event(
+                        pod.manifest, type_, reason, what, message, pod.scheduler_name, related=other
+                    )
                 case WriteBeforeBind(pod, _, writes):
                     for manifest in writes:
                         self.world.put(manifest, "volume binding")

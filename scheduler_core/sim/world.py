@@ -200,9 +200,17 @@ class World:
         return True
 
     def record_event(
-        self, about: Manifest, type_: str, reason: str, action: str, message: str, component: str
+        self,
+        about: Manifest,
+        type_: str,
+        reason: str,
+        action: str,
+        message: str,
+        component: str,
+        *,
+        related: Manifest | None = None,
     ) -> None:
-        """Record a v1 Event about an object."""
+        """Record a v1 Event about an object, and another one it has to do with."""
         self._n_events += 1
         now_ns = self.clock.now_ns
         now = format_seconds(now_ns)
@@ -216,13 +224,8 @@ class World:
                 "namespace": namespace,
                 "creationTimestamp": now,
             },
-            "involvedObject": {
-                "apiVersion": str(about.get("apiVersion", "v1")),
-                "kind": str(about.get("kind", "Pod")),
-                "namespace": namespace,
-                "name": name,
-                "uid": str(meta.get("uid", "")),
-            },
+            "involvedObject": _reference(about),
+            **({} if related is None else {"related": _reference(related)}),
             "type": type_,
             "reason": reason,
             "action": action,
@@ -291,3 +294,15 @@ def with_conditions(
         if before.get("status") == condition.get("status") and before.get("lastTransitionTime") is not None:
             result[place]["lastTransitionTime"] = before["lastTransitionTime"]
     return result
+
+
+def _reference(about: Manifest) -> dict[str, str]:
+    """An ObjectReference to an object of a namespace."""
+    meta = about["metadata"]
+    return {
+        "apiVersion": str(about.get("apiVersion", "v1")),
+        "kind": str(about.get("kind", "Pod")),
+        "namespace": str(meta.get("namespace") or "default"),
+        "name": str(meta["name"]),
+        "uid": str(meta.get("uid", "")),
+    }

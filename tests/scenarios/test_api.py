@@ -186,7 +186,7 @@ def test_a_cluster_is_read_and_shared_as_a_scenario(client, work):
     assert b"title: By hand" in answer.content and b"count: 4" in answer.content
     assert b"payments-secret" in answer.content
     assert b"payments-secret" not in client.get(f"{path}?redact=1").content
-    body = client.post(f"{path}?visibility=public&title=Whole").json()
+    body = post(client, "", f"{path}?visibility=public&title=Whole").json()
     assert (
         body["title"] == "Whole"
         and body["visibility"] == "public"
@@ -214,3 +214,27 @@ def test_who_is_in_several_teams_names_one(served, sent):
     assert by_api.status_code == 201 and Scenario.objects.filter(team__name="sched").exists()
     foreign = post(client, small_text(), path=f"{PATH}?visibility=team&team=other", media="application/yaml")
     assert foreign.status_code == 404 and Scenario.objects.count() == 2
+
+
+def test_sharing_a_cluster_reads_its_json_body_and_refuses_what_it_cannot_read(client, work):
+    cluster = made_by_hand(work)
+    path = f"/api/v1/clusters/{cluster.public_id}/scenario"
+    told = {"title": "From the body", "visibility": "private", "days": 2}
+    shared = post(client, json.dumps(told), f"{path}?title=From+the+query", media="application/json")
+    assert shared.status_code == 201, shared.content
+    row = Scenario.objects.get(public_id=shared.json()["id"])
+    assert (row.title, row.visibility, row.expires is None) == ("From the body", "private", False)
+    n_shares = Scenario.objects.count()
+    for body, media, status, field in (
+        ('{"titel": "x"}', "application/json", 400, "titel"),
+        ('{"cycle": "2"}', "application/json", 400, "cycle"),
+        ('{"visibility": "secret"}', "application/json", 400, "visibility"),
+        ("[1]", "application/json", 400, None),
+        ("title: x", "application/yaml", 415, None),
+    ):
+        refused = post(client, body, path, media=media)
+        assert (refused.status_code, refused.json().get("field")) == (status, field), body
+    assert Scenario.objects.count() == n_shares
+    # A form without a body changes nothing of what the query says.
+    hidden = post(client, "", f"{path}?redact=1").json()
+    assert b"payments-secret" not in bytes(Scenario.objects.get(public_id=hidden["id"]).document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from playground.api.serializers.answers import Answer, _text
-from playground.api.serializers.requests import Strict, StrictInteger, StrictString
+from playground.api.serializers.requests import Strict, StrictBoolean, StrictInteger, StrictString
 
 VISIBILITIES = ["public", "unlisted", "team", "private"]
 
@@ -124,3 +124,16 @@ class Comparison(Answer):
 
 class Comparisons(Answer):
     items = Comparison(many=True)
+
+
+class ShareOfCluster(Strict):
+    """What the query may say too; the body goes before it."""
+
+    cycle = StrictInteger(required=False, allow_null=True, min_value=1, max_value=2**63 - 1, help_text="Only up to it.")
+    redact = StrictBoolean(required=False, help_text="Without names, deciding the same.")
+    title = StrictString(required=False, allow_blank=True, max_length=300, help_text="One line for people.")
+    visibility = serializers.ChoiceField(VISIBILITIES, required=False)
+    team = StrictString(required=False, allow_blank=True, max_length=100, help_text="For who is in several.")
+    days = StrictInteger(
+        required=False, allow_null=True, min_value=1, max_value=3660, help_text="It expires after so many."
+    )

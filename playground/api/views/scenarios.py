@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpResponse
@@ -182,7 +182,6 @@ class Scenarios(PlaygroundView):
 
 class ClusterScenario(PlaygroundView):
     makes_elsewhere = ("POST",)
-    parser_classes: list[Any] = []
 
     @operation(
         "Read a cluster as a scenario",
@@ -204,17 +203,29 @@ class ClusterScenario(PlaygroundView):
     @operation(
         "Share a cluster as a scenario",
         id="clusters_scenario_share",
+        request=answers.ShareOfCluster,
         answers_={201: answers.SharedScenario, 200: answers.SharedScenario},
-        errors=(400, 403, 404, 409, 413),
+        errors=(400, 403, 404, 409, 413, 415),
+        example={"title": "Two web pods share a node", "days": 30},
         parameters=[*MADE, *SEEN_BY],
         answer_example=ANSWER | {"created": True, "deleteCode": "t0Ld-0nce", "notes": []},
         tag="scenarios",
     )
     def post(self, request: Request, cluster_id: str) -> Response:
-        """The same scenario as a link, with its lineage if the cluster was forked from another."""
+        """The same scenario as a link, with its lineage if the cluster was forked from another.
+
+        What is asked stands in the query or in a JSON body, which goes before it.
+        """
         cluster = self.cluster(cluster_id)
+        asked = answers.ShareOfCluster(data=dict(request.data))
+        asked.is_valid(raise_exception=True)
+        wanted = dict(asked.validated_data)
+        seen_by = _seen_by(request)
+        if "days" in wanted:
+            seen_by["expires"] = _expiry(wanted.pop("days"))
+        seen_by |= {key: wanted.pop(key) for key in ("visibility", "team") if key in wanted}
         made = services.make_from_cluster(
-            cluster=cluster, owner=self.person, **_made(request), **_seen_by(request)
+            cluster=cluster, owner=self.person, **_made(request) | wanted, **seen_by
         )
         return _shared(request, made)
 
@@ -230,12 +241,15 @@ def _made(request: Request) -> dict[str, Any]:
 
 def _seen_by(request: Request) -> dict[str, Any]:
     """Who sees a share, and until when."""
-    days = whole_number(request, "days", least=1, most=3660)
     return {
         "visibility": request.GET.get("visibility") or Scenario.Visibility.UNLISTED,
         "team": request.GET.get("team", ""),
-        "expires": timezone.now() + timedelta(days=days) if days else None,
+        "expires": _expiry(whole_number(request, "days", least=1, most=3660)),
     }
+
+
+def _expiry(days: int | None) -> datetime | None:
+    return timezone.now() + timedelta(days=days) if days else None
 
 
 def _shared(request: Request, shared: services.Shared) -> Response:

@@ -372,7 +372,10 @@ def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: dat
     if run.started is None:
         run.started = now
         run.start_ns = began_ns
-        run.pending_at_start = to_try + n_new
+        # A pod that was tried and waits to be tried again is one pod.
+        waiting = [item["pod"] for lane in ("active", "backoff") for item in result.queue.get(lane, ())]
+        tried = [f"{cycle.pod_namespace}/{cycle.pod_name}" for cycle in result.cycles]
+        run.pending_at_start = len({*waiting, *tried})
     run.attempts += 1
     run.cycles_done += n_new
     run.pods_bound += sum(1 for cycle in result.cycles if cycle.outcome == Cycle.Outcome.BOUND)
