@@ -1,4 +1,4 @@
-"""What a cluster says of itself is said once, and is true: queue moves, counts of runs, events, classes in the queue."""
+"""What a cluster says of itself is said once, and is true: queue moves, counts of runs, events, queued classes."""
 
 from typing import Any
 
