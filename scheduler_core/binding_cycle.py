@@ -21,9 +21,9 @@ from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall
 from scheduler_core.framework.cluster_event import ASSIGNED_POD_DELETE
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.interface import PermitPlugin
+from scheduler_core.framework.record import BOUND, ERROR, UNSCHEDULABLE, WAITING, CycleTrace
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
-from scheduler_core.framework.trace import BOUND, ERROR, UNSCHEDULABLE, WAITING, CycleTrace
 from scheduler_core.framework.waiting_pods import WaitingPod, WaitingPods
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue import QueuedPodInfo, SchedulingQueue
@@ -93,8 +93,8 @@ class BindingCycle:
         if status.code is Code.Wait:
             self.bindings[pod.uid] = binding
             self.waiting_pods.add(pod, node_name, waits_ns, self.clock.now_ns)
-            trace.header["outcome"] = WAITING
-            trace.header["permit"] = [
+            trace.outcome = WAITING
+            trace.permit = [
                 {"plugin": plugin, "decision": "wait", "timeoutS": wait_ns / SECOND_NS}
                 for plugin, wait_ns in waits_ns.items()
             ]
@@ -103,7 +103,7 @@ class BindingCycle:
         if not status.is_success:
             self._give_back(binding, status, "Permit")
             return
-        trace.header["outcome"] = BOUND
+        trace.outcome = BOUND
         self.bindings[pod.uid] = binding
         self._permitted(binding)
 
@@ -201,7 +201,7 @@ class BindingCycle:
         error = parse_bind_answer(extender, answer)
         request = bind_request(extender, binding.pod, binding.node_name)
         call = ExtenderCall(request, answer, error, error is not None and extender.ignorable)
-        binding.trace.header.setdefault("extenders", []).append(call.explain())
+        binding.trace.extenders.append(call.explain())
         if error is not None and extender.ignorable:
             binding.n_extenders_failed += 1
             self._bind(binding)
@@ -251,7 +251,7 @@ class BindingCycle:
         self.waiting_pods.remove(pod.uid)
         self._resumed(binding).run_unreserve(pod, binding.node_name)
         self.cache.forget(pod.uid)
-        in_cycle = binding.step == "Permit" and binding.trace.header["outcome"] != WAITING
+        in_cycle = binding.step == "Permit" and binding.trace.outcome != WAITING
         # Hints look at the node: a pod that was on none frees nothing.
         assumed = dataclasses.replace(pod, node_name=binding.node_name)
         if not in_cycle and not status.is_rejection:
@@ -260,13 +260,12 @@ class BindingCycle:
         if status.is_rejection:
             binding.info.unschedulable_plugins = frozenset({status.plugin} - {""})
             message = f"0/1 nodes are available: 1 {message}." if message else "0/1 nodes are available:"
-        header = binding.trace.header
-        header["outcome"] = UNSCHEDULABLE if status.is_rejection else ERROR
-        header["message"] = message
-        header["rejectedAt"] = point
+        trace = binding.trace
+        trace.outcome = UNSCHEDULABLE if status.is_rejection else ERROR
+        trace.message = message
+        trace.failed_point, trace.failed_plugin = point, status.plugin or None
         if not status.is_rejection:
-            header["error"] = message
-        header["failedPlugin"] = status.plugin or None
+            trace.error = message
         if not in_cycle:
             self.traces.append(binding.trace)
         self._fail(binding.info, Status(status.code, (message,), status.plugin), "")
@@ -303,12 +302,12 @@ class BindingCycle:
         if binding is None or status is None:
             return
         waited_s = (self.clock.now_ns - waiting.since_ns) / SECOND_NS
-        history = binding.trace.header.setdefault("permit", [])
+        history = binding.trace.permit
         if status.is_success:
             history.extend(
                 {"plugin": name, "decision": "allow", "afterS": waited_s} for name in waiting.allowed
             )
-            binding.trace.header["outcome"] = BOUND
+            binding.trace.outcome = BOUND
             self.traces.append(binding.trace)
             self._permitted(binding)
         else:

@@ -60,6 +60,8 @@ class Decision:
     best_total : int or None
     error : str or None
         The cycle ended in this error: no fit error, no preemption.
+    failed_point : str
+        The extension point that ended the cycle without a node; empty with one.
     failed_plugin : str
         The plugin that raised, when one did.
     fit_error : str or None
@@ -78,6 +80,7 @@ class Decision:
     tied_rows: Rows = field(default_factory=lambda: _NO_ROWS)
     best_total: int | None = None
     error: str | None = None
+    failed_point: str = ""
     failed_plugin: str = ""
     fit_error: str | None = None
     post_filter: PostFilterResult | None = None
@@ -129,7 +132,7 @@ class Algorithm:
         """Decide about one pod; nothing in the cluster changes."""
         decision = Decision(self.make_attempt(framework, pod, snapshot))
         if not len(snapshot.order):
-            decision.error = NO_NODES
+            decision.error, decision.failed_point = NO_NODES, "PreFilter"
             return decision
         extended = ExtendedAttempt(self.extenders, decision.attempt)
         try:
@@ -138,14 +141,16 @@ class Algorithm:
                 if decision.n_feasible:
                     self._choose(decision, extended)
                     return decision
+            rejected = not decision.attempt.pre_filter_status.is_success
+            decision.failed_point = "PreFilter" if rejected else "Filter"
             decision.fit_error = fit_error(decision.attempt)
             if framework.post_filter:
                 decision.post_filter = framework.run_post_filter(decision.attempt)
         except PluginFailure as failure:
             decision.error = str(failure)
-            decision.failed_plugin = failure.plugin
+            decision.failed_point, decision.failed_plugin = failure.point, failure.plugin
         except ExtenderFailure as failure:
-            decision.error = str(failure)
+            decision.error, decision.failed_point = str(failure), "Filter"
         finally:
             decision.extender_calls = extended.calls
             if decision.post_filter is not None:
@@ -155,7 +160,8 @@ class Algorithm:
 
     def failed(self, framework: Framework, pod: Pod, snapshot: Snapshot, plugin: str, error: str) -> Decision:
         """A cycle that ends before it began: the queue could not tell where the pod belongs."""
-        return Decision(Attempt(framework, pod, snapshot), error=error, failed_plugin=plugin)
+        attempt = Attempt(framework, pod, snapshot)
+        return Decision(attempt, error=error, failed_point="QueueSort", failed_plugin=plugin)
 
     # ---- which nodes
 

@@ -42,16 +42,17 @@ from scheduler_core.framework.guard import Limit
 from scheduler_core.framework.interface import ChoiceOptions
 from scheduler_core.framework.preemption import preemption_document
 from scheduler_core.framework.profile import MAX_EVENT_MESSAGE, SchedulerHandle, build_profiles
-from scheduler_core.framework.registry import Registry
-from scheduler_core.framework.runtime import Framework, answered
-from scheduler_core.framework.status import Code, Status
-from scheduler_core.framework.trace import (
+from scheduler_core.framework.record import (
     ERROR,
     PREEMPTING,
     UNSCHEDULABLE,
     CycleTrace,
-    record_body,
+    Tie,
 )
+from scheduler_core.framework.recording import record_body
+from scheduler_core.framework.registry import Registry
+from scheduler_core.framework.runtime import Framework, answered
+from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER, Pod
 from scheduler_core.plugins import REGISTRY
@@ -67,7 +68,6 @@ from scheduler_core.queue import (
 from scheduler_core.queue.hints import ALL_EVENTS
 from scheduler_core.randomness import Randomness
 from scheduler_core.schedule_one import TIE_STREAM, Algorithm, AlgorithmOptions, Decision
-from scheduler_core.version import ENGINE_VERSION
 
 POD_GROUP_KEYS = (
     "scheduling.x-k8s.io/pod-group",
@@ -86,6 +86,8 @@ class SchedulerOptions:
     ----------
     full_traces : bool or container of int
         Keep every verdict and score of every cycle, or of those with these numbers; otherwise only summaries.
+    unplaced_traces : bool
+        Keep everything of the cycles that chose no node, too, whatever their numbers.
     adaptive_sampling : bool
         Let an unset percentageOfNodesToScore mean upstream's adaptive share. By default all nodes are evaluated.
     assumed_pod_ttl_ns : int
@@ -99,6 +101,7 @@ class SchedulerOptions:
     """
 
     full_traces: bool | Container[int] = True
+    unplaced_traces: bool = False
     adaptive_sampling: bool = False
     assumed_pod_ttl_ns: int = 0
     first_of_ties: bool = False
@@ -330,54 +333,43 @@ class Scheduler(BindingCycle):
         self.cycle += 1
         kept = self.options.full_traces
         full = kept if isinstance(kept, bool) else self.cycle in kept
+        full = full or (self.options.unplaced_traces and decision.node_name is None)
         pod = info.pod
-        header: dict[str, Any] = {
-            "cycle": self.cycle,
-            "atNs": self.clock.now_ns,
-            "pod": pod.key,
-            "uid": pod.uid,
-            "profile": framework.scheduler_name,
-            "attempt": info.attempts,
-            "priority": pod.priority,
-            "outcome": UNSCHEDULABLE,
-            "node": decision.node_name,
-            "message": decision.message,
-            "nNodes": len(decision.attempt.snapshot.order),
-            "nFeasible": decision.n_feasible,
-            "nodesEvaluated": decision.n_evaluated,
-            "bestTotal": decision.best_total,
-            "engine": ENGINE_VERSION,
-        }
-        if len(decision.tied_rows) > 1:
-            header["tie"] = {
-                "count": len(decision.tied_rows),
-                "chosen": decision.node_name,
-                "stream": TIE_STREAM,
-                # In bulk runs a name for each of 5,000 equals would cost more than the cycle.
-                "nodes": list(decision.ties) if full else [],
-            }
-        if decision.error is not None:
-            header |= {
-                "outcome": ERROR,
-                "error": decision.error,
-                "failedPlugin": decision.failed_plugin or None,
-            }
-        if decision.fit_error is not None:
-            header["fitError"] = decision.fit_error
+        trace = CycleTrace(
+            number=self.cycle,
+            at_ns=self.clock.now_ns,
+            pod=pod.key,
+            uid=pod.uid,
+            profile=framework.scheduler_name,
+            attempt=info.attempts,
+            priority=pod.priority,
+            outcome=UNSCHEDULABLE if decision.error is None else ERROR,
+            node=decision.node_name,
+            message=decision.message,
+            n_nodes=len(decision.attempt.snapshot.order),
+            n_evaluated=decision.n_evaluated,
+            n_feasible=decision.n_feasible,
+            best_total=decision.best_total,
+            error=decision.error,
+            fit_error=decision.fit_error,
+            failed_point=decision.failed_point or None,
+            failed_plugin=decision.failed_plugin or None,
+        )
+        if len(decision.tied_rows) > 1 and decision.node_name is not None:
+            trace.tie = Tie(len(decision.tied_rows), decision.node_name, TIE_STREAM)
         result = decision.post_filter
         if result is not None:
-            header["victims"] = [victim.key for victim in result.victims]
-            header["nominatedNode"] = result.nominated_node_name
-            if result.status.is_success and result.nominated_node_name:
-                header["outcome"] = PREEMPTING
-            header["preemption"] = preemption_document(result, decision.message, full=full)
-        trace = CycleTrace(header)
+            trace.victims = [victim.key for victim in result.victims]
+            trace.nominated_node = result.nominated_node_name
+            if result.status.is_success and result.nominated_node_name and decision.error is None:
+                trace.outcome = PREEMPTING
+            trace.preemption = preemption_document(result, decision.message, full=full)
         if decision.extender_calls:
             # Whole requests and answers are large: summaries say only who was asked and how it went.
             calls = [call.explain() for call in decision.extender_calls]
             if not full:
                 calls = [{**call, "request": None, "answer": None} for call in calls]
-            header["extenders"] = calls
+            trace.extenders = calls
         if full and decision.error is None:
             best = None
             if decision.node_name is not None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from django.db import models
 from django.db.models import QuerySet
 
+from playground.clusters import bulk
 from playground.clusters.kinds import Kind
 from playground.clusters.models import (
     Cluster,
@@ -28,7 +29,7 @@ MODELS: Final[dict[str, type[models.Model]]] = {
     "PriorityClass": PriorityClass,
 }
 # A pod's queue state is the engine's to say, so a new manifest leaves it alone.
-_KEPT: Final = {"id", "cluster", "lane"}
+KEPT: Final = {"id", "cluster", "lane"}
 _IDENTITY: Final = {"namespace", "name", "kind"}
 
 
@@ -48,13 +49,13 @@ def row_of(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Any | Non
     return rows.first()
 
 
-def build_row(
+def row_values(
     cluster: Cluster, kind: Kind, manifest: Mapping[str, Any], seq: int, profiles: tuple[str, ...]
-) -> models.Model:
-    """An unsaved row of a manifest after admission; `seq` becomes its resource version."""
+) -> dict[str, Any]:
+    """The columns of a manifest after admission, all but those in `KEPT`; `seq` becomes its resource version."""
     meta = manifest["metadata"]
     base: dict[str, Any] = {
-        "cluster": cluster,
+        "cluster": cluster.pk,
         "name": meta["name"],
         "uid": meta.get("uid") or "",
         "resource_version": seq,
@@ -64,16 +65,17 @@ def build_row(
         base["namespace"] = meta.get("namespace") or "default"
     match kind.model:
         case "Node":
-            return Node(**base, **columns.node_columns(manifest))
+            return base | columns.node_columns(manifest)
         case "Pod":
-            return Pod(**base, **columns.pod_columns(manifest, profiles))
+            return base | columns.pod_columns(manifest, profiles)
         case "PriorityClass":
-            return PriorityClass(**base, **columns.priority_class_columns(manifest))
+            return base | columns.priority_class_columns(manifest)
         case "PodDisruptionBudget":
-            return PodDisruptionBudget(**base, **columns.budget_columns(manifest))
+            return base | columns.budget_columns(manifest)
         case "Event":
-            return Event(**base, at_ns=_event_time(manifest, cluster), **columns.event_columns(manifest))
-    return Manifest(**base, api_version=kind.api_version, kind=kind.kind, labels=columns.labels_of(manifest))
+            return base | {"at_ns": _event_time(manifest, cluster)} | columns.event_columns(manifest)
+    labels = columns.labels_of(manifest)
+    return base | {"api_version": kind.api_version, "kind": kind.kind, "labels": labels}
 
 
 def _event_time(manifest: Mapping[str, Any], cluster: Cluster) -> int:
@@ -84,20 +86,25 @@ def _event_time(manifest: Mapping[str, Any], cluster: Cluster) -> int:
         return cluster.now_ns
 
 
-def upsert(rows: Iterable[models.Model]) -> None:
-    """Insert rows or overwrite those of the same identity, one statement a model and batch."""
-    by_model: dict[type[models.Model], list[models.Model]] = {}
-    for row in rows:
-        by_model.setdefault(type(row), []).append(row)
-    for model, same in by_model.items():
-        names = [field.name for field in model._meta.concrete_fields]
-        identity = ["cluster", *(name for name in names if name in _IDENTITY and _is_identity(model, name))]
-        model._default_manager.bulk_create(
-            same,
-            update_conflicts=True,
-            unique_fields=identity,
-            update_fields=[name for name in names if name not in _KEPT and name not in identity],
-            batch_size=500,
+def upsert(rows: Iterable[tuple[Kind, dict[str, Any]]]) -> None:
+    """Insert rows (as `row_values` gives them) or overwrite those of the same identity, one statement a model."""
+    by_model: dict[str, list[dict[str, Any]]] = {}
+    for kind, values in rows:
+        by_model.setdefault(kind.model, []).append(values)
+    for name, same in by_model.items():
+        model = MODELS[name]
+        fields = [field.name for field in model._meta.concrete_fields if field.name != "id"]
+        identity = [
+            "cluster",
+            *(field for field in fields if field in _IDENTITY and _is_identity(model, field)),
+        ]
+        default = {field.name: field.get_default() for field in model._meta.concrete_fields}
+        bulk.upsert(
+            model,
+            fields,
+            [[values.get(field, default[field]) for field in fields] for values in same],
+            identity=identity,
+            update=[field for field in fields if field not in KEPT and field not in identity],
         )
 
 

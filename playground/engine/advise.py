@@ -26,7 +26,7 @@ from scheduler_core.advice import (
 )
 from scheduler_core.advice.weights import PluginWeights
 from scheduler_core.extender import ExtenderAnswer, ExtenderRequest, Transport, no_transport
-from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.defaults import PriorityClass, priority_class_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.randomness import Randomness
@@ -321,7 +321,8 @@ def prove_weights(past: Past, trace_bytes: bytes, *, report: Report) -> dict[str
         )
     return document | {
         "proofs": proofs,
-        "same": again.node_name == trace.node and set(again.ties) == set(trace.header["best"] or ()),
+        "same": again.node_name == trace.node
+        and set(again.ties) == set((trace.body.best if trace.body else None) or ()),
         "draw": _draw(past, trace, again.ties),
     }
 

@@ -8,7 +8,7 @@ from playground.engine.relay import answer_of
 from playground.engine.timing import ExtensionPointTimes
 from playground.engine.version import engine_version
 from scheduler_core.extender import Transport, no_transport
-from scheduler_core.framework.trace import CycleTrace, sentence
+from scheduler_core.framework.record import ERROR, CycleTrace
 from scheduler_core.queue import QueueMove
 from scheduler_core.sim.changes import (
     BindCallAnswered,
@@ -114,9 +114,11 @@ class CoreSimulator:
         newest = {trace.number: trace for trace in traces if wanted is None or trace.number in wanted}
         return [record_of(newest[number]) for number in sorted(newest)]
 
-    def keep_full_traces(self, simulation: Simulation, of: bool | Container[int]) -> None:
-        """Keep the bodies of all cycles' traces from now on, or of those of these numbers alone."""
-        simulation.keep_full_traces(of)
+    def keep_full_traces(
+        self, simulation: Simulation, of: bool | Container[int], *, unplaced: bool = False
+    ) -> None:
+        """Keep the bodies of all cycles' traces from now on, or of those of these numbers (and of unplaced pods)."""
+        simulation.keep_full_traces(of, unplaced=unplaced)
 
     def cycles_under_way(self, simulation: Simulation) -> Sequence[int]:
         """Numbers of the cycles whose binding goes on."""
@@ -169,20 +171,25 @@ def record_of(trace: CycleTrace) -> CycleRecord:
         outcome=trace.outcome,
         digest=trace.digest,
         node=trace.node or "",
-        message=trace.message or "",
-        sentence=sentence(trace.header),
+        message=trace.message or trace.error or "",
         profile=trace.profile,
         attempt=trace.attempt,
         n_nodes=trace.n_nodes,
+        n_evaluated=trace.n_evaluated,
         n_feasible=trace.n_feasible,
         n_viable=trace.n_viable,
-        n_victims=len(trace.header.get("victims") or ()),
+        best_total=trace.best_total,
+        failed_point=trace.failed_point or "",
+        failed_plugin=trace.failed_plugin or "",
+        nominated_node=trace.nominated_node or "",
+        n_victims=trace.n_victims,
         permit_waits=tuple(
             ("allowed" if item["decision"] == "allow" else "rejected", float(item["afterS"]))
-            for item in trace.header.get("permit") or ()
+            for item in trace.permit
             if "afterS" in item
         ),
-        trace=trace.to_bytes(),
+        # What a summary says is in the columns; bytes of it alone would say it twice.
+        trace=trace.to_bytes() if trace.is_full or trace.outcome == ERROR else None,
     )
 
 

@@ -51,7 +51,7 @@ class Budget:
     """Bounds of one batch: what is committed at once."""
 
     wall_s: float = 0.4
-    max_cycles: int = 256
+    max_cycles: int = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,7 @@ class Engine:
         transport: Transport | None = None,
         observe: Observe | None = None,
         clock: Callable[[], float] = time.monotonic,
+        n_bodies: int | None = None,
     ) -> DriveResult:
         """Read inputs and run one batch towards the goal.
 
@@ -195,11 +196,17 @@ class Engine:
             Told how long extension points took.
         clock
             Wall seconds; only bounds the batch.
+        n_bodies
+            Keep all verdicts and scores of so many cycles from here on, and of those that place no pod; the others
+            can be decided again. None keeps those of all.
         """
         budget = budget or Budget()
         self._relay.connect(transport)
         self._times.observe = observe
         began = clock()
+        if n_bodies is not None:
+            first = self.simulator.cycle(self.simulation)
+            self.simulator.keep_full_traces(self.simulation, range(first, first + n_bodies), unplaced=True)
         n_read = self._read(entries)
         calls: list[Call] = []
         n_cycles = 0
@@ -231,6 +238,8 @@ class Engine:
             in_time = int(n_cycles * (budget.wall_s - spent_s) / spent_s) if spent_s > 0 else 64
             chunk = max(1, min(chunk * 2, 64, in_time))
         cycles = self.simulator.cycles(self.simulation)
+        if n_bodies is not None:
+            self.simulator.keep_full_traces(self.simulation, True)
         clock_ns = self.simulation.now_ns
         return DriveResult(
             outcomes=self.simulator.outcomes(self.simulation),

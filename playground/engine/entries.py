@@ -1,7 +1,9 @@
 """Log entries as the engine reads and writes them, free of any database."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
+
+from playground.engine.words import sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,16 @@ class MoveRecord:
 
 @dataclass(frozen=True, slots=True)
 class CycleRecord:
-    """The readable summary of one scheduling cycle, and its trace as bytes.
+    """The summary of one scheduling cycle, and its trace as bytes where everything was kept.
 
     Attributes
     ----------
     n_nodes, n_feasible, n_viable
         Nodes that are possible at all; that pass every filter; of these, those none of which scores higher.
+    best_total
+        None where no scores were needed.
+    failed_point, failed_plugin
+        Where the cycle ended (`PreFilter`, `Filter`, ..., `Bind`), and by whom, where one plugin alone decided.
     permit_waits
         ``(allowed | rejected, virtual seconds)`` of each wait at Permit that has ended.
     """
@@ -99,15 +105,36 @@ class CycleRecord:
     digest: str
     node: str = ""
     message: str = ""
-    sentence: str = ""
     profile: str = ""
     attempt: int = 1
     n_nodes: int = 0
+    n_evaluated: int = 0
     n_feasible: int = 0
     n_viable: int = 0
+    best_total: int | None = None
+    failed_point: str = ""
+    failed_plugin: str = ""
+    nominated_node: str = ""
     n_victims: int = 0
     permit_waits: tuple[tuple[str, float], ...] = ()
     trace: bytes | None = field(default=None, repr=False)
+
+    dry_run: ClassVar[bool] = False
+
+    @property
+    def n_tied(self) -> int:
+        """Nodes that shared the best total; 0 where it was not shared."""
+        return self.n_viable if self.n_viable > 1 else 0
+
+    @property
+    def error(self) -> str | None:
+        """What ended an attempt that is neither a success nor a rejection."""
+        return self.message if self.outcome == "error" else None
+
+    @property
+    def sentence(self) -> str:
+        """How it ended, in one sentence."""
+        return sentence(self)
 
     @property
     def pod(self) -> str:

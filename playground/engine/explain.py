@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.framework.record import CycleTrace
 
 
 def explain_trace(data: bytes, *, full: bool = False) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from playground.engine import columns
 from playground.engine.core_simulator import CoreSimulator
 from playground.engine.drive import Engine
 from playground.engine.entries import Entry
-from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scenario.figures import node_figures
 from scheduler_core.scenario.record import budget_violations

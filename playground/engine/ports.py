@@ -96,8 +96,11 @@ class Simulator(Protocol):
         """Drain the cycles run since the last call, in order; those of other numbers than `wanted` are dropped."""
         ...
 
-    def keep_full_traces(self, simulation: Any, of: bool | Container[int]) -> None:
-        """From now on keep verdicts and scores of all cycles, or of those of these numbers alone."""
+    def keep_full_traces(self, simulation: Any, of: bool | Container[int], *, unplaced: bool = False) -> None:
+        """From now on keep verdicts and scores of all cycles, or of those of these numbers alone.
+
+        With `unplaced` also of every cycle that chose no node.
+        """
         ...
 
     def cycles_under_way(self, simulation: Any) -> Sequence[int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from playground.engine.entries import Entry
 from playground.engine.scenarios import RUN_TIMEOUT_S, ask_process, problem_of
-from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.framework.record import CycleTrace
 from scheduler_core.scenario.errors import ScenarioError
 from scheduler_core.scenario.load import dump_scenario
 from scheduler_core.scenario.make import make_scenario

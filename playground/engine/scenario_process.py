@@ -13,7 +13,7 @@ from playground.engine.moments import StateReader
 from playground.engine.scenarios import ScenarioProblem, load, problem_of
 from playground.engine.seeds import end_of, run_seed
 from playground.engine.version import EMULATES, engine_version
-from scheduler_core.framework.trace import BOUND
+from scheduler_core.framework.record import BOUND
 from scheduler_core.model import check_scenario
 from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
@@ -47,7 +47,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     for trace in result.cycles:
         record = dataclasses.asdict(record_of(trace))
         kept = trace.number <= request["tracesUpTo"] or trace.outcome != BOUND
-        record["trace"] = base64.b64encode(record["trace"]).decode() if kept else None
+        record["trace"] = base64.b64encode(trace.to_bytes()).decode() if kept else None
         cycles.append(record)
     return {
         "engine": engine_version(),

@@ -136,9 +136,9 @@ def run_seed(scenario: Scenario, seed: int, beginning: Beginning | None = None) 
     pending = tuple(sorted(pod.key for pod in there if not pod.node_name))
     told = {**placement, **dict.fromkeys(pending, "")}
     draws = tuple(
-        (trace.number, trace.pod, str(tie["chosen"]), int(tie["count"]))
+        (trace.number, trace.pod, trace.tie.chosen, trace.tie.count)
         for trace in result.cycles
-        if (tie := trace.header.get("tie"))
+        if trace.tie is not None
     )
     marks, n_marks = _marks(result) if seed == scenario.seed else ((), ())
     before: Mapping[str, str] = {} if beginning is None else beginning.placement

@@ -8,7 +8,7 @@ from typing import Any
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.events import ObjectChanged
 from scheduler_core.extender.transport import Transport, no_transport
-from scheduler_core.framework.trace import CycleTrace, sentence
+from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scheduler import Scheduler
 
@@ -54,5 +54,5 @@ def try_pod(original: Scheduler, pod: Pod, *, transport: Transport = no_transpor
         return Tried(GATED, f"{pod.key} is held back by its scheduling gates: {gates}.", None)
     scheduler.schedule_one()
     trace = scheduler.traces[0]
-    trace.header["dryRun"] = True
-    return Tried(trace.outcome, sentence(trace.header), trace)
+    trace.dry_run = True
+    return Tried(trace.outcome, trace.sentence, trace)

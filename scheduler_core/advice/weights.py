@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.framework.record import CycleTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +112,18 @@ class CycleWeights:
     @classmethod
     def of(cls, trace: CycleTrace) -> CycleWeights | None:
         """Read a full trace; None when the cycle compared no scores (none or one feasible node, an error)."""
-        if "total" not in trace.arrays:
+        body = trace.body
+        if body is None or "total" not in body.arrays:
             return None
-        header, arrays = trace.header, trace.arrays
+        arrays = body.arrays
         order = np.argsort(arrays["feasible"], kind="stable")
-        names = tuple(header["nodes"][place] for place in arrays["feasible"][order].tolist())
-        weights = {name: int(header["weights"][name]) for name in header["scoredPlugins"]}
-        scores = {name: arrays["scores"][index][order] for index, name in enumerate(header["scoredPlugins"])}
+        names = tuple(body.nodes[place] for place in arrays["feasible"][order].tolist())
+        weights = {name: int(body.weights[name]) for name in body.scored_plugins}
+        scores = {name: arrays["scores"][index][order] for index, name in enumerate(body.scored_plugins)}
         rest = arrays["total"][order].astype(np.int64)
         for name, column in scores.items():
             rest = rest - weights[name] * column
-        return cls(names, weights, scores, rest, tuple(header["skippedScore"]))
+        return cls(names, weights, scores, rest, tuple(body.skipped_score))
 
     def totals(self, changed: Mapping[str, int] | None = None) -> NDArray[np.int64]:
         """Points with other weights for some plugins."""

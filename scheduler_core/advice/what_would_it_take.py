@@ -23,7 +23,7 @@ from scheduler_core.advice.edits import Edit, FailedEdit, ProvenEdit, cost_of_lo
 from scheduler_core.advice.pod_edits import Variant
 from scheduler_core.advice.sandbox import Sandbox, names_of
 from scheduler_core.framework.failure import PluginFailure
-from scheduler_core.framework.trace import BOUND, ERROR, PREEMPTING, UNSCHEDULABLE
+from scheduler_core.framework.record import BOUND, ERROR, PREEMPTING, UNSCHEDULABLE
 from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES, PriorityClass
 from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node, Taint
 from scheduler_core.objects.pod import Pod, pod_from

@@ -15,9 +15,10 @@ from scheduler_core.extender import Transport, extender_chain, no_transport
 from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
 from scheduler_core.framework.preemption import preemption_document
 from scheduler_core.framework.profile import SchedulerHandle, build_profiles
+from scheduler_core.framework.record import CycleTrace
+from scheduler_core.framework.recording import record_body
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
-from scheduler_core.framework.trace import CycleTrace, record_body
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.objects.defaults import StoredPriorities, prepare, priority_class_from
 from scheduler_core.objects.kinds import parse
@@ -130,13 +131,12 @@ def explain(cluster: Cluster, pod: Pod) -> dict[str, Any]:
 def decision_body(decision: Decision) -> dict[str, Any]:
     """The recorded keys of one decision."""
     attempt = decision.attempt
-    header: dict[str, Any] = {
-        "cycle": 0, "atNs": 0, "pod": attempt.pod.key, "uid": attempt.pod.uid, "profile": "", "attempt": 1,
-        "outcome": "bound", "node": decision.node_name, "message": decision.message,
-        "nNodes": len(attempt.snapshot.order), "nFeasible": decision.n_feasible,
-        "nodesEvaluated": decision.n_evaluated, "bestTotal": decision.best_total,
-    }  # fmt: skip
-    trace = CycleTrace(header)
+    trace = CycleTrace(
+        number=0, at_ns=0, pod=attempt.pod.key, uid=attempt.pod.uid, profile="", attempt=1,
+        outcome="bound", node=decision.node_name, message=decision.message,
+        n_nodes=len(attempt.snapshot.order), n_feasible=decision.n_feasible,
+        n_evaluated=decision.n_evaluated, best_total=decision.best_total,
+    )  # fmt: skip
     best = None
     if decision.n_feasible and decision.error is None:
         best = decision.ties or (decision.node_name or "",)

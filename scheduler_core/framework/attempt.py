@@ -1,6 +1,6 @@
 """One pod on its way through a profile's filters and scores: everything its plugins said, as arrays.
 
-Words are made of them later (`framework.diagnosis`, `framework.trace`).
+Words are made of them later (`framework.diagnosis`, `framework.record`).
 
 Source: pkg/scheduler/framework/runtime/framework.go, pkg/scheduler/schedule_one.go, v1.34
 """
@@ -142,7 +142,7 @@ class Attempt:
                     returned = status.from_plugin(plugin.name)
                     continue
                 raise PluginFailure(
-                    plugin.name, f'running PreFilter plugin "{plugin.name}": {status.message}'
+                    plugin.name, "PreFilter", f'running PreFilter plugin "{plugin.name}": {status.message}'
                 )
             self.filter_states[plugin.name] = result.state
             if result.node_names is None:
@@ -208,6 +208,7 @@ class Attempt:
         for plugin in self.framework.stateless_filters:
             raise PluginFailure(
                 plugin.name,
+                "Filter",
                 f'running "{plugin.name}" filter plugin: '
                 f'error reading "PreFilter{plugin.name}" from cycleState: not found',
             )
@@ -331,7 +332,8 @@ class Attempt:
             place = int(is_error.argmax())
             plugin = self.framework.filter[int(self.stop[place])]
             reasons = self._plugin_reasons(place)
-            raise PluginFailure(plugin.name, f'running "{plugin.name}" filter plugin: {", ".join(reasons)}')
+            said = f'running "{plugin.name}" filter plugin: {", ".join(reasons)}'
+            raise PluginFailure(plugin.name, "Filter", said)
 
     def _filter_with_nominated_pods(self) -> None:
         """Nodes somebody of equal or higher priority is nominated to must fit the pod with and without them.
@@ -573,14 +575,14 @@ class Attempt:
             if result.status.is_skip:
                 self.skipped_scores[pre_scorer.name] = None
             elif not result.status.is_success:
-                raise PluginFailure(
-                    pre_scorer.name, f'running PreScore plugin "{pre_scorer.name}": {result.status.message}'
-                )
+                said = f'running PreScore plugin "{pre_scorer.name}": {result.status.message}'
+                raise PluginFailure(pre_scorer.name, "PreScore", said)
             else:
                 self.score_states[pre_scorer.name] = result.state
         for stateless in framework.stateless_scores:
             raise PluginFailure(
                 stateless.name,
+                "Score",
                 f'running Score plugins: plugin "{stateless.name}" failed with: '
                 f'reading "PreScore{stateless.name}" from cycleState: not found',
             )

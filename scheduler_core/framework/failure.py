@@ -12,12 +12,20 @@ R = TypeVar("R")
 
 
 class PluginFailure(Exception):
-    """A plugin raised, or returned a status it must not return: the cycle ends in this error."""
+    """A plugin raised, or returned a status it must not return: the cycle ends in this error.
 
-    def __init__(self, plugin: str, message: str, said: str = "") -> None:
+    Attributes
+    ----------
+    plugin, point : str
+        Whose, and at which extension point.
+    said : str
+        What it raised, without plugin and place.
+    """
+
+    def __init__(self, plugin: str, point: str, message: str, said: str = "") -> None:
         self.plugin = plugin
+        self.point = point
         self.said = said or message
-        """What it raised, without plugin and place."""
         super().__init__(message)
 
 
@@ -34,13 +42,14 @@ def guarded(plugin: Plugin, point: str, method: Callable[P, R], *args: P.args, *
 def failure_of(plugin: Plugin, point: str, error: BaseException) -> PluginFailure:
     """What a plugin raised, under its name."""
     said = f"{type(error).__name__}: {error}"
-    return PluginFailure(plugin.name, f'running {point} plugin "{plugin.name}": {said}', said)
+    return PluginFailure(plugin.name, point, f'running {point} plugin "{plugin.name}": {said}', said)
 
 
 def invalid_score(plugin: Plugin, score: int) -> PluginFailure:
     """Upstream's words for a score out of range."""
     return PluginFailure(
         plugin.name,
+        "NormalizeScore",
         f'plugin "{plugin.name}" returns an invalid score {score}, '
         "it should in the range of [0, 100] after normalizing",
     )
@@ -56,4 +65,4 @@ def filter_failure(error: Exception) -> PluginFailure:
             name = owner.name
             break
         trace = trace.tb_next
-    return PluginFailure(name, f'running "{name}" filter plugin: {type(error).__name__}: {error}')
+    return PluginFailure(name, "Filter", f'running "{name}" filter plugin: {type(error).__name__}: {error}')

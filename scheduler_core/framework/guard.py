@@ -110,7 +110,7 @@ def _failure(plugin: Plugin, point: str, error: BaseException) -> PluginFailure:
     if point == "Filter":
         # In upstream's words, as for any plugin that fails there.
         said = f'running "{plugin.name}" filter plugin: {type(error).__name__}: {error}'
-        return PluginFailure(plugin.name, said)
+        return PluginFailure(plugin.name, point, said)
     return failure_of(plugin, point, error)
 
 

@@ -1,14 +1,15 @@
-"""How far a cycle came: the state of every extension point, told from a trace's header.
+"""How far a cycle came: the state of every extension point, told from its record.
 
-Nothing of it is stored: a trace says what happened, and this says it point by point, so traces made before it
-was written have it too.
+Nothing of it is stored: a record says what happened, and this says it point by point.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scheduler_core.framework.record import CycleTrace
 
 PIPELINE = (
     "PreEnqueue",
@@ -33,17 +34,17 @@ WAITS, NOT_REACHED = "waiting", "not reached"
 Point = dict[str, str]
 """``{point, state, detail}``."""
 
-_RUNNING = re.compile(r'^running (?:(\w+) plugin|"[^"]*" filter plugin)')
 _SCORING = ("PreScore", "Score", "NormalizeScore")
+_FILTERING = ("PreFilter", "Filter")
 
 
-def points(header: Mapping[str, Any]) -> list[Point]:
+def points(record: CycleTrace) -> list[Point]:
     """Tell what became of each extension point.
 
     Parameters
     ----------
-    header : mapping
-        Of a `CycleTrace`; a summary is enough, the body adds details.
+    record : CycleTrace
+        A summary is enough, the body adds details.
 
     Returns
     -------
@@ -53,112 +54,97 @@ def points(header: Mapping[str, Any]) -> list[Point]:
 
     Examples
     --------
-    >>> header = {"outcome": "unschedulable", "nNodes": 3, "nodesEvaluated": 3, "nFeasible": 0, "node": None}
-    >>> [(p["point"], p["detail"]) for p in points(header) if p["state"] == "failed"]
+    >>> from scheduler_core.framework.record import CycleTrace
+    >>> record = CycleTrace(
+    ...     number=1, at_ns=0, pod="a/p", uid="u", profile="s", attempt=1, outcome="unschedulable",
+    ...     failed_point="Filter", n_nodes=3, n_evaluated=3, n_feasible=0,
+    ... )
+    >>> [(p["point"], p["detail"]) for p in points(record) if p["state"] == "failed"]
     [('Filter', '3 → 0 nodes')]
     """
-    failed = _failed_point(header)
-    told = {name: (DONE, detail) for name, detail in _details(header).items()}
+    failed = record.failed_point
+    told = {name: (DONE, detail) for name, detail in _details(record).items()}
     if failed is not None:
-        name, why = failed
-        told[name] = (FAILED, why)
-        for later in PIPELINE[PIPELINE.index(name) + 1 :]:
+        told[failed] = (FAILED, _why(record, failed))
+        for later in PIPELINE[PIPELINE.index(failed) + 1 :]:
             told[later] = (NOT_REACHED, "")
-    if failed is not None and failed[0] in ("PreFilter", "Filter") and header["outcome"] != "error":
-        told["PostFilter"] = _post_filter(header)
-    if header["outcome"] == "waiting":
-        told["Permit"] = (WAITS, _permit(header))
+    if failed in _FILTERING and record.outcome != "error":
+        told["PostFilter"] = _post_filter(record)
+    if record.outcome == "waiting":
+        told["Permit"] = (WAITS, _permit(record))
         for later in ("PreBind", "Bind", "PostBind"):
             told[later] = (NOT_REACHED, "")
-    if header.get("dryRun") and header["outcome"] == "bound":
+    if record.dry_run and record.outcome == "bound":
         told |= dict.fromkeys(("PreBind", "Bind", "PostBind"), (NOT_REACHED, "only tried"))
-    if header["nFeasible"]:
+    if record.n_feasible:
         if told["PostFilter"][0] == DONE:
             told["PostFilter"] = (SKIPPED, "not needed")
-        if header["nFeasible"] == 1:
+        if record.n_feasible == 1:
             for name in _SCORING:
                 if told[name][0] == DONE:
                     told[name] = (SKIPPED, "one feasible node")
     return [{"point": name, "state": told[name][0], "detail": told[name][1]} for name in PIPELINE]
 
 
-def _failed_point(header: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The point that ended the cycle and a few words; None when the pod got through, or still waits."""
-    outcome = header["outcome"]
-    if outcome in ("bound", "waiting"):
-        return None
-    plugin = str(header.get("failedPlugin") or "")
-    if header.get("rejectedAt"):
-        return str(header["rejectedAt"]), plugin
-    if outcome == "error":
-        return _broken_point(header, plugin)
-    pre_filter = header.get("preFilter") or {}
-    if pre_filter.get("code", "Success") != "Success":
-        return "PreFilter", str(pre_filter.get("plugin") or "rejected the pod")
-    return "Filter", _filtered(header)
+def _why(record: CycleTrace, failed: str) -> str:
+    """A few words for the point that ended the cycle."""
+    if record.outcome != "error" and failed in _FILTERING:
+        if failed == "Filter":
+            return _filtered(record)
+        return record.failed_plugin or str(_pre_filter(record).get("plugin") or "rejected the pod")
+    if record.outcome == "error" and not record.n_nodes:
+        return "no node in the cluster"
+    if record.failed_plugin:
+        return record.failed_plugin
+    if any(call.get("error") and not call.get("ignored") for call in record.extenders):
+        return "extender"
+    return "error" if record.outcome == "error" else ""
 
 
-def _broken_point(header: Mapping[str, Any], plugin: str) -> tuple[str, str]:
-    """Where an error happened: PluginFailure and extenders say so in their words."""
-    if not header["nNodes"]:
-        return "PreFilter", "no node in the cluster"
-    running = _RUNNING.match(str(header.get("error") or ""))
-    if running is not None:
-        name = running[1] or "Filter"
-        # Scores are normalised within the same call; everything unknown happened before a node was chosen.
-        return (name if name in PIPELINE else "Score"), plugin
-    if plugin:
-        return "NormalizeScore", plugin
-    for call in header.get("extenders") or ():
-        if call.get("error") and not call.get("ignored"):
-            return _EXTENDER_POINTS.get(str(call.get("verb")), "Filter"), "extender"
-    return "Filter", "error"
+def _pre_filter(record: CycleTrace) -> Mapping[str, Any]:
+    return {} if record.body is None else record.body.pre_filter
 
 
-_EXTENDER_POINTS = {"filter": "Filter", "preempt": "PostFilter", "prioritize": "Score", "bind": "Bind"}
-
-
-def _post_filter(header: Mapping[str, Any]) -> tuple[str, str]:
-    if header["outcome"] == "preempting":
-        return ACTED, f"→ {header.get('nominatedNode')}"
-    if header.get("preemption") is None:
+def _post_filter(record: CycleTrace) -> tuple[str, str]:
+    if record.outcome == "preempting":
+        return ACTED, f"→ {record.nominated_node}"
+    if record.preemption is None:
         return SKIPPED, "no plugin"
     return FAILED, "no help"
 
 
-def _details(header: Mapping[str, Any]) -> dict[str, str]:
+def _details(record: CycleTrace) -> dict[str, str]:
     """A few words for every point of a pod that gets through."""
     details = dict.fromkeys(PIPELINE, "")
-    n_skip = len(header.get("skippedFilter") or ())
-    narrowed = (header.get("preFilter") or {}).get("nodeNames")
+    body = record.body
+    n_skip = 0 if body is None else len(body.skipped_filter)
+    narrowed = _pre_filter(record).get("nodeNames")
     parts = [f"{n_skip} skip"] if n_skip else []
     if narrowed is not None:
         parts.append(f"only {len(narrowed)} {'node' if len(narrowed) == 1 else 'nodes'}")
     details["PreFilter"] = ", ".join(parts)
-    details["Filter"] = _filtered(header)
-    n = header["nFeasible"]
-    details |= dict.fromkeys(_SCORING, f"{n} nodes")
-    n_out = len(header.get("skippedScore") or ())
+    details["Filter"] = _filtered(record)
+    details |= dict.fromkeys(_SCORING, f"{record.n_feasible} nodes")
+    n_out = 0 if body is None else len(body.skipped_score)
     if n_out:
         details["PreScore"] = f"{n_out} skip"
-    if header.get("bestTotal") is not None:
-        details["NormalizeScore"] = f"best {header['bestTotal']}"
-    details["Reserve"] = f"on {header['node']}" if header.get("node") else ""
-    details["Permit"] = _permit(header) or "no wait"
+    if record.best_total is not None:
+        details["NormalizeScore"] = f"best {record.best_total}"
+    details["Reserve"] = f"on {record.node}" if record.node else ""
+    details["Permit"] = _permit(record) or "no wait"
     return details
 
 
-def _filtered(header: Mapping[str, Any]) -> str:
-    n = header["nodesEvaluated"]
-    return f"{n} → {header['nFeasible']} {'node' if n == 1 else 'nodes'}"
+def _filtered(record: CycleTrace) -> str:
+    n = record.n_evaluated
+    return f"{n} → {record.n_feasible} {'node' if n == 1 else 'nodes'}"
 
 
-def _permit(header: Mapping[str, Any]) -> str:
+def _permit(record: CycleTrace) -> str:
     """The last word of Permit's history."""
-    history = header.get("permit") or ()
-    if not history:
+    if not record.permit:
         return ""
-    last = history[-1]
+    last = record.permit[-1]
     if last.get("decision") == "wait":
         return f"{last['plugin']}, up to {last['timeoutS']:g} s"
     return f"{last['decision']} after {last.get('afterS', 0):g} s"

@@ -19,7 +19,7 @@ def check_placement(
     Parameters
     ----------
     told : mapping
-        The cycle's whole explanation (`framework.trace.CycleTrace.explain`).
+        The cycle's whole explanation (`framework.record.CycleTrace.explain`).
     args : mapping
         Arguments of the profile's plugins by name.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.framework.record import CycleTrace
 from scheduler_core.model.casualty import check_casualty
 from scheduler_core.model.filters import Feasibility, Rules
 from scheduler_core.model.moment import Moment

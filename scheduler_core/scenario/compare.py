@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_core.framework.trace import ERROR, CycleTrace, sentence
+from scheduler_core.framework.record import ERROR, CycleTrace
+from scheduler_core.framework.words import sentence
 from scheduler_core.scenario.run import ScenarioRun, run_to_cycle
 
 
@@ -161,8 +162,8 @@ def _divergence(a: CycleTrace | None, b: CycleTrace | None) -> Divergence:
     present = a or b
     assert present is not None
     over = "The run is over."
-    said_a = over if a is None else sentence(a.header)
-    said_b = over if b is None else sentence(b.header)
+    said_a = over if a is None else sentence(a)
+    said_b = over if b is None else sentence(b)
     if a is None or b is None or not (a.is_full and b.is_full):
         return Divergence(present.number, present.pod, said_a, said_b)
     one, other = a.explain(), b.explain()

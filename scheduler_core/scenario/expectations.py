@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from scheduler_core.framework.trace import PREEMPTING, UNSCHEDULABLE, sentence
+from scheduler_core.framework.record import PREEMPTING, UNSCHEDULABLE
+from scheduler_core.framework.words import sentence
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean
 from scheduler_core.scenario.record import Finding, PodFacts, budget_violations
@@ -120,9 +121,7 @@ class _Checker:
 
     def _why(self, facts: PodFacts) -> str:
         trace = self.run.cycle(facts.cycle) if facts.cycle else None
-        return (
-            f" Cycle {facts.cycle}: {sentence(trace.header)}" if trace is not None else " It was never tried."
-        )
+        return f" Cycle {facts.cycle}: {sentence(trace)}" if trace is not None else " It was never tried."
 
     # ---- several pods
 
@@ -171,9 +170,8 @@ class _Checker:
             raise ScenarioError(
                 [Problem(f"{path}.cycle", f"there is no cycle {number}, the run had {n_cycles}")]
             )
-        header = trace.header
-        node = trace.node or header.get("nominatedNode") or ""
-        victims = sorted(header.get("victims") or ())
+        node = trace.node or trace.nominated_node or ""
+        victims = sorted(trace.victims)
         feasible = item.feasible.problem_of(trace.n_feasible) if item.feasible is not None else None
         tests = [
             (not item.of or trace.pod == item.of, f"it is about {trace.pod}, not {item.of}"),
@@ -188,7 +186,7 @@ class _Checker:
                 f"its victims were {_names(victims)}, not {_names(item.victims or ())}",
             ),
             (
-                item.tie is None or bool(header.get("tie")) == item.tie,
+                item.tie is None or (trace.tie is not None) == item.tie,
                 "it hung on a draw among equals"
                 if not item.tie
                 else "it did not hang on a draw among equals",
@@ -196,7 +194,7 @@ class _Checker:
             (feasible is None, f"the number of feasible nodes {feasible}"),
         ]
         wrong = next((words for holds, words in tests if not holds), None)
-        said = f"Cycle {number}: {sentence(header)}"
+        said = f"Cycle {number}: {sentence(trace)}"
         if wrong is None:
             return Finding(path, True, said, number)
         return Finding(path, False, f"Of cycle {number} something else was expected: {wrong}. {said}", number)
@@ -227,7 +225,7 @@ class _Checker:
             if number:
                 noun = "eviction violates" if number == 1 else "evictions violate"
                 said = f"No budget was to be violated, but in cycle {trace.number} {number} {noun} one."
-                return Finding(path, False, f"{said} {sentence(trace.header)}", trace.number)
+                return Finding(path, False, f"{said} {sentence(trace)}", trace.number)
         return Finding(path, True, "no eviction violated a PodDisruptionBudget")
 
     def _metric(self, item: Expectation, path: str) -> Finding:
@@ -248,11 +246,7 @@ class _Checker:
         if problem is None:
             return Finding(path, True, f"{name} is {number:g}")
         trace = self.run.cycle(cycle) if cycle is not None else None
-        why = (
-            f" The first pod without a place: cycle {cycle}: {sentence(trace.header)}"
-            if trace is not None
-            else ""
-        )
+        why = f" The first pod without a place: cycle {cycle}: {sentence(trace)}" if trace is not None else ""
         return Finding(path, False, f"{name} {problem}.{why}", cycle)
 
 

@@ -46,16 +46,15 @@ def lucky_cycles(run: ScenarioRun) -> list[LuckyCycle]:
     """Cycles whose decision hung on chance, in order."""
     found = []
     for trace in run.cycles:
-        header = trace.header
-        tie = header.get("tie")
-        if tie:
-            found.append(LuckyCycle(trace.number, trace.pod, "tie", tie["count"], tuple(tie["nodes"])))
-        preemption = header.get("preemption") or {}
+        if trace.tie is not None:
+            nodes = tuple((trace.body.best or ()) if trace.body is not None else ())
+            found.append(LuckyCycle(trace.number, trace.pod, "tie", trace.tie.count, nodes))
+        preemption = trace.preemption or {}
         if preemption.get("ambiguous"):
             nodes = tuple(preemption.get("tied") or ())
             found.append(LuckyCycle(trace.number, trace.pod, "preemptionTie", preemption["nTied"], nodes))
-        n_unseen = trace.n_nodes - header["nodesEvaluated"]
-        if trace.n_feasible > 1 and n_unseen > 0 and header["nodesEvaluated"] != 1:
+        n_unseen = trace.n_nodes - trace.n_evaluated
+        if trace.n_feasible > 1 and n_unseen > 0 and trace.n_evaluated != 1:
             found.append(LuckyCycle(trace.number, trace.pod, "sampling", n_unseen, ()))
     found += _queue_order(run)
     return sorted(found, key=lambda item: (item.cycle, item.kind))
@@ -66,7 +65,7 @@ def _queue_order(run: ScenarioRun) -> list[LuckyCycle]:
     failed: dict[tuple[int, int], int] = {}
     found = []
     for trace in reversed(run.cycles):
-        equals = (trace.at_ns, int(trace.header.get("priority", 0)))
+        equals = (trace.at_ns, trace.priority)
         if trace.attempt != 1:
             continue
         if trace.node is None:

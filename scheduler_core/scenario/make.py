@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from scheduler_core.config.types import API_VERSION as CONFIG_API_VERSION
 from scheduler_core.config.types import KIND as CONFIG_KIND
-from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES, prepare
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, is_read
@@ -146,7 +146,7 @@ def make_scenario(
         decisions = Decisions(
             digest=decisions_digest(trace.digest for trace in ordered),
             count=len(ordered),
-            engine=str(ordered[0].header.get("engine", ENGINE_VERSION)),
+            engine=ordered[0].engine or ENGINE_VERSION,
             cycles=tuple(cycle_line(trace) for trace in ordered),
         )
         scenario = dataclasses.replace(scenario, decisions=decisions)

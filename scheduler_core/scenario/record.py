@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scheduler_core.framework.trace import BOUND, PREEMPTING, CycleTrace
+from scheduler_core.framework.record import BOUND, PREEMPTING, CycleTrace
 
 
 class Placed(NamedTuple):
@@ -80,13 +80,13 @@ def decisions_digest(digests: Iterable[str]) -> str:
 
 def cycle_line(trace: CycleTrace) -> str:
     """A cycle in one line: 12 digits of its digest, the pod, how it ended and where."""
-    where = trace.node if trace.outcome == BOUND or trace.node else trace.header.get("nominatedNode")
+    where = trace.node if trace.outcome == BOUND or trace.node else trace.nominated_node
     return " ".join(filter(None, (trace.digest[:12], trace.pod, trace.outcome, where)))
 
 
 def budget_violations(trace: CycleTrace) -> int:
     """How many victims of a cycle's preemption violated a PodDisruptionBudget."""
-    preemption = trace.header.get("preemption")
+    preemption = trace.preemption
     if trace.outcome != PREEMPTING or not preemption:
         return 0
     number = preemption.get("numPDBViolations")

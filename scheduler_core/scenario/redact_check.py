@@ -47,17 +47,16 @@ def same_up_to_names(a: ScenarioRun, b: ScenarioRun) -> RedactionCheck:
         return bool(there.setdefault((what, old), new) == new and back.setdefault((what, new), old) == old)
 
     for first, second in zip(a.cycles, b.cycles, strict=False):
-        one, other = first.header, second.header
-        victims_a, victims_b = one.get("victims") or [], other.get("victims") or []
+        victims_a, victims_b = first.victims, second.victims
         same = (
             first.outcome == second.outcome
             and first.n_feasible == second.n_feasible
             and first.n_nodes == second.n_nodes
-            and one.get("bestTotal") == other.get("bestTotal")
+            and first.best_total == second.best_total
             and first.at_ns == second.at_ns
             and matches("pod", first.pod, second.pod)
             and matches("node", first.node, second.node)
-            and matches("node", one.get("nominatedNode"), other.get("nominatedNode"))
+            and matches("node", first.nominated_node, second.nominated_node)
             and len(victims_a) == len(victims_b)
             and all(matches("pod", old, new) for old, new in zip(victims_a, victims_b, strict=True))
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.extender import ExtenderAnswer, ExtenderRequest
-from scheduler_core.framework.trace import PREEMPTING, CycleTrace
+from scheduler_core.framework.record import PREEMPTING, CycleTrace
 from scheduler_core.objects.defaults import NAMESPACED_KINDS, KeptPriority, prepare
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
@@ -159,7 +159,7 @@ class ScenarioRun:
             "preemptions": sum(trace.outcome == PREEMPTING for trace in self.cycles),
             "victims": len(self._preempted),
             "budgetViolations": sum(budget_violations(trace) for trace in self.cycles),
-            "ties": sum(bool(trace.header.get("tie")) for trace in self.cycles),
+            "ties": sum(trace.tie is not None for trace in self.cycles),
             **node_figures(simulation.scheduler.cache.nodes, alive),
         }
 
@@ -175,10 +175,7 @@ class ScenarioRun:
                 self.cycles.append(trace)
                 self._by_pod.setdefault(trace.pod, []).append(trace)
                 if trace.outcome == PREEMPTING:
-                    self.evictions += [
-                        Evicted(victim, trace.pod, trace.number)
-                        for victim in trace.header.get("victims") or ()
-                    ]
+                    self.evictions += [Evicted(victim, trace.pod, trace.number) for victim in trace.victims]
             else:
                 self.cycles[place] = trace
         for outcome in simulation.drain_outcomes():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from scheduler_core.framework.trace import sentence
+from scheduler_core.framework.words import sentence
 from scheduler_core.scenario.run import ScenarioRun
 from scheduler_core.scenario.types import Decisions, Scenario
 from scheduler_core.version import ENGINE_VERSION
@@ -74,7 +74,7 @@ def verify(run: ScenarioRun, recorded: Decisions | None = None) -> Verification 
     number = n_same + 1
     was = decisions.cycles[n_same][13:] if n_same < len(decisions.cycles) else "nothing, the run was over"
     trace = run.cycles[n_same] if n_same < len(run.cycles) else None
-    now = sentence(trace.header) if trace is not None else "nothing, the run is over."
+    now = sentence(trace) if trace is not None else "nothing, the run is over."
     engine = f" (engine {decisions.engine})" if decisions.engine not in ("", ENGINE_VERSION) else ""
     if n_same == len(ours) == len(decisions.cycles):
         said = "every cycle is as recorded, but the recorded digest is not theirs"

@@ -34,8 +34,8 @@ from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, T
 from scheduler_core.framework.guard import Limit
 from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.profile import check_plugins
+from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.registry import Registry
-from scheduler_core.framework.trace import CycleTrace
 from scheduler_core.installed_plugins import known
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
@@ -189,6 +189,7 @@ class Simulation:
         """Looks at the cluster after each scheduling cycle; changes nothing."""
         self._traces: list[CycleTrace] = []
         self._full_traces: bool | Container[int] = self.options.full_traces
+        self._unplaced_traces = False
         self._set_up(config)
 
     def _set_up(self, config: Mapping[str, Any] | None) -> None:
@@ -201,6 +202,7 @@ class Simulation:
             registry=self.registry,
             options=SchedulerOptions(
                 full_traces=self._full_traces,
+                unplaced_traces=self._unplaced_traces,
                 adaptive_sampling=self.options.adaptive_sampling,
                 assumed_pod_ttl_ns=self.options.assumed_pod_ttl_ns,
                 first_of_ties=self.options.first_of_ties,
@@ -380,10 +382,16 @@ class Simulation:
         self._traces, self.scheduler.traces = [], []
         return traces
 
-    def keep_full_traces(self, of: bool | Container[int]) -> None:
-        """From now on keep the bodies of all cycles' traces, of none, or of the cycles of these numbers."""
-        self._full_traces = of
-        self.scheduler.options = replace(self.scheduler.options, full_traces=of)
+    def keep_full_traces(self, of: bool | Container[int], *, unplaced: bool = False) -> None:
+        """From now on keep the bodies of all cycles' traces, of none, or of the cycles of these numbers.
+
+        Parameters
+        ----------
+        unplaced : bool
+            And of every cycle that chose no node.
+        """
+        self._full_traces, self._unplaced_traces = of, unplaced
+        self.scheduler.options = replace(self.scheduler.options, full_traces=of, unplaced_traces=unplaced)
 
     def cycles_under_way(self) -> list[int]:
         """Numbers of the cycles whose binding goes on: each comes again, with the trace it has now."""

@@ -13,7 +13,7 @@ from playground.clusters.kinds import by_kind
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, Pod
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
-from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.framework.record import CycleTrace
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
 
 pytestmark = pytest.mark.django_db
@@ -116,7 +116,8 @@ def test_a_cycle_that_goes_on_after_a_replay_keeps_its_verdicts_and_scores(
     cycle.refresh_from_db()
     after = CycleTrace.from_bytes(bytes(cycle.trace or b""))
     assert (before.outcome, after.outcome) == ("waiting", "bound")
-    assert after.is_full and set(after.arrays) == set(before.arrays)
+    assert after.is_full and after.body and before.body
+    assert set(after.body.arrays) == set(before.body.arrays)
 
 
 def test_a_rejected_pod_gives_its_node_back_to_others(memory: EngineMemory) -> None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import threading
 from datetime import datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -477,7 +478,7 @@ def test_no_two_claims_share_a_token_even_where_every_lease_has_run_out_at_once(
 def test_a_bulk_run_keeps_summaries_and_a_trace_comes_back_when_somebody_looks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(commit, "BULK_CYCLES", 4)
+    monkeypatch.setattr(import_module("playground.clusters.services.advance"), "BODY_ROWS", 4)
     cluster = make_cluster(make_node("n1", "6"), *(make_pod(f"p{number}") for number in range(8)))
     services.request_run(cluster=cluster)
     worker = Worker()

@@ -235,7 +235,7 @@ def test_weights_of_every_recorded_cycle_are_proven() -> None:
 
 def test_a_draw_is_told_with_what_other_seeds_draw() -> None:
     cluster = tied_cluster()
-    tied = Cycle.objects.filter(cluster=cluster, sentence__contains="drawn among").first()
+    tied = Cycle.objects.filter(cluster=cluster, n_viable__gt=1).first()
     assert tied is not None
     draw = answered(cluster, "weights", cycle=tied.number).answer["draw"]
     assert (draw["chosen"], draw["seed"]) == (tied.node, cluster.seed)

@@ -7,7 +7,7 @@ nothing else, so that tests of log, lease and commit do not depend on scheduling
 import hashlib
 import json
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall
@@ -54,6 +54,7 @@ class FakeSimulation:
         self.n_cycles = 0
         self.new_outcomes: list[Draft] = []
         self.new_cycles: list[CycleRecord] = []
+        self.kept: bool | Container[int] = True
 
     # -- inputs
 
@@ -280,10 +281,18 @@ class FakeSimulator:
         self, simulation: FakeSimulation, wanted: Container[int] | None = None
     ) -> Sequence[CycleRecord]:
         drained, simulation.new_cycles = simulation.new_cycles, []
+        drained = [
+            cycle
+            if isinstance(simulation.kept, bool) or cycle.number in simulation.kept or not cycle.node
+            else replace(cycle, trace=None)
+            for cycle in drained
+        ]
         return [cycle for cycle in drained if wanted is None or cycle.number in wanted]
 
-    def keep_full_traces(self, simulation: FakeSimulation, of: bool | Container[int]) -> None:
-        pass
+    def keep_full_traces(
+        self, simulation: FakeSimulation, of: bool | Container[int], *, unplaced: bool = False
+    ) -> None:
+        simulation.kept = True if isinstance(of, bool) else of
 
     def cycles_under_way(self, simulation: FakeSimulation) -> Sequence[int]:
         return ()

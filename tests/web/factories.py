@@ -111,7 +111,7 @@ def add_cycle(
         outcome=document["outcome"],
         node=document["node"] or "",
         message=document["message"] or "",
-        sentence=document["sentence"],
+        sentence_then=document["sentence"],
         n_nodes=len(document["nodes"]),
         n_feasible=document["nFeasible"],
         n_viable=document.get("nViable"),

@@ -272,7 +272,7 @@ def test_a_node_left_out_by_prefilter_ran_through_no_filter():
 
 
 def test_a_headline_does_not_repeat_the_whole_message():
-    given = {"pod": "a/b", "sentence": "a/b fits no node: 0/3 nodes.", "message": "0/3 nodes."}
+    given = {"pod": "a/b", "headline": "a/b fits no node", "message": "0/3 nodes."}
     view = view_cycle(given)
     assert "".join(text for text, _ in view.sentence) == "a/b fits no node." and view.message == "0/3 nodes."
 

@@ -3,12 +3,13 @@
 from django.db import models
 
 from playground.clusters.models.cluster import Cluster
+from playground.clusters.packed import PackedJSONField
 
 
 class Event(models.Model):
     """A v1 Event with the columns `kubectl get events` selects by."""
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="events")
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="events", db_index=False)
     namespace = models.CharField(max_length=253)
     name = models.CharField(max_length=253)
     uid = models.CharField(max_length=64)
@@ -22,7 +23,7 @@ class Event(models.Model):
     involved_uid = models.CharField(max_length=64, blank=True, default="")
     at_ns = models.BigIntegerField()
     labels = models.JSONField(default=dict)
-    manifest = models.JSONField()
+    manifest = PackedJSONField()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["cluster", "namespace", "name"], name="event_once")]

@@ -3,6 +3,7 @@
 from django.db import models
 
 from playground.clusters.models.cluster import Cluster
+from playground.clusters.packed import PackedJSONField
 
 
 class LogEntry(models.Model):
@@ -42,7 +43,8 @@ class LogEntry(models.Model):
         EVENT = "event"
         RAN = "ran"
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="log")
+    # Every index begins with the cluster; one of it alone would only cost room.
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="log", db_index=False)
     seq = models.BigIntegerField()
     source = models.CharField(max_length=8, choices=Source.choices)
     kind = models.CharField(max_length=12, choices=Kind.choices)
@@ -53,7 +55,7 @@ class LogEntry(models.Model):
     object_namespace = models.CharField(max_length=253, blank=True, default="")
     object_name = models.CharField(max_length=253, blank=True, default="")
     created = models.BooleanField(default=False)  # a write that created the object (watch: ADDED)
-    payload = models.JSONField()
+    payload = PackedJSONField()
 
     class Meta:
         constraints = [
@@ -67,7 +69,9 @@ class LogEntry(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["cluster", "source", "seq"], name="log_source_seq"),
+            models.Index(
+                fields=["cluster", "source", "seq"], name="log_source_seq", condition=models.Q(source="api")
+            ),
             models.Index(
                 fields=["cluster", "object_kind", "object_namespace", "object_name", "seq"],
                 name="log_object_seq",

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 
 from playground.clusters import wake
 from playground.clusters.clock import REANCHOR_GAP_S, new_anchor, virtual_now_ns, wall_now, wall_seconds
-from playground.clusters.models import Checkpoint, Cluster, Cycle, ExtenderCall, LogEntry, Run
+from playground.clusters.models import Checkpoint, Cluster, Cycle, ExtenderCall, LogEntry, Node, Run
 from playground.clusters.services import extenders
 from playground.clusters.services import lease as leases
 from playground.clusters.services.commit import CHECKPOINT_EVERY, Raced, commit_batch
@@ -34,6 +34,11 @@ from playground.engine.transport import HttpTransport
 logger = logging.getLogger(__name__)
 
 MAX_RACES: Final = 50
+BODY_ROWS: Final = 10_000
+"""Rows of verdicts that a run keeps at once (cycles times nodes); of its other cycles that simply bound their pod it
+keeps the summary, and they are decided again when somebody looks (services/traces.py)."""
+BODY_ROWS_AT_1X: Final = 2_000
+"""The same of a batch at 1x, where no run is open."""
 JUST_DRIVEN_S: Final = 2.0
 MAX_CATCH_UP: Final = 2000
 """Entries replayed on a remembered engine rather than on a newer checkpoint."""
@@ -176,6 +181,7 @@ class _Visitor:
         self.cycles = 0
         self.batches = 0
         self.counts = Counts()
+        self._n_nodes: int | None = None
 
     def drive(self) -> None:
         """Batches until there is nothing to do or the visit is over."""
@@ -206,6 +212,7 @@ class _Visitor:
                 budget=budget,
                 transport=transport,
                 observe=self.counts.extension_point,
+                n_bodies=self._n_bodies(cluster, run),
             )
             took_s = time.monotonic() - batch_began_s
             if not (entries or result.ran["calls"] or run):
@@ -250,6 +257,14 @@ class _Visitor:
                 row.version += 1
                 row.save(update_fields=["virtual_anchor_ns", "wall_anchor", "clock_note", "version"])
         return row
+
+    def _n_bodies(self, cluster: Cluster, run: Run | None) -> int:
+        """Of how many cycles the next batch keeps everything."""
+        if self._n_nodes is None:
+            self._n_nodes = max(1, Node.objects.filter(cluster=cluster).count())
+        if run is None:
+            return max(1, BODY_ROWS_AT_1X // self._n_nodes)
+        return max(0, max(1, BODY_ROWS // self._n_nodes) - run.cycles_done)
 
     def _transport(self, cluster: Cluster, driven: Driven) -> HttpTransport:
         engine = driven.engine

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.db import transaction
 
-from playground.clusters import kinds
+from playground.clusters import bulk, kinds
 from playground.clusters.clock import REANCHOR_GAP_S, paced_ns, wall_seconds
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry, Pod, QueueSnapshot, Run
@@ -26,22 +26,39 @@ from playground.engine.entries import Draft
 
 CHECKPOINT_EVERY: Final = 1000
 DEAR_CHECKPOINT_MS: Final = 200
-BULK_CYCLES: Final = 1000
-"""From here on a run keeps only the summary of cycles that simply bound their pod (services/traces.py)."""
 CYCLE_NEWS: Final = [
     "outcome",
     "node",
     "message",
-    "sentence",
     "n_nodes",
+    "n_evaluated",
     "n_feasible",
     "n_viable",
+    "best_total",
+    "failed_point",
+    "failed_plugin",
+    "nominated_node",
+    "n_victims",
     "digest",
     "engine_version",
     "ran_seq",
     "trace",
 ]
 """What a cycle that went on changes in its row."""
+CYCLE_COLUMNS: Final = [
+    "cluster",
+    "number",
+    "at_ns",
+    "pod_namespace",
+    "pod_name",
+    "pod_uid",
+    "profile",
+    "attempt",
+    *CYCLE_NEWS,
+    "repeats",
+    "trace_note",
+    "sentence_then",
+]
 HEAD_ITEMS: Final = 200
 """Pods of each lane in the quick view of the queue."""
 
@@ -85,18 +102,14 @@ def commit_batch(
         engine_seq = writer.append(
             LogEntry.Source.ENGINE, LogEntry.Kind.RAN, result.ran, at_ns=result.clock_ns
         )
-        done = run.cycles_done if run is not None else 0
-        cycles = [
-            _cycle(cluster, record, engine_seq, in_bulk=done + position >= BULK_CYCLES)
-            for position, record in enumerate(result.cycles)
-        ]
+        version = engine_version()
         # A cycle whose binding went on (a wait at Permit ended) comes again under its number.
-        Cycle.objects.bulk_create(
-            cycles,
-            batch_size=200,
-            update_conflicts=True,
-            unique_fields=["cluster", "number"],
-            update_fields=CYCLE_NEWS,
+        bulk.upsert(
+            Cycle,
+            CYCLE_COLUMNS,
+            [_cycle(cluster.pk, record, engine_seq, version) for record in result.cycles],
+            identity=["cluster", "number"],
+            update=CYCLE_NEWS,
         )
         n_new = sum(1 for record in result.cycles if record.number >= cluster.next_cycle)
         cluster.next_cycle += n_new
@@ -209,9 +222,9 @@ def _deleted_meanwhile(cluster: Cluster, result: DriveResult) -> set[tuple[Objec
 
 def _fold(writer: LogWriter, outcomes: Any, deleted: set[tuple[ObjectKey, str]]) -> None:
     """Outcomes become entries and rows, in order; what is about a deleted object comes too late."""
-    there = _stored(writer.cluster, outcomes)
-    for draft in outcomes:
-        key = _key(draft)
+    keyed = [(draft, _key(draft)) for draft in outcomes]
+    there = _stored(writer.cluster, keyed)
+    for draft, key in keyed:
         kind = kinds.by_kind(key[0])
         assert kind is not None
         reason = str(draft.payload.get("reason") or "")
@@ -240,11 +253,11 @@ def _fold(writer: LogWriter, outcomes: Any, deleted: set[tuple[ObjectKey, str]])
         )
 
 
-def _stored(cluster: Cluster, outcomes: Any) -> dict[ObjectKey, dict[str, Any]]:
-    """What the rows hold of the objects the batch writes."""
+def _stored(cluster: Cluster, keyed: list[tuple[Draft, ObjectKey]]) -> dict[ObjectKey, dict[str, Any]]:
+    """The objects there are of those the batch writes, with the manifests of those it deletes."""
     wanted: dict[tuple[str, str], set[str]] = {}
-    for draft in outcomes:
-        kind_name, namespace, name = _key(draft)
+    deleted = {key for draft, key in keyed if draft.kind == "delete"}
+    for _, (kind_name, namespace, name) in keyed:
         wanted.setdefault((kind_name, namespace), set()).add(name)
     stored: dict[ObjectKey, dict[str, Any]] = {}
     for (kind_name, namespace), names in wanted.items():
@@ -255,33 +268,44 @@ def _stored(cluster: Cluster, outcomes: Any) -> dict[ObjectKey, dict[str, Any]]:
             rows = rows_of(cluster, kind).filter(name__in=ordered[start : start + 500])
             if kind.namespaced:  # so that the unique index serves
                 rows = rows.filter(namespace=namespace)
-            for manifest in rows.values_list("manifest", flat=True):
-                stored[key_of(kind, manifest)] = manifest
+            stored |= {(kind_name, namespace, name): {} for name in rows.values_list("name", flat=True)}
+            going = [name for name in ordered[start : start + 500] if (kind_name, namespace, name) in deleted]
+            if going:
+                for manifest in rows.filter(name__in=going).values_list("manifest", flat=True):
+                    stored[key_of(kind, manifest)] = manifest
     return stored
 
 
-def _cycle(cluster: Cluster, record: CycleRecord, engine_seq: int, *, in_bulk: bool) -> Cycle:
-    summary_only = in_bulk and record.outcome == Cycle.Outcome.BOUND
-    return Cycle(
-        cluster=cluster,
-        number=record.number,
-        at_ns=record.at_ns,
-        pod_namespace=record.pod_namespace,
-        pod_name=record.pod_name,
-        pod_uid=record.pod_uid,
-        profile=record.profile,
-        attempt=record.attempt,
-        outcome=record.outcome,
-        node=record.node,
-        message=record.message,
-        sentence=record.sentence,
-        n_nodes=record.n_nodes,
-        n_feasible=record.n_feasible,
-        n_viable=record.n_viable,
-        digest=record.digest,
-        engine_version=engine_version(),
-        ran_seq=engine_seq,
-        trace=None if summary_only else record.trace,
+def _cycle(cluster_id: int, record: CycleRecord, engine_seq: int, version: str) -> tuple[Any, ...]:
+    """The row of a cycle, in the order of `CYCLE_COLUMNS`."""
+    return (
+        cluster_id,
+        record.number,
+        record.at_ns,
+        record.pod_namespace,
+        record.pod_name,
+        record.pod_uid,
+        record.profile,
+        record.attempt,
+        record.outcome,
+        record.node,
+        record.message,
+        record.n_nodes,
+        record.n_evaluated,
+        record.n_feasible,
+        record.n_viable,
+        record.best_total,
+        record.failed_point,
+        record.failed_plugin,
+        record.nominated_node,
+        record.n_victims,
+        record.digest,
+        version,
+        engine_seq,
+        record.trace,
+        0,
+        "",
+        "",
     )
 
 

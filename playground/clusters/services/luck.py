@@ -68,9 +68,7 @@ def end_states_of(question: Question) -> dict[str, Any]:
 def drawn_in(rows: Any, pod: str) -> tuple[int, bytes] | None:
     """The cycle among recorded ones in which a pod's node was drawn; its trace must be kept."""
     namespace, _, name = pod.partition("/")
-    cycle = rows.filter(
-        pod_namespace=namespace, pod_name=name, sentence__contains="drawn among", trace__isnull=False
-    ).first()
+    cycle = rows.filter(pod_namespace=namespace, pod_name=name, n_viable__gt=1, trace__isnull=False).first()
     return None if cycle is None else (cycle.number, bytes(cycle.trace))
 
 

@@ -3,12 +3,27 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from playground.clusters import bulk
 from playground.clusters.models import Cluster, QueueMove
 from playground.engine.entries import MoveRecord
 
 MOST_OF_A_BATCH: Final = 1000
 MOST_OF_A_CLUSTER: Final = 20_000
 TRIM_EVERY: Final = 500
+_COLUMNS: Final = (
+    "cluster",
+    "at_ns",
+    "pod_namespace",
+    "pod_name",
+    "pod_uid",
+    "source",
+    "target",
+    "event",
+    "cause",
+    "plugin",
+    "hint",
+    "reason",
+)
 
 
 def keep_moves(cluster: Cluster, moves: Sequence[MoveRecord]) -> None:
@@ -21,27 +36,29 @@ def keep_moves(cluster: Cluster, moves: Sequence[MoveRecord]) -> None:
     for is_dispensable in (_without_effect, _of_a_new_pod):
         if len(telling) > MOST_OF_A_BATCH:
             telling = _thinned(telling, is_dispensable)
-    rows = QueueMove.objects.bulk_create(
+    kept = telling[:MOST_OF_A_BATCH]
+    bulk.insert(
+        QueueMove,
+        _COLUMNS,
         [
-            QueueMove(
-                cluster=cluster,
-                at_ns=move.at_ns,
-                pod_namespace=move.pod_namespace,
-                pod_name=move.pod_name,
-                pod_uid=move.pod_uid,
-                source=move.source,
-                target=move.target,
-                event=move.event[:64],
-                cause=move.cause[:64],
-                plugin=move.plugin,
-                hint=move.hint[:16],
-                reason=move.reason[:300],
+            (
+                cluster.pk,
+                move.at_ns,
+                move.pod_namespace,
+                move.pod_name,
+                move.pod_uid,
+                move.source,
+                move.target,
+                move.event[:64],
+                move.cause[:64],
+                move.plugin,
+                move.hint[:16],
+                move.reason[:300],
             )
-            for move in telling[:MOST_OF_A_BATCH]
+            for move in kept
         ],
-        batch_size=200,
     )
-    if rows and rows[-1].pk % TRIM_EVERY < len(rows):
+    if kept and cluster.engine_seq % TRIM_EVERY < len(kept):
         _drop_oldest(cluster)
 
 

@@ -6,19 +6,32 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import transaction
 
-from playground.clusters import kinds
+from playground.clusters import bulk, kinds
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import NotFound, TooLarge
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry
-from playground.clusters.rows import MODELS, build_row, rows_of, upsert
+from playground.clusters.rows import MODELS, row_values, rows_of, upsert
 from playground.clusters.services.quotas import check_bytes
 from playground.engine.columns import profile_names
 
 ObjectKey = tuple[str, str, str]
 """``(kind, namespace, name)``; namespace empty for cluster-scoped kinds."""
+_ENTRY: Final = (
+    "cluster",
+    "seq",
+    "source",
+    "kind",
+    "at_ns",
+    "cycle",
+    "object_kind",
+    "object_namespace",
+    "object_name",
+    "created",
+    "payload",
+)
 _REPLICATING: Final = ("Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
 
 
@@ -41,8 +54,8 @@ class LogWriter:
         self.at_ns = virtual_now_ns(cluster)
         self.profiles = profile_names(cluster.config)
         self.changed: set[str] = set()
-        self._entries: list[LogEntry] = []
-        self._rows: dict[ObjectKey, models.Model | None] = {}
+        self._entries: list[tuple[Any, ...]] = []
+        self._rows: dict[ObjectKey, tuple[Kind, dict[str, Any], int] | None] = {}
         self._n_asked = 0
         self._asked_bytes = 0
         self.may_exceed = False
@@ -66,18 +79,16 @@ class LogWriter:
             self.cluster.last_input_seq = seq
             self.changed.add("last_input_seq")
         self._entries.append(
-            LogEntry(
-                cluster=self.cluster,
-                seq=seq,
-                source=source,
-                kind=kind,
-                at_ns=self.at_ns if at_ns is None else at_ns,
-                cycle=cycle,
-                object_kind=key[0],
-                object_namespace=key[1],
-                object_name=key[2],
-                created=created,
-                payload=payload,
+            (
+                self.cluster.pk,
+                seq,
+                str(source),
+                str(kind),
+                self.at_ns if at_ns is None else at_ns,
+                cycle,
+                *key,
+                created,
+                payload,
             )
         )
         return seq
@@ -115,7 +126,7 @@ class LogWriter:
         key = key_of(kind, whole)
         entry = LogEntry.Kind.EVENT if kind.kind == "Event" else LogEntry.Kind.WRITE
         seq = self.append(source, entry, payload, at_ns=at_ns, cycle=cycle, key=key, created=created)
-        self._rows[key] = build_row(self.cluster, kind, whole, seq, self.profiles)
+        self._rows[key] = (kind, whole, seq)
         return whole
 
     def delete(
@@ -148,7 +159,7 @@ class LogWriter:
         if reason is not None:
             payload["reason"] = reason
         seq = self.append(source, LogEntry.Kind.DELETE, payload, at_ns=at_ns, cycle=cycle, key=key)
-        self._rows[key] = None if gone else build_row(self.cluster, kind, whole, seq, self.profiles)
+        self._rows[key] = None if gone else (kind, whole, seq)
         return whole
 
     def check_room(self) -> None:
@@ -197,7 +208,7 @@ class LogWriter:
         self.check_room()
         self._charge()
         if self._entries:
-            LogEntry.objects.bulk_create(self._entries, batch_size=500)
+            bulk.insert(LogEntry, _ENTRY, self._entries)
         gone: dict[tuple[str, str], list[str]] = {}
         for (kind_name, namespace, name), row in self._rows.items():
             if row is None:
@@ -209,7 +220,12 @@ class LogWriter:
             for start in range(0, len(names), 500):
                 rows = rows_of(self.cluster, kind).filter(name__in=names[start : start + 500])
                 (rows.filter(namespace=namespace) if kind.namespaced else rows).delete()
-        upsert(row for row in self._rows.values() if row is not None)
+        # An object written twice is one row, of its last state.
+        upsert(
+            (row[0], row_values(self.cluster, *row, self.profiles))
+            for row in self._rows.values()
+            if row is not None
+        )
         self.cluster.version += 1
         names_changed = {"next_seq", "version", "entries_since_checkpoint", *self.changed, *also}
         self.cluster.save(update_fields=sorted(names_changed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,14 +20,12 @@ from playground.engine.moments import violations_of
 from playground.engine.scenarios import RunStopped, ScenarioProblem, states_of
 from playground.scenarios import wake
 from playground.scenarios.comparing import Decision, Side, compare_sides
-from playground.scenarios.models import Comparison, Moment, Scenario, Visibility
+from playground.scenarios.models import Comparison, Moment, RecordedCycle, Scenario, Visibility
 from playground.scenarios.services.audience import checked_audience
 from playground.scenarios.services.moments import cluster_moments, cluster_now, scenario_moments
 from playground.scenarios.services.proof import readable
 from playground.scenarios.services.recording import packed, unpacked
 from playground.scenarios.services.storage import count_stored
-
-_BRIEF = ("number", "at_ns", "pod_namespace", "pod_name", "outcome", "node", "message", "sentence")
 
 
 def request_comparison(
@@ -235,7 +233,7 @@ def _scenario_side(side: Mapping[str, Any]) -> Side:
     return Side(
         words=scenario.words,
         detail=f"scenario {scenario.public_id}" + (f", after cycle {cycle}" if side["cycle"] else ""),
-        decisions=_decisions(rows.order_by("number").values(*_BRIEF)),
+        decisions=_decisions(rows.order_by("number").defer("trace")),
         state=state,
         explain=lambda number: _explained(rows.filter(number=number).values_list("trace", flat=True).first()),
         start_ns=scenario.start_ns,
@@ -261,7 +259,7 @@ def _cluster_side(side: Mapping[str, Any]) -> Side:
     return Side(
         words=cluster.name,
         detail=f"after cycle {cycle}" if cycle else "now",
-        decisions=_decisions(rows.order_by("number").values(*_BRIEF)),
+        decisions=_decisions(rows.order_by("number").defer("trace")),
         state=state,
         explain=lambda number: _explained(rows.filter(number=number).values_list("trace", flat=True).first()),
         start_ns=cluster.start_ns,
@@ -276,16 +274,16 @@ def _state(moment: Moment | None) -> dict[str, Any]:
     return found
 
 
-def _decisions(rows: Any) -> list[Decision]:
+def _decisions(rows: Iterable[Cycle | RecordedCycle]) -> list[Decision]:
     return [
         Decision(
-            number=row["number"],
-            at_ns=row["at_ns"],
-            pod=f"{row['pod_namespace']}/{row['pod_name']}",
-            outcome=row["outcome"],
-            node=row["node"],
-            message=row["message"],
-            sentence=row["sentence"],
+            number=row.number,
+            at_ns=row.at_ns,
+            pod=row.pod,
+            outcome=row.outcome,
+            node=row.node,
+            message=row.message,
+            sentence=row.sentence,
         )
         for row in rows
     ]

@@ -114,7 +114,7 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
     n_feasible = explanation.get("nFeasible")
     scored = bool(explanation.get("total"))
     sentence = str(
-        explanation.get("sentence") or _sentence(pod, outcome.key, node, len(feasible), explanation)
+        explanation.get("sentence") or f"{_headline(pod, outcome.key, node, len(feasible), explanation)}."
     )
     message = str(explanation.get("message") or explanation.get("fitError") or "")
     points = explanation.get("points") or derived_points(explanation)
@@ -123,7 +123,8 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
     if message:
         # The whole message stands below; a headline of five lines says nothing.
         why = f"{early_plugin} rejected it in PreFilter" if early_plugin else blamed
-        sentence = sentence.replace(f": {message}", f": {why}." if why else ".").replace("..", ".")
+        headline = explanation.get("headline") or _headline(pod, outcome.key, node, len(feasible), explanation)
+        sentence = f"{headline}: {why}." if why else f"{headline}."
     return CycleView(
         number=explanation.get("cycle"),
         pod=pod,
@@ -200,14 +201,14 @@ def _guess(explanation: Mapping[str, Any]) -> str:
     return "preempting" if (explanation.get("preemption") or {}).get("nominatedNode") else "unschedulable"
 
 
-def _sentence(pod: str, outcome: str, node: Any, n_feasible: int, explanation: Mapping[str, Any]) -> str:
+def _headline(pod: str, outcome: str, node: Any, n_feasible: int, explanation: Mapping[str, Any]) -> str:
     if outcome == "bound":
         return (
-            f"{pod} bound to {node or (explanation.get('best') or ['a node'])[0]} of {n_feasible} feasible."
+            f"{pod} bound to {node or (explanation.get('best') or ['a node'])[0]} of {n_feasible} feasible"
         )
     if outcome == "preempting":
-        return f"{pod} fits on no node; evicting frees {explanation['preemption']['nominatedNode']}."
-    return f"{pod}: {outcome}."
+        return f"{pod} fits on no node; evicting frees {explanation['preemption']['nominatedNode']}"
+    return f"{pod}: {outcome}"
 
 
 def _call(call: Mapping[str, Any]) -> ExtenderCall:

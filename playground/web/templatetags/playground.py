@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from playground.clusters.selectors.queue import LANE_TITLES
+from playground.engine.words import headline, placed
 from playground.web import amounts
 from playground.web.explanation import outcome_of
 
@@ -108,8 +109,9 @@ def news(cycle: Any) -> str:
     """A cycle's sentence without the pod's name, which the feed has said already."""
     if cycle.message and cycle.outcome != "preempting":
         return brief(cycle.message)
-    words = cycle.sentence.removeprefix(cycle.pod).removeprefix(" bound to ").removeprefix(": ").strip()
-    return words or cycle.outcome
+    if cycle.sentence_then:
+        return str(cycle.sentence_then)
+    return f"{placed(cycle) if cycle.node else headline(cycle)}."
 
 
 @register.filter

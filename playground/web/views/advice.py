@@ -254,7 +254,7 @@ def luck(request: HttpRequest, cluster_id: str) -> HttpResponse:
 
 
 def _n_ties(cluster: Cluster) -> int:
-    return Cycle.objects.filter(cluster=cluster, sentence__contains="drawn among").count()
+    return Cycle.objects.filter(cluster=cluster, n_viable__gt=1).count()
 
 
 # ---- one question

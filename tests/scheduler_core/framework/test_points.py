@@ -9,10 +9,18 @@ import pytest
 
 from scheduler_core.framework import points as module
 from scheduler_core.framework.points import PIPELINE, points
+from scheduler_core.framework.record_v1 import record_of
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 
 HEADER: dict[str, Any] = {
+    "cycle": 1,
+    "atNs": 0,
+    "pod": "default/p",
+    "uid": "u",
+    "profile": "default-scheduler",
+    "attempt": 1,
+    "message": None,
     "outcome": "bound",
     "node": "n1",
     "nNodes": 4,
@@ -49,6 +57,11 @@ def decided(*manifests: dict[str, Any]) -> dict[str, tuple[str, str]]:
     simulation.run_until_idle(max_cycles=20)
     first = simulation.drain_cycles()[0]
     return told(first.explain()["points"])
+
+
+def points_of(header: dict[str, Any]) -> list[dict[str, str]]:
+    """Of a record as it was before its fields were declared: an error's text said where it happened."""
+    return points(record_of(header, {}))
 
 
 def told(given: list[dict[str, str]]) -> dict[str, tuple[str, str]]:
@@ -111,7 +124,7 @@ def test_without_nodes_the_cycle_ends_before_any_filter() -> None:
     ],
 )  # fmt: skip
 def test_an_error_marks_the_point_it_happened_at(changes: dict[str, Any], point: str, state: str) -> None:
-    strip = told(points({**HEADER, "outcome": "error", **changes}))
+    strip = told(points_of({**HEADER, "outcome": "error", **changes}))
     assert strip[point][0] == state
     assert sum(one == "failed" for one, _ in strip.values()) == 1
     after = PIPELINE[PIPELINE.index(point) + 1 :]
@@ -120,17 +133,17 @@ def test_an_error_marks_the_point_it_happened_at(changes: dict[str, Any], point:
 
 def test_a_waiting_pod_has_not_reached_binding() -> None:
     history = [{"plugin": "Gang", "decision": "wait", "timeoutS": 30}]
-    strip = told(points({**HEADER, "outcome": "waiting", "permit": history}))
+    strip = told(points_of({**HEADER, "outcome": "waiting", "permit": history}))
     assert strip["Permit"] == ("waiting", "Gang, up to 30 s")
     assert strip["Reserve"][0] == "done" and strip["PreBind"][0] == "not reached"
     history.append({"plugin": "Gang", "decision": "allow", "afterS": 1.5})
-    strip = told(points({**HEADER, "permit": history}))
+    strip = told(points_of({**HEADER, "permit": history}))
     assert strip["Permit"] == ("done", "allow after 1.5 s") and strip["Bind"][0] == "done"
 
 
 def test_a_rejection_at_permit_is_not_one_of_filter() -> None:
     strip = told(
-        points({**HEADER, "outcome": "unschedulable", "rejectedAt": "Permit", "failedPlugin": "Gang"})
+        points_of({**HEADER, "outcome": "unschedulable", "rejectedAt": "Permit", "failedPlugin": "Gang"})
     )
     assert strip["Filter"][0] == "done" and strip["Permit"] == ("failed", "Gang")
     assert strip["PostFilter"] == ("skipped", "not needed")

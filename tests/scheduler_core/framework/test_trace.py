@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import zlib
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.framework.trace import CycleTrace, record_body, sentence
+from scheduler_core.framework.record import CycleTrace, Tie
+from scheduler_core.framework.recording import record_body
 from tests.scheduler_core.random_clusters import RandomCluster
 
-HEADER = {
-    "cycle": 7,
-    "atNs": 1_000_000_000,
+SUMMARY: dict[str, Any] = {
+    "number": 7,
+    "at_ns": 1_000_000_000,
     "pod": "default/p",
     "uid": "u",
     "profile": "default-scheduler",
     "attempt": 1,
     "outcome": "bound",
     "node": "n1",
-    "message": None,
-    "nNodes": 4,
-    "nFeasible": 2,
-    "nodesEvaluated": 4,
-    "bestTotal": 600,
+    "n_nodes": 4,
+    "n_feasible": 2,
+    "n_evaluated": 4,
+    "best_total": 600,
 }
 
 
@@ -33,7 +34,7 @@ HEADER = {
 def test_bytes_give_the_same_explanation(random: Random) -> None:
     random_cluster = RandomCluster(random)
     decision = random_cluster.cluster.schedule(random_cluster.pod())
-    trace = CycleTrace(dict(HEADER))
+    trace = CycleTrace(**SUMMARY)
     record_body(decision.attempt, trace, decision.ties or None, matrix=True)
     again = CycleTrace.from_bytes(trace.to_bytes())
     assert again.explain() == trace.explain()
@@ -46,19 +47,19 @@ def test_bytes_of_another_format_are_refused_by_number() -> None:
 
 
 def test_the_digest_is_of_what_was_decided_and_of_nothing_else() -> None:
-    first = CycleTrace({**HEADER, "engine": "0.1", "bestTotal": 600})
-    assert first.digest == CycleTrace({**HEADER, "engine": "0.2", "bestTotal": 599}).digest
-    assert first.digest != CycleTrace({**HEADER, "node": "n2"}).digest
+    first = CycleTrace(**SUMMARY | {"engine": "0.1"})
+    assert first.digest == CycleTrace(**SUMMARY | {"engine": "0.2", "best_total": 599}).digest
+    assert first.digest != CycleTrace(**SUMMARY | {"node": "n2"}).digest
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({}, "default/p bound to n1: highest of 2 feasible nodes, 600 points."),
-        ({"nFeasible": 1}, "default/p bound to n1: the only feasible node of 4."),
-        ({"nFeasible": 1, "nNodes": 1}, "default/p bound to n1: the only node."),
+        ({"n_feasible": 1}, "default/p bound to n1: the only feasible node of 4."),
+        ({"n_feasible": 1, "n_nodes": 1}, "default/p bound to n1: the only node."),
         (
-            {"tie": {"count": 2, "nodes": ["n1", "n2"]}},
+            {"tie": Tie(2, "n1", "selectHost")},
             "default/p bound to n1: drawn among 2 nodes that tie with 600 points, 2 feasible.",
         ),
         ({"outcome": "waiting"}, "default/p waits at Permit on n1: highest of 2 feasible nodes, 600 points."),
@@ -67,27 +68,27 @@ def test_the_digest_is_of_what_was_decided_and_of_nothing_else() -> None:
             "default/p fits no node: 0/4 nodes are available: 4 Insufficient cpu.",
         ),
         (
-            {"outcome": "preempting", "victims": ["default/v"], "nominatedNode": "n3"},
+            {"outcome": "preempting", "victims": ["default/v"], "nominated_node": "n3"},
             "default/p fits no node, so it evicts 1 pod from n3 and waits for the room.",
         ),
         (
             {"outcome": "error", "error": "a plugin broke"},
             "default/p could not be scheduled: a plugin broke.",
         ),
-        ({"dryRun": True}, "default/p would be bound to n1: highest of 2 feasible nodes, 600 points."),
+        ({"dry_run": True}, "default/p would be bound to n1: highest of 2 feasible nodes, 600 points."),
         (
-            {"dryRun": True, "outcome": "waiting", "nFeasible": 1},
+            {"dry_run": True, "outcome": "waiting", "n_feasible": 1},
             "default/p would wait at Permit on n1: the only feasible node of 4.",
         ),
         (
-            {"dryRun": True, "outcome": "unschedulable", "message": "0/4 nodes are available."},
+            {"dry_run": True, "outcome": "unschedulable", "message": "0/4 nodes are available."},
             "default/p would fit no node: 0/4 nodes are available.",
         ),
         (
-            {"dryRun": True, "outcome": "preempting", "victims": ["default/v"], "nominatedNode": "n3"},
+            {"dry_run": True, "outcome": "preempting", "victims": ["default/v"], "nominated_node": "n3"},
             "default/p would fit no node, so it would evict 1 pod from n3 and wait for the room.",
         ),
     ],
 )
-def test_one_sentence_says_how_the_cycle_ended(changes: dict[str, object], words: str) -> None:
-    assert sentence({**HEADER, **changes}) == words
+def test_one_sentence_says_how_the_cycle_ended(changes: dict[str, Any], words: str) -> None:
+    assert CycleTrace(**SUMMARY | changes).sentence == words

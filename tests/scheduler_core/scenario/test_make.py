@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.extender import ExtenderRequest
-from scheduler_core.framework.trace import CycleTrace
+from scheduler_core.framework.record import CycleTrace
 from scheduler_core.scenario import (
     MockTransport,
     dump_scenario,

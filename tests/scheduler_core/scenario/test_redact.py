@@ -220,7 +220,7 @@ def test_victims_an_extender_chose_are_renamed_by_their_uid() -> None:
     redacted = _checked(scenario)
     preempting = run_scenario(redacted).cycles[0]
     assert (
-        preempting.header["victims"] == ["default/pod-2"] and preempting.header["nominatedNode"] == "node-2"
+        preempting.victims == ["default/pod-2"] and preempting.nominated_node == "node-2"
     )
 
 

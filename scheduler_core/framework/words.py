@@ -1,0 +1,231 @@
+"""The words of a record: the one place where a cycle is told, for pages, the API and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+
+from scheduler_core.framework.amounts import unpacked
+from scheduler_core.framework.points import points
+from scheduler_core.framework.status import Code
+from scheduler_core.objects.fields import format_time_ns
+from scheduler_core.version import EMULATES, ENGINE_VERSION
+
+if TYPE_CHECKING:
+    from scheduler_core.framework.record import Body, CycleTrace
+
+BESIDE_NOMINATED: Final = "passes by itself, not beside the pods nominated there"
+_UNSEEN: Final = -2
+"""`record.UNSEEN`."""
+_ON_A_NODE: Final = ("Reserve", "Permit", "PreBind", "Bind")
+
+
+class Told(Protocol):
+    """What a sentence about a cycle is made of; a record has it, and so has a stored summary."""
+
+    @property
+    def pod(self) -> str: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def node(self) -> str | None: ...
+    @property
+    def message(self) -> str | None: ...
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def failed_point(self) -> str | None: ...
+    @property
+    def n_nodes(self) -> int: ...
+    @property
+    def n_feasible(self) -> int: ...
+    @property
+    def n_tied(self) -> int: ...
+    @property
+    def best_total(self) -> int | None: ...
+    @property
+    def n_victims(self) -> int: ...
+    @property
+    def nominated_node(self) -> str | None: ...
+    @property
+    def dry_run(self) -> bool: ...
+
+
+def sentence(told: Told) -> str:
+    """One plain sentence that says how the cycle ended, or how it would have, where it was only tried."""
+    if told.outcome == "error":
+        return f"{headline(told)}: {told.error or told.message}."
+    if told.outcome == "unschedulable":
+        return f"{headline(told)}: {told.message}"
+    return f"{headline(told)}."
+
+
+def headline(told: Told) -> str:
+    """The sentence without what Kubernetes says in the pod's event, and without its full stop."""
+    if told.outcome in ("bound", "waiting"):
+        verb = "waits at Permit on" if told.outcome == "waiting" else "bound to"
+        if told.dry_run:
+            verb = "would wait at Permit on" if told.outcome == "waiting" else "would be bound to"
+        return f"{told.pod} {verb} {placed(told)}"
+    return f"{told.pod} {_unplaced(told)}"
+
+
+def placed(told: Told) -> str:
+    """Of a pod that got a node: which, and what spoke for it."""
+    if told.n_feasible == 1:
+        only = "the only node" if told.n_nodes == 1 else f"the only feasible node of {told.n_nodes}"
+        return f"{told.node}: {only}"
+    best = f"{told.best_total} points" if told.best_total is not None else "highest score"
+    if told.n_tied:
+        return (
+            f"{told.node}: drawn among {told.n_tied} nodes that tie with {best}, {told.n_feasible} feasible"
+        )
+    return f"{told.node}: highest of {told.n_feasible} feasible nodes, {best}"
+
+
+def _unplaced(told: Told) -> str:
+    tried = told.dry_run
+    if told.outcome == "error":
+        return "could not be scheduled"
+    if told.outcome == "unschedulable" and told.failed_point in _ON_A_NODE:
+        return f"{'would be' if tried else 'was'} rejected at {told.failed_point} on {told.node}"
+    fits = "would fit no node" if tried else "fits no node"
+    if told.outcome == "unschedulable":
+        return fits
+    noun = "pod" if told.n_victims == 1 else "pods"
+    evicts, waits = ("would evict", "wait") if tried else ("evicts", "waits")
+    return (
+        f"{fits}, so it {evicts} {told.n_victims} {noun} from {told.nominated_node} and {waits} for the room"
+    )
+
+
+def explain(record: CycleTrace) -> dict[str, Any]:
+    """Everything of a record, JSON-able: the same words and shape for the API, the pages and conformance."""
+    tie, body = record.tie, record.body
+    result: dict[str, Any] = {
+        "cycle": record.number,
+        "pod": record.pod,
+        "uid": record.uid,
+        "profile": record.profile,
+        "attempt": record.attempt,
+        "at": format_time_ns(record.at_ns),
+        "outcome": record.outcome,
+        "sentence": sentence(record),
+        "headline": headline(record),
+        "node": record.node,
+        "nNodes": record.n_nodes,
+        "nFeasible": record.n_feasible,
+        "nViable": record.n_viable,
+        "nodesEvaluated": record.n_evaluated,
+        "bestTotal": record.best_total,
+        "tie": None
+        if tie is None
+        else {
+            "count": tie.count,
+            "chosen": tie.chosen,
+            "stream": tie.stream,
+            "nodes": (body.best or []) if body is not None else [],
+        },
+        "message": record.message,
+        "fitError": record.fit_error,
+        "error": record.error,
+        "failedPlugin": record.failed_plugin,
+        "victims": record.victims,
+        "nominatedNode": record.nominated_node,
+        "points": points(record),
+        "extenders": record.extenders,
+        "permit": record.permit,
+        "emulates": EMULATES,
+        "engine": record.engine or ENGINE_VERSION,
+        "digest": record.digest,
+        "full": record.is_full,
+    }
+    if record.dry_run:
+        result["dryRun"] = True
+    if body is not None:
+        result.update(_told_body(body))
+        result["preemption"] = record.preemption
+    return result
+
+
+def _told_body(body: Body) -> dict[str, Any]:
+    arrays, names = body.arrays, body.nodes
+    rejected = body.pre_filter["code"] != Code.Success.name
+    told = [_verdict(entry) for entry in body.verdicts]
+    best = body.best
+    result: dict[str, Any] = {
+        "nodes": names,
+        "preFilter": body.pre_filter,
+        "filterPlugins": body.filter_plugins,
+        "scorePlugins": body.score_plugins,
+        "skippedFilter": body.skipped_filter,
+        "skippedScore": body.skipped_score,
+        "weights": body.weights,
+        "filter": None
+        if rejected or not names
+        else {
+            name: None if index < 0 else told[index]
+            for name, index in zip(names, arrays["verdict"].tolist(), strict=True)
+            if index != _UNSEEN
+        },
+        "feasible": sorted(names[place] for place in arrays["feasible"].tolist()),
+        "rawScores": None,
+        "scores": None,
+        "total": None,
+        "best": None if best is None else sorted(best),
+    }
+    if "matrix" in arrays:
+        result["filterByPlugin"] = _filter_by_plugin(body)
+        result["amounts"] = _amounts(body, result["filter"] or {}, result["filterByPlugin"])
+    if "total" in arrays:
+        feasible = [names[place] for place in arrays["feasible"].tolist()]
+        result["total"] = dict(zip(feasible, arrays["total"].tolist(), strict=True))
+        for key, column in (("rawScores", "raw"), ("scores", "scores")):
+            result[key] = {
+                plugin: dict(zip(feasible, arrays[column][index].tolist(), strict=True))
+                for index, plugin in enumerate(body.scored_plugins)
+            }
+    return result
+
+
+def _filter_by_plugin(body: Body) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    column_of = {plugin: body.arrays["matrix"][row] for row, plugin in enumerate(body.matrix_plugins)}
+    for plugin, column in column_of.items():
+        entry: dict[str, Any] = dict(body.matrix_notes.get(plugin, {}))
+        failed = np.flatnonzero(column >= 0)
+        fails = {
+            body.nodes[place]: {"code": body.verdicts[index][1], "reasons": sorted(body.verdicts[index][2])}
+            for place, index in zip(failed.tolist(), column[failed].tolist(), strict=True)
+        }
+        if fails:
+            entry["fails"] = fails
+        result[plugin] = entry
+    return result
+
+
+def _amounts(
+    body: Body, stops: Mapping[str, Any], alone: Mapping[str, Any]
+) -> dict[str, dict[str, list[str]]]:
+    """By plugin and node, the amounts behind each rejection of `filterByPlugin` that has any.
+
+    A plugin that stopped a node it accepts alone did so for the pods nominated there.
+    """
+    result: dict[str, dict[str, list[str]]] = {}
+    start = 0
+    for plugin, sentences, n_lines in body.amounts:
+        lines = body.arrays["amounts"][start : start + n_lines]
+        start += n_lines
+        result[plugin] = unpacked(sentences, lines, body.nodes)
+    for name, verdict in stops.items():
+        found = alone.get(verdict["plugin"]) if verdict else None
+        if found is not None and "preFilter" not in found and name not in found.get("fails", {}):
+            result.setdefault(verdict["plugin"], {})[name] = [BESIDE_NOMINATED]
+    return result
+
+
+def _verdict(entry: Sequence[Any]) -> dict[str, Any]:
+    plugin, code, reasons = entry
+    return {"plugin": plugin, "code": code, "reasons": sorted(reasons)}
