@@ -66,7 +66,7 @@ def find_postgresql() -> Found | None:
             return _running(
                 f"postgresql://{user}@127.0.0.1:5432/playground", f"running on 127.0.0.1:5432 as {user}"
             )
-    for folder in _postgresql_folders():
+    for folder in postgresql_folders():
         if (folder / "initdb").is_file():
             return Found(f"throw-away cluster from {folder}", lambda folder=folder: _start_postgresql(folder))
     return None
@@ -87,7 +87,7 @@ def _may_create_databases(user: str) -> bool:
         return False
 
 
-def _postgresql_folders() -> list[Path]:
+def postgresql_folders() -> list[Path]:
     # A wrapper on PATH may belong to something else than the server's own programs, so those come first.
     def version(folder: Path) -> float:
         with contextlib.suppress(ValueError):
