@@ -1,6 +1,7 @@
 """Django's entry for the clusters."""
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class ClustersConfig(AppConfig):
@@ -8,3 +9,8 @@ class ClustersConfig(AppConfig):
     label = "clusters"
     default_auto_field = "django.db.models.BigAutoField"
     verbose_name = "Clusters"
+
+    def ready(self) -> None:
+        from playground.engine import plugins
+
+        plugins.use(settings.PLAYGROUND_PLUGINS)

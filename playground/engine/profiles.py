@@ -7,16 +7,10 @@ from typing import Any, Final
 
 from scheduler_core.config.catalog import EXTENSION_POINTS
 from scheduler_core.config.load import LoadedConfiguration
-from scheduler_core.plugins import REGISTRY
 from scheduler_core.sim.simulation import load
 
 POINTS: Final = EXTENSION_POINTS
 """Extension points under their names in a configuration, in pipeline order."""
-
-PLUGIN_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
-    name: spec.points for name, spec in REGISTRY.catalog.items()
-}
-"""Every plugin a configuration may name -> the points it implements."""
 
 
 @dataclass(frozen=True, slots=True)

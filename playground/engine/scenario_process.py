@@ -10,6 +10,7 @@ from typing import Any
 
 from playground.engine.core_simulator import record_of
 from playground.engine.moments import StateReader
+from playground.engine.plugins import use
 from playground.engine.scenarios import ScenarioProblem, load, problem_of
 from playground.engine.seeds import end_of, run_seed
 from playground.engine.version import EMULATES, engine_version
@@ -144,6 +145,7 @@ def modelled(request: dict[str, Any]) -> dict[str, Any]:
 def main() -> int:
     """Answer one request."""
     request = json.load(sys.stdin)
+    use(request.get("plugins"))
     try:
         if "seeds" in request:
             found = ends(request)

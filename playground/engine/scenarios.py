@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from playground.engine.entries import CycleRecord
+from playground.engine.plugins import allowed
 from playground.engine.seeds import SeedEnding
 from scheduler_core.scenario.canonical import effective_steps, scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
@@ -79,6 +80,8 @@ class ScenarioFacts:
     ----------
     digest
         Hex SHA-256 of the canonical form.
+    plugins
+        From outside the tree, each with the package and version that brings it.
     recorded_digest, recorded_lines
         What the document itself claims was decided; empty if it claims nothing.
     """
@@ -98,6 +101,7 @@ class ScenarioFacts:
     n_expectations: int
     n_extenders: int
     has_cassette: bool
+    plugins: tuple[str, ...]
     path: tuple[Stop, ...]
     recorded_digest: str = ""
     recorded_engine: str = ""
@@ -226,6 +230,10 @@ def facts_of(scenario: Scenario) -> ScenarioFacts:
         n_expectations=n_expectations,
         n_extenders=len((scenario.scheduler or {}).get("extenders") or ()),
         has_cassette=bool(scenario.extenders and scenario.extenders.cassette),
+        plugins=tuple(
+            f"{plugin.name} ({plugin.requirement})" if plugin.requirement else plugin.name
+            for plugin in scenario.plugins
+        ),
         path=tuple(Stop(stop.cycle, stop.focus, stop.text) for stop in scenario.path),
         recorded_digest=decisions.digest if decisions else "",
         recorded_engine=decisions.engine if decisions else "",
@@ -408,7 +416,7 @@ def ask_process(request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
     try:
         done = subprocess.run(
             [sys.executable, "-m", "playground.engine.scenario_process"],
-            input=json.dumps(request).encode(),
+            input=json.dumps({**request, "plugins": allowed()}).encode(),
             capture_output=True,
             timeout=timeout_s,
             check=False,

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from playground.engine.profiles import PLUGIN_POINTS, POINTS, ProfileOutline, outline
+from playground.engine.plugins import InstalledPlugin, installed, plugin_points
+from playground.engine.profiles import POINTS, ProfileOutline, outline
 
 # A scheduler without one of these does not start.
 REQUIRED = ("queueSort", "bind")
@@ -66,6 +67,28 @@ def view_profile(profile: ProfileOutline) -> ProfileView:
     return ProfileView(profile.scheduler_name, columns, tuple(_differences(profile, columns)))
 
 
+@dataclass(frozen=True)
+class InstalledCell:
+    """A plugin of an installed package, and what a profile makes of it; `args` are those that apply."""
+
+    plugin: InstalledPlugin
+    points_on: tuple[str, ...]
+    weight: int | None
+    args: Mapping[str, Any]
+
+
+def installed_plugins(profile: ProfileOutline) -> list[InstalledCell]:
+    """What installed packages offer, by name."""
+    cells = []
+    for plugin in installed():
+        points_on = tuple(point for point in POINTS if plugin.name in profile.plugins[point])
+        given = {_camel(field): value for field, value in profile.args.get(plugin.name, {}).items()}
+        cells.append(
+            InstalledCell(plugin, points_on, profile.weights.get(plugin.name), {**plugin.args, **given})
+        )
+    return cells
+
+
 def _column(point: str, profile: ProfileOutline) -> PointColumn:
     usual, now = default_profile().plugins[point], profile.plugins[point]
     changed_args = _changed_args(profile) if point == _first_point_with_args(point) else {}
@@ -74,7 +97,7 @@ def _column(point: str, profile: ProfileOutline) -> PointColumn:
     shown = {cell.name for cell in cells}
     others = [
         PluginCell(name, f"on:{point}:{name}", False, False, 1 if point == SCORE else None, f"w:{name}", "")
-        for name, points in sorted(PLUGIN_POINTS.items())
+        for name, points in sorted(plugin_points().items())
         if point in points and name not in shown
     ]
     return PointColumn(point, f"{point[0].upper()}{point[1:]}", tuple(cells), tuple(others))
@@ -161,7 +184,7 @@ def edited(
         profiles.append(written)
     plugins = written.setdefault("plugins", {})
     for point in POINTS:
-        for name, points in PLUGIN_POINTS.items():
+        for name, points in plugin_points().items():
             if point not in points:
                 continue
             was_on, is_on = name in profile.plugins[point], f"on:{point}:{name}" in posted

@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from scheduler_core import installed_plugins
 from scheduler_core.cli import release_options
 from scheduler_core.clock import SECOND_NS, measure_ns
+from scheduler_core.config.wire import encode
+from scheduler_core.errors import PluginDeclarationError
 from scheduler_core.scenario import (
     Finding,
     ScenarioError,
@@ -61,6 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record", metavar="FILE", help="write the scenario with what was decided, - for standard output"
     )
+    parser.add_argument(
+        "--plugin",
+        metavar="MODULE:CLASS",
+        action="append",
+        default=[],
+        help="know a plugin from outside the tree, besides those of installed packages; may be given again",
+    )
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of the format")
 
 
@@ -74,6 +84,8 @@ def run(options: argparse.Namespace) -> int:
     # take as long as reading it.
     gc.disable()
     try:
+        for reference in options.plugin:
+            installed_plugins.add(reference)
         text = sys.stdin.buffer.read() if options.scenario == "-" else Path(options.scenario).read_bytes()
         scenario = load_scenario(text)
         digest = scenario_digest(scenario)
@@ -83,6 +95,8 @@ def run(options: argparse.Namespace) -> int:
         result = run_scenario(scenario)
     except OSError as error:
         return _unusable(options, f"{options.scenario}: {error.strerror}")
+    except PluginDeclarationError as error:
+        return _unusable(options, f"--plugin {error}")
     except ScenarioError as error:
         return _unusable(
             options, "\n".join(f"{options.scenario}: {problem}" for problem in error.problems[:20])
@@ -147,6 +161,8 @@ def _print(
         f"{figures['cycles']:g} cycles: {figures['bound']:g} pods bound, {figures['pending']:g} pending, "
         f"{figures['preemptions']:g} preemptions; decisions {result.digest[:12]}"
     )
+    for plugin in result.scenario.plugins:
+        print(f"with the plugin {plugin.name} of {plugin.requirement or 'no package'}")
     for note in result.notes:
         print(f"note: {note}")
     n_failing = sum(not finding.holds for finding in result.findings)
@@ -201,6 +217,7 @@ def _document(
         },
         "firstFailingCycle": _first_failing_cycle(result.findings, verification),
         "placement": result.placement(),
+        "plugins": [encode(plugin) for plugin in result.scenario.plugins],
         "notes": result.notes,
     }
 

@@ -9,10 +9,12 @@ from typing import Any
 
 from scheduler_core.config.wire import Problems, encode
 from scheduler_core.errors import ConfigurationError, InvalidObject
+from scheduler_core.installed_plugins import outside
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.documents import DocumentError, LineMap, dump_yaml, load_documents
 from scheduler_core.objects.fields import mapping, mappings, string
 from scheduler_core.objects.kinds import KINDS, is_read, parse
+from scheduler_core.plugins import REGISTRY
 from scheduler_core.releases import Release, release_named
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean, part_of
@@ -24,6 +26,7 @@ from scheduler_core.scenario.types import (
     MAX_OBJECTS,
     MAX_STEPS,
     Manifest,
+    PluginRef,
     Scenario,
 )
 from scheduler_core.sim.simulation import load as load_as_simulated
@@ -98,10 +101,54 @@ def _from_document(document: Mapping[str, Any]) -> Scenario:
             Problem(error.field, error.detail, error.value) for error in (*problems.types, *problems.unknown)
         )
     scenario: Scenario = part_of(Scenario).build(checked)
+    missing = list(_missing_plugins(scenario))
+    if missing:
+        raise ScenarioError(missing)
     found = list(_problems(scenario))
     if found:
         raise ScenarioError(found)
-    return scenario
+    return with_plugins(scenario)
+
+
+def _missing_plugins(scenario: Scenario) -> Iterator[Problem]:
+    """Plugins the scenario needs that are not known here."""
+    known = outside()
+    for index, plugin in enumerate(scenario.plugins):
+        if plugin.name in known:
+            continue
+        if plugin.name in REGISTRY:
+            yield Problem(
+                f"plugins[{index}].name", "is a plugin of the tree, which needs no mention", plugin.name
+            )
+            continue
+        how = f"; it comes with the package: pip install {plugin.requirement}" if plugin.requirement else ""
+        yield Problem(f"plugins[{index}]", f"the plugin {plugin.name} is not installed here{how}")
+
+
+def with_plugins(scenario: Scenario) -> Scenario:
+    """The scenario with all plugins from outside the tree that its configurations name, sorted by name."""
+    known = outside()
+    if not known and not scenario.plugins:
+        return scenario
+    refs = {plugin.name: plugin for plugin in scenario.plugins}
+    for document in (scenario.scheduler, *(step.configure for step in scenario.steps)):
+        plans = load_as_simulated(document, release=scenario.release).plans if document is not None else ()
+        for name in (name for plan in plans for name in plan.plugin_names):
+            if name in known and name not in refs:
+                refs[name] = PluginRef(name, known[name].origin.package, known[name].origin.version)
+    return dataclasses.replace(scenario, plugins=tuple(refs[name] for name in sorted(refs)))
+
+
+def plugin_notes(scenario: Scenario) -> list[str]:
+    """Where another version of a plugin is installed than the scenario names."""
+    known = outside()
+    return [
+        f"{plugin.name} is of {known[plugin.name].origin.requirement} here, the scenario names {plugin.requirement}"
+        for plugin in scenario.plugins
+        if plugin.version
+        and plugin.name in known
+        and known[plugin.name].origin.requirement != plugin.requirement
+    ]
 
 
 def _read_older_name(body: dict[str, Any]) -> None:

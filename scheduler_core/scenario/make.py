@@ -28,7 +28,7 @@ from scheduler_core.scenario.canonical import (
     without_server_fields,
 )
 from scheduler_core.scenario.cassette import RecordedCall
-from scheduler_core.scenario.load import object_key
+from scheduler_core.scenario.load import object_key, with_plugins
 from scheduler_core.scenario.merge import patch_between
 from scheduler_core.scenario.priorities import ClassesForBarePriorities
 from scheduler_core.scenario.record import cycle_line, decisions_digest
@@ -139,7 +139,8 @@ def make_scenario(
             break
         maker.take(record)
     maker.read_rest()
-    scenario = maker.finish(Scenario(name=name, title=title, seed=seed, start_ns=start_ns, scheduler=config))
+    bare = Scenario(name=name, title=title, seed=seed, start_ns=start_ns, scheduler=config)
+    scenario = with_plugins(maker.finish(bare))
     if traces:
         newest = {trace.number: trace for trace in traces}
         ordered = [newest[number] for number in sorted(newest)]

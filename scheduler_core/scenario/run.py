@@ -18,7 +18,7 @@ from scheduler_core.scenario.cassette import CassetteTransport
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.expectations import check
 from scheduler_core.scenario.figures import node_figures
-from scheduler_core.scenario.load import check_shape, object_key
+from scheduler_core.scenario.load import check_shape, object_key, plugin_notes
 from scheduler_core.scenario.merge import merged
 from scheduler_core.scenario.mock_extender import MockTransport
 from scheduler_core.scenario.record import (
@@ -522,6 +522,8 @@ def run(
     result = runner.run
     result.collect()
     cassette = runner.transport.cassette
+    result.notes += plugin_notes(scenario)
+    result.notes += [f"a plugin failed: {said}" for said in runner.simulation.plugin_failures[:20]]
     result.notes += [f"no recorded answer to {what}" for what in cassette.missing[:20]]
     result.notes += [f"the request differs from the recorded one: {what}" for what in cassette.changed[:20]]
     result.findings += check(scenario.expect, result, "expect")

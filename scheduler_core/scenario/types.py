@@ -296,6 +296,20 @@ class Decisions:
 
 
 @dataclass(frozen=True, slots=True)
+class PluginRef:
+    """A plugin from outside the tree that the scenario runs."""
+
+    name: str = part("name", STRING, "The plugin.", required=True)
+    package: str = part("package", STRING, "The package that brings it.")
+    version: str = part("version", STRING, "The package's version.")
+
+    @property
+    def requirement(self) -> str:
+        """What pip is asked to install; empty where that is not said."""
+        return f"{self.package}=={self.version}" if self.package and self.version else self.package
+
+
+@dataclass(frozen=True, slots=True)
 class Scenario:
     """A cluster, what happens to it, and what must come of it."""
 
@@ -316,6 +330,11 @@ class Scenario:
         DOCUMENT,
         "A KubeSchedulerConfiguration or Policy; the default one when left out.",
         default=None,
+    )
+    plugins: tuple[PluginRef, ...] = part(
+        "plugins",
+        ListOf(part_of(PluginRef)),
+        "Plugins from outside the tree that its configurations name; found out when left out.",
     )
     objects: tuple[Manifest, ...] = part(
         "objects", MANIFESTS, "The cluster at the start, as ordinary manifests."

@@ -66,6 +66,7 @@ class Scenario(models.Model):
     lesson = models.TextField(blank=True, default="")
     path = models.JSONField(default=list)  # the guided path: [{cycle, focus, text}]
     has_cassette = models.BooleanField(default=False)
+    plugins = models.JSONField(default=list)  # from outside the tree: name, package and version
     claimed_digest = models.CharField(max_length=64, blank=True, default="")  # the document's own `decisions`
 
     # What the first run here decided.

@@ -176,6 +176,7 @@ def share(
                 lesson=facts.lesson,
                 path=[asdict(stop) for stop in facts.path],
                 has_cassette=facts.has_cassette,
+                plugins=list(facts.plugins),
                 claimed_digest=facts.recorded_digest[:64],
             )
             if not gallery_name:

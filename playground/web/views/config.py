@@ -14,9 +14,10 @@ from playground.clusters.models import Cluster
 from playground.clusters.selectors import list_mock_extenders
 from playground.clusters.services.config import set_config
 from playground.engine.configuration import is_policy
+from playground.engine.plugins import problems as plugin_problems
 from playground.engine.profiles import outline
 from playground.web.access import get_cluster
-from playground.web.extension_points import edited, view_profile
+from playground.web.extension_points import edited, installed_plugins, view_profile
 from playground.web.posted_yaml import line_of, read_mapping, yaml_of
 from playground.web.problems import problems_of
 
@@ -59,6 +60,8 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
     context = {
         "profiles": [p.scheduler_name for p in running.profiles],
         "profile": view_profile(profile),
+        "installed": installed_plugins(profile),
+        "plugin_problems": plugin_problems(),
         "extenders": running.extenders,
         "mocks": list_mock_extenders(cluster),
         "cluster": cluster,

@@ -1,0 +1,75 @@
+"""Which scheduler plugins this site offers: those of the tree, and those of installed packages that it lets in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_core import installed_plugins
+from scheduler_core.config.validation import args_document
+from scheduler_core.framework.per_node import asked_per_node
+from scheduler_core.framework.registry import declared
+
+_allowed: Sequence[str] | None = None
+
+
+def use(names: Sequence[str] | None) -> None:
+    """Let these plugins of installed packages in, None for all of them; said once, when a process starts."""
+    global _allowed
+    _allowed = None if names is None else list(names)
+    installed_plugins.allow(_allowed)
+
+
+def allowed() -> Sequence[str] | None:
+    """What `use` was told, for a child process."""
+    return _allowed
+
+
+def plugin_points() -> Mapping[str, tuple[str, ...]]:
+    """Every plugin a configuration may name -> the points it implements."""
+    return {name: spec.points for name, spec in installed_plugins.known().catalog.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledPlugin:
+    """A plugin of an installed package.
+
+    Attributes
+    ----------
+    per_node
+        Points at which it is asked about one node at a time, which is slow.
+    args
+        Argument -> its default, as a configuration writes them; empty where it takes none.
+    """
+
+    name: str
+    about: str
+    package: str
+    version: str
+    points: tuple[str, ...]
+    per_node: tuple[str, ...]
+    args: Mapping[str, Any]
+
+
+def installed() -> list[InstalledPlugin]:
+    """Plugins from outside the tree, by name."""
+    found = []
+    for name, one in sorted(installed_plugins.outside().items()):
+        spec = declared(one.plugin)
+        args = args_document(name, spec.default_args()) or {}
+        shown = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
+        about = (one.plugin.__doc__ or "").strip().partition("\n")[0]
+        found.append(InstalledPlugin(
+                name,
+                about,
+                one.origin.package,
+                one.origin.version,
+                spec.points,
+                asked_per_node(one.plugin),
+                shown,
+            ))
+    return found
+
+
+def problems() -> tuple[str, ...]:
+    """What is wrong with plugins that are installed and allowed but cannot be used, a sentence each."""
+    return installed_plugins.problems()
