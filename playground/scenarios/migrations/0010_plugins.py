@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('scenarios', '0008_quotas'),
+        ('scenarios', "0009_recorded_ties"),
     ]
 
     operations = [
