@@ -76,6 +76,8 @@ class Body:
         What a plugin's own PreFilter said.
     amounts : list of [plugin, sentences, number of lines]
         Of the array `amounts` (`framework.amounts`).
+    nominated_passes : dict or None
+        `framework.two_passes`.
     arrays : dict of str to ndarray
         ``verdict`` by place; ``feasible`` places; ``best`` bits by place, absent where no node was chosen;
         ``total``, ``raw``, ``scores`` aligned with ``feasible``; ``matrix`` of plugins by places; ``amounts``.
@@ -93,6 +95,7 @@ class Body:
     matrix_plugins: list[str] = field(default_factory=list)
     matrix_notes: dict[str, Any] = field(default_factory=dict)
     amounts: list[list[Any]] = field(default_factory=list)
+    nominated_passes: dict[str, Any] | None = None
     arrays: Arrays = field(default_factory=dict)
 
     @property

@@ -1,4 +1,5 @@
-"""Fills in the body of a record while the cycle's arrays are there: plugins may be asked once more for the matrix."""
+"""Fills in the body of a record while the cycle's arrays are there: plugins may be asked once more for the matrix."""from scheduler_core.framework.two_passes import two_passes
+
 
 from __future__ import annotations
 
@@ -101,6 +102,7 @@ def record_body(attempt: Attempt, trace: CycleTrace, best: Sequence[str] | None,
             "scores": scores[:, by_place],
             "total": attempt.total[by_place],
         }
+    body.nominated_passes = two_passes(attempt)
     if matrix:
         _record_matrix(attempt, body, table, place_of_row)
     body.verdicts = _numbered_by_place(body, table)

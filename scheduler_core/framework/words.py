@@ -175,6 +175,7 @@ def _told_body(body: Body) -> dict[str, Any]:
         "scores": None,
         "total": None,
         "best": None if best is None else sorted(best),
+        "nominatedPasses": body.nominated_passes,
     }
     if "matrix" in arrays:
         result["filterByPlugin"] = _filter_by_plugin(body)

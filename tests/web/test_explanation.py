@@ -1,6 +1,7 @@
 """The pure view models of a cycle page, on recorded decisions of the real scheduler."""
 
 import pytest
+from django.template.loader import render_to_string
 
 from playground.web.explanation import (
     outcome_of,
@@ -11,6 +12,8 @@ from playground.web.explanation import (
     view_scores,
 )
 from playground.web.explanation.cycle import emphasise
+from scheduler_core.scenario import run_scenario
+from scheduler_core.scenario.gallery import gallery_scenario
 from tests.web.cases import expectation, explanation
 
 ALL = (
@@ -300,3 +303,22 @@ def test_the_examples_in_docstrings_are_true(module):
     import importlib
 
     assert doctest.testmod(importlib.import_module(f"playground.web.{module}")).failed == 0
+
+
+def test_a_node_that_fails_in_only_one_pass_names_the_pass_and_the_plugin():
+    run = run_scenario(gallery_scenario("filtering-twice"), full_traces=True)
+    both = run.cycles[1].explain()
+    view = view_cycle(both)
+    assert [(row.node, row.verdict, row.one_only) for row in view.passes.rows] == [
+        ("node-a", "fails in both: NodeResourcesFit with them, InterPodAffinity without", False)
+    ]
+    (node,) = both["nominatedPasses"]["nodes"]
+    one = both | {"nominatedPasses": {"count": 1, "nodes": [node | {"with": None, "failsIn": "without"}]}}
+    view = view_cycle(one)
+    assert [(row.verdict, row.one_only) for row in view.passes.rows] == [
+        ("fails only without them: InterPodAffinity", True)
+    ]
+    assert view.passes.rows[0].without.reason == "node(s) didn't match pod affinity rules"
+    html = render_to_string("cycles/passes.html", {"view": view})
+    assert "fails only without them: InterPodAffinity" in html and "promised" in html
+    assert view_cycle(run.cycles[0].explain()).passes is None

@@ -8,6 +8,7 @@ from typing import Any
 
 from playground.web.explanation.filter_matrix import FilterView, view_filter
 from playground.web.explanation.outcomes import Outcome, outcome_of
+from playground.web.explanation.passes import PassesView, view_passes
 from playground.web.explanation.pipeline import Point, derived_points, view_pipeline
 from playground.web.explanation.preemption import PreemptionView, view_preemption
 from playground.web.explanation.reason_matrix import ReasonMatrix, view_reason_matrix
@@ -69,6 +70,7 @@ class CycleView:
     pre_filter: str
     pre_filter_plugin: str
     filter: FilterView | None
+    passes: PassesView | None
     scores: ScoreView | None
     preemption: PreemptionView | None
     reasons: ReasonMatrix | None
@@ -145,6 +147,7 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
         pre_filter=", ".join(pre_filter.get("reasons") or ()) if rejected_early else "",
         pre_filter_plugin=early_plugin,
         filter=view_filter(explanation, part=part, page=page),
+        passes=view_passes(explanation),
         scores=view_scores(explanation),
         preemption=view_preemption(explanation),
         reasons=view_reason_matrix(explanation),
