@@ -1,4 +1,4 @@
-"""Fills in the body of a record while the cycle's arrays are there: plugins may be asked once more for the matrix."""from scheduler_core.framework.two_passes import two_passes
+"""Fills in the body of a record while the cycle's arrays are there: plugins may be asked once more for the matrix."""
 
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scheduler_core.framework.distinct import distinct
 from scheduler_core.framework.interface import PreFilterPlugin
 from scheduler_core.framework.record import FEASIBLE, UNSEEN, Body, CycleTrace
 from scheduler_core.framework.status import Code
+from scheduler_core.framework.two_passes import two_passes
 
 Verdict = tuple[str | None, str, tuple[str, ...]]
 """(plugin, code, reasons)."""
