@@ -51,7 +51,7 @@ def two_passes(attempt: Attempt) -> Document | None:
     indices, pod_ids, _ = promised.counted_on(attempt.pod, rows)
     for index, pod_id in zip(indices.tolist(), pod_ids.tolist(), strict=True):
         pods.setdefault(index, []).append(snapshot.pods[pod_id].key)
-    nodes = []
+    nodes: list[Document] = []
     for index, row in enumerate(rows.tolist()):
         first = _verdict(int(beside[index]), beside_statuses)
         second = _verdict(int(without[index]), without_statuses)
@@ -65,7 +65,7 @@ def two_passes(attempt: Attempt) -> Document | None:
                 "failsIn": fails_in,
             }
         )
-    turn = {WITHOUT: 0, WITH: 0, BOTH: 1, None: 2}
+    turn: dict[str | None, int] = {WITHOUT: 0, WITH: 0, BOTH: 1, None: 2}
     nodes.sort(key=lambda node: (turn[node["failsIn"]], node["node"]))
     return {"count": len(nodes), "nodes": nodes[:MOST_NODES]}
 
