@@ -39,11 +39,14 @@ class Goal:
         Virtual time to reach, for ``time``.
     max_cycles
         Bound on cycles of the whole request.
+    cycles_before
+        Cycles that batches before this one ran towards it; only told.
     """
 
     until: Literal["read", "cycle", "idle", "time"]
     until_ns: int | None = None
     max_cycles: int = 100_000
+    cycles_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +224,11 @@ class Engine:
                 self.simulator.watch(self.simulation, self._times)
             report = self._call(_next_call(goal, self.simulation.now_ns, min(chunk, left)), calls)
             n_cycles += report.cycles
-            stop, message, deadline = report.stop, report.message, report.next_deadline
+            stop, message, deadline = (
+                report.stop,
+                report.message_after(goal.cycles_before + n_cycles),
+                report.next_deadline,
+            )
             if stop == "call":
                 # The batch ends here: what is about to be sent is committed before it is sent.
                 stop = "batch"

@@ -34,8 +34,9 @@ class RunReport(Protocol):
     @property
     def next_deadline(self) -> Deadline | None: ...
 
-    @property
-    def message(self) -> str: ...
+    def message_after(self, cycles: int) -> str:
+        """Where it stopped, for a person, after so many cycles of the whole run."""
+        ...
 
 
 class Simulation(Protocol):

@@ -23,6 +23,24 @@ class MadeText:
 
 
 @dataclass(frozen=True, slots=True)
+class DecidedCycle:
+    """What a scenario tells of a cycle."""
+
+    number: int
+    digest: str
+    pod: str
+    outcome: str
+    node: str
+    nominated_node: str
+    engine: str
+
+
+def nominated_in(trace: bytes) -> str:
+    """The node a recorded cycle made room on; empty for none."""
+    return CycleTrace.from_bytes(trace).nominated_node or ""
+
+
+@dataclass(frozen=True, slots=True)
 class Cut:
     """Where a log is left off in the middle of a batch.
 
@@ -49,7 +67,7 @@ def make_text(
     start_ns: int,
     config: Mapping[str, Any] | None,
     entries: Iterable[Entry],
-    traces: Iterable[bytes] = (),
+    decided: Iterable[DecidedCycle] = (),
     cut: Cut | None = None,
 ) -> MadeText:
     """The scenario of a log: how the cluster began and what people did, not what the scheduler did.
@@ -60,8 +78,8 @@ def make_text(
         Short name, for files.
     entries
         The whole log, in order.
-    traces
-        Of its cycles, in order; without them the scenario does not say what was decided.
+    decided
+        Its cycles, in order; without them the scenario does not say what was decided.
 
     Raises
     ------
@@ -75,7 +93,7 @@ def make_text(
             start_ns=start_ns,
             name=name,
             title=title,
-            traces=[CycleTrace.from_bytes(trace) for trace in traces],
+            traces=list(decided),
         )
     except ScenarioError as error:
         raise problem_of(error) from None

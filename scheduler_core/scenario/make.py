@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 from scheduler_core.config.types import API_VERSION as CONFIG_API_VERSION
 from scheduler_core.config.types import KIND as CONFIG_KIND
-from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES, prepare
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, is_read
@@ -31,7 +30,7 @@ from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.load import object_key, with_plugins
 from scheduler_core.scenario.merge import patch_between
 from scheduler_core.scenario.priorities import ClassesForBarePriorities
-from scheduler_core.scenario.record import cycle_line, decisions_digest
+from scheduler_core.scenario.record import Decided, cycle_line, decisions_digest
 from scheduler_core.scenario.types import (
     Advance,
     Decisions,
@@ -108,7 +107,7 @@ def make_scenario(
     start_ns: int,
     initial: Iterable[Manifest] = (),
     goes_on: bool = False,
-    traces: Sequence[CycleTrace] = (),
+    traces: Sequence[Decided] = (),
     name: str = "",
     title: str = "",
     up_to_seq: int | None = None,
@@ -126,7 +125,7 @@ def make_scenario(
     goes_on : bool
         The scenario holds what came after `initial` alone, all of it as steps: it is run where a checkpoint of
         that moment was taken (`run`).
-    traces : sequence of CycleTrace
+    traces : sequence of Decided
         What was decided, in order: the scenario carries it, and replaying it is the proof.
     up_to_seq : int, optional
         Leave later records out.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from scheduler_core.framework.record import BOUND, PREEMPTING, CycleTrace
 
@@ -78,7 +78,26 @@ def decisions_digest(digests: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
-def cycle_line(trace: CycleTrace) -> str:
+class Decided(Protocol):
+    """What a scenario tells of a cycle: a record has it, and so has a stored summary."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def pod(self) -> str: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def node(self) -> str | None: ...
+    @property
+    def nominated_node(self) -> str | None: ...
+    @property
+    def engine(self) -> str: ...
+
+
+def cycle_line(trace: Decided) -> str:
     """A cycle in one line: 12 digits of its digest, the pod, how it ended and where."""
     where = trace.node if trace.outcome == BOUND or trace.node else trace.nominated_node
     return " ".join(filter(None, (trace.digest[:12], trace.pod, trace.outcome, where)))

@@ -137,12 +137,16 @@ class RunReport:
     @property
     def message(self) -> str:
         """Where it stopped and what comes next, for a person."""
+        return self.message_after(self.cycles)
+
+    def message_after(self, cycles: int) -> str:
+        """The same for the last of several calls, which ran so many cycles together."""
         rest = "nothing is left to happen"
         if self.next_deadline is not None:
             seconds = (self.next_deadline.at_ns - self.clock_ns) / SECOND_NS
             rest = f"next: {self.next_deadline.what} in {seconds:.1f} s"
-        noun = "cycle" if self.cycles == 1 else "cycles"
-        return f"{_STOPPED[self.stop]} after {self.cycles} {noun}; {rest}"
+        noun = "cycle" if cycles == 1 else "cycles"
+        return f"{_STOPPED[self.stop]} after {cycles} {noun}; {rest}"
 
 
 _STOPPED = {

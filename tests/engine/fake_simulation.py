@@ -29,6 +29,9 @@ class FakeReport:
     next_deadline: FakeDeadline | None
     message: str = ""
 
+    def message_after(self, cycles: int) -> str:
+        return self.message
+
 
 def _milli(text: Any) -> int:
     text = str(text)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Q
@@ -296,8 +296,10 @@ class _Visitor:
         left = max(0, run.max_cycles - run.cycles_done)
         if run.until == Run.Until.TIME:
             start = cluster.now_ns if run.start_ns is None else run.start_ns
-            return Goal("time", until_ns=start + (run.duration_ns or 0), max_cycles=left)
-        return Goal("cycle" if run.until == Run.Until.CYCLE else "idle", max_cycles=left)
+            until_ns = start + (run.duration_ns or 0)
+            return Goal("time", until_ns=until_ns, max_cycles=left, cycles_before=run.cycles_done)
+        until: Literal["cycle", "idle"] = "cycle" if run.until == Run.Until.CYCLE else "idle"
+        return Goal(until, max_cycles=left, cycles_before=run.cycles_done)
 
 
 def _say(cluster: Cluster, result: DriveResult, took_s: float) -> None:

@@ -1,7 +1,6 @@
 """One batch of an engine becomes rows: outcomes, cycles, queue, run and checkpoint in one transaction."""
 
 import json
-import re
 import time
 import zlib
 from collections import Counter
@@ -410,9 +409,7 @@ def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: dat
         run.state = Run.State.DONE
         run.finished = now
         run.stop = result.stop
-        # A run of many calls: the engine's words count the cycles of the last one.
-        noun = "cycle" if run.cycles_done == 1 else "cycles"
-        run.message = re.sub(r"after \d+ cycles?", f"after {run.cycles_done} {noun}", result.message, count=1)
+        run.message = result.message
     elif run.cycles_done >= run.max_cycles:
         run.state = Run.State.DONE
         run.finished = now

@@ -186,7 +186,7 @@ def make_text(
 ) -> MadeText:
     """The scenario of a cluster: how it began and what people did to it, up to now or up to a cycle.
 
-    What the engine has decided goes along as long as every cycle's trace is kept; it is what a proof is held to.
+    What the engine has decided goes along, of up to `TRACES_UP_TO` cycles; it is what a proof is held to.
 
     Raises
     ------
@@ -200,8 +200,7 @@ def make_text(
     if cycle is not None:
         cut = _cut(cluster, cycle)
         cycles = cycles.filter(number__lte=cycle)
-    whole = not cycles.filter(trace__isnull=True).exists() and cycles.count() <= TRACES_UP_TO
-    traces = cycles.values_list("trace", flat=True).iterator(500) if whole else ()
+    decided = map(_decided, cycles.defer("trace").iterator(500)) if cycles.count() <= TRACES_UP_TO else ()
     try:
         made = scenario_making.make_text(
             name=slugify(cluster.name) or "cluster",
@@ -210,7 +209,7 @@ def make_text(
             start_ns=cluster.start_ns,
             config=initial_config(cluster),
             entries=(as_entry(row) for row in log.iterator(2000)),
-            traces=(bytes(trace) for trace in traces),
+            decided=decided,
             cut=cut,
         )
         if redact:
@@ -221,6 +220,16 @@ def make_text(
     except RunStopped as stopped:
         raise Conflict(f"the names could not be taken out: {stopped}", kind="Cluster") from None
     return made
+
+
+def _decided(cycle: Cycle) -> scenario_making.DecidedCycle:
+    room = cycle.nominated_node
+    if cycle.outcome == Cycle.Outcome.PREEMPTING and not room and cycle.trace is not None:
+        # Recorded before it was a column.
+        room = scenario_making.nominated_in(bytes(cycle.trace))
+    return scenario_making.DecidedCycle(
+        cycle.number, cycle.digest, cycle.pod, cycle.outcome, cycle.node, room, cycle.engine_version
+    )
 
 
 def _cut(cluster: Cluster, number: int) -> Cut:
