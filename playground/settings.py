@@ -32,6 +32,8 @@ PLAYGROUND_MAIL_HOST      server that takes mail for password resets and invitat
 PLAYGROUND_MAIL_FROM      sender of that mail (default ``playground@`` the site's first host)
 PLAYGROUND_KEEP_AUDIT_DAYS  days the audit list of accounts goes back (default 365)
 PLAYGROUND_KEEP_TRACES_DAYS  days before traces are dropped, to be made again on demand (default 14)
+PLAYGROUND_KEEP_LOG_DAYS  days before superseded outcomes are dropped from the logs of clusters; inputs, from which all
+                          is decided again, stay (default 0: nothing is dropped)
 PLAYGROUND_OWN_URL        how workers reach the site, for its mock extenders (default ``http://127.0.0.1:8000``;
                           `manage.py play` sets it)
 DATABASE_URL              e.g. ``postgresql://user:password@host/name`` (default: SQLite in the data folder)
@@ -321,8 +323,9 @@ for _name, _value in broker.celery_settings(CELERY_BROKER_URL).items():
 # The worker's own timer: it says that it lives, and wakes the sweeper that finds work nobody picked up.
 WORKER_BEAT_INTERVAL_S = 5.0
 WORKER_SEEN_TIMEOUT_S = 30.0
-# Traces are dropped after this long and decided again when somebody looks; log entries are never dropped.
+# Traces are dropped after this long and decided again when somebody looks; of the log only superseded outcomes are.
 PLAYGROUND_KEEP_TRACES_DAYS = float(os.environ.get("PLAYGROUND_KEEP_TRACES_DAYS", "14"))
+PLAYGROUND_KEEP_LOG_DAYS = float(os.environ.get("PLAYGROUND_KEEP_LOG_DAYS", "0"))
 TIDY_INTERVAL_S = 3600.0
 
 LOGGING = {

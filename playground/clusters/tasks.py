@@ -66,7 +66,7 @@ def run_seeds(*, question_id: int, seeds: list[int]) -> None:
 def tidy() -> None:
     """Drop old traces, ended sessions and other things that can be made again or are of no use any more.
 
-    Safe to run twice: what is gone stays gone, and the log, from which all else comes, is never touched.
+    Safe to run twice: what is gone stays gone, and the inputs in the log, from which all else comes, are never touched.
     """
     services.tidy()
     quotas.measure_changed()

@@ -195,6 +195,8 @@ def watch_of(request: HttpRequest, cluster: Cluster, target: Target) -> Watch:
     since = whole(request, "resourceVersion")
     if since:
         first = LogEntry.objects.filter(cluster=cluster).order_by("seq").values_list("seq", flat=True).first()
+        if first is not None:
+            first = max(first, cluster.compacting_seq)
         if first is not None and since < first - 1:
             raise Refusal("Expired", f"too old resource version: {since} ({first})")
     wants_initial = request.GET.get("sendInitialEvents", "")

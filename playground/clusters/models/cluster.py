@@ -76,6 +76,9 @@ class Cluster(models.Model):
     cursor_seq = models.BigIntegerField(default=0)
     engine_seq = models.BigIntegerField(default=0)
     entries_since_checkpoint = models.IntegerField(default=0)
+    # Superseded outcomes up to here are being dropped from the log, and were dropped (services/compaction.py).
+    compacting_seq = models.BigIntegerField(default=0)
+    compacted_seq = models.BigIntegerField(default=0)
 
     # The lease. `lease_token` only ever goes up: it is the fencing token.
     lease_holder = models.CharField(max_length=120, blank=True, default="")

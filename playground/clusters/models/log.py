@@ -9,7 +9,8 @@ from playground.clusters.packed import PackedJSONField
 class LogEntry(models.Model):
     """One input (source api) or outcome (source engine); `seq` is metadata.resourceVersion.
 
-    Entries are never changed and never dropped while their cluster lives. Payloads by kind:
+    Entries are never changed. Inputs are never dropped while their cluster lives; outcomes that a later entry
+    superseded may be (services/compaction.py). Payloads by kind:
 
     ======= ======== =======================================================================
     source  kind     payload

@@ -1,4 +1,4 @@
-"""Dropping what can be made again, or is over: traces, bodies of extender calls, runs. Never log entries."""
+"""Dropping what can be made again, or is over: traces, superseded outcomes, bodies of extender calls, runs."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 
 from playground.clusters.clock import wall_now
 from playground.clusters.models import Checkpoint, Cluster, Cycle, ExtenderCall, Run
+from playground.clusters.services.compaction import compact
 
 KEPT_CYCLES: Final = 2_000
 """Newest cycles of a cluster whose traces stay, whatever their age."""
@@ -16,9 +17,9 @@ ALWAYS_KEPT: Final = (Cycle.Outcome.PREEMPTING,)
 
 
 def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
-    """Drop old traces, bodies of old extender calls and finished runs; how many, by name.
+    """Drop old traces, superseded outcomes, bodies of old extender calls and finished runs; how many, by name.
 
-    Safe to run at any time and twice: a dropped trace is decided again when somebody looks, and log entries,
+    Safe to run at any time and twice: a dropped trace is decided again when somebody looks, and the log's inputs,
     which everything is made of, are never touched. Preempting cycles keep their traces.
 
     Parameters
@@ -29,6 +30,7 @@ def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
     before = (now or wall_now()) - timedelta(days=settings.PLAYGROUND_KEEP_TRACES_DAYS)
     return {
         "traces": sum(_drop_traces(cluster, before, limit) for cluster in _with_checkpoints()),
+        "logEntries": compact(now=now, limit=limit),
         "extenderBodies": _drop_bodies(before, limit),
         "runs": _delete(Run.objects.filter(finished__lt=before).exclude(state__in=Run.OPEN), limit),
     }

@@ -158,6 +158,7 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
         QueueMove.objects.filter(cluster=row).delete()
         _forget_engine(row)
         row.stored_bytes, row.measured_seq = 0, row.next_seq
+        row.compacting_seq = row.compacted_seq = 0
         row.save()
         with writing(row) as writer:
             writer.may_exceed = True

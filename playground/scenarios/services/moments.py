@@ -18,6 +18,7 @@ from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
 from playground.clusters.services.advance import initial_config, nearest, stretch
 from playground.clusters.services.apply import apply_documents
+from playground.clusters.services.compaction import check_past_is_there
 from playground.clusters.services.lifecycle import create_cluster
 from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.writer import writing
@@ -194,6 +195,7 @@ def _past_of(cluster: Cluster, number: int) -> tuple[Any, int, list[dict[str, An
     cycle = Cycle.objects.filter(cluster=cluster, number=number).defer("trace").first()
     if cycle is None:
         raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
+    check_past_is_there(cluster, cycle.ran_seq)
     log = LogEntry.objects.filter(cluster=cluster)
     engine = log.filter(source=LogEntry.Source.ENGINE)
     last = (

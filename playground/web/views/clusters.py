@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings as site
 from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
@@ -86,6 +87,7 @@ def settings(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "tab": "settings",
         "figures": figures_of([cluster])[cluster.pk],
         "confirm": request.GET.get("confirm", ""),
+        "keep_log_days": site.PLAYGROUND_KEEP_LOG_DAYS,
     }
     return render(request, "clusters/settings.html", context)
 
