@@ -21,6 +21,7 @@ from playground.engine.seeds import SeedEnding
 from scheduler_core.scenario.canonical import effective_steps, scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.gallery import ORDER, gallery_text
+from scheduler_core.scenario.gallery.four_ways import four_ways
 from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document
 from scheduler_core.scenario.types import Scenario
 
@@ -451,6 +452,7 @@ __all__ = [
     "ScenarioProblem",
     "Step",
     "Stop",
+    "Way",
     "ask_process",
     "gallery_documents",
     "lookalike_document",
@@ -460,6 +462,7 @@ __all__ = [
     "run_seeds",
     "states_of",
     "trace_of",
+    "way_documents",
     "with_decisions",
 ]
 
@@ -467,6 +470,25 @@ __all__ = [
 def gallery_documents() -> dict[str, bytes]:
     """Our own teaching scenarios: name -> document, in the order they are shown."""
     return {name: gallery_text(name).encode() for name in ORDER}
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to keep GPU nodes for the pods that use them; the document of the whole use case in that way."""
+
+    key: str
+    title: str
+    taint: bool
+    affinity: bool
+    document: bytes
+
+
+def way_documents() -> tuple[Way, ...]:
+    """The GPU use case in four ways, the gallery's own last."""
+    return tuple(
+        Way(way.key, way.title, way.taint, way.affinity, dump_scenario(scenario).encode())
+        for way, scenario in four_ways()
+    )
 
 
 def lookalike_document() -> bytes:

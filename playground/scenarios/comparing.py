@@ -1,6 +1,6 @@
-"""Two runs side by side: where they part, what each plugin said there, who landed elsewhere, how nodes are packed.
+"""Runs side by side: where they part, what each plugin said there, who landed elsewhere, how nodes are packed.
 
-Pure: two `Side`s in, JSON-able data out.
+Pure: two `Side`s or more in, JSON-able data out. A side is named by its letter: a, b, c, ...
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any, Final
 MOVED_LIMIT: Final = 2000
 PACKING_LIMIT: Final = 400
 SCORE_ROWS: Final = 12
+LETTERS: Final = "abcdef"
+"""Names of the sides, and how many there may be."""
 
 Explain = Callable[[int], Mapping[str, Any] | None]
 
@@ -31,7 +33,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two.
+    """One of them.
 
     Attributes
     ----------
@@ -52,35 +54,36 @@ class Side:
     violations: int
 
 
-def compare_sides(a: Side, b: Side) -> dict[str, Any]:
-    """Compare.
+def compare_sides(sides: Sequence[Side]) -> dict[str, Any]:
+    """Compare two sides or more.
 
     Returns
     -------
     dict
-        ``sides``, ``figures`` (name -> [a, b]), ``nSame``, ``divergence`` (None if the decisions are the same),
-        ``moved``, ``nMoved``, ``packing`` (nodes in order, each with its pods on either side), ``nNodes``.
+        ``sides``, ``figures`` (name -> a number a side), ``nSame`` (cycles that are the same on all sides),
+        ``divergence`` (None if all are), ``moved``, ``nMoved``, ``packing`` (nodes in order, each with its pods on
+        every side), ``nNodes``. What one side did stands under its letter, or at its place in a list.
     """
     n_same = 0
-    for one, other in zip(a.decisions, b.decisions, strict=False):
-        if (one.pod, one.outcome, one.node) != (other.pod, other.outcome, other.node):
+    for cycles in zip(*(side.decisions for side in sides), strict=False):
+        if len({(one.pod, one.outcome, one.node) for one in cycles}) > 1:
             break
         n_same += 1
     parted = None
-    if n_same < max(len(a.decisions), len(b.decisions)):
-        parted = _divergence(a, b, n_same)
-    moved = _moved(a, b)
-    packing = _packing(a.state, b.state)
+    if n_same < max(len(side.decisions) for side in sides):
+        parted = _divergence(sides, n_same)
+    moved = _moved(sides)
+    packing = _packing([side.state for side in sides])
     return {
-        "sides": [_about(a), _about(b)],
-        "figures": _figures(a, b),
+        "sides": [_about(side) for side in sides],
+        "figures": _figures(sides),
         "nSame": n_same,
         "divergence": parted,
         "moved": moved[:MOVED_LIMIT],
         "nMoved": len(moved),
         "packing": packing[:PACKING_LIMIT],
         "nNodes": len(packing),
-        "classes": max((a.state["classes"], b.state["classes"]), key=len),
+        "classes": max((side.state["classes"] for side in sides), key=len),
     }
 
 
@@ -93,9 +96,10 @@ def _about(side: Side) -> dict[str, Any]:
     }
 
 
-def _figures(a: Side, b: Side) -> dict[str, list[float]]:
-    first, second = _numbers(a), _numbers(b)
-    return {name: [first.get(name, 0), second.get(name, 0)] for name in {**first, **second}}
+def _figures(sides: Sequence[Side]) -> dict[str, list[float]]:
+    numbers = [_numbers(side) for side in sides]
+    names = dict.fromkeys(name for found in numbers for name in found)
+    return {name: [found.get(name, 0) for found in numbers] for name in names}
 
 
 def _numbers(side: Side) -> dict[str, float]:
@@ -110,21 +114,17 @@ def _numbers(side: Side) -> dict[str, float]:
     }
 
 
-def _divergence(a: Side, b: Side, place: int) -> dict[str, Any]:
-    one = a.decisions[place] if place < len(a.decisions) else None
-    other = b.decisions[place] if place < len(b.decisions) else None
-    told = [side.explain(cycle.number) if cycle else None for side, cycle in ((a, one), (b, other))]
-    present = one or other
-    assert present is not None
-    same_pod = one is not None and other is not None and one.pod == other.pod
+def _divergence(sides: Sequence[Side], place: int) -> dict[str, Any]:
+    cycles = [side.decisions[place] if place < len(side.decisions) else None for side in sides]
+    told = [side.explain(cycle.number) if cycle else None for side, cycle in zip(sides, cycles, strict=True)]
+    present = next(cycle for cycle in cycles if cycle is not None)
     return {
         "cycle": present.number,
         "pod": present.pod,
-        "samePod": same_pod,
-        "a": _said(one),
-        "b": _said(other),
+        "samePod": all(cycle is not None and cycle.pod == present.pod for cycle in cycles),
+        **{letter: _said(cycle) for letter, cycle in zip(LETTERS, cycles, strict=False)},
         "plugins": _plugins(told),
-        "rows": _score_rows(told, (one, other)),
+        "rows": _score_rows(told, cycles),
         "reasons": _reasons(told),
         "ties": [len(((document or {}).get("tie") or {}).get("nodes") or ()) for document in told],
     }
@@ -170,12 +170,16 @@ def _points(document: Mapping[str, Any], node: str) -> dict[str, int] | None:
 def _score_rows(
     told: Sequence[Mapping[str, Any] | None], cycles: Sequence[Decision | None]
 ) -> list[dict[str, Any]]:
-    """Both winners first, then the nodes whose totals differ most."""
+    """The winners first, then the nodes whose totals differ most."""
     totals = [dict((document or {}).get("total") or {}) for document in told]
     winners = [cycle.node for cycle in cycles if cycle is not None and cycle.node]
+
+    def spread(node: str) -> int:
+        found = [total.get(node, 0) for total in totals]
+        return max(found) - min(found)
+
     others = sorted(
-        {*totals[0], *totals[1]} - set(winners),
-        key=lambda node: (-abs(totals[0].get(node, 0) - totals[1].get(node, 0)), node),
+        {node for total in totals for node in total} - set(winners), key=lambda node: (-spread(node), node)
     )
     rows = []
     for node in list(dict.fromkeys((*winners, *others)))[:SCORE_ROWS]:
@@ -192,15 +196,15 @@ def _score_rows(
 
 
 def _reasons(told: Sequence[Mapping[str, Any] | None]) -> list[dict[str, Any]]:
-    """Nodes that only one side rejected, with its reason."""
+    """Nodes that some sides rejected and others did not, with the reasons."""
     verdicts = [dict((document or {}).get("filter") or {}) for document in told]
     if not all(told):
         return []
     rows = []
-    for node in sorted({*verdicts[0], *verdicts[1]}):
-        pair = [_reason(found.get(node)) for found in verdicts]
-        if bool(pair[0]) != bool(pair[1]):
-            rows.append({"node": node, "reasons": pair})
+    for node in sorted({node for found in verdicts for node in found}):
+        reasons = [_reason(found.get(node)) for found in verdicts]
+        if len({bool(reason) for reason in reasons}) > 1:
+            rows.append({"node": node, "reasons": reasons})
     return rows[:SCORE_ROWS]
 
 
@@ -210,15 +214,17 @@ def _reason(verdict: Mapping[str, Any] | None) -> str:
     return f"{verdict.get('plugin')}: {'; '.join(verdict.get('reasons') or ())}"
 
 
-def _moved(a: Side, b: Side) -> list[dict[str, Any]]:
-    """Pods that are elsewhere; those that have a node on one side only come first."""
-    here, there = _places(a), _places(b)
-    pods = {f"{pod['namespace']}/{pod['name']}": pod for side in (b, a) for pod in side.state["pods"]}
-    last_cycle = {one.pod: one.number for side in (b, a) for one in side.decisions}
+def _moved(sides: Sequence[Side]) -> list[dict[str, Any]]:
+    """Pods that are not in the same place on all sides; those that have a node on some sides only come first."""
+    places = [_places(side) for side in sides]
+    pods = {
+        f"{pod['namespace']}/{pod['name']}": pod for side in reversed(sides) for pod in side.state["pods"]
+    }
+    last_cycle = {one.pod: one.number for side in reversed(sides) for one in side.decisions}
     moved = []
-    for pod in sorted({*here, *there}):
-        first, second = here.get(pod) or _absent(a, pod), there.get(pod) or _absent(b, pod)
-        if first == second:
+    for pod in sorted({pod for found in places for pod in found}):
+        at = [found.get(pod) or _absent(side, pod) for side, found in zip(sides, places, strict=True)]
+        if all(place == at[0] for place in at):
             continue
         facts = pods.get(pod, {})
         moved.append(
@@ -228,13 +234,15 @@ def _moved(a: Side, b: Side) -> list[dict[str, Any]]:
                 "cpuMilli": facts.get("cpu_milli", 0),
                 "priority": facts.get("priority", 0),
                 "priorityClass": facts.get("priority_class", ""),
-                "a": first,
-                "b": second,
+                **dict(zip(LETTERS, at, strict=False)),
             }
         )
+    letters = LETTERS[: len(sides)]
     moved.sort(
-        key=lambda item: (bool(item["a"]["node"]) == bool(item["b"]["node"]), item["cycle"] or 0, item["pod"])
-    )
+        key=lambda item: (
+            len({bool(item[letter]["node"]) for letter in letters}) == 1, item["cycle"] or 0, item["pod"],
+        )
+    )  # fmt: skip
     return moved
 
 
@@ -261,26 +269,28 @@ def _places(side: Side) -> dict[str, dict[str, str]]:
     return found
 
 
-def _packing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every node with its pods on either side; those that differ first in a large cluster."""
-    sides = [_by_node(state) for state in (a, b)]
-    nodes = [{node["name"]: node for node in state["nodes"]} for state in (a, b)]
+def _packing(states: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Every node with its pods on every side; those that differ first in a large cluster."""
+    pods = [_by_node(state) for state in states]
+    nodes = [{node["name"]: node for node in state["nodes"]} for state in states]
     rows = []
-    for name in dict.fromkeys((*nodes[0], *nodes[1])):
+    for name in dict.fromkeys(name for found in nodes for name in found):
         rows.append(
             {
                 "node": name,
                 "cpuMilli": [found.get(name, {}).get("cpu_milli", 0) for found in nodes],
                 "memoryBytes": [found.get(name, {}).get("memory_bytes", 0) for found in nodes],
                 "there": [name in found for found in nodes],
-                "pods": [found.get(name, []) for found in sides],
+                "pods": [found.get(name, []) for found in pods],
             }
         )
     if len(rows) > PACKING_LIMIT:
-        rows.sort(
-            key=lambda row: [pod["name"] for pod in row["pods"][0]] == [pod["name"] for pod in row["pods"][1]]
-        )
+        rows.sort(key=_is_packed_alike)
     return rows
+
+
+def _is_packed_alike(row: Mapping[str, Any]) -> bool:
+    return len({tuple(pod["name"] for pod in pods) for pods in row["pods"]}) == 1
 
 
 def _by_node(state: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:

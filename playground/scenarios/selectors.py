@@ -114,7 +114,7 @@ def get_comparison(public_id: str, user: Any = None) -> Comparison:
 
 
 def _sides_are_open(comparison: Comparison, user: Any) -> bool:
-    sides = (comparison.a, comparison.b)
+    sides = comparison.sides
     wanted = {side["id"] for side in sides if side["kind"] == "scenario"}
     seen = set(visible_scenarios(user).filter(public_id__in=wanted).values_list("public_id", flat=True))
     if seen != wanted:

@@ -69,6 +69,12 @@ def gallery() -> None:
         wake.send(GALLERY, countdown_s=1.0)
 
 
+@shared_task(name="playground.scenarios.tasks.four_ways")
+def four_ways() -> None:
+    """Share the GPU use case in its four ways and compare them. Safe to run twice: the same makes the same."""
+    services.compare_four_ways()
+
+
 @shared_task(name="playground.scenarios.tasks.tidy")
 def tidy() -> None:
     """Drop expired shares and what nobody can see any more. Safe to run twice: what is gone stays gone."""

@@ -14,6 +14,7 @@ OPTIMUM = "playground.scenarios.tasks.optimum"
 WHOLE_CYCLE = "playground.scenarios.tasks.whole_cycle"
 LUCK = "playground.scenarios.tasks.luck"
 MODEL = "playground.scenarios.tasks.check_model"
+FOUR_WAYS = "playground.scenarios.tasks.four_ways"
 GALLERY = "playground.scenarios.tasks.gallery"
 
 

@@ -6,7 +6,7 @@ import argparse
 import gc
 from collections.abc import Sequence
 
-from scheduler_core.cli import bench, conformance, model, openb, optimum, replay
+from scheduler_core.cli import bench, compare, conformance, model, openb, optimum, replay
 from scheduler_core.version import EMULATES, ENGINE_VERSION
 
 
@@ -21,6 +21,7 @@ def main(arguments: Sequence[str]) -> int:
         ("replay", replay),
         ("model", model),
         ("optimum", optimum),
+        ("compare", compare),
         ("conformance", conformance),
         ("bench", bench),
         ("openb", openb),

@@ -145,3 +145,34 @@ def test_the_best_joint_placement_is_had_by_rest_with_its_bound(client, work):
         "coupled" in found["result"]
         and "at most" in client.get(f"/s/{scenario.public_id}/optimum/").content.decode().lower()
     )
+
+
+def test_three_runs_are_aligned_on_the_page_and_by_rest(client, work):
+    spreading = share(document=small_text()).scenario
+    packing = share(document=small_text(scheduler=PACKING)).scenario
+    fewer = share(document=small_text(objects=small()["objects"][:-1])).scenario
+    ids = [scenario.public_id for scenario in (spreading, packing, fewer)]
+    body = {letter: {"kind": "scenario", "id": id_} for letter, id_ in zip("ab", ids, strict=False)}
+    url = "/api/v1/comparisons/"
+    asked = client.post(
+        url, body | {"more": [{"kind": "scenario", "id": ids[2]}]}, content_type="application/json"
+    )
+    assert asked.status_code == 202, asked.content
+    work()
+    found = client.get(asked.json()["url"]).json()
+    result = found["result"]
+    assert [side["id"] for side in found["more"]] == ids[2:]
+    assert result["figures"]["bound"] == [4, 4, 4] and result["figures"]["pods"] == [5, 5, 4]
+    assert result["divergence"]["cycle"] == result["nSame"] + 1
+    assert {"a", "b", "c"} <= result["divergence"].keys()
+    assert all(len(row["pods"]) == 3 for row in result["packing"])
+    giant = next(item for item in result["moved"] if item["pod"] == "default/giant")
+    assert [giant[letter]["state"] for letter in "abc"] == ["unschedulable", "unschedulable", "not there"]
+    page = client.get(f"/compare/{found['id']}/").content.decode()
+    assert page.count('<span class="ab c"') > 3 and "As many pods are bound on all sides" in page
+    form = {letter: f"scenario/{id_}" for letter, id_ in zip("abc", ids, strict=True)}
+    made = client.post("/compare/", form)
+    assert made.status_code == 302
+    assert len(Comparison.objects.get(public_id=made["Location"].split("/")[-2]).sides) == 3
+    too_many = client.post(url, body | {"more": [body["a"]] * 5}, content_type="application/json")
+    assert too_many.status_code == 400

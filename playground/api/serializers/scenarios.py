@@ -58,6 +58,7 @@ class Side(Strict):
 class ComparisonRequest(Strict):
     a = Side()
     b = Side()
+    more = Side(many=True, required=False, max_length=4)
     visibility = serializers.ChoiceField(
         VISIBILITIES,
         required=False,
@@ -113,6 +114,7 @@ class Comparison(Answer):
     problem = _text(allow_null=True)
     a = serializers.JSONField()
     b = serializers.JSONField()
+    more = serializers.JSONField(help_text="Sides after the second: c, d, e and f.")
     visibility = serializers.ChoiceField(VISIBILITIES)
     team = _text(allow_null=True)
     createdAt = serializers.DateTimeField()

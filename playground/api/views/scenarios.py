@@ -79,6 +79,7 @@ COMPARISON = {
     "problem": None,
     "a": {"kind": "scenario", "id": "k3fq9abc2mxy", "cycle": None},
     "b": {"kind": "cluster", "id": "fk5pq8t2ab", "cycle": 12},
+    "more": [],
     "visibility": "private",
     "team": None,
     "createdAt": "2026-01-02T00:00:00Z",
@@ -323,7 +324,7 @@ class Comparisons(PlaygroundView):
         return Response({"items": [_comparison(request, row, with_result=False) for row in rows]})
 
     @operation(
-        "Compare two runs",
+        "Compare two runs or more",
         id="comparisons_create",
         request=answers.ComparisonRequest,
         answers_={202: answers.Comparison},
@@ -339,7 +340,8 @@ class Comparisons(PlaygroundView):
         """Scenarios and clusters, at their end or after a cycle. It is yours: you say who reads it, and delete it."""
         asked = answers.ComparisonRequest(data=request.data)
         asked.is_valid(raise_exception=True)
-        for side in (asked.validated_data["a"], asked.validated_data["b"]):
+        more = asked.validated_data.get("more") or []
+        for side in (asked.validated_data["a"], asked.validated_data["b"], *more):
             if side["kind"] == "cluster":
                 cluster_selectors.get_cluster(side["id"], self.person)
             else:
@@ -348,6 +350,7 @@ class Comparisons(PlaygroundView):
         comparison = services.request_comparison(
             a=asked.validated_data["a"],
             b=asked.validated_data["b"],
+            more=more,
             owner=self.person,
             visibility=asked.validated_data.get("visibility", ""),
             team=asked.validated_data.get("team", ""),
@@ -395,6 +398,7 @@ def _comparison(request: Request, comparison: Comparison, *, with_result: bool =
         "problem": comparison.problem or None,
         "a": comparison.a,
         "b": comparison.b,
+        "more": comparison.more,
         "visibility": comparison.visibility,
         "team": comparison.team.name if comparison.team else None,
         "createdAt": comparison.created,

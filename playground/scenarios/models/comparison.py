@@ -1,4 +1,6 @@
-"""Two runs side by side, and the best placement there would have been."""
+"""Runs side by side, and the best placement there would have been."""
+
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -10,7 +12,7 @@ from playground.scenarios.models.visibility import Visibility, visibility_constr
 
 
 class Comparison(models.Model):
-    """Two sides, compared once; its link shows the same to who may see it, until it is deleted or expires.
+    """Two sides or more, compared once; its link shows the same to who may see it, until it is deleted or expires.
 
     A side is ``{"kind": "scenario" | "cluster", "id": public id, "cycle": number or null}``; null is the end.
     """
@@ -33,9 +35,10 @@ class Comparison(models.Model):
     state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
     a = models.JSONField()
     b = models.JSONField()
+    more = models.JSONField(default=list, blank=True)  # sides after the second
     title = models.CharField(max_length=300, blank=True, default="")
     problem = models.TextField(blank=True, default="")
-    figures = models.JSONField(default=dict)  # name -> [a, b]
+    figures = models.JSONField(default=dict)  # name -> a number a side
     result = models.BinaryField(blank=True, default=b"")  # zlib of JSON (`comparing.compare_sides`)
 
     class Meta:
@@ -52,6 +55,11 @@ class Comparison(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.public_id
+
+    @property
+    def sides(self) -> list[dict[str, Any]]:
+        """All of them, in order."""
+        return [self.a, self.b, *self.more]
 
 
 class Optimum(models.Model):

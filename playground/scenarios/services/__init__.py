@@ -2,6 +2,7 @@
 
 from playground.scenarios.services.comparing import compare_now, delete_comparison, request_comparison
 from playground.scenarios.services.forking import do_next_step, fork, make_from_cluster
+from playground.scenarios.services.four_ways import compare_four_ways
 from playground.scenarios.services.gallery import open_gallery_scenario, share_gallery, share_lookalike
 from playground.scenarios.services.housekeeping import tidy
 from playground.scenarios.services.luck import request_luck, run_luck
@@ -21,6 +22,7 @@ __all__ = [
     "Shared",
     "branch",
     "check_model_now",
+    "compare_four_ways",
     "compare_now",
     "compute_moments",
     "delete_comparison",

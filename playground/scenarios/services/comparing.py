@@ -19,7 +19,7 @@ from playground.clusters.services import quotas
 from playground.engine.moments import violations_of
 from playground.engine.scenarios import RunStopped, ScenarioProblem, states_of
 from playground.scenarios import wake
-from playground.scenarios.comparing import Decision, Side, compare_sides
+from playground.scenarios.comparing import LETTERS, Decision, Side, compare_sides
 from playground.scenarios.models import Comparison, Moment, RecordedCycle, Scenario, Visibility
 from playground.scenarios.services.audience import checked_audience
 from playground.scenarios.services.moments import cluster_moments, cluster_now, scenario_moments
@@ -32,20 +32,21 @@ def request_comparison(
     *,
     a: Mapping[str, Any],
     b: Mapping[str, Any],
+    more: Sequence[Mapping[str, Any]] = (),
     owner: Any = None,
     title: str = "",
     visibility: str = "",
     team: Team | str | None = None,
     expires: datetime | None = None,
 ) -> Comparison:
-    """Compare two sides; who asks must be able to see both.
+    """Compare two sides or more; who asks must be able to see all of them.
 
     Parameters
     ----------
-    a, b
-        ``{"kind": "scenario" | "cluster", "id": public id, "cycle": number or None}``.
+    a, b, more
+        Each ``{"kind": "scenario" | "cluster", "id": public id, "cycle": number or None}``.
     visibility
-        As of a share. Empty: as visible as the less visible side. More of a cluster than that is an editor's to
+        As of a share. Empty: as visible as the least visible side. More of a cluster than that is an editor's to
         show; a scenario is never shown to who may not read it (`selectors.get_comparison`).
     team
         Of a team's comparison, or its name.
@@ -56,7 +57,10 @@ def request_comparison(
     ------
     NotFound, InvalidInput, Forbidden, QuotaExceeded
     """
-    sides = [_checked(side, name) for side, name in ((a, "a"), (b, "b"))]
+    asked = (a, b, *more)
+    if len(asked) > len(LETTERS):
+        raise InvalidInput(f"at most {len(LETTERS)} runs are compared", field="more", value=len(asked))
+    sides = [_checked(side, letter) for side, letter in zip(asked, LETTERS, strict=False)]
     least, its_team = _least_visible(sides)
     if visibility:
         its_team = checked_audience(visibility, team or its_team, owner, expires)
@@ -71,6 +75,7 @@ def request_comparison(
             owner=owner,
             a=sides[0],
             b=sides[1],
+            more=sides[2:],
             title=title[:300],
             visibility=visibility,
             team=its_team,
@@ -123,7 +128,7 @@ def may_delete(comparison: Comparison, user: Any) -> bool:
 
 
 def _least_visible(sides: Sequence[Mapping[str, Any]]) -> tuple[str, Team | None]:
-    """Of two sides the visibility of the one fewer people see; private if these are two teams."""
+    """Of all sides the visibility of the one fewest people see; private if these are two teams."""
     seen: list[tuple[str, Team | None]] = []
     for side in sides:
         if side["kind"] == "cluster":
@@ -185,7 +190,7 @@ def compare_now(*, comparison_id: int) -> None:
     if comparison is None:
         return
     try:
-        found = compare_sides(_side(comparison.a), _side(comparison.b))
+        found = compare_sides([_side(side) for side in comparison.sides])
     except (ClusterError, ScenarioProblem, RunStopped, ValueError) as error:
         comparison.state = Comparison.State.FAILED
         comparison.problem = str(error)

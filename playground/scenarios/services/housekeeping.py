@@ -45,10 +45,11 @@ def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
 def _comparisons_of_nothing(limit: int) -> int:
     """Comparisons of which a share is gone; nobody sees them any more."""
     known = set(Scenario.objects.values_list("public_id", flat=True))
+    rows = Comparison.objects.order_by("pk").values_list("pk", "a", "b", "more")
     gone = [
         pk
-        for pk, *sides in Comparison.objects.order_by("pk").values_list("pk", "a", "b").iterator(BATCH)
-        if any(side["kind"] == "scenario" and side["id"] not in known for side in sides)
+        for pk, a, b, more in rows.iterator(BATCH)
+        if any(side["kind"] == "scenario" and side["id"] not in known for side in (a, b, *more))
     ]
     return _delete_keys(Comparison, gone[:limit])
 

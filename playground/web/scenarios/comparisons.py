@@ -1,4 +1,4 @@
-"""Two runs side by side, under a link of their own."""
+"""Runs side by side, under a link of their own."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from playground.clusters.errors import ClusterError, Forbidden, NotFound
 from playground.clusters.selectors.board_nodes import PodUse
 from playground.scenarios import selectors, services
 from playground.scenarios import wake as tasks
+from playground.scenarios.comparing import LETTERS
 from playground.scenarios.models import Comparison, Visibility
 from playground.scenarios.services.comparing import may_delete, result_of
 from playground.web.access import visible_clusters
@@ -50,38 +51,56 @@ _ONLY_IF_ANY = ("gpuUtilisation", "gpuFragmentation", "budgetViolations")
 
 
 @dataclass(frozen=True)
+class SideView:
+    """One side: its letter, what it is and where it is found."""
+
+    letter: str
+    words: str
+    detail: str
+    cycles: int
+    elapsed_ns: int
+    scenario_id: str
+
+    @property
+    def name(self) -> str:
+        """As it is called on the page."""
+        return self.letter.upper()
+
+
+@dataclass(frozen=True)
 class Figure:
-    """One number of both sides."""
+    """One number of all sides; of two, how they differ."""
 
     words: str
-    a: str
-    b: str
+    values: tuple[tuple[str, str], ...]
     difference: str
     verdict: str
 
 
 @dataclass(frozen=True)
 class PackedNode:
-    """One node on both sides."""
+    """One node on all sides: (letter, bar or None where the node is not there)."""
 
     name: str
-    a: Bar | None
-    b: Bar | None
+    bars: tuple[tuple[str, Bar | None], ...]
 
 
 @wants_login
 @require_http_methods(["GET", "HEAD", "POST"])
 def ask(request: HttpRequest) -> HttpResponse:
-    """Choose two sides."""
+    """Choose two sides or more."""
     user = site_user(request)
     if request.method == "POST":
         if user is None and not settings.EMBEDDED:
             raise Http404("Comparing wants a login.")
         try:
-            sides = [_side(request, name) for name in ("a", "b")]
+            sides = [
+                _side(request, letter) for letter in LETTERS if letter in "ab" or _is_named(request, letter)
+            ]
             comparison = services.request_comparison(
                 a=sides[0],
                 b=sides[1],
+                more=sides[2:],
                 owner=user,
                 **seen_by(request, otherwise=""),
                 expires=expiry_of(request.POST.get("days", "")),
@@ -96,13 +115,18 @@ def ask(request: HttpRequest) -> HttpResponse:
         "clusters": clusters,
         "shares": shares,
         "gallery": sorted(selectors.gallery_rows().values(), key=lambda row: row.words),
-        "a": request.GET.get("a", ""),
-        "b": request.GET.get("b", ""),
+        "sides": [(letter, request.GET.get(letter, "")) for letter in LETTERS[:2]],
+        "more_sides": [(letter, request.GET.get(letter, "")) for letter in LETTERS[2:]],
+        "has_more": any(request.GET.get(letter) for letter in LETTERS[2:]),
         "comparisons": selectors.my_comparisons(user),
         "is_local": settings.EMBEDDED,
-        "visibilities": [("", "those who see both sides now"), *visibilities_for(request)],
+        "visibilities": [("", "those who see all sides now"), *visibilities_for(request)],
     }
     return render(request, "scenarios/compare_ask.html", context)
+
+
+def _is_named(request: HttpRequest, letter: str) -> bool:
+    return bool(request.POST.get(letter, "").strip() or request.POST.get(f"{letter}-link", "").strip())
 
 
 def _side(request: HttpRequest, name: str) -> dict[str, Any]:
@@ -113,7 +137,7 @@ def _side(request: HttpRequest, name: str) -> dict[str, Any]:
         what, public_id = "scenario", other.rpartition("/")[2].removesuffix(".yaml")
     if what == "cluster":
         if not visible_clusters(request).filter(public_id=public_id).exists():
-            raise NotFound("choose a cluster or a scenario for both sides", kind="Cluster")
+            raise NotFound("choose a cluster or a scenario for every side", kind="Cluster")
     else:
         selectors.get_scenario(public_id, request.user)
     return {"kind": what, "id": public_id, "cycle": positive_int(request.POST.get(f"{name}-cycle"))}
@@ -133,20 +157,36 @@ def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
         "is_local": settings.EMBEDDED,
     }
     if found is not None:
+        sides = [
+            SideView(
+                letter, about["words"], about["detail"], about["cycles"], about["elapsedNs"],
+                side["id"] if side["kind"] == "scenario" else "",
+            )
+            for letter, about, side in zip(LETTERS, found["sides"], comparison.sides, strict=False)
+        ]  # fmt: skip
+        letters = [side.letter for side in sides]
         if found["divergence"] is not None:
-            found["divergence"]["table"] = _score_table(found["divergence"])
+            context["divergence"] = _divergence(found["divergence"], sides)
         scale = PriorityScale([tuple(item) for item in found["classes"]])
         context |= {
+            "sides": sides,
             "figures": _figures(found["figures"]),
             "headline": _headline(found),
             "nodes": [_packed(row, scale) for row in found["packing"]],
             "legend": scale.legend(),
             "moved": [
-                item | {"mark": scale.mark(item["priority"], item["priorityClass"])}
+                item
+                | {
+                    "mark": scale.mark(item["priority"], item["priorityClass"]),
+                    "places": [item[letter] for letter in letters],
+                }
                 for item in found["moved"][: None if request.GET.get("all") else MOVED_SHOWN]
             ],
             "shown_all": bool(request.GET.get("all")) or found["nMoved"] <= MOVED_SHOWN,
-            "swap": f"a={_ref(comparison.b)}&b={_ref(comparison.a)}",
+            "swap": "&".join(
+                f"{letter}={_ref(side)}"
+                for letter, side in zip(LETTERS, (comparison.b, comparison.a, *comparison.more), strict=False)
+            ),
         }
     response = render(request, "scenarios/compare.html", context)
     if comparison.visibility != Visibility.PUBLIC:
@@ -177,8 +217,21 @@ def _get(request: HttpRequest, comparison_id: str) -> Comparison:
         raise Http404(error.message) from None
 
 
+def _divergence(divergence: dict[str, Any], sides: list[SideView]) -> dict[str, Any]:
+    """Where the sides part, with a list entry a side."""
+    ties = divergence["ties"]
+    return divergence | {
+        "said": [(side, divergence[side.letter]) for side in sides],
+        "columns": list(zip(sides, divergence["plugins"], strict=True)),
+        "table": _score_table(divergence),
+        "ties_told": [(side, n_tied or 1) for side, n_tied in zip(sides, ties, strict=True)]
+        if any(ties)
+        else [],
+    }
+
+
 def _score_table(divergence: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row a node: points of each plugin and the total, of A and then of B."""
+    """A row a node: points of each plugin and the total, side by side."""
     rows = []
     for row in divergence["rows"]:
         cells: list[dict[str, Any]] = []
@@ -202,18 +255,19 @@ def _figures(numbers: dict[str, list[float]]) -> list[Figure]:
     for name, (words, unit, better) in _FIGURES.items():
         if name not in numbers or (name in _ONLY_IF_ANY and not any(numbers[name])):
             continue
-        a, b = (100 * number if unit else number for number in numbers[name])
-        difference = b - a
-        verdict = "same" if round(difference, 1) == 0 else ""
-        if not verdict and better:
-            verdict = "better" if difference * better > 0 else "worse"
-        if name == "bound" and "pods" in numbers and numbers["pods"][0] == numbers["pods"][1]:
+        values = [100 * number if unit else number for number in numbers[name]]
+        verdict = "same" if len({round(value, 1) for value in values}) == 1 else ""
+        difference = ""
+        if len(values) == 2:
+            change = values[1] - values[0]
+            verdict = "same" if round(change, 1) == 0 else ""
+            difference = _signed(change, "pt" if unit else "")
+            if not verdict and better:
+                verdict = "better" if change * better > 0 else "worse"
+        if name == "bound" and "pods" in numbers and len(set(numbers["pods"])) == 1:
             words = f"Pods bound of {numbers['pods'][0]:.0f}"
-        figures.append(
-            Figure(
-                words, _number(a, unit), _number(b, unit), _signed(difference, "pt" if unit else ""), verdict
-            )
-        )
+        told = tuple((letter, _number(value, unit)) for letter, value in zip(LETTERS, values, strict=False))
+        figures.append(Figure(words, told, difference, verdict))
     return figures
 
 
@@ -229,6 +283,8 @@ def _signed(value: float, unit: str) -> str:
 
 def _headline(found: dict[str, Any]) -> tuple[str, str, str]:
     """What matters most, in one sentence with one part to stress."""
+    if len(found["sides"]) > 2:
+        return _headline_of_many(found)
     bound = found["figures"].get("bound", [0, 0])
     a, b = (side["words"] for side in found["sides"])
     difference = round(bound[1] - bound[0])
@@ -247,6 +303,28 @@ def _headline(found: dict[str, Any]) -> tuple[str, str, str]:
         n = found["nMoved"]
         return ("As many pods are bound, but ", f"{n} of them {'is' if n == 1 else 'are'} elsewhere", ".")
     return ("The decisions differ, and yet ", "every pod ends in the same place", ".")
+
+
+def _headline_of_many(found: dict[str, Any]) -> tuple[str, str, str]:
+    n_sides = len(found["sides"])
+    if found["divergence"] is None:
+        return (f"All {n_sides} make ", "the same decisions", f", all {found['nSame']} of them.")
+    bound = found["figures"].get("bound", [0] * n_sides)
+    if len(set(bound)) > 1:
+        best = [letter.upper() for letter, n in zip(LETTERS, bound, strict=False) if n == max(bound)]
+        verb = "binds" if len(best) == 1 else "bind"
+        return (
+            f"{', '.join(best)} {verb} ",
+            f"{max(bound):.0f} pods",
+            f", the others down to {min(bound):.0f}.",
+        )
+    n = found["nMoved"]
+    where = f"{n} pod{'' if n == 1 else 's'}"
+    return (
+        "As many pods are bound on all sides; ",
+        where,
+        f" {'is' if n == 1 else 'are'} not in the same place.",
+    )
 
 
 def _packed(row: dict[str, Any], scale: PriorityScale) -> PackedNode:
@@ -271,4 +349,4 @@ def _packed(row: dict[str, Any], scale: PriorityScale) -> PackedNode:
         ]
         used = sum(use.cpu_milli for use in uses)
         bars.append(bar("cpu", cpu_milli, used, uses, scale) if there else None)
-    return PackedNode(row["node"], bars[0], bars[1])
+    return PackedNode(row["node"], tuple(zip(LETTERS, bars, strict=False)))

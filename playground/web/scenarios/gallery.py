@@ -23,7 +23,7 @@ from playground.scenarios.wake import GALLERY
 from playground.web.scenarios.sharing import site_user, wants_login
 
 _GROUPS = {
-    "start-here": ("Start here", "Three scenes that show most of what a scheduler weighs"),
+    "start-here": ("Start here", "Scenes that show most of what a scheduler weighs"),
     "scoring": ("Scoring", "Which of the possible nodes wins, and what one pod at a time costs"),
     "spreading": ("Spreading", "Near, and far from each other"),
     "preemption": ("Preemption", "Who has to go"),

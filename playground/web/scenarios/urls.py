@@ -2,7 +2,17 @@
 
 from django.urls import path
 
-from playground.web.scenarios import comparisons, gallery, luck, making, model_checks, optima, replay, shares
+from playground.web.scenarios import (
+    comparisons,
+    four_ways,
+    gallery,
+    luck,
+    making,
+    model_checks,
+    optima,
+    replay,
+    shares,
+)
 
 app_name = "scenarios"
 
@@ -25,6 +35,7 @@ urlpatterns = [
     path("s/<slug:share_id>/cycles/<int:number>/", shares.cycle, name="cycle"),
     path("s/<slug:share_id>/cycles/<int:number>/whole/", shares.whole_cycle, name="whole-cycle"),
     path("gallery/", gallery.gallery, name="gallery"),
+    path("gallery/gpu/four-ways/", four_ways.page, name="four-ways"),
     path("gallery/at-scale/make/", gallery.make_large, name="gallery-large"),
     path("gallery/<slug:name>/", gallery.show, name="gallery-show"),
     path("gallery/<slug:name>/open/", gallery.open_one, name="gallery-open"),

@@ -13,6 +13,7 @@ from scheduler_core.scenario.types import Scenario
 
 ORDER: tuple[str, ...] = (
     "gpu-isolation",
+    "gpu-four-ways",
     "packing-and-spreading",
     "preemption-budget",
     "greedy-against-optimum",

@@ -1,0 +1,101 @@
+"""`compare`: run scenarios and put them side by side: figures, where each parts from the first, pods that moved.
+
+The exit status is 0 when all decide the same, 1 when they part, 2 when a file cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from scheduler_core.scenario import ScenarioError, ScenarioRun, compare, load_scenario, run_scenario
+
+SAME, DIFFERENT, UNUSABLE = 0, 1, 2
+LETTERS = "ABCDEF"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenarios", metavar="FILE", nargs="+", help="two to six scenarios (YAML or JSON)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    names: list[str] = options.scenarios
+    if not 2 <= len(names) <= len(LETTERS):
+        return _unusable(options, f"two to {len(LETTERS)} scenarios are compared, not {len(names)}")
+    runs = []
+    for name in names:
+        try:
+            runs.append(run_scenario(load_scenario(Path(name).read_bytes())))
+        except OSError as error:
+            return _unusable(options, f"{name}: {error.strerror}")
+        except ScenarioError as error:
+            return _unusable(options, "\n".join(f"{name}: {problem}" for problem in error.problems[:20]))
+    found = document(names, runs)
+    if options.json:
+        print(json.dumps(found, ensure_ascii=False))
+    else:
+        _print(found)
+    return SAME if found["same"] else DIFFERENT
+
+
+def document(names: Sequence[str], runs: Sequence[ScenarioRun]) -> dict[str, Any]:
+    """The comparison, JSON-able: lists have an entry a run, in order."""
+    metrics = [result.metrics() for result in runs]
+    pairs = [compare(runs[0], other) for other in runs[1:]]
+    places = [result.placement() for result in runs]
+    pods = sorted({pod for place in places for pod in place})
+    moved = [(pod, [place.get(pod) for place in places]) for pod in pods]
+    return {
+        "same": len({result.digest for result in runs}) == 1,
+        "scenarios": list(names),
+        "figures": {name: [found[name] for found in metrics] for name in metrics[0]},
+        "divergences": [
+            None
+            if pair.divergence is None
+            else {
+                "cycle": pair.divergence.number,
+                "pod": pair.divergence.pod,
+                "first": pair.divergence.a,
+                "other": pair.divergence.b,
+            }
+            for pair in pairs
+        ],
+        "moved": [{"pod": pod, "nodes": nodes} for pod, nodes in moved if len(set(nodes)) > 1],
+    }
+
+
+def _unusable(options: argparse.Namespace, said: str) -> int:
+    if options.json:
+        print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
+    print(said, file=sys.stderr)
+    return UNUSABLE
+
+
+def _print(found: dict[str, Any]) -> None:
+    names = found["scenarios"]
+    for letter, name in zip(LETTERS, names, strict=False):
+        print(f"{letter}: {name}")
+    width = max(len(name) for name in found["figures"])
+    print(f"{'':{width}}  " + "  ".join(f"{letter:>10}" for letter in LETTERS[: len(names)]))
+    for name, values in found["figures"].items():
+        if any(values):
+            print(f"{name:{width}}  " + "  ".join(f"{round(value, 3):>10g}" for value in values))
+    for letter, parted in zip(LETTERS[1:], found["divergences"], strict=False):
+        if parted is None:
+            print(f"{letter} decides as A does")
+        else:
+            print(f"{letter} parts from A at cycle {parted['cycle']}, {parted['pod']}")
+            print(f"  A: {parted['first']}")
+            print(f"  {letter}: {parted['other']}")
+    if found["moved"]:
+        print("pods that are not in the same place:")
+    for moved in found["moved"][:40]:
+        print(f"  {moved['pod']}: " + ", ".join(node or "no node" for node in moved["nodes"]))
+    if len(found["moved"]) > 40:
+        print(f"  and {len(found['moved']) - 40} more")
