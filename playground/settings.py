@@ -31,6 +31,9 @@ PLAYGROUND_MAIL_HOST      server that takes mail for password resets and invitat
                           PLAYGROUND_MAIL_PASSWORD, PLAYGROUND_MAIL_SECURITY (``starttls``, ``tls`` or ``none``)
 PLAYGROUND_MAIL_FROM      sender of that mail (default ``playground@`` the site's first host)
 PLAYGROUND_KEEP_AUDIT_DAYS  days the audit list of accounts goes back (default 365)
+PLAYGROUND_ASK_SECONDS    processor seconds one turn of a question may use (default 120)
+PLAYGROUND_MAKE_SECONDS   processor seconds the run of a share, a comparison or a search may use (default 240)
+PLAYGROUND_WORK_MEMORY_MB memory each of these may use (default 2048)
 PLAYGROUND_KEEP_TRACES_DAYS  days before traces are dropped, to be made again on demand (default 14)
 PLAYGROUND_KEEP_LOG_DAYS  days before superseded outcomes are dropped from the logs of clusters; inputs, from which all
                           is decided again, stay (default 0: nothing is dropped)
@@ -53,6 +56,7 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 from playground import broker
+from playground.clusters import lanes
 from playground.secret import load_or_create_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -314,15 +318,22 @@ CELERY_TASK_TIME_LIMIT = 300
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 10_000
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_TASK_DEFAULT_QUEUE = "playground"
+# One process a worker, so that no lock is shared that a killed process could hold; start as many as wanted.
+CELERY_WORKER_POOL = "solo"
+CELERY_TASK_QUEUES = broker.queues(CELERY_BROKER_URL, lanes.LANES)
+CELERY_TASK_DEFAULT_QUEUE = lanes.DECIDE
+CELERY_TASK_DEFAULT_EXCHANGE = "playground"
 CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 for _name, _value in broker.celery_settings(CELERY_BROKER_URL).items():
     globals()[f"CELERY_{_name.upper()}"] = _value
 
-# The worker's own timer: it says that it lives, and wakes the sweeper that finds work nobody picked up.
-WORKER_BEAT_INTERVAL_S = 5.0
-WORKER_SEEN_TIMEOUT_S = 30.0
+# What one turn of one question (ask), or of one share, comparison or search (make) may use.
+_WORK_MEMORY_MB = _whole("PLAYGROUND_WORK_MEMORY_MB", 2048)
+PLAYGROUND_LANE_LIMITS = {
+    lane: lanes.limits_of(_whole(f"PLAYGROUND_{lane.upper()}_SECONDS", seconds), _WORK_MEMORY_MB)
+    for lane, seconds in ((lanes.ASK, 120), (lanes.MAKE, 240))
+}
 # Traces are dropped after this long and decided again when somebody looks; of the log only superseded outcomes are.
 PLAYGROUND_KEEP_TRACES_DAYS = float(os.environ.get("PLAYGROUND_KEEP_TRACES_DAYS", "14"))
 PLAYGROUND_KEEP_LOG_DAYS = float(os.environ.get("PLAYGROUND_KEEP_LOG_DAYS", "0"))

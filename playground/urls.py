@@ -9,6 +9,8 @@ from django.urls import URLPattern, URLResolver, include, path
 from playground.play import health
 from playground.play.metrics import metrics
 
+handler500 = "playground.web.views.trouble.failed"
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.healthz, name="healthz"),
     path("healthz/", health.healthz),

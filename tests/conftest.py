@@ -70,3 +70,17 @@ def asgi_server(transactional_db: None) -> Iterator[str]:
     """Address of the site, served over HTTP."""
     with served() as place:
         yield f"http://{place}"
+
+
+@pytest.fixture(autouse=True)
+def errands_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker is part of most tests: what a request has one run is run where it waits.
+
+    Tests that start the site's own processes are not touched: those are other processes.
+    """
+    from playground.scenarios.services import errands
+
+    def run(errand: Any, wait_s: float) -> None:
+        errands.run_errand(errand_id=errand.pk)
+
+    monkeypatch.setattr(errands, "wait", run)

@@ -20,6 +20,7 @@ from rest_framework.response import Response
 
 from playground.bodies import BodyTooLarge
 from playground.clusters.errors import ClusterError, InvalidInput
+from playground.clusters.trouble import cause_of
 
 logger = logging.getLogger(__name__)
 
@@ -130,9 +131,7 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
         return _api(error)
     if isinstance(error, OperationalError):
         logger.exception("database did not answer")
-        return problem(
-            503, "ServiceUnavailable", "The database is busy; try again.", headers={"Retry-After": "1"}
-        )
+        return problem(503, "ServiceUnavailable", cause_of(error), headers={"Retry-After": "1"})
     if settings.DEBUG:
         return None
     view = context.get("view")

@@ -9,6 +9,7 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.models import Cluster, Cycle, MockExtender, Run
 from playground.clusters.selectors import ClusterSummary, PodStory, QueueItem
 from playground.clusters.services import mock_extender_url
+from playground.clusters.trouble import why_run_waits
 from playground.engine.times import format_time_ns
 
 
@@ -65,7 +66,7 @@ def run(row: Run, cluster_id: str) -> dict[str, Any]:
         "pendingNow": row.pending_now,
         "clock": None if row.clock_ns is None else format_time_ns(row.clock_ns),
         "stop": row.stop or None,
-        "message": row.message or None,
+        "message": row.message or why_run_waits(row) or None,
         "createdAt": row.created,
         "startedAt": row.started,
         "finishedAt": row.finished,

@@ -5,10 +5,12 @@ The embedded broker (`transport.py`) keeps messages in one SQLite file, with rea
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
+from kombu import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES
 
 SCHEME = "sqliteq"
@@ -18,6 +20,27 @@ TRANSPORT_ALIASES.setdefault(SCHEME, "playground.broker.transport:Transport")
 def url_for(path: Path) -> str:
     """The broker address of the message file `path`."""
     return f"{SCHEME}://localhost/{quote(str(path.resolve()))}"
+
+
+def check(url: str) -> None:
+    """Look into the message file of the embedded broker, which is made anew if it cannot be read; else nothing.
+
+    Raises
+    ------
+    sqlite3.Error, OSError
+    """
+    if url.partition(":")[0] == SCHEME:
+        from playground.broker.store import store_at
+
+        store_at(Path(unquote(urlsplit(url).path))).size("")
+
+
+def queues(url: str, names: Iterable[str]) -> list[Queue]:
+    """The queues of these names as the broker at `url` wants them declared."""
+    quorum = url.partition(":")[0] in ("amqp", "amqps", "pyamqp")
+    exchange = Exchange("playground", type="topic" if quorum else "direct")
+    arguments = {"x-queue-type": "quorum"} if quorum else None
+    return [Queue(name, exchange, routing_key=name, queue_arguments=arguments) for name in names]
 
 
 def celery_settings(url: str) -> dict[str, Any]:

@@ -7,9 +7,11 @@ to be dead. One machine, a local disk and a POSIX system are all it serves.
 
 from __future__ import annotations
 
+import datetime
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -60,7 +62,12 @@ class Channel(virtual.Channel):
 
     # Messages.
     def _put(self, queue: str, message: Message, **kwargs: Any) -> None:
-        self.store.put(queue, str(message["properties"]["delivery_tag"]), dumps(message))
+        due = None
+        if eta := (message.get("headers") or {}).get("eta"):
+            # Kept here until then, rather than by a worker, which may be gone by that time or has no timer to spare.
+            due = datetime.datetime.fromisoformat(eta).timestamp()
+            message = message | {"headers": message["headers"] | {"eta": None}}
+        self.store.put(queue, str(message["properties"]["delivery_tag"]), dumps(message), due=due)
 
     def _put_fanout(self, exchange: str, message: Message, routing_key: str, **kwargs: Any) -> None:
         for _, _, queue in self.store.bindings(exchange):
@@ -131,6 +138,8 @@ class Transport(virtual.Transport):
     polling_interval = 0.1
     #: Set when this process is about to end: nothing is waited for any longer.
     ending = False
+    #: Called each time a consumer has looked for messages: the loop that takes them goes round.
+    looked: Callable[[], None] | None = None
     connection_errors = (*virtual.Transport.connection_errors, sqlite3.OperationalError)
     implements = virtual.Transport.implements.extend(exchange_type=frozenset(["direct", "topic", "fanout"]))
 
@@ -147,6 +156,8 @@ class Transport(virtual.Transport):
         deadline_s = None if timeout is None else time.monotonic() + timeout
         while True:
             self.woken.clear()
+            if Transport.looked is not None:
+                Transport.looked()
             try:
                 self.cycle.get(self._deliver, timeout=timeout)
                 return

@@ -16,7 +16,9 @@ from typing import Final
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, connections
 
+from playground.clusters.lanes import DECIDE
 from playground.clusters.models import Cluster, Run
+from playground.clusters.trouble import why_waiting
 
 logger = logging.getLogger(__name__)
 
@@ -29,11 +31,13 @@ def stamps_of(ids: list[int]) -> dict[int, str]:
     rows = Cluster.objects.filter(pk__in=ids).values_list("pk", "generation", "version", "next_seq")
     stamps = {pk: f"{generation}.{version}.{seq}" for pk, generation, version, seq in rows}
     runs = Run.objects.filter(cluster__in=ids, state__in=Run.OPEN).order_by("pk").values_list(
-        "cluster", "public_id", "state", "cycles_done", "cancel_requested"
+        "created", "cluster", "public_id", "state", "cycles_done", "cancel_requested"
     )  # fmt: skip
-    for pk, *progress in runs:
+    for created, pk, *progress in runs:
         if pk in stamps:
             stamps[pk] += "." + ".".join(str(part) for part in progress)
+            if why_waiting(DECIDE, created):
+                stamps[pk] += ".waits"
     return stamps
 
 

@@ -1,10 +1,16 @@
-"""Celery's side of clusters: each task is one service call."""
+"""Celery's side of clusters: each task is one service call.
+
+`pulse`, `look` and `advance` are messages. All others are done by a worker's room (play/rooms.py), from a row: they
+return None when they are done, True when more is left for another turn, or the seconds after which to go on.
+"""
+
+from typing import Any
 
 from celery import shared_task
 
 from playground.accounts import housekeeping as accounts
-from playground.clusters import services
-from playground.clusters.services import questions, quotas, readiness
+from playground.clusters import jobs, lanes, services
+from playground.clusters.services import pulses, questions, quotas, readiness
 
 
 @shared_task(name="playground.clusters.tasks.advance")
@@ -17,6 +23,21 @@ def advance(*, cluster_id: int, seen_token: int | None = None) -> None:
     services.take_turn(cluster_id=cluster_id, seen_token=seen_token)
 
 
+@shared_task(name=lanes.PULSE, bind=True)
+def pulse(self: Any, *, lane: str) -> None:
+    """Prove that wake-ups go through a lane, and wake what was forgotten there.
+
+    Safe to run twice: it notes a time, and sends wake-ups that are safe to send twice.
+    """
+    pulses.pass_through(lane=lane, worker=self.request.hostname or "")
+
+
+@shared_task(name=lanes.LOOK)
+def look(*, lane: str) -> None:
+    """Have this worker's room look for work. Safe to run twice, or never: rooms look every few seconds anyway."""
+    jobs.POKES[lane].set()
+
+
 @shared_task(name="playground.clusters.tasks.recompute_trace")
 def recompute_trace(*, cluster_id: int, number: int) -> None:
     """Fill in the trace of a cycle that kept only its summary.
@@ -26,40 +47,32 @@ def recompute_trace(*, cluster_id: int, number: int) -> None:
     services.recompute_trace(cluster_id=cluster_id, number=number)
 
 
-@shared_task(name="playground.clusters.tasks.sweep")
-def sweep() -> None:
-    """Wake every cluster that has work and nobody at it.
-
-    Safe to run twice: it only sends wake-ups, and those are safe to send twice.
-    """
-    services.sweep()
-
-
 @shared_task(name="playground.clusters.tasks.answer")
-def answer(*, question_id: int) -> None:
+def answer(*, question_id: int) -> float | None:
     """Answer a question that was asked about decisions.
 
-    Safe to run twice: a conditional update lets one worker in, and equal questions have equal answers.
+    Safe to run twice: a question that has an answer is left alone, and equal questions have equal answers.
     """
-    questions.answer(question_id=question_id)
+    state = questions.answer(question_id=question_id, reads=False)
+    return questions.PUT_OFF_S if state == "queued" else None
 
 
 @shared_task(name="playground.clusters.tasks.ready_engine")
 def ready_engine(*, cluster_id: int) -> None:
     """Load the engine of a cluster somebody is about to ask about.
 
-    Safe to run twice, or never: it only saves the next task of this worker the loading.
+    Safe to run twice, or never: it only saves the next task of this process the loading.
     """
     readiness.ready_engine(cluster_id=cluster_id)
 
 
 @shared_task(name="playground.clusters.tasks.run_seeds")
-def run_seeds(*, question_id: int, seeds: list[int]) -> None:
+def run_seeds(*, question_id: int, seeds: list[int]) -> bool:
     """Run a cluster's log with some other seeds.
 
     Safe to run twice: a seed has one end, and it is kept once.
     """
-    questions.run_seeds(question_id=question_id, seeds=seeds)
+    return questions.run_seeds(question_id=question_id, seeds=seeds, turn_s=lanes.TURN_S)
 
 
 @shared_task(name="playground.clusters.tasks.tidy")

@@ -7,9 +7,10 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from celery import current_app, group
+from celery import current_app
 from django.db import transaction
 
+from playground.clusters import jobs, lanes
 from playground.clusters.models import Cluster
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,9 @@ def cluster_on_commit(cluster: Cluster) -> None:
 
 
 def send(task: str, *, countdown_s: float | None = None, **kwargs: Any) -> bool:
-    """Send a task by name; False if the broker could not be reached (the sweeper sends it again).
+    """Have a task done; False if that could not be said (the sweeper says it again).
+
+    A wake-up of a cluster is a message; work of the other lanes is a row, and its message says only "look".
 
     Parameters
     ----------
@@ -45,8 +48,12 @@ def send(task: str, *, countdown_s: float | None = None, **kwargs: Any) -> bool:
     **kwargs
         Keyword arguments of the task: ids only.
     """
+    lane = lanes.lane_of(task)
     try:
-        current_app.send_task(task, kwargs=kwargs, countdown=countdown_s, ignore_result=True, retry=False)
+        if lane == lanes.DECIDE:
+            _message(task, lane, kwargs, countdown_s)
+        elif jobs.put(task, kwargs, after_s=countdown_s or 0.0) is not None:
+            look(lane)
     except Exception:
         logger.exception("wake-up not sent; the sweeper will send it again", extra={"task": task, **kwargs})
         return False
@@ -54,17 +61,37 @@ def send(task: str, *, countdown_s: float | None = None, **kwargs: Any) -> bool:
 
 
 def send_group(task: str, many: Iterable[Mapping[str, Any]]) -> bool:
-    """Send one task many times at once, as a group; False if the broker could not be reached.
+    """Have one task done many times; False if not all could be said.
 
     Parameters
     ----------
     many
         Keyword arguments of each.
     """
+    lane = lanes.lane_of(task)
     try:
-        signatures = [current_app.signature(task, kwargs=dict(kwargs), ignore_result=True) for kwargs in many]
-        group(signatures).apply_async(retry=False, add_to_parent=False)
+        for kwargs in many:
+            jobs.put(task, kwargs)
+        look(lane)
     except Exception:
         logger.exception("group of tasks not sent", extra={"task": task})
         return False
     return True
+
+
+def look(lane: str) -> None:
+    """Tell a worker of the lane that work waits; those of its workers that are idle look every few seconds anyway."""
+    _message(lanes.LOOK, lane, {"lane": lane}, None)
+
+
+def _message(task: str, lane: str, kwargs: Mapping[str, Any], countdown_s: float | None) -> None:
+    current_app.send_task(
+        task, kwargs=dict(kwargs), queue=lane, countdown=countdown_s, ignore_result=True, retry=False
+    )
+
+
+def pulse(lane: str) -> None:
+    """Send a wake-up that only proves that the lane works; one that is not taken in time is followed by the next."""
+    current_app.send_task(
+        lanes.PULSE, kwargs={"lane": lane}, queue=lane, expires=lanes.PULSE_TIMEOUT_S, retry=False
+    )

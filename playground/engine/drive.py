@@ -10,7 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Self
 
 from playground.engine.entries import CycleRecord, Draft, Entry, ExtenderEntry, MoveRecord, OutsideCall
@@ -20,6 +20,8 @@ from playground.engine.timing import ExtensionPointTimes, Observe
 from scheduler_core.extender import Transport
 
 CHECKPOINT_FORMAT: Final = 1
+LONGEST_SLICE_NS: Final = 48 * 3600 * 10**9
+"""Virtual time one batch advances by at most, so that it ends in time whatever timers there are."""
 CATCH_UP_CYCLES: Final = 1_000_000
 """Bound on the cycles run while the clock catches up with an input's own time."""
 
@@ -36,7 +38,7 @@ class Goal:
     until
         ``read`` = only take in inputs; ``cycle`` = one scheduling cycle; ``idle``; ``time``.
     until_ns
-        Virtual time to reach, for ``time``.
+        Virtual time to reach, for ``time``; for ``idle`` it is not gone beyond, which stops with ``time``.
     max_cycles
         Bound on cycles of the whole request.
     cycles_before
@@ -215,6 +217,9 @@ class Engine:
         n_cycles = 0
         stop, message, deadline = "read", "", self.simulation.next_deadline()
         chunk = 1
+        # Timers cost time too, and may come in thousands without a cycle: a batch goes so far at once, and no further.
+        near = _nearer(goal, self.simulation.now_ns + LONGEST_SLICE_NS)
+        is_slice = False
         while goal.until != "read":
             left = min(goal.max_cycles, budget.max_cycles) - n_cycles
             if left <= 0:
@@ -222,13 +227,16 @@ class Engine:
                 break
             if observe is not None:
                 self.simulator.watch(self.simulation, self._times)
-            report = self._call(_next_call(goal, self.simulation.now_ns, min(chunk, left)), calls)
+            report = self._call(_next_call(near, self.simulation.now_ns, min(chunk, left)), calls)
             n_cycles += report.cycles
             stop, message, deadline = (
                 report.stop,
                 report.message_after(goal.cycles_before + n_cycles),
                 report.next_deadline,
             )
+            if stop == "time" and near is not goal:
+                is_slice = True
+                break
             if stop == "call":
                 # The batch ends here: what is about to be sent is committed before it is sent.
                 stop = "batch"
@@ -258,7 +266,7 @@ class Engine:
                 "clock_ns": clock_ns,
                 "stop": stop,
             },
-            stop=stop,
+            stop="batch" if is_slice else stop,
             message=message,
             clock_ns=clock_ns,
             next_deadline=_plain(deadline),
@@ -351,7 +359,7 @@ class Engine:
             case "step":
                 return self.simulation.step()
             case "idle":
-                return self.simulation.run_until_idle(max_cycles=max_cycles)
+                return self.simulation.run_until_idle(max_cycles=max_cycles, until_ns=argument or None)
             case "advance":
                 return self.simulation.advance(argument, max_cycles=max_cycles)
         raise ValueError(f"{name!r} is not a call of a simulation")
@@ -383,11 +391,17 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
+def _nearer(goal: Goal, until_ns: int) -> Goal:
+    """The goal itself, or one of its kind that is not as far away in virtual time."""
+    is_far = goal.until == "time" and goal.until_ns is not None and goal.until_ns > until_ns
+    return replace(goal, until_ns=until_ns) if is_far else goal
+
+
 def _next_call(goal: Goal, now_ns: int, max_cycles: int) -> Call:
     if goal.until == "cycle":
         return ("step", 0, 1)
     if goal.until == "idle":
-        return ("idle", 0, max_cycles)
+        return ("idle", goal.until_ns or 0, max_cycles)
     return ("advance", max(0, (goal.until_ns or now_ns) - now_ns), max_cycles)
 
 

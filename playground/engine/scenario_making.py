@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from playground.engine.entries import Entry
-from playground.engine.scenarios import RUN_TIMEOUT_S, ask_process, problem_of
+from playground.engine.scenarios import RUN_TIMEOUT_S, AskProcess, ask_process, problem_of
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.scenario.errors import ScenarioError
 from scheduler_core.scenario.load import dump_scenario
@@ -131,7 +131,7 @@ def _shortened(payload: Mapping[str, Any], cut: Cut) -> dict[str, Any]:
     return {**payload, "calls": calls, "stop": "budget", "cycles": cut.n_cycles, "clock_ns": cut.clock_ns}
 
 
-def redact_text(text: str, *, title: str = "", timeout_s: float = RUN_TIMEOUT_S) -> MadeText:
+def redact_text(text: str, *, title: str = "", ask: AskProcess | None = None) -> MadeText:
     """The scenario without names and without what no scheduler reads, with the decisions it makes.
 
     Both are run, in a process of their own: the decisions must be the same up to the renaming.
@@ -142,5 +142,5 @@ def redact_text(text: str, *, title: str = "", timeout_s: float = RUN_TIMEOUT_S)
         It cannot be read or run, or the renamed one decides otherwise.
     RunStopped
     """
-    answer = ask_process({"document": text, "redact": True, "title": title}, timeout_s)
+    answer = (ask or ask_process)({"document": text, "redact": True, "title": title}, RUN_TIMEOUT_S)
     return MadeText(answer["text"], tuple(answer["notes"]))

@@ -19,6 +19,7 @@ from scheduler_core.model import check_scenario
 from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.load import dump_scenario
+from scheduler_core.scenario.openb import lookalike
 from scheduler_core.scenario.redact import redact
 from scheduler_core.scenario.redact_check import verify_redaction, without_failing
 from scheduler_core.scenario.run import run, run_to_cycle
@@ -147,7 +148,9 @@ def main() -> int:
     request = json.load(sys.stdin)
     use(request.get("plugins"))
     try:
-        if "seeds" in request:
+        if "lookalike" in request:
+            found = {"text": dump_scenario(lookalike())}
+        elif "seeds" in request:
             found = ends(request)
         elif "states" in request:
             found = states(request)

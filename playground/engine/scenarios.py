@@ -10,14 +10,16 @@ import base64
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from playground.engine.entries import CycleRecord
+from playground.engine.limits import why_ended
 from playground.engine.plugins import allowed
 from playground.engine.seeds import SeedEnding
+from scheduler_core.scenario.bounds import Bounds
 from scheduler_core.scenario.canonical import effective_steps, scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.gallery import ORDER, gallery_text
@@ -26,6 +28,8 @@ from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_
 from scheduler_core.scenario.types import Scenario
 
 RUN_TIMEOUT_S: Final = 240.0
+AskProcess = Callable[[Mapping[str, Any], float], dict[str, Any]]
+"""Takes a request to `scenario_process` and the seconds it may take; raises as `ask_process` does."""
 _ROOT: Final = Path(__file__).resolve().parents[2]
 """Where both packages are found, installed or not."""
 
@@ -58,6 +62,15 @@ class ScenarioProblem(ValueError):
     def __init__(self, items: tuple[ScenarioItem, ...]) -> None:
         super().__init__(items[0].message)
         self.items = items
+
+    def as_data(self) -> list[dict[str, Any]]:
+        """The items as JSON-able data; `problem_from` reads them."""
+        return [asdict(item) for item in self.items]
+
+
+def problem_from(items: Sequence[Mapping[str, Any]]) -> ScenarioProblem:
+    """The problem another process found."""
+    return ScenarioProblem(tuple(ScenarioItem(**item) for item in items))
 
 
 class RunStopped(RuntimeError):
@@ -171,17 +184,22 @@ class FreshRun:
     objects: Mapping[str, Any] | None = None
 
 
-def read_scenario(text: str | bytes) -> ScenarioFacts:
+def read_scenario(text: str | bytes, *, max_objects: int | None = None) -> ScenarioFacts:
     """Check a document and say what it is.
+
+    Parameters
+    ----------
+    max_objects
+        Objects its run may have at once, pods of controllers included.
 
     Raises
     ------
     ScenarioProblem
     """
-    return facts_of(load(text))
+    return facts_of(load(text, max_objects=max_objects))
 
 
-def load(text: str | bytes) -> Scenario:
+def load(text: str | bytes, *, max_objects: int | None = None) -> Scenario:
     """The scenario of a document.
 
     Raises
@@ -189,7 +207,7 @@ def load(text: str | bytes) -> Scenario:
     ScenarioProblem
     """
     try:
-        return load_scenario(text)
+        return load_scenario(text, bounds=Bounds() if max_objects is None else Bounds(max_objects))
     except ScenarioError as error:
         raise problem_of(error) from None
 
@@ -327,6 +345,7 @@ def run_fresh(
     objects_at: int | None = None,
     traces_up_to: int = 2000,
     timeout_s: float = RUN_TIMEOUT_S,
+    ask: AskProcess | None = None,
 ) -> FreshRun:
     """Run a scenario in a process that has never seen it.
 
@@ -340,6 +359,8 @@ def run_fresh(
         Cycles beyond this number keep their trace only if they did not simply bind their pod.
     timeout_s
         Wall seconds after which the process is ended.
+    ask
+        Has the process started elsewhere; None starts it here (`ask_process`).
 
     Raises
     ------
@@ -347,14 +368,8 @@ def run_fresh(
         It cannot be read, or a step cannot be done.
     RunStopped
     """
-    answer = ask_process(
-        {
-            "document": _decoded(text),
-            "objectsAt": objects_at,
-            "tracesUpTo": traces_up_to,
-        },
-        timeout_s,
-    )
+    request = {"document": _decoded(text), "objectsAt": objects_at, "tracesUpTo": traces_up_to}
+    answer = (ask or ask_process)(request, timeout_s)
     return FreshRun(
         engine=answer["engine"],
         emulates=answer["emulates"],
@@ -427,10 +442,13 @@ def ask_process(request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         raise RunStopped(f"the run was ended after {timeout_s:.0f} s") from None
     if done.returncode != 0:
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {done.returncode}"]
+        limit = why_ended(done.returncode, last[0])
+        if limit is not None:
+            raise RunStopped(f"the run was ended: {limit}")
         raise RunStopped(f"the run broke off: {last[0][:300]}")
     answer: dict[str, Any] = json.loads(done.stdout)
     if "problems" in answer:
-        raise ScenarioProblem(tuple(ScenarioItem(**item) for item in answer["problems"]))
+        raise problem_from(answer["problems"])
     return answer
 
 
@@ -444,6 +462,7 @@ def _record(item: dict[str, Any]) -> CycleRecord:
 
 
 __all__ = [
+    "AskProcess",
     "FreshRun",
     "Opening",
     "RunStopped",
@@ -457,6 +476,7 @@ __all__ = [
     "gallery_documents",
     "lookalike_document",
     "opening_of",
+    "problem_from",
     "read_scenario",
     "run_fresh",
     "run_seeds",
@@ -491,8 +511,7 @@ def way_documents() -> tuple[Way, ...]:
     )
 
 
-def lookalike_document() -> bytes:
-    """A scenario of the size and make-up of a production trace, drawn anew: some seconds, three megabytes."""
-    from scheduler_core.scenario.openb import lookalike
-
-    return dump_scenario(lookalike()).encode()
+def lookalike_document(ask: AskProcess | None = None) -> bytes:
+    """A scenario of the size and make-up of a production trace, drawn anew in a process of its own: three megabytes."""
+    text: str = (ask or ask_process)({"lookalike": True}, RUN_TIMEOUT_S)["text"]
+    return text.encode()

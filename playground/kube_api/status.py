@@ -18,6 +18,7 @@ from rest_framework import exceptions
 from playground.bodies import BodyTooLarge
 from playground.clusters import kinds
 from playground.clusters.errors import ClusterError, ForbiddenManifest, InvalidInput, InvalidManifest
+from playground.clusters.trouble import cause_of
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +112,8 @@ def status_of(error: Exception) -> tuple[dict[str, Any], dict[str, str]] | None:
         return _api(error)
     if isinstance(error, OperationalError):
         logger.exception("database did not answer")
-        return failure("ServiceUnavailable", "the database is busy"), {"Retry-After": "1"}
+        cause = cause_of(error)
+        return failure("ServiceUnavailable", cause[0].lower() + cause[1:].rstrip(".")), {"Retry-After": "1"}
     if settings.DEBUG:
         return None
     logger.error("unexpected error", exc_info=error)

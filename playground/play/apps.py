@@ -8,6 +8,6 @@ class PlayConfig(AppConfig):
     def ready(self) -> None:
         # Makes ours the current Celery application, so that tasks can be sent by name from anywhere.
         from playground.celery import app
-        from playground.play.beat import WorkerBeat
+        from playground.play.beat import LaneStep
 
-        app.steps["consumer"].add(WorkerBeat)
+        app.steps["consumer"].add(LaneStep)

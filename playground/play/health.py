@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 from collections.abc import Callable
 
 from celery import current_app
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from playground.play.models import WorkerHeartbeat
+from playground import broker as brokers
+from playground.clusters import lanes, trouble
+
+logger = logging.getLogger(__name__)
 
 logger = logging.getLogger(__name__)
 
@@ -29,40 +30,54 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when database and broker answer and a worker was seen lately, else 503 and what is amiss."""
-    checks = {check.__name__: _outcome(check) for check in (database, broker, worker)}
+    """200 when database, broker and disk do their work and wake-ups go through every lane, else 503 and what is amiss.
+
+    A lane's word is proved by work: a wake-up was taken from the broker and its mark committed in the database.
+    """
+    checks = {"database": _outcome(_database), "broker": _outcome(_broker), "disk": _outcome(_disk)}
+    checks |= {lane: _outcome(lambda lane=lane: _lane(lane)) for lane in lanes.LANES}
     ready = all(outcome == "ok" for outcome in checks.values())
     return JsonResponse({"ready": ready, "checks": checks}, status=200 if ready else 503)
 
 
+class NotReady(Exception):
+    """Something answered, but not with what is needed; the sentence is for strangers too."""
+
+
 def _outcome(check: Callable[[], None]) -> str:
-    # Whatever a driver raises means "not ready"; which drivers there are is the settings' business. Its words name
-    # addresses and users, so they are for the log: strangers may ask this page.
+    # Whatever a driver raises means "not ready"; its words may hold addresses and names, which are for the log.
     try:
         check()
     except NotReady as error:
         return str(error)
+    except DatabaseError as error:
+        logger.warning("readyz: %s: %s", type(error).__name__, error)
+        return trouble.cause_of(error)
     except Exception as error:
-        logger.warning("%s: %s: %s", check.__name__, type(error).__name__, error)
-        return "does not answer"
+        logger.warning("readyz: %s: %s", type(error).__name__, error)
+        return f"It cannot be reached ({type(error).__name__})."
     return "ok"
 
 
-class NotReady(Exception):
-    """Something answered, but not with what is needed."""
-
-
-def database() -> None:
+def _database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
 
 
-def broker() -> None:
+def _broker() -> None:
+    brokers.check(settings.CELERY_BROKER_URL)
     with current_app.connection_for_write() as broker_connection:
         broker_connection.ensure_connection(max_retries=1, interval_start=0, timeout=2)
 
 
-def worker() -> None:
-    horizon = timezone.now() - datetime.timedelta(seconds=settings.WORKER_SEEN_TIMEOUT_S)
-    if not WorkerHeartbeat.objects.filter(seen_at__gte=horizon).exists():
-        raise NotReady(f"no worker was seen in the last {settings.WORKER_SEEN_TIMEOUT_S:g} s")
+def _disk() -> None:
+    _raise(trouble.disk_trouble())
+
+
+def _lane(lane: str) -> None:
+    _raise(trouble.lane_trouble(lane))
+
+
+def _raise(said: str) -> None:
+    if said:
+        raise NotReady(said)

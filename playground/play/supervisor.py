@@ -1,105 +1,179 @@
-"""Keeps one Celery worker child running while the playground does."""
+"""Keeps the site's processes running: whatever ends, or is stopped by a signal, is started again at once.
+
+They are forked from this process, which has imported everything: so each is there within a fraction of a second, and
+they share most of their memory. This process itself runs nothing else, has no thread, and holds no connection to a
+database or a broker; the socket is its own, so requests wait for a new web process instead of being refused.
+"""
 
 from __future__ import annotations
 
-import subprocess
+import os
+import signal
 import sys
-import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
-FIRST_BACKOFF_S = 0.5
-LONGEST_BACKOFF_S = 30.0
-# A worker that lived this long was well; its end starts the back-off anew.
-HEALTHY_AFTER_S = 60.0
-STOP_TIMEOUT_S = 3.0
+from playground.play.lifeline import follow
+from playground.play.processes import is_stopped, name_process
+
+LOOK_EVERY_S: Final = 0.25
+FIRST_BACKOFF_S: Final = 0.25
+LONGEST_BACKOFF_S: Final = 10.0
+HEALTHY_AFTER_S: Final = 20.0
+"""A process that lived this long was well; its end starts the back-off anew."""
+STOPPED_S: Final = 1.0
+"""A process that has been stopped for so long is ended: it may hold a lock that all others wait for."""
+STOP_TIMEOUT_S: Final = 3.0
 
 
-class WorkerSupervisor:
-    """Starts the worker, starts it again when it ends, stops it with us.
+@dataclass
+class Place:
+    """One process of the site.
+
+    Attributes
+    ----------
+    name
+        For people: `web`, `decide-1`, ...
+    body
+        What the process does; it ends with it.
+    """
+
+    name: str
+    body: Callable[[], None]
+    pid: int = 0
+    started_s: float = 0.0
+    start_at_s: float = 0.0
+    backoff_s: float = FIRST_BACKOFF_S
+    stopped_since_s: float | None = field(default=None, repr=False)
+
+
+class Supervisor:
+    """Starts places, starts them again, stops them with us.
 
     Parameters
     ----------
-    command
-        Arguments of the worker process; its standard input closes when this process ends.
+    places
+        In the order in which they are started; stopped in the reverse order.
     log
-        File that gets the worker's output.
+        File that gets the output of all but the first.
     report
-        Called with a sentence when the worker ended and will be started again.
+        Called with a sentence when a process ended and is started again.
+    let_go
+        Called in each new process first: closes what is the supervisor's own.
     """
 
-    def __init__(self, command: list[str], log: Path, report: Callable[[str], None]) -> None:
-        self._command = command
+    def __init__(
+        self,
+        places: list[Place],
+        log: Path,
+        report: Callable[[str], None],
+        let_go: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.places = places
         self._log = log
         self._report = report
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="worker-supervisor", daemon=True)
-        self._child: subprocess.Popen[bytes] | None = None
-        self._kill_at_s = 0.0
-
-    @property
-    def pid(self) -> int | None:
-        return self._child.pid if self._child else None
+        self._let_go = let_go
+        # All children hold the reading end of this pipe, and only we the writing one: it ends when we do.
+        self._life, self._our_end = os.pipe()
 
     def start(self) -> None:
-        self._child = self._spawn()
-        self._thread.start()
+        for place in self.places:
+            self._start(place)
 
-    def begin_stop(self) -> None:
-        """Ask the worker to finish within `STOP_TIMEOUT_S`; `stop` then waits for it."""
-        self._kill_at_s = time.monotonic() + STOP_TIMEOUT_S
-        self._stopping.set()
-        self._thread.join()
-        if self._child is not None:
-            self._child.terminate()
+    def look(self) -> None:
+        """One look at every process; called a few times a second."""
+        now_s = time.monotonic()
+        for place in self.places:
+            if place.pid == 0:
+                if now_s >= place.start_at_s:
+                    self._start(place)
+            elif (code := self._code_of(place)) is not None:
+                self._ended(place, now_s, f"ended ({code})")
+            elif not is_stopped(place.pid):
+                place.stopped_since_s = None
+            elif place.stopped_since_s is None:
+                place.stopped_since_s = now_s
+            elif now_s - place.stopped_since_s >= STOPPED_S:
+                _kill(place.pid, signal.SIGKILL)
+                with suppress(ChildProcessError):
+                    os.waitpid(place.pid, 0)
+                self._ended(place, now_s, "was stopped by a signal")
 
     def stop(self) -> None:
-        """Let the worker finish in the time it has, then kill it; messages it did not finish are kept."""
-        if not self._stopping.is_set():
-            self.begin_stop()
-        child = self._child
-        if child is None:
-            return
+        """Let all finish within `STOP_TIMEOUT_S`, then kill them; messages they did not finish are kept."""
+        running = [place for place in reversed(self.places) if place.pid]
+        for place in running:
+            _kill(place.pid, signal.SIGTERM)
+        until_s = time.monotonic() + STOP_TIMEOUT_S
+        while running and time.monotonic() < until_s:
+            running = [place for place in running if self._code_of(place) is None]
+            time.sleep(0.02)
+        for place in running:
+            _kill(place.pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(place.pid, 0)
+            place.pid = 0
+
+    def _ended(self, place: Place, now_s: float, how: str) -> None:
+        if now_s - place.started_s >= HEALTHY_AFTER_S:
+            place.backoff_s = FIRST_BACKOFF_S
+        self._report(f"The process {place.name} {how}; starting it again. See {self._log}")
+        place.pid, place.stopped_since_s = 0, None
+        place.start_at_s = now_s + place.backoff_s
+        place.backoff_s = min(place.backoff_s * 2, LONGEST_BACKOFF_S)
+
+    def _code_of(self, place: Place) -> int | None:
         try:
-            child.wait(max(self._kill_at_s - time.monotonic(), 0))
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-        if child.stdin:
-            child.stdin.close()
+            pid, status = os.waitpid(place.pid, os.WNOHANG)
+        except ChildProcessError:
+            return -1
+        if pid == 0:
+            return None
+        return os.waitstatus_to_exitcode(status)
 
-    def _spawn(self) -> subprocess.Popen[bytes]:
-        with self._log.open("ab") as log:
-            return subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                # Ctrl-C is for this process, which then stops the worker in order.
-                start_new_session=True,
-            )
+    def _start(self, place: Place) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        pid = os.fork()
+        if pid == 0:
+            self._be(place)
+        place.pid, place.started_s = pid, time.monotonic()
 
-    def _watch(self) -> None:
-        backoff_s = FIRST_BACKOFF_S
-        started_s = time.monotonic()
-        while not self._stopping.is_set():
-            assert self._child is not None
-            try:
-                code = self._child.wait(0.2)
-            except subprocess.TimeoutExpired:
-                continue
-            if time.monotonic() - started_s >= HEALTHY_AFTER_S:
-                backoff_s = FIRST_BACKOFF_S
-            self._report(f"The worker ended ({code}); starting it again in {backoff_s:g} s. See {self._log}")
-            if self._child.stdin:
-                self._child.stdin.close()
-            if self._stopping.wait(backoff_s):
-                break
-            backoff_s = min(backoff_s * 2, LONGEST_BACKOFF_S)
-            self._child = self._spawn()
-            started_s = time.monotonic()
+    def _be(self, place: Place) -> None:
+        code = 1
+        try:
+            os.close(self._our_end)
+            self._let_go()
+            # Ctrl-C is for the parent, which then stops us in order.
+            os.setsid()
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
+            name_process(place.name)
+            descriptor = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            if place is not self.places[0]:
+                os.dup2(descriptor, 1)
+            os.dup2(descriptor, 2)
+            os.close(descriptor)
+            follow(self._life)
+            place.body()
+            code = 0
+        except SystemExit as leave:
+            code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            with suppress(Exception):
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(code)
 
 
-def worker_command(processes: int) -> list[str]:
-    return [sys.executable, "-m", "playground.play.worker", f"--concurrency={processes}"]
+def _kill(pid: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)

@@ -2,9 +2,7 @@
 
 from celery import shared_task
 
-from playground.clusters import wake
 from playground.scenarios import services
-from playground.scenarios.wake import GALLERY
 
 
 @shared_task(name="playground.scenarios.tasks.record")
@@ -60,13 +58,18 @@ def luck(*, luck_id: int, seeds: list[int]) -> None:
 
 
 @shared_task(name="playground.scenarios.tasks.gallery")
-def gallery() -> None:
+def gallery() -> float | None:
     """Share our own teaching scenarios. Safe to run twice: the same document gives the same share.
 
-    One a message, and a pause between: whoever just started the playground wants the workers for himself.
+    One a turn, and a pause between: whoever just started the playground wants the machine for himself.
     """
-    if services.share_gallery(at_most=1):
-        wake.send(GALLERY, countdown_s=1.0)
+    return 1.0 if services.share_gallery(at_most=1) else None
+
+
+@shared_task(name="playground.scenarios.tasks.errand")
+def errand(*, errand_id: int) -> None:
+    """Run a scenario that a request waits for. Safe to run twice: an answer is written where there is none."""
+    services.run_errand(errand_id=errand_id)
 
 
 @shared_task(name="playground.scenarios.tasks.four_ways")

@@ -49,6 +49,11 @@ urlpatterns = [
     path("c/<slug:cluster_id>/try/", advice.try_pod, name="try"),
     path("c/<slug:cluster_id>/luck/", advice.luck, name="luck"),
     path("c/<slug:cluster_id>/questions/<slug:question_id>/", advice.question, name="question"),
+    path(
+        "c/<slug:cluster_id>/questions/<slug:question_id>/cancel/",
+        advice.question_cancel,
+        name="question-cancel",
+    ),
     path("c/<slug:cluster_id>/questions/<slug:question_id>/branch/", advice.branch, name="edit-branch"),
     path("c/<slug:cluster_id>/objects/<slug:kind>/<str:namespace>/<str:name>/", objects.edit, name="object"),
     path(

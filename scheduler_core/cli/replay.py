@@ -34,7 +34,9 @@ from scheduler_core.scenario import (
     with_decisions,
     with_seed,
 )
+from scheduler_core.scenario.bounds import Bounds
 from scheduler_core.scenario.schema import schema_text
+from scheduler_core.sim.durations import duration_ns
 from scheduler_core.version import ENGINE_VERSION
 
 HOLDS, FAILS, UNUSABLE = 0, 1, 2
@@ -64,6 +66,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record", metavar="FILE", help="write the scenario with what was decided, - for standard output"
     )
+    bounds = Bounds()
+    parser.add_argument(
+        "--max-objects",
+        type=int,
+        metavar="N",
+        default=bounds.objects,
+        help="objects there may be at once, pods of controllers included (default %(default)s)",
+    )
+    parser.add_argument(
+        "--max-time",
+        type=_duration,
+        metavar="DURATION",
+        default=bounds.virtual_ns,
+        help=f"virtual time the run may take, such as 20000h (default: {bounds.time_words}); a shared"
+        " site takes no more than the defaults",
+    )
     parser.add_argument(
         "--plugin",
         metavar="MODULE:CLASS",
@@ -72,6 +90,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="know a plugin from outside the tree, besides those of installed packages; may be given again",
     )
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of the format")
+
+
+def _duration(text: str) -> int:
+    try:
+        return duration_ns(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -87,12 +112,13 @@ def run(options: argparse.Namespace) -> int:
         for reference in options.plugin:
             installed_plugins.add(reference)
         text = sys.stdin.buffer.read() if options.scenario == "-" else Path(options.scenario).read_bytes()
-        scenario = load_scenario(text)
+        bounds = Bounds(options.max_objects, options.max_time)
+        scenario = load_scenario(text, bounds=bounds)
         digest = scenario_digest(scenario)
         scenario = release_options.with_release(scenario, options)
         if options.seed is not None:
             scenario = with_seed(scenario, options.seed)
-        result = run_scenario(scenario)
+        result = run_scenario(scenario, bounds=bounds)
     except OSError as error:
         return _unusable(options, f"{options.scenario}: {error.strerror}")
     except PluginDeclarationError as error:

@@ -16,6 +16,7 @@ from scheduler_core.objects.fields import mapping, mappings, string
 from scheduler_core.objects.kinds import KINDS, is_read, parse
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.releases import Release, release_named
+from scheduler_core.scenario.bounds import Bounds, bound_problems
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean, part_of
 from scheduler_core.scenario.types import (
@@ -40,7 +41,9 @@ _WITH_LINES = 5
 _LINES_UP_TO_BYTES = 2_000_000
 
 
-def load_scenario(source: str | bytes | Mapping[str, Any], *, max_bytes: int = MAX_BYTES) -> Scenario:
+def load_scenario(
+    source: str | bytes | Mapping[str, Any], *, max_bytes: int = MAX_BYTES, bounds: Bounds | None = None
+) -> Scenario:
     """Read a scenario.
 
     Parameters
@@ -49,16 +52,18 @@ def load_scenario(source: str | bytes | Mapping[str, Any], *, max_bytes: int = M
         YAML or JSON text of one document, or the document.
     max_bytes : int
         Limit on a text.
+    bounds : Bounds, optional
+        What the run may become.
 
     Raises
     ------
     ScenarioError
     """
     if isinstance(source, Mapping):
-        return _from_document(source)
+        return _from_document(source, bounds or Bounds())
     document = _document(source, max_bytes)
     try:
-        return _from_document(document)
+        return _from_document(document, bounds or Bounds())
     except ScenarioError as error:
         text = source if isinstance(source, str) else source.decode("utf-8-sig")
         raise ScenarioError(_with_lines(error.problems, text)) from None
@@ -88,7 +93,7 @@ def _with_lines(problems: tuple[Problem, ...], text: str) -> Iterator[Problem]:
         yield problem if place is None else dataclasses.replace(problem, line=place[0], column=place[1])
 
 
-def _from_document(document: Mapping[str, Any]) -> Scenario:
+def _from_document(document: Mapping[str, Any], bounds: Bounds) -> Scenario:
     _check_type(document)
     body = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
     _check_bounds(body)
@@ -104,7 +109,7 @@ def _from_document(document: Mapping[str, Any]) -> Scenario:
     missing = list(_missing_plugins(scenario))
     if missing:
         raise ScenarioError(missing)
-    found = list(_problems(scenario))
+    found = list(_problems(scenario)) or list(bound_problems(scenario, bounds))
     if found:
         raise ScenarioError(found)
     return with_plugins(scenario)

@@ -13,6 +13,7 @@ from scheduler_core.framework.record import PREEMPTING, CycleTrace
 from scheduler_core.objects.defaults import NAMESPACED_KINDS, KeptPriority, prepare
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
+from scheduler_core.scenario.bounds import Bounds, time_problem
 from scheduler_core.scenario.canonical import effective_steps, in_run_order
 from scheduler_core.scenario.cassette import CassetteTransport
 from scheduler_core.scenario.errors import Problem, ScenarioError
@@ -251,7 +252,9 @@ class _Runner:
         full_traces: bool | None,
         max_cycles: int,
         checkpoint: Mapping[str, Any] | None = None,
+        bounds: Bounds | None = None,
     ) -> None:
+        self.bounds = bounds or Bounds()
         n_nodes = sum(manifest.get("kind") == "Node" for manifest in scenario.objects)
         full = n_nodes <= FULL_TRACES_UP_TO_NODES if full_traces is None else full_traces
         seed = scenario.seed if seed is None else seed
@@ -271,6 +274,7 @@ class _Runner:
             document = {**with_seed(checkpoint, seed), "options": dataclasses.asdict(options)}
             self.simulation = Simulation.restore(document, transport=self.transport)
         self.transport.simulation = self.simulation
+        self.until_ns = self.simulation.now_ns + self.bounds.virtual_ns
         self.run = ScenarioRun(scenario, self.simulation)
         self.cycles_left = max_cycles
         self.max_cycles = max_cycles
@@ -401,7 +405,12 @@ class _Runner:
             self.run.collect()
             self.run.findings += check(step.expect, self.run, here)
         else:
-            self._go(step)
+            self._go(step, here)
+
+    def _check_time(self, path: str, at_ns: int) -> None:
+        if at_ns > self.until_ns:
+            elapsed_ns = at_ns - self.until_ns + self.bounds.virtual_ns
+            raise ScenarioError([time_problem(path, elapsed_ns, self.bounds)])
 
     def _replace(self, manifest: Manifest, patch: Manifest, path: str) -> None:
         changed = merged(manifest, patch)
@@ -452,7 +461,7 @@ class _Runner:
             )
         self._submit(PermitDecision(namespace, name, allow, answer.plugin or None, answer.reason))
 
-    def _go(self, step: Step) -> None:
+    def _go(self, step: Step, path: str) -> None:
         simulation = self.simulation
         if self._has_input:
             # What a live engine does once it has read its inputs.
@@ -465,9 +474,10 @@ class _Runner:
         if step.run is not None and step.run.until == "cycle":
             report = simulation.step()
         elif step.run is not None:
-            report = simulation.run_until_idle(max_cycles=bound)
+            report = simulation.run_until_idle(max_cycles=bound, until_ns=self.until_ns)
         else:
             assert step.advance is not None
+            self._check_time(path, simulation.now_ns + step.advance.by_ns)
             report = simulation.advance(step.advance.by_ns, max_cycles=bound)
         self.cycles_left -= report.cycles
         self.run.stop = report.message
@@ -475,6 +485,8 @@ class _Runner:
         if self.stops_quietly and self.cycles_left <= 0:
             self.done.append(_bounded(step, report.cycles))
             raise _Reached
+        if step.advance is None and report.stop == "time":
+            self._check_time(path, self.until_ns + 1)
         if report.stop == "budget" and self.cycles_left <= 0:
             limit = f"{self.max_cycles:,}"
             raise ScenarioError(
@@ -491,6 +503,7 @@ def run(
     before_cycle: Callable[[Simulation], None] | None = None,
     after_cycle: Callable[[Simulation], None] | None = None,
     checkpoint: Mapping[str, Any] | None = None,
+    bounds: Bounds | None = None,
 ) -> ScenarioRun:
     """Run a scenario from its beginning and check its expectations.
 
@@ -507,6 +520,8 @@ def run(
     checkpoint : mapping, optional
         The scenario goes on from there rather than from an empty cluster (`make_scenario(goes_on=True)`). Taken
         before anything was decided or drawn, it is right for every seed.
+    bounds : Bounds, optional
+        On virtual time.
 
     Raises
     ------
@@ -515,7 +530,7 @@ def run(
     ValueError
         The checkpoint was taken too late, or is of another version.
     """
-    runner = _Runner(scenario, seed, full_traces, max_cycles, checkpoint)
+    runner = _Runner(scenario, seed, full_traces, max_cycles, checkpoint, bounds)
     runner.simulation.before_cycle = before_cycle
     runner.simulation.after_cycle = after_cycle
     runner.go()

@@ -194,10 +194,20 @@ def test_a_controller_is_not_asked_for_more_pods_than_fit(kube: Kube, settings: 
     refused = kube.post(DEPLOYMENTS, make_deployment(replicas=1001))
     assert refused.status_code == 413
     assert refused.json()["message"] == (
-        'Deployment "web" asks for 1,001 pods in spec.replicas; a cluster has at most 1,000 objects'
+        'Deployment "web" asks for 1,001 pods in spec.replicas;'
+        " a cluster has at most 1,000 objects, pods of controllers included"
     )
     kube.post(DEPLOYMENTS, make_deployment(replicas=3))
     assert kube.patch(f"{DEPLOYMENTS}/web/scale", {"spec": {"replicas": 1001}}).status_code == 413
+    # Several that would each fit, and one that grows by being scaled.
+    assert kube.patch(f"{DEPLOYMENTS}/web/scale", {"spec": {"replicas": 600}}).status_code == 200
+    second = make_deployment(replicas=600)
+    second["metadata"]["name"] = "second"
+    refused = kube.post(DEPLOYMENTS, second)
+    assert refused.status_code == 413
+    assert "all workloads together ask for 1,200" in refused.json()["message"]
+    assert kube.patch(f"{DEPLOYMENTS}/web/scale", {"spec": {"replicas": 2}}).status_code == 200
+    assert kube.post(DEPLOYMENTS, second).status_code == 201
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 ``clusters``: real workers on a throw-away PostgreSQL and Redis drive many clusters at once; how long each waits
 for its next batch. ``burst``: `manage.py play` is given many pods at once; when the last is decided, and how far
 the board's ticks and fragments are behind the database. ``step``: how long one step of a large cluster takes.
+``kills``: processes of `manage.py play` are killed and stopped at random; how long a pod waits for its node then.
+``crowd``: while seeds, shares and a search fill the other lanes, how long a pod of another cluster waits.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import servers
+from tests.load.crowd import be_crowded, kill_processes
 from tests.load.steps import step_large
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +55,17 @@ def main() -> int:
     step.add_argument("--pods", type=int, default=60_000)
     step.add_argument("--steps", type=int, default=20)
     step.set_defaults(measure=step_large)
+    hit = commands.add_parser("kills", help="random kills of the processes of manage.py play")
+    hit.add_argument("--kills", type=int, default=100)
+    hit.add_argument("--seed", type=int, default=1)
+    hit.add_argument("--port", type=int, default=0)
+    hit.set_defaults(measure=kill_processes)
+    crowd = commands.add_parser("crowd", help="seeds, shares and an optimum beside another cluster's pods")
+    crowd.add_argument("--nodes", type=int, default=50)
+    crowd.add_argument("--pods", type=int, default=1000)
+    crowd.add_argument("--seconds", type=int, default=90)
+    crowd.add_argument("--port", type=int, default=0)
+    crowd.set_defaults(measure=be_crowded)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="playground-load-"))
     with contextlib.ExitStack() as stops:

@@ -1,14 +1,40 @@
+"""`/healthz` and `/readyz` say the truth, and name the cause."""
+
 from __future__ import annotations
 
 import datetime
+import os
+import socket
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
-from playground.play import health
-from playground.play.beat import say_alive
-from playground.play.models import WorkerHeartbeat
+from playground.clusters import lanes, trouble
+from playground.clusters.models import LanePulse
+from playground.clusters.services import pulses
+from playground.clusters.tasks import pulse
+
+WELL = {"database": "ok", "broker": "ok", "disk": "ok", "decide": "ok", "ask": "ok", "make": "ok"}
+
+
+def all_lanes_pulse(**ago: float) -> None:
+    for lane in lanes.LANES:
+        pulse.apply(kwargs={"lane": lane})
+    for lane, seconds in ago.items():
+        then = timezone.now() - datetime.timedelta(seconds=seconds)
+        LanePulse.objects.filter(lane=lane).update(passed_at=then)
+
+
+def checks(client: Client, status: int) -> dict[str, str]:
+    response = client.get("/readyz")
+    assert response.status_code == status, response.content
+    body = response.json()
+    assert body["ready"] is (status == 200)
+    return body["checks"]
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/healthz/"])
@@ -18,49 +44,92 @@ def test_healthz_asks_nothing_of_the_database(client: Client, path: str) -> None
 
 
 @pytest.mark.django_db
-def test_readyz_says_that_no_worker_was_seen(client: Client) -> None:
-    response = client.get("/readyz")
-    assert response.status_code == 503
-    assert response.json()["checks"] == {
-        "database": "ok",
-        "broker": "ok",
-        "worker": "no worker was seen in the last 30 s",
-    }
+def test_readyz_is_200_once_a_wake_up_went_through_every_lane(client: Client) -> None:
+    all_lanes_pulse()
+    assert checks(client, 200) == WELL
+    assert client.get("/readyz/").status_code == 200
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("path", ["/readyz", "/readyz/"])
-def test_readyz_is_200_once_a_worker_was_seen(client: Client, path: str) -> None:
-    say_alive("worker@here")
-    response = client.get(path)
-    assert response.status_code == 200
-    assert response.json() == {"ready": True, "checks": {"database": "ok", "broker": "ok", "worker": "ok"}}
+def test_readyz_says_that_a_lane_has_no_worker(client: Client) -> None:
+    all_lanes_pulse()
+    LanePulse.objects.filter(lane="decide").delete()
+    assert checks(client, 503) == WELL | {"decide": "No worker serves the lane decide."}
 
 
 @pytest.mark.django_db
-def test_a_worker_of_yesterday_is_forgotten() -> None:
-    WorkerHeartbeat.objects.create(worker="old", seen_at=timezone.now() - datetime.timedelta(days=2))
-    say_alive("new")
-    assert [row.worker for row in WorkerHeartbeat.objects.all()] == ["new"]
+def test_readyz_tells_a_stuck_worker_from_one_that_ended(client: Client) -> None:
+    all_lanes_pulse(decide=60.0, ask=70.0)
+    gone = next(pid for pid in range(400_000, 500_000) if not Path(f"/proc/{pid}").exists())
+    LanePulse.objects.filter(lane="ask").update(process=f"{socket.gethostname()}:{gone}")
+    found = checks(client, 503)
+    assert found["decide"] == "The workers of the lane decide are stuck: no wake-up went through for 60 s."
+    assert found["ask"] == "No worker serves the lane ask: the last one ended 70 s ago."
+    assert found["make"] == "ok"
 
 
 @pytest.mark.django_db
-def test_readyz_names_what_does_not_answer_and_only_the_log_says_where_it_is(
-    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_worker_that_goes_in_order_leaves_no_pulse(client: Client) -> None:
+    for lane in lanes.LANES:
+        pulses.pass_through(lane=lane, worker="a@here")
+    pulses.forget_worker(worker="a@here")
+    assert checks(client, 503)["make"] == "No worker serves the lane make."
+
+
+@pytest.mark.django_db
+def test_readyz_names_a_full_disk(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    all_lanes_pulse()
+    monkeypatch.setattr(trouble.shutil, "disk_usage", lambda path: SimpleNamespace(free=0))
+    assert checks(client, 503) == WELL | {"disk": "The disk is full."}
+
+
+@pytest.mark.django_db
+def test_readyz_names_a_broker_that_does_not_answer_and_no_address(
+    client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from playground.celery import app
 
     def refuse(*args: object, **kwargs: object) -> None:
-        raise ConnectionRefusedError("10.1.2.3:6379 refused the user hidden")
+        raise ConnectionRefusedError("10.1.2.3:6379 refused")
 
     monkeypatch.setattr(app, "connection_for_write", refuse)
-    monkeypatch.setattr(health.connection, "cursor", refuse)
-    response = client.get("/readyz")
-    assert response.status_code == 503
-    assert response.json()["checks"] | {"worker": ""} == {
-        "database": "does not answer",
-        "broker": "does not answer",
-        "worker": "",
-    }
-    assert "10.1.2.3" not in response.content.decode()
-    assert "10.1.2.3:6379 refused the user hidden" in caplog.text
+    all_lanes_pulse()
+    assert checks(client, 503)["broker"] == "It cannot be reached (ConnectionRefusedError)."
+
+
+@pytest.mark.parametrize(
+    ("said", "state", "cause"),
+    [
+        ("database or disk is full", None, trouble.DISK_FULL),
+        ("could not extend file", "53100", trouble.DISK_FULL),
+        ("database is locked", None, trouble.DATABASE_BUSY),
+        ("connection failed: Connection refused", None, trouble.DATABASE_GONE),
+        ("terminating connection due to administrator command", "57P01", trouble.DATABASE_GONE),
+        ("unable to open database file", None, trouble.DATABASE_GONE),
+    ],
+)
+def test_what_a_database_says_is_told_as_its_cause(said: str, state: str | None, cause: str) -> None:
+    error = OperationalError(said)
+    if state:
+        error.__cause__ = type("Error", (Exception,), {"sqlstate": state})()
+    assert trouble.cause_of(error) == cause
+
+
+@pytest.mark.django_db
+def test_a_pulse_is_sent_when_none_went_through_lately(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(pulses.wake, "pulse", sent.append)
+    assert pulses.send_pulse(lane="make")
+    pulses.pass_through(lane="make", worker="a@here")
+    assert not pulses.send_pulse(lane="make")
+    LanePulse.objects.update(passed_at=timezone.now() + datetime.timedelta(days=1))  # the clock went back
+    assert pulses.send_pulse(lane="make")
+    assert sent == ["make", "make"]
+
+
+@pytest.mark.django_db
+def test_pulses_of_yesterday_are_forgotten() -> None:
+    then = timezone.now() - datetime.timedelta(days=2)
+    LanePulse.objects.create(lane="make", worker="old", process=f"here:{os.getpid()}", passed_at=then)
+    pulses.pass_through(lane="make", worker="new")
+    assert [row.worker for row in LanePulse.objects.all()] == ["new"]

@@ -228,3 +228,16 @@ class OneQuestion(PlaygroundView):
         """Its state, progress, and the answer once `state` is done."""
         cluster = self.cluster(cluster_id)
         return Response(document(get_question(cluster, question_id), cluster))
+
+    @operation(
+        "Cancel a question",
+        id="questions_cancel",
+        answers_={200: Question},
+        errors=(400, 404),
+        answer_example=EXAMPLE | {"state": "cancelled", "error": "Cancelled."},
+        tag="scheduling",
+    )
+    def delete(self, request: Request, cluster_id: str, question_id: str) -> Response:
+        """No answer is wanted any more: a worker that is at it stops within about a second. Twice is once."""
+        cluster = self.cluster(cluster_id)
+        return Response(document(questions.cancel(question=get_question(cluster, question_id)), cluster))

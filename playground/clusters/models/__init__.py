@@ -5,6 +5,7 @@ from playground.clusters.models.cluster import Cluster
 from playground.clusters.models.cycle import Cycle
 from playground.clusters.models.event import Event
 from playground.clusters.models.extender import ExtenderCall, MockExtender
+from playground.clusters.models.job import Job, LanePulse, Turn
 from playground.clusters.models.log import LogEntry
 from playground.clusters.models.metric import Metric
 from playground.clusters.models.move import QueueMove
@@ -18,6 +19,8 @@ __all__ = [
     "Cycle",
     "Event",
     "ExtenderCall",
+    "Job",
+    "LanePulse",
     "LogEntry",
     "Manifest",
     "Metric",
@@ -31,4 +34,5 @@ __all__ = [
     "QueueSnapshot",
     "Run",
     "SeedEnd",
+    "Turn",
 ]

@@ -20,6 +20,7 @@ class Question(models.Model):
         RUNNING = "running"
         DONE = "done"
         FAILED = "failed"
+        CANCELLED = "cancelled"
 
     OPEN = (State.QUEUED, State.RUNNING)
 
@@ -30,7 +31,7 @@ class Question(models.Model):
     kind = models.CharField(max_length=20, choices=Kind.choices)
     params = models.JSONField(default=dict)
     key = models.CharField(max_length=40)  # of kind and params
-    state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     done = models.IntegerField(default=0)
     total = models.IntegerField(default=0)
     doing = models.CharField(max_length=120, blank=True, default="")
@@ -47,7 +48,7 @@ class Question(models.Model):
                 fields=["cluster", "generation", "seq", "key"], name="question_asked_once"
             ),
             models.CheckConstraint(
-                condition=models.Q(state__in=["queued", "running", "done", "failed"]),
+                condition=models.Q(state__in=["queued", "running", "done", "failed", "cancelled"]),
                 name="question_state_known",
             ),
         ]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Q
@@ -27,6 +27,7 @@ from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
 from playground.clusters.services.metrics import Counts
 from playground.clusters.services.writer import locked
 from playground.engine import Budget, DriveResult, Engine, Entry, Goal
+from playground.engine.demand import MAX_VIRTUAL_NS
 from playground.engine.ports import Simulator
 from playground.engine.simulator import default_simulator
 from playground.engine.transport import HttpTransport
@@ -298,8 +299,12 @@ class _Visitor:
             start = cluster.now_ns if run.start_ns is None else run.start_ns
             until_ns = start + (run.duration_ns or 0)
             return Goal("time", until_ns=until_ns, max_cycles=left, cycles_before=run.cycles_done)
-        until: Literal["cycle", "idle"] = "cycle" if run.until == Run.Until.CYCLE else "idle"
-        return Goal(until, max_cycles=left, cycles_before=run.cycles_done)
+        if run.until == Run.Until.CYCLE:
+            return Goal("cycle", max_cycles=left, cycles_before=run.cycles_done)
+        start = cluster.now_ns if run.start_ns is None else run.start_ns
+        return Goal(
+            "idle", until_ns=start + MAX_VIRTUAL_NS, max_cycles=left, cycles_before=run.cycles_done
+        )
 
 
 def _say(cluster: Cluster, result: DriveResult, took_s: float) -> None:

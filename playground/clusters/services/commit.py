@@ -21,6 +21,7 @@ from playground.clusters.services.memory import Driven
 from playground.clusters.services.moves import keep_moves
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, locked
 from playground.engine import CycleRecord, DriveResult, engine_version
+from playground.engine.demand import DAY_NS, MAX_VIRTUAL_NS
 from playground.engine.entries import Draft
 
 CHECKPOINT_EVERY: Final = 1000
@@ -410,6 +411,10 @@ def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: dat
         run.finished = now
         run.stop = result.stop
         run.message = result.message
+        if run.until == Run.Until.IDLE and result.stop == "time":
+            run.message = (
+                f"Stopped at its bound of {MAX_VIRTUAL_NS // DAY_NS} days of virtual time, not idle yet."
+            )
     elif run.cycles_done >= run.max_cycles:
         run.state = Run.State.DONE
         run.finished = now

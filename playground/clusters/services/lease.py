@@ -5,8 +5,6 @@ and is compared under the cluster's lock before anything is committed (fencing).
 database's clock says: workers whose own clocks disagree would take each other's.
 """
 
-import os
-import socket
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -18,6 +16,7 @@ from django.db.models.functions import Now
 
 from playground.clusters.clock import new_anchor, virtual_now_ns, wall_now
 from playground.clusters.models import Cluster, ExtenderCall, Run
+from playground.clusters.processes import holder_name, is_alive, on_this_machine
 
 LEASE_S: Final = 30.0
 MAX_FAILURES: Final = 3
@@ -35,11 +34,6 @@ class Lease:
     token: int
 
 
-def holder_name() -> str:
-    """This process, for people who look at the row."""
-    return f"{socket.gethostname()}:{os.getpid()}"[:120]
-
-
 def free() -> Q:
     """Clusters whose lease nobody holds: given back, run out, or held by a process of this machine that died.
 
@@ -47,12 +41,9 @@ def free() -> Q:
     still decides who may commit. One that ends later than any is given for was written before the database's
     clock went back, and nobody should wait for that hour again.
     """
-    host = f"{socket.gethostname()}:"
-    holders = Cluster.objects.filter(lease_expires__gte=Now(), lease_holder__startswith=host)
+    holders = Cluster.objects.filter(lease_expires__gte=Now(), lease_holder__startswith=on_this_machine())
     dead = [
-        holder
-        for holder in holders.values_list("lease_holder", flat=True).distinct()
-        if not _is_alive(holder.removeprefix(host))
+        holder for holder in holders.values_list("lease_holder", flat=True).distinct() if not is_alive(holder)
     ]
     return (
         Q(lease_expires__isnull=True)
@@ -64,18 +55,6 @@ def free() -> Q:
 
 def _from_now(seconds: float) -> CombinedExpression:
     return Now() + timedelta(seconds=seconds)
-
-
-def _is_alive(pid: str) -> bool:
-    if not pid.isdigit():
-        return True
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
 
 
 def claim(cluster_id: int, *, holder: str | None = None) -> Lease | None:

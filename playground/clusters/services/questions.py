@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from playground.clusters import wake
+from playground.clusters import jobs, lanes, wake
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass, Question, Run, SeedEnd
@@ -48,7 +48,8 @@ KEPT: Final = 200
 STALE_S: Final = 45
 """A question nobody gave a sign of life of for so long is sent again."""
 PATIENCE: Final = 40
-"""How often a question is put off because another worker drives the cluster."""
+"""How often a question is put off because its engine has not read everything yet."""
+PUT_OFF_S: Final = 0.25
 N_SEEDS: Final = 50
 SEEDS_A_TASK: Final = 5
 MOST_SEED_CYCLES: Final = 100_000
@@ -82,7 +83,8 @@ def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
         "key": advise.question_key(kind, text),
     }
     found = Question.objects.filter(**wanted).first()
-    if found is None or found.state == Question.State.FAILED:
+    if found is None or found.state in (Question.State.FAILED, Question.State.CANCELLED):
+        jobs.check_room(lanes.ASK, jobs.person_of(cluster.owner_id, cluster.team_id))
         if Question.objects.filter(cluster=cluster, state__in=Question.OPEN).count() >= MAX_OPEN:
             raise Conflict(f"{MAX_OPEN} questions wait already", kind="Question")
         if found is not None:
@@ -102,8 +104,18 @@ def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
     return found
 
 
-def _send(question_id: int, countdown_s: float | None = None) -> None:
-    wake.send(wake.ANSWER, countdown_s=countdown_s, question_id=question_id)
+def _send(question_id: int) -> None:
+    wake.send(wake.ANSWER, question_id=question_id)
+
+
+def cancel(*, question: Question) -> Question:
+    """No answer is wanted any more; a worker that is at it stops within a second. Twice is once."""
+    Question.objects.filter(pk=question.pk, state__in=Question.OPEN).update(
+        state=Question.State.CANCELLED, error="Cancelled.", doing="", touched=timezone.now()
+    )
+    SeedEnd.objects.filter(question=question, question__state=Question.State.CANCELLED).delete()
+    question.refresh_from_db()
+    return question
 
 
 def _forget_old(cluster: Cluster) -> None:
@@ -268,8 +280,15 @@ def _create(cluster: Cluster, manifest: Mapping[str, Any]) -> None:
 # ---- the worker's side
 
 
-def answer(*, question_id: int, memory: EngineMemory | None = None) -> str:
-    """Answer a question; returns its state then. Safe to run twice: one conditional update lets one worker in."""
+def answer(*, question_id: int, memory: EngineMemory | None = None, reads: bool = True) -> str:
+    """Answer a question; returns its state then. Safe to run twice: equal questions have equal answers.
+
+    Parameters
+    ----------
+    reads
+        Whether inputs the engine has not read yet are read here; else a worker that decides is asked to, and the
+        question stays queued until it has.
+    """
     question = Question.objects.select_related("cluster").filter(pk=question_id).first()
     if question is None or not question.is_open:
         return "" if question is None else question.state
@@ -277,13 +296,13 @@ def answer(*, question_id: int, memory: EngineMemory | None = None) -> str:
     if cluster.generation != question.generation:
         return _failed(question, "The cluster was reset since.")
     memory = ENGINES if memory is None else memory
-    if question.seq and not _up_to_date(question, memory):
+    if question.seq and not _up_to_date(question, memory, reads):
         return str(Question.State.QUEUED)
-    claimed = Question.objects.filter(pk=question.pk, state=Question.State.QUEUED).update(
+    claimed = Question.objects.filter(pk=question.pk, state__in=Question.OPEN).update(
         state=Question.State.RUNNING, touched=timezone.now()
     )
     if not claimed:
-        return str(Question.State.RUNNING)
+        return ""
     cluster.refresh_from_db()
     try:
         if question.kind == Question.Kind.SEEDS:
@@ -295,18 +314,26 @@ def answer(*, question_id: int, memory: EngineMemory | None = None) -> str:
         took_ms = round((time.monotonic() - began) * 1000)
     except CannotAnswer as error:
         return _failed(question, str(error.args[0]))
+    except (MemoryError, DatabaseError):
+        raise  # a limit that was met, or a database that is away: whoever runs this knows what to do
     except Exception as error:
         logger.exception("question failed", extra={"question": question.public_id})
         return _failed(question, f"The engine could not answer: {type(error).__name__}: {error}")
     return _done(question, document, took_ms)
 
 
-def _up_to_date(question: Question, memory: EngineMemory) -> bool:
-    """Whether the engine has read all there was when the question came; has it read it, or asks again later."""
+def _up_to_date(question: Question, memory: EngineMemory, reads: bool) -> bool:
+    """Whether the engine has read all there was when the question came, or that has been waited for long enough."""
     cluster = question.cluster
-    if cluster.cursor_seq >= cluster.last_input_seq or question.attempts >= PATIENCE:
+    if cluster.cursor_seq >= cluster.last_input_seq:
+        if question.doing:  # it was read meanwhile
+            _asked_of_now(question)
         return True
-    if not Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists():
+    if question.attempts >= PATIENCE:
+        return True
+    if not reads:
+        wake.send(wake.ADVANCE, cluster_id=cluster.pk, seen_token=cluster.lease_token)
+    elif not Run.objects.filter(cluster=cluster, state__in=Run.OPEN).exists():
         advance(cluster_id=cluster.pk, memory=memory)
         cluster.refresh_from_db()
         if cluster.cursor_seq >= cluster.last_input_seq:
@@ -315,7 +342,6 @@ def _up_to_date(question: Question, memory: EngineMemory) -> bool:
     Question.objects.filter(pk=question.pk).update(
         attempts=F("attempts") + 1, doing="waiting for the engine", touched=timezone.now()
     )
-    _send(question.pk, countdown_s=0.25)
     return False
 
 
@@ -329,14 +355,14 @@ def _asked_of_now(question: Question) -> None:
 
 
 def _done(question: Question, document: Mapping[str, Any], took_ms: int | None) -> str:
-    Question.objects.filter(pk=question.pk).update(
+    Question.objects.filter(pk=question.pk, state__in=Question.OPEN).update(
         state=Question.State.DONE, answer=document, doing="", took_ms=took_ms, touched=timezone.now()
     )
     return str(Question.State.DONE)
 
 
 def _failed(question: Question, why: str) -> str:
-    Question.objects.filter(pk=question.pk).update(
+    Question.objects.filter(pk=question.pk, state__in=Question.OPEN).update(
         state=Question.State.FAILED, error=why[:1000], doing="", touched=timezone.now()
     )
     return str(Question.State.FAILED)
@@ -442,25 +468,42 @@ _ANSWERS: Final[dict[str, Callable[[Question, Cluster, EngineMemory], dict[str, 
 
 def _scatter(question: Question) -> str:
     """Send the seeds out as a group of tasks."""
-    first, n_seeds = question.params["first"], question.params["seeds"]
-    seeds = [first + step for step in range(n_seeds)]
     Question.objects.filter(pk=question.pk).update(
-        total=n_seeds, doing="running seeds", touched=timezone.now()
+        total=question.params["seeds"], doing="running seeds", touched=timezone.now()
     )
-    parts = [seeds[at : at + SEEDS_A_TASK] for at in range(0, n_seeds, SEEDS_A_TASK)]
-    wake.send_group(wake.SEEDS, [{"question_id": question.pk, "seeds": part} for part in parts])
+    wake.send_group(wake.SEEDS, _parts(question))
     return str(Question.State.RUNNING)
 
 
-def run_seeds(*, question_id: int, seeds: Sequence[int]) -> None:
-    """Run some seeds of a question; the last one of all puts the answer together.
+def _parts(question: Question) -> list[dict[str, Any]]:
+    """The seeds in pieces of work; those all of whose seeds have an end are left out, except the last of all."""
+    first, n_seeds = question.params["first"], question.params["seeds"]
+    there = set(SeedEnd.objects.filter(question=question).values_list("seed", flat=True))
+    seeds = range(first, first + n_seeds)
+    parts = [list(seeds[at : at + SEEDS_A_TASK]) for at in range(0, n_seeds, SEEDS_A_TASK)]
+    left = [part for part in parts if not there.issuperset(part)]
+    return [{"question_id": question.pk, "seeds": part} for part in left or parts[-1:]]
+
+
+class _TurnOver(Exception):
+    """Others have waited long enough."""
+
+
+def run_seeds(*, question_id: int, seeds: Sequence[int], turn_s: float | None = None) -> bool:
+    """Run some seeds of a question; the last one of all puts the answer together. Whether some of them are left.
 
     Safe to run twice: a seed has one end, and it is kept once.
+
+    Parameters
+    ----------
+    turn_s
+        Begin no other seed after so long; None = run them all.
     """
     question = Question.objects.select_related("cluster").filter(pk=question_id).first()
     if question is None or not question.is_open:
-        return
+        return False
     cluster = question.cluster
+    began_s = time.monotonic()
     there = set(SeedEnd.objects.filter(question=question).values_list("seed", flat=True))
 
     def keep(run: SeedRun) -> None:
@@ -468,6 +511,8 @@ def run_seeds(*, question_id: int, seeds: Sequence[int]) -> None:
         SeedEnd.objects.bulk_create([end], ignore_conflicts=True)
         done = SeedEnd.objects.filter(question=question).count()
         Question.objects.filter(pk=question.pk).update(done=done, touched=timezone.now())
+        if turn_s is not None and time.monotonic() - began_s > turn_s:
+            raise _TurnOver
 
     try:
         with collector_paused():
@@ -481,13 +526,49 @@ def run_seeds(*, question_id: int, seeds: Sequence[int]) -> None:
                 each=keep,
                 beginning=beginning,
             )
+    except _TurnOver:
+        ended = set(SeedEnd.objects.filter(question=question).values_list("seed", flat=True))
+        if not ended.issuperset(seeds):
+            return True
+    except (MemoryError, DatabaseError):
+        raise
     except Exception as error:
         logger.exception("seeds failed", extra={"question": question.public_id})
         _failed(question, f"The log could not be run again: {error}")
-        return
+        return False
     if SeedEnd.objects.filter(question=question).count() >= question.params["seeds"]:
         _done(question, end_states_of(question), None)
         SeedEnd.objects.filter(question=question).delete()
+    return False
 
 
-__all__ = ["admitted_pod", "answer", "ask", "branch_with_edit", "run_seeds"]
+# ---- what a worker's room asks about questions
+
+
+def _find(pk: int) -> jobs.Subject | None:
+    row = Question.objects.filter(pk=pk).values_list("state", "cluster__owner_id", "cluster__team_id").first()
+    if row is None:
+        return None
+    state, owner_id, team_id = row
+    return jobs.Subject(jobs.person_of(owner_id, team_id), state in Question.OPEN)
+
+
+def _give_up(pk: int, why: str) -> None:
+    question = Question.objects.filter(pk=pk).first()
+    if question is not None:
+        _failed(question, why)
+
+
+def _unattended() -> list[tuple[str, dict[str, Any]]]:
+    work: list[tuple[str, dict[str, Any]]] = []
+    for question in Question.objects.filter(state__in=Question.OPEN).order_by("pk")[:1000]:
+        if question.kind == Question.Kind.SEEDS and question.state == Question.State.RUNNING:
+            work += [(wake.SEEDS, part) for part in _parts(question)]
+        else:
+            work.append((wake.ANSWER, {"question_id": question.pk}))
+    return work
+
+
+jobs.KINDS["question_id"] = jobs.SubjectKind(_find, _give_up, _unattended)
+
+__all__ = ["admitted_pod", "answer", "ask", "branch_with_edit", "cancel", "run_seeds"]

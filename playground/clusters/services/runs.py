@@ -11,8 +11,8 @@ from playground.clusters.errors import Conflict, InvalidInput, NotFound
 from playground.clusters.models import Cluster, LogEntry, Pod, Run
 from playground.clusters.services.quotas import check_bytes
 from playground.clusters.services.writer import writing
+from playground.engine.demand import DAY_NS, MAX_VIRTUAL_NS
 
-MAX_DURATION_S: Final = 366 * 24 * 3600
 MAX_OPEN_RUNS: Final = 20
 _DURATION: Final = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?")
 
@@ -31,8 +31,12 @@ def parse_duration_ns(text: str) -> int:
         )
     hours, minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
     total_s = hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
-    if total_s > MAX_DURATION_S:
-        raise InvalidInput("a run may last 366 days of virtual time at most", field="until", value=text)
+    if total_s * 1e9 > MAX_VIRTUAL_NS:
+        raise InvalidInput(
+            f"a run may last {MAX_VIRTUAL_NS // DAY_NS} days of virtual time at most",
+            field="until",
+            value=text,
+        )
     return round(total_s * 1e9)
 
 

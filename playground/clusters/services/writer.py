@@ -14,6 +14,7 @@ from playground.clusters.errors import NotFound, TooLarge
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.rows import MODELS, row_values, rows_of, upsert
+from playground.clusters.services import demand
 from playground.clusters.services.quotas import check_bytes
 from playground.engine.columns import profile_names
 
@@ -32,7 +33,6 @@ _ENTRY: Final = (
     "created",
     "payload",
 )
-_REPLICATING: Final = ("Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
 
 
 class LogWriter:
@@ -59,6 +59,7 @@ class LogWriter:
         self._n_asked = 0
         self._asked_bytes = 0
         self.may_exceed = False
+        self._asks_for_pods = False
 
     def append(
         self,
@@ -104,19 +105,13 @@ class LogWriter:
         at_ns: int | None = None,
         cycle: int | None = None,
     ) -> dict[str, Any]:
-        """An object is now this; returns it with its new resourceVersion.
-
-        Raises
-        ------
-        TooLarge
-            Somebody asks a controller for more replicas than a cluster may have objects.
-        """
+        """An object is now this; returns it with its new resourceVersion."""
         if source == LogEntry.Source.API:
             self._n_asked += created
             if self.cluster.creator_id is not None:
                 # Once in the log, once as the object.
                 self._asked_bytes += 2 * len(json.dumps(manifest))
-            _check_replicas(kind, manifest)
+            self._asks_for_pods |= kind.kind in demand.DEMANDING or (created and kind.kind == "Node")
         meta = dict(manifest["metadata"])
         whole = dict(manifest) | {"metadata": meta}
         meta["resourceVersion"] = str(self.cluster.next_seq)
@@ -165,12 +160,15 @@ class LogWriter:
     def check_room(self) -> None:
         """Refuse what would leave the cluster with more objects than `PLAYGROUND_MAX_OBJECTS`; Events are not counted.
 
-        What the engine writes (pods of controllers) counts, and is never refused itself.
+        What the engine writes (pods of controllers) counts, and is never refused itself; what its controllers will
+        make counts when it is asked for (demand.py).
 
         Raises
         ------
         TooLarge
         """
+        if self._asks_for_pods:
+            demand.check_demand(self.cluster, self._rows)
         limit = settings.PLAYGROUND_MAX_OBJECTS
         # Every object took a number of its own, so most clusters need no counting.
         if not self._n_asked or self.cluster.next_seq <= limit:
@@ -230,21 +228,6 @@ class LogWriter:
         names_changed = {"next_seq", "version", "entries_since_checkpoint", *self.changed, *also}
         self.cluster.save(update_fields=sorted(names_changed))
         self._entries, self._rows, self._asked_bytes = [], {}, 0
-
-
-def _check_replicas(kind: Kind, manifest: Mapping[str, Any]) -> None:
-    spec = manifest.get("spec")
-    if kind.kind not in _REPLICATING or not isinstance(spec, Mapping):
-        return
-    limit = settings.PLAYGROUND_MAX_OBJECTS
-    for key in ("replicas", "parallelism"):
-        count = spec.get(key)
-        if isinstance(count, int) and count > limit:
-            name = manifest["metadata"]["name"]
-            raise TooLarge(
-                f'{kind.kind} "{name}" asks for {count:,} pods in spec.{key};'
-                f" a cluster has at most {limit:,} objects"
-            )
 
 
 def key_of(kind: Kind, manifest: Mapping[str, Any]) -> ObjectKey:

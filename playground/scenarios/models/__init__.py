@@ -1,6 +1,7 @@
 """Rows of scenarios. A share never changes; what is found out about it stands beside it."""
 
 from playground.scenarios.models.comparison import Comparison, Optimum
+from playground.scenarios.models.errand import Errand
 from playground.scenarios.models.luck import Luck, LuckEnd
 from playground.scenarios.models.model_check import ModelCheck
 from playground.scenarios.models.moment import Draft, Moment
@@ -10,6 +11,7 @@ from playground.scenarios.models.visibility import Visibility
 __all__ = [
     "Comparison",
     "Draft",
+    "Errand",
     "Luck",
     "LuckEnd",
     "ModelCheck",

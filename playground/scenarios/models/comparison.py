@@ -70,6 +70,9 @@ class Optimum(models.Model):
         RUNNING = "running"
         DONE = "done"
         FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    OPEN = (State.QUEUED, State.RUNNING)
 
     cluster = models.ForeignKey(
         Cluster, null=True, blank=True, on_delete=models.CASCADE, related_name="optima"
@@ -81,7 +84,7 @@ class Optimum(models.Model):
     cycle = models.BigIntegerField()
     created = models.DateTimeField(auto_now_add=True)
     time_limit_s = models.IntegerField(default=30)
-    state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     step = models.CharField(max_length=200, blank=True, default="")  # what is being solved, for people
     progress = models.FloatField(default=0.0)
     problem = models.TextField(blank=True, default="")
@@ -95,7 +98,7 @@ class Optimum(models.Model):
                 name="optimum_of_one",
             ),
             models.CheckConstraint(
-                condition=models.Q(state__in=["queued", "running", "done", "failed"]),
+                condition=models.Q(state__in=["queued", "running", "done", "failed", "cancelled"]),
                 name="optimum_state_known",
             ),
         ]

@@ -12,12 +12,13 @@ class Luck(models.Model):
         QUEUED = "queued"
         DONE = "done"
         FAILED = "failed"
+        CANCELLED = "cancelled"
 
     scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="lucks")
     n_seeds = models.IntegerField()
     created = models.DateTimeField(auto_now_add=True)
     touched = models.DateTimeField(auto_now=True)  # wall time of the last sign of life
-    state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     done = models.IntegerField(default=0)
     answer = models.JSONField(null=True, blank=True)  # `clusters.services.luck.answer_of`
     problem = models.TextField(blank=True, default="")
@@ -26,7 +27,8 @@ class Luck(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["scenario", "n_seeds"], name="luck_once"),
             models.CheckConstraint(
-                condition=models.Q(state__in=["queued", "done", "failed"]), name="luck_state_known"
+                condition=models.Q(state__in=["queued", "done", "failed", "cancelled"]),
+                name="luck_state_known",
             ),
         ]
 

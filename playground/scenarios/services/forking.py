@@ -19,6 +19,7 @@ from playground.engine import scenario_making
 from playground.engine.scenario_making import Cut, MadeText
 from playground.engine.scenarios import RunStopped, ScenarioProblem, Step, opening_of
 from playground.scenarios.models import Draft, Scenario
+from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.shares import Shared, as_error, share
 
 TRACES_UP_TO: Final = 2000
@@ -214,7 +215,10 @@ def make_text(
         )
         if redact:
             # The title of a cluster is a name too: only one that was chosen for this goes along.
-            made = scenario_making.redact_text(made.text, title="" if title == cluster.name else title)
+            chosen = "" if title == cluster.name else title
+            made = scenario_making.redact_text(
+                made.text, title=chosen, ask=through_a_worker(owner=cluster.owner)
+            )
     except ScenarioProblem as problem:
         raise as_error(problem) from None
     except RunStopped as stopped:

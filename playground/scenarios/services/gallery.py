@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import Any, Final
 
-from playground.clusters.errors import NotFound
+from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.models import Cluster
-from playground.engine.scenarios import gallery_documents, lookalike_document
+from playground.engine.scenarios import FreshRun, RunStopped, gallery_documents, lookalike_document, run_fresh
 from playground.scenarios.models import Scenario
+from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.forking import fork
 from playground.scenarios.services.shares import share
 
@@ -25,11 +26,11 @@ def share_gallery(*, at_most: int = 1000) -> int:
         name for name, document in documents.items() if shared.get(name) != gallery_key(name, document)
     ]
     for name in missing[:at_most]:
-        share_one(name, documents[name])
+        share_one(name, documents[name], run_fresh(documents[name]))
     return max(0, len(missing) - at_most)
 
 
-def share_one(name: str, document: bytes) -> Scenario:
+def share_one(name: str, document: bytes, run: FreshRun | None = None) -> Scenario:
     """Share one of them; a new edition takes the old one's place, whose link stays.
 
     Not one transaction: to share it runs it, and on SQLite nobody else could write meanwhile.
@@ -37,7 +38,8 @@ def share_one(name: str, document: bytes) -> Scenario:
     key = gallery_key(name, document)
     Scenario.objects.filter(gallery_name=name).exclude(share_key=key).update(gallery_name="")
     visibility = Scenario.Visibility.PUBLIC
-    return share(document=document, visibility=visibility, gallery_name=name, share_key=key).scenario
+    shared = share(document=document, visibility=visibility, gallery_name=name, share_key=key, run=run)
+    return shared.scenario
 
 
 def gallery_key(name: str, document: bytes) -> str:
@@ -48,7 +50,12 @@ def gallery_key(name: str, document: bytes) -> str:
 def share_lookalike() -> Scenario:
     """Share the production-sized scenario; a worker runs it then, which takes a while."""
     known = Scenario.objects.filter(gallery_name=LOOKALIKE).first()
-    return known or share_one(LOOKALIKE, lookalike_document())
+    if known is not None:
+        return known
+    try:
+        return share_one(LOOKALIKE, lookalike_document(through_a_worker()))
+    except RunStopped as stopped:
+        raise Conflict(f"it could not be made: {stopped}", kind="Scenario") from None
 
 
 def gallery_scenario(name: str) -> Scenario:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -47,7 +47,9 @@ def request_luck(*, scenario: Scenario, n_seeds: int = N_SEEDS) -> Luck:
         )
     rows = Luck.objects.filter(scenario=scenario, n_seeds=n_seeds)
     found = rows.first()
-    if found is not None and (found.state == Luck.State.FAILED or _is_of_another_engine(found)):
+    if found is not None and (
+        found.state in (Luck.State.FAILED, Luck.State.CANCELLED) or _is_of_another_engine(found)
+    ):
         found.delete()
         found = None
     if found is None:
@@ -68,11 +70,23 @@ def _is_of_another_engine(luck: Luck) -> bool:
 
 
 def _scatter(luck: Luck) -> None:
-    """Send the seeds that have no end yet out as a group of tasks."""
+    cluster_wake.send_group(wake.LUCK, parts_of(luck))
+
+
+def parts_of(luck: Luck) -> list[dict[str, Any]]:
+    """The seeds in pieces of work; those all of whose seeds have an end are left out, except the last of all."""
     there = set(luck.ends.values_list("seed", flat=True))
-    seeds = [seed for seed in seeds_of(luck) if seed not in there]
-    parts = [seeds[at : at + SEEDS_A_TASK] for at in range(0, len(seeds), SEEDS_A_TASK)]
-    cluster_wake.send_group(wake.LUCK, [{"luck_id": luck.pk, "seeds": part} for part in parts])
+    seeds = seeds_of(luck)
+    parts = [list(seeds[at : at + SEEDS_A_TASK]) for at in range(0, len(seeds), SEEDS_A_TASK)]
+    left = [part for part in parts if not there.issuperset(part)]
+    return [{"luck_id": luck.pk, "seeds": part} for part in left or parts[-1:]]
+
+
+def cancel_luck(*, luck: Luck) -> None:
+    """It is not wanted any more; a worker that is at it stops within a second. Twice is once."""
+    Luck.objects.filter(pk=luck.pk, state=Luck.State.QUEUED).update(
+        state=Luck.State.CANCELLED, problem="Cancelled."
+    )
 
 
 def seeds_of(luck: Luck) -> range:

@@ -72,10 +72,8 @@ def _forget_old(cluster: Cluster) -> None:
 
 def check_model_now(*, check_id: int) -> None:
     """Check and keep what was found. Twice is once."""
-    rows = ModelCheck.objects.filter(pk=check_id)
-    if not rows.filter(state=ModelCheck.State.QUEUED).update(
-        state=ModelCheck.State.RUNNING, touched=timezone.now()
-    ):
+    rows = ModelCheck.objects.filter(pk=check_id, state__in=ModelCheck.OPEN)
+    if not rows.update(state=ModelCheck.State.RUNNING, touched=timezone.now()):
         return
     check = rows.select_related("cluster", "scenario").get()
     began = time.monotonic()

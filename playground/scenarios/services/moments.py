@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from playground.clusters import kinds
 from playground.clusters import wake as cluster_wake
-from playground.clusters.errors import NotFound
+from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
 from playground.clusters.services.advance import initial_config, nearest, stretch
 from playground.clusters.services.apply import apply_documents
@@ -28,6 +28,7 @@ from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of,
 from playground.engine.simulator import default_simulator
 from playground.scenarios import wake
 from playground.scenarios.models import Moment, Scenario
+from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.recording import keep_moments, moment_row
 
 WINDOW: Final = 25
@@ -148,15 +149,41 @@ def branch(
     InvalidManifest
         The edit cannot be applied; there is no new cluster then.
     """
+    # Of a share the moment is decided again by a worker: before the transaction, as that would hold up others.
+    past = None if scenario is None else _past_of_scenario(scenario, cycle, owner)
     with transaction.atomic():
-        made = _branch(cycle, cluster, scenario, name, owner)
+        made = _branch(cycle, cluster, scenario, past, name, owner)
         if edit.strip():
             apply_documents(cluster=made, text=edit)
     made.refresh_from_db()
     return made
 
 
-def _branch(cycle: int, cluster: Cluster | None, scenario: Scenario | None, name: str, owner: Any) -> Cluster:
+def _past_of_scenario(scenario: Scenario, cycle: int, owner: Any) -> Mapping[str, Any]:
+    from playground.scenarios.services.shares import as_error
+
+    if not 1 <= cycle <= scenario.n_cycles:
+        raise NotFound(f"cycle {cycle} not found", kind="Cycle", name=str(cycle))
+    try:
+        run = run_fresh(
+            bytes(scenario.document), objects_at=cycle, traces_up_to=0, ask=through_a_worker(owner=owner)
+        )
+    except ScenarioProblem as problem:
+        raise as_error(problem) from None
+    except RunStopped as stopped:
+        raise Conflict(f"the moment could not be made: {stopped}", kind="Scenario") from None
+    assert run.objects is not None
+    return run.objects
+
+
+def _branch(
+    cycle: int,
+    cluster: Cluster | None,
+    scenario: Scenario | None,
+    past: Mapping[str, Any] | None,
+    name: str,
+    owner: Any,
+) -> Cluster:
     if cluster is not None:
         config, at_ns, manifests = _past_of(cluster, cycle)
         return _begin(
@@ -168,17 +195,7 @@ def _branch(cycle: int, cluster: Cluster | None, scenario: Scenario | None, name
             manifests,
             mock_rules_of(cluster, config),
         )
-    assert scenario is not None
-    from playground.scenarios.services.shares import as_error
-
-    if not 1 <= cycle <= scenario.n_cycles:
-        raise NotFound(f"cycle {cycle} not found", kind="Cycle", name=str(cycle))
-    try:
-        run = run_fresh(bytes(scenario.document), objects_at=cycle, timeout_s=60)
-    except ScenarioProblem as problem:
-        raise as_error(problem) from None
-    past = run.objects
-    assert past is not None
+    assert scenario is not None and past is not None
     return _begin(
         name or f"{scenario.words[:80]} after {cycle}",
         owner,

@@ -60,12 +60,17 @@ def request_optimum(
     return optimum
 
 
+def cancel_optimum(*, optimum: Optimum) -> None:
+    """It is not wanted any more; a worker that is at it stops within a second. Twice is once."""
+    Optimum.objects.filter(pk=optimum.pk, state__in=Optimum.OPEN).update(
+        state=Optimum.State.CANCELLED, problem="Cancelled.", step=""
+    )
+
+
 def solve_optimum(*, optimum_id: int) -> None:
-    """Solve it and write down what was found. Twice is once: the first worker takes it."""
-    rows = Optimum.objects.filter(pk=optimum_id)
-    if not rows.filter(state=Optimum.State.QUEUED).update(
-        state=Optimum.State.RUNNING, step="reading the cluster"
-    ):
+    """Solve it and write down what was found. Twice is once: only an open one is written."""
+    rows = Optimum.objects.filter(pk=optimum_id, state__in=Optimum.OPEN)
+    if not rows.update(state=Optimum.State.RUNNING, step="reading the cluster"):
         return
     optimum = rows.select_related("cluster", "scenario").get()
     began = time.monotonic()

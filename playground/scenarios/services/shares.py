@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from playground.accounts import audit
 from playground.accounts.models import Team
+from playground.clusters import jobs, lanes
 from playground.clusters.errors import Forbidden, InvalidManifest, TooLarge
 from playground.engine.scenarios import (
     FreshRun,
@@ -27,14 +28,16 @@ from playground.scenarios import wake
 from playground.scenarios.models import Scenario, Verification
 from playground.scenarios.services import recording
 from playground.scenarios.services.audience import checked_audience
+from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.storage import check_share, count_stored
 
 MAX_EXPIRY_DAYS: Final = 3660
 AT_ONCE_NODES: Final = 200
 AT_ONCE_PODS: Final = 1000
 AT_ONCE_STEPS: Final = 2000
-AT_ONCE_S: Final = 20.0
-"""Up to these sizes a share is run before its link is given out, so that one that cannot be run is refused."""
+AT_ONCE_S: Final = 5.0
+"""Up to these sizes a share is run before its link is given out, so that one that cannot be run is refused; it is
+waited for so long. Then, and above, the link is given out first, and its page tells how the run went."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ def checked_document(document: str | bytes) -> tuple[bytes, ScenarioFacts]:
             " (a larger one can be replayed from its file: python -m scheduler_core replay)"
         )
     try:
-        return data, read_scenario(data)
+        return data, read_scenario(data, max_objects=settings.PLAYGROUND_MAX_OBJECTS)
     except ScenarioProblem as problem:
         raise as_error(problem) from None
 
@@ -145,7 +148,9 @@ def share(
     if known is not None:
         return _again(known, data, expires)
     if run is None and _is_small(facts):
-        run = _first_run(data)
+        run = _first_run(data, owner)
+    if run is None:
+        jobs.check_room(lanes.MAKE, jobs.person_of(getattr(owner, "pk", None)))
     code = secrets.token_urlsafe(12)
     try:
         with transaction.atomic():
@@ -261,10 +266,10 @@ def _is_small(facts: ScenarioFacts) -> bool:
     return facts.n_nodes <= AT_ONCE_NODES and facts.n_pods <= AT_ONCE_PODS and facts.n_steps <= AT_ONCE_STEPS
 
 
-def _first_run(data: bytes) -> FreshRun | None:
-    """Run it now; None if that takes long (a worker will)."""
+def _first_run(data: bytes, owner: Any) -> FreshRun | None:
+    """What a worker finds at once; None if that takes long."""
     try:
-        return run_fresh(data, timeout_s=AT_ONCE_S)
+        return run_fresh(data, ask=through_a_worker(owner=owner, wait_s=AT_ONCE_S))
     except ScenarioProblem as problem:
         raise as_error(problem) from None
     except RunStopped:

@@ -32,6 +32,10 @@ def luck(request: HttpRequest, share_id: str) -> HttpResponse:
         try:
             if site_user(request) is None and not settings.EMBEDDED:
                 raise Forbidden("running the seeds wants a login")
+            if "cancel" in request.POST:
+                for asked in Luck.objects.filter(scenario=share, state=Luck.State.QUEUED):
+                    services.cancel_luck(luck=asked)
+                return redirect(here)
             services.request_luck(scenario=share, n_seeds=positive_int(request.POST.get("seeds")) or N_SEEDS)
         except ClusterError as error:
             messages.error(request, error.message)

@@ -50,6 +50,10 @@ def _answer(
     request: HttpRequest, here: str, rows: Any, context: dict[str, Any], of: dict[str, Any]
 ) -> HttpResponse:
     if request.method == "POST":
+        if "cancel" in request.POST:
+            for asked in rows.filter(state__in=Optimum.OPEN):
+                services.cancel_optimum(optimum=asked)
+            return redirect(here)
         try:
             services.request_optimum(
                 **of,

@@ -13,12 +13,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters import lanes
 from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.models import Cluster, Cycle, Pod, Question
 from playground.clusters.selectors.cycles import cycle_explanation
 from playground.clusters.selectors.questions import get_question, is_stale, latest_question
 from playground.clusters.services import questions
 from playground.clusters.services.readiness import expect_questions
+from playground.clusters.trouble import why_waiting
 from playground.engine import advise
 from playground.web.access import get_cluster
 from playground.web.advice import (
@@ -43,6 +45,8 @@ def _context(request: HttpRequest, cluster: Cluster, question: Question | None) 
     if question is not None:
         found["stale"] = is_stale(cluster, question)
         found["percent"] = round(100 * (question.progress or 0))
+        if question.is_open:
+            found["why_waiting"] = why_waiting(lanes.ASK, question.touched)
         found["poll"] = reverse("web:question", args=[cluster.public_id, question.public_id])
     return found
 
@@ -279,6 +283,19 @@ def question(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRes
         return response
     if found.kind == Question.Kind.TRY:
         return _tried(request, context, found)
+    return redirect(_page_of(cluster, found))
+
+
+@require_POST
+def question_cancel(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+    """No answer is wanted any more."""
+    cluster = get_cluster(request, cluster_id)
+    try:
+        found = questions.cancel(question=get_question(cluster, question_id))
+    except NotFound as error:
+        raise Http404(error.message) from None
+    if found.kind == Question.Kind.TRY:
+        return redirect("web:question", cluster.public_id, found.public_id)
     return redirect(_page_of(cluster, found))
 
 

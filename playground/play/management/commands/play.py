@@ -6,12 +6,14 @@ import argparse
 import asyncio
 import datetime
 import errno
+import gc
 import logging
 import os
 import signal
 import socket
 import sys
-import threading
+import time
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -22,26 +24,16 @@ from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
 
-from playground.clusters import demo
+from playground.clusters import demo, lanes
 from playground.clusters.models import Cluster
 from playground.play.data_lock import DataFolderInUse, lock_data_folder
-from playground.play.models import WorkerHeartbeat
-from playground.play.supervisor import WorkerSupervisor, worker_command
+from playground.play.probe import probing
+from playground.play.supervisor import LOOK_EVERY_S, Place, Supervisor
+from playground.play.watch import WebWatch
+from playground.play.worker import be_worker
 
 GRACEFUL_SHUTDOWN_S = 1
 READY_TIMEOUT_S = 60.0
-
-
-class _Server(uvicorn.Server):
-    """Lets the worker stop while open pages are being let go."""
-
-    def __init__(self, supervisor: WorkerSupervisor, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self._supervisor = supervisor
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._supervisor.begin_stop()
-        await super().shutdown(sockets)
 
 
 def _not_an_ended_stream(record: logging.LogRecord) -> bool:
@@ -51,14 +43,14 @@ def _not_an_ended_stream(record: logging.LogRecord) -> bool:
 
 
 class Command(BaseCommand):
-    help = "Start the playground: web server and one supervised worker, with a demo cluster to begin with."
+    help = "Start the playground: a web server and supervised workers, with a demo cluster to begin with."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--port", type=int, default=8000, help="port to listen on (default 8000)")
         parser.add_argument(
             "--host", default="127.0.0.1", help="address to listen on; anything but loopback needs --team"
         )
-        parser.add_argument("--workers", type=int, default=2, help="processes that run cycles (default 2)")
+        parser.add_argument("--workers", type=int, default=2, help="processes that decide (default 2)")
         parser.add_argument(
             "--team",
             action="store_true",
@@ -82,52 +74,49 @@ class Command(BaseCommand):
         settings.PLAYGROUND_OWN_URL = own_url
         call_command("migrate", interactive=False, verbosity=0)
         demo_path = _demo_path()
-        supervisor = WorkerSupervisor(
-            worker_command(options["workers"]), settings.DATA_DIR / "worker.log", self._say
+        supervisor = Supervisor(
+            _places(listener, max(1, options["workers"])),
+            settings.DATA_DIR / "worker.log",
+            self._say,
+            self._only_one.close,
         )
-        server = _Server(
-            supervisor,
-            uvicorn.Config(
-                "playground.asgi:application",
-                log_level="warning",
-                lifespan="off",
-                proxy_headers=not settings.EMBEDDED,
-                server_header=False,
-                timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
-            ),
-        )
-        logging.getLogger("uvicorn.error").addFilter(_not_an_ended_stream)
-        # uvicorn raises the signal that stopped it once more when it is done; stopping is our business.
+        stopping: list[int] = []
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
+            signal.signal(number, lambda number, _: stopping.append(number))
+        _load_everything()
         started_at = timezone.now()
         supervisor.start()
-        threading.Thread(
-            target=self._announce, args=(server, listener, started_at, demo_path), daemon=True
-        ).start()
         try:
-            server.run(sockets=[listener])
+            self._announce_when_ready(listener, started_at, demo_path, supervisor, stopping)
+            while not stopping:
+                supervisor.look()
+                time.sleep(LOOK_EVERY_S)
         finally:
             supervisor.stop()
         self._say("Playground stopped.")
 
-    def _announce(
-        self, server: uvicorn.Server, listener: socket.socket, started_at: datetime.datetime, demo_path: str
+    def _announce_when_ready(
+        self,
+        listener: socket.socket,
+        started_at: datetime.datetime,
+        demo_path: str,
+        supervisor: Supervisor,
+        stopping: list[int],
     ) -> None:
-        """Say where the playground is as soon as pages are served and a worker takes work."""
-        waiting = threading.Event()
+        """Say where the playground is as soon as pages are served and wake-ups go through."""
         host, port = listener.getsockname()[:2]
-        waited_s = 0.0
-        while not server.should_exit and waited_s < READY_TIMEOUT_S:
-            if server.started and _worker_seen_since(started_at):
-                name = f"[{host}]" if ":" in host else host
-                where = f"  Demo cluster: http://{name}:{port}{demo_path}" if demo_path else ""
-                self._say(f"Playground ready: http://{name}:{port}/{where}  Stop with Ctrl-C.")
-                return
-            waiting.wait(0.1)
-            waited_s += 0.1
-        if not server.should_exit:
-            self._say(f"The worker does not come up. See {settings.DATA_DIR / 'worker.log'}")
+        until_s = time.monotonic() + READY_TIMEOUT_S
+        with probing(listener.getsockname(), settings.PLAYGROUND_OWN_HOST) as answered:
+            while not stopping and time.monotonic() < until_s:
+                supervisor.look()
+                if answered():
+                    name = f"[{host}]" if ":" in host else host
+                    where = f"  Demo cluster: http://{name}:{port}{demo_path}" if demo_path else ""
+                    self._say(f"Playground ready: http://{name}:{port}/{where}  Stop with Ctrl-C.")
+                    return
+                time.sleep(LOOK_EVERY_S / 2)
+        if not stopping:
+            self._say(f"The playground does not come up. See {settings.DATA_DIR / 'worker.log'}")
 
     def _say(self, sentence: str) -> None:
         self.stdout.write(sentence)
@@ -175,8 +164,44 @@ def _demo_path() -> str:
     return reverse("web:board", args=[cluster.public_id])
 
 
-def _worker_seen_since(started_at: datetime.datetime) -> bool:
-    try:
-        return WorkerHeartbeat.objects.filter(seen_at__gte=started_at).exists()
-    finally:
-        connections.close_all()
+def _places(listener: socket.socket, n_deciding: int) -> list[Place]:
+    """The processes of the site: one that serves, those that decide, and one that has questions and shares done."""
+
+    def serve() -> None:
+        _serve(listener)
+
+    deciding = [f"decide-{number}" for number in range(1, n_deciding + 1)]
+    return [
+        Place("web", serve),
+        *(Place(name, partial(be_worker, name, lanes.DECIDE)) for name in deciding),
+        Place("work", partial(be_worker, "work", lanes.ASK, lanes.MAKE)),
+    ]
+
+
+def _load_everything() -> None:
+    """Import what the processes need, so that they share it; then let go of all that no fork may inherit."""
+    import playground.asgi  # noqa: F401
+    from playground.celery import app
+
+    app.loader.import_default_modules()
+    connections.close_all()
+    gc.collect()
+    gc.freeze()
+
+
+def _serve(listener: socket.socket) -> None:
+    """Be the web server, in a process that was just forked."""
+    watch = WebWatch()
+    config = uvicorn.Config(
+        "playground.asgi:application",
+        log_level="warning",
+        lifespan="off",
+        proxy_headers=not settings.EMBEDDED,
+        server_header=False,
+        timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_S,
+        callback_notify=watch.sign,
+        timeout_notify=1,
+    )
+    logging.getLogger("uvicorn.error").addFilter(_not_an_ended_stream)
+    watch.start()
+    uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,228 @@
+"""Work of the lanes `ask` and `make`: put there, taken in fair turns, and given up with a reason.
+
+Whose turn it is the rows say, as with clusters (turns.py): the person who has waited longest for one, one piece of
+work at a time for each person, and of a person's work the single questions before what comes in bulk. Every change
+is a conditional UPDATE or DELETE, so a worker that was thought dead changes nothing.
+"""
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from playground.clusters import lanes
+from playground.clusters.errors import Conflict
+from playground.clusters.models import Cluster, Job, Turn
+from playground.clusters.processes import holder_name, is_alive, on_this_machine
+
+CLAIM_S: Final = 20.0
+LOOKED_AT: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a piece of work is about.
+
+    Attributes
+    ----------
+    person
+        Whose turns it takes (`person_of`).
+    is_open
+        Whether it is still wanted: a row that is gone, done or cancelled wants no work.
+    """
+
+    person: str
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectKind:
+    """How the rows of one kind are found and told.
+
+    Attributes
+    ----------
+    find
+        Primary key -> `Subject`, None when it is gone.
+    give_up
+        Writes into the row why no answer comes.
+    unattended
+        Work for every open row, as (task, params): what was queued by an older version, or lost, is put again.
+    """
+
+    find: Callable[[int], Subject | None]
+    give_up: Callable[[int, str], None] = lambda pk, why: None
+    unattended: Callable[[], list[tuple[str, dict[str, Any]]]] = list
+
+
+POKES: Final = {lane: threading.Event() for lane in (lanes.ASK, lanes.MAKE)}
+"""Set when a message said that work waits; where no worker's room listens, nothing hears it."""
+
+KINDS: Final[dict[str, SubjectKind]] = {}
+"""Name of the parameter that holds the primary key -> kind; apps add theirs when they are ready."""
+
+
+def person_of(owner_id: int | None, team_id: int | None = None) -> str:
+    """Whose turns work takes; the empty name is the site itself, or its only person."""
+    if owner_id is not None:
+        return f"user-{owner_id}"
+    return f"team-{team_id}" if team_id is not None else ""
+
+
+def of_cluster(pk: int) -> Subject | None:
+    """A cluster as a subject."""
+    row = Cluster.objects.filter(pk=pk).values_list("owner_id", "team_id").first()
+    return None if row is None else Subject(person_of(*row), True)
+
+
+KINDS["cluster_id"] = SubjectKind(of_cluster)
+
+
+def subject_of(params: Mapping[str, Any]) -> Subject | None:
+    """What work with these parameters is about; work about nothing is the site's own."""
+    found = _kind_of(params)
+    return Subject("", True) if found is None else found[0].find(found[1])
+
+
+def _kind_of(params: Mapping[str, Any]) -> tuple[SubjectKind, int] | None:
+    for name, kind in KINDS.items():
+        if params.get(name) is not None:
+            return kind, params[name]
+    return None
+
+
+# ---- putting
+
+
+def put(task: str, params: Mapping[str, Any], *, after_s: float = 0.0) -> Job | None:
+    """Have a worker do this; None when what it is about is gone. What waits already is left as it is."""
+    subject = subject_of(params)
+    if subject is None:
+        return None
+    lane = lanes.lane_of(task)
+    text = json.dumps([task, params], sort_keys=True, separators=(",", ":"))
+    key = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+    wanted = {
+        "lane": lane,
+        "task": task,
+        "params": dict(params),
+        "person": subject.person,
+        "bulk": task in lanes.IN_BULK,
+        "not_before": timezone.now() + timedelta(seconds=after_s) if after_s else None,
+    }
+    try:
+        with transaction.atomic():
+            job, _ = Job.objects.get_or_create(key=key, defaults=wanted)
+    except IntegrityError:  # put by somebody else this moment, and done already
+        return Job.objects.filter(key=key).first()
+    return job
+
+
+def check_room(lane: str, person: str) -> None:
+    """Refuse what would be more than one person may have waiting.
+
+    Raises
+    ------
+    Conflict
+    """
+    if Job.objects.filter(lane=lane, person=person).count() >= lanes.MOST_OPEN:
+        raise Conflict(
+            f"{lanes.MOST_OPEN} pieces of your work wait in the lane {lane!r} already, and no more may; try again"
+            " when some of them are done, or cancel some",
+            kind="Job",
+        )
+
+
+def adopt() -> int:
+    """Put the work of every open row that has none; how many. Rows are the truth.
+
+    So what was queued before an upgrade goes on, and what a full broker or a killed web process lost.
+    """
+    n_put = 0
+    known = set(Job.objects.values_list("key", flat=True))
+    for kind in KINDS.values():
+        for task, params in kind.unattended():
+            job = put(task, params)
+            n_put += job is not None and job.key not in known
+    return n_put
+
+
+# ---- taking
+
+
+def claim(lane: str, *, holder: str | None = None) -> Job | None:
+    """The job whose turn it is, claimed for `CLAIM_S`; None when nothing may be begun."""
+    holder = (holder or holder_name())[:120]
+    now = timezone.now()
+    free = list(
+        Job.objects.filter(_free(), Q(not_before__isnull=True) | Q(not_before__lte=now), lane=lane).order_by(
+            "bulk", F("turn_at").asc(nulls_first=True), "pk"
+        )[:LOOKED_AT]
+    )
+    if not free:
+        return None
+    at_work = set(Job.objects.filter(~_free(), lane=lane).values_list("person", flat=True))
+    turns = dict(Turn.objects.filter(lane=lane).values_list("person", "at"))
+    eligible = [job for job in free if job.person not in at_work]
+    # One that has never had a turn comes first; of equals the first in the order above.
+    for job in sorted(eligible, key=lambda job: (job.person in turns, turns.get(job.person, now))):
+        taken = Job.objects.filter(_free(), pk=job.pk).update(
+            holder=holder, claimed_until=now + timedelta(seconds=CLAIM_S), turn_at=now
+        )
+        if taken:
+            Turn.objects.update_or_create(lane=lane, person=job.person, defaults={"at": now})
+            job.holder = holder
+            return job
+    return None
+
+
+def _free() -> Q:
+    """Jobs that are in no worker's hands: never taken, given back, run out, or held by a dead process here."""
+    holders = Job.objects.filter(holder__startswith=on_this_machine())
+    dead = [name for name in holders.values_list("holder", flat=True).distinct() if not is_alive(name)]
+    return Q(holder="") | Q(claimed_until__lt=timezone.now()) | Q(holder__in=dead)
+
+
+def renew(job: Job) -> bool:
+    """Hold it for another `CLAIM_S`; False when it is not wanted any more, or in other hands."""
+    subject = subject_of(job.params)
+    if subject is None or not subject.is_open:
+        return False
+    until = timezone.now() + timedelta(seconds=CLAIM_S)
+    return Job.objects.filter(pk=job.pk, holder=job.holder).update(claimed_until=until) == 1
+
+
+def finish(job: Job) -> None:
+    """It is done, or not wanted any more."""
+    Job.objects.filter(pk=job.pk, holder=job.holder).delete()
+
+
+def give_back(job: Job, *, after_s: float = 0.0, died: bool = False) -> None:
+    """Let it wait for its next turn."""
+    Job.objects.filter(pk=job.pk, holder=job.holder).update(
+        holder="",
+        claimed_until=None,
+        turn_at=timezone.now(),
+        deaths=F("deaths") + int(died),
+        not_before=timezone.now() + timedelta(seconds=after_s) if after_s else None,
+    )
+
+
+def give_up(job: Job, why: str) -> None:
+    """No answer will come: say why where people look."""
+    found = _kind_of(job.params)
+    if found is not None:
+        found[0].give_up(found[1], why)
+    finish(job)
+
+
+def has_waiting(lane: str) -> bool:
+    """Whether a worker would find something to do in the lane."""
+    ready = Q(not_before__isnull=True) | Q(not_before__lte=timezone.now())
+    return Job.objects.filter(_free(), ready, lane=lane).exists()

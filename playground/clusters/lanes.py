@@ -1,0 +1,87 @@
+"""Lanes: which work waits for which, and how much one piece of it may cost.
+
+``decide`` carries wake-ups of clusters and nothing else, so no question and no share can stand before a decision.
+``ask`` answers questions about decisions, ``make`` runs scenarios, comparisons and what else takes long; both keep
+their work as rows (`models.Job`), and a message in their queue only says "look". Names and numbers alone: settings
+read this file.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+DECIDE: Final = "decide"
+ASK: Final = "ask"
+MAKE: Final = "make"
+LANES: Final = (DECIDE, ASK, MAKE)
+
+PULSE: Final = "playground.clusters.tasks.pulse"
+LOOK: Final = "playground.clusters.tasks.look"
+PULSE_EVERY_S: Final = 2.0
+PULSE_TIMEOUT_S: Final = 15.0
+"""A lane through which no wake-up went for so long does not work."""
+
+_CLUSTERS: Final = "playground.clusters.tasks."
+_SCENARIOS: Final = "playground.scenarios.tasks."
+LANE_OF: Final = {
+    f"{_CLUSTERS}advance": DECIDE,
+    f"{_CLUSTERS}answer": ASK,
+    f"{_CLUSTERS}run_seeds": ASK,
+    f"{_CLUSTERS}recompute_trace": ASK,
+    f"{_CLUSTERS}ready_engine": ASK,
+    f"{_SCENARIOS}errand": ASK,
+    f"{_SCENARIOS}moments": ASK,
+    f"{_SCENARIOS}whole_cycle": ASK,
+    f"{_CLUSTERS}tidy": MAKE,
+    f"{_SCENARIOS}record": MAKE,
+    f"{_SCENARIOS}verify": MAKE,
+    f"{_SCENARIOS}compare": MAKE,
+    f"{_SCENARIOS}optimum": MAKE,
+    f"{_SCENARIOS}check_model": MAKE,
+    f"{_SCENARIOS}luck": MAKE,
+    f"{_SCENARIOS}gallery": MAKE,
+    f"{_SCENARIOS}tidy": MAKE,
+}
+"""Task -> lane."""
+
+
+def lane_of(task: str) -> str:
+    """The lane of a task; one that is not named here is taken for long work."""
+    return LANE_OF.get(task, MAKE)
+
+
+IN_BULK: Final = (f"{_CLUSTERS}run_seeds", f"{_SCENARIOS}luck", f"{_SCENARIOS}gallery", f"{_SCENARIOS}verify")
+"""Tasks that come in numbers, or that no page waits for: they stand behind a person's other work."""
+TURN_S: Final = 2.0
+"""Work that can be left and taken up again is left after so long, for whose turn comes then."""
+MOST_OPEN: Final = 100
+"""Pieces of work one person may have waiting in one lane."""
+MOST_DEATHS: Final = 3
+"""A piece of work whose process died so often is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one turn of one piece of work may cost; a child process is held to it.
+
+    Attributes
+    ----------
+    processor_s
+        Processor seconds.
+    wall_s
+        Seconds from its beginning, waiting included.
+    memory_bytes
+        On top of what the process has when it starts.
+    """
+
+    processor_s: int
+    wall_s: int
+    memory_bytes: int
+
+    @property
+    def memory_words(self) -> str:
+        return f"{self.memory_bytes // 2**20:,} MB"
+
+
+def limits_of(processor_s: int, memory_mb: int) -> Limits:
+    """The limits of a lane's work; waiting for others may take as long again as working."""
+    return Limits(processor_s, 2 * processor_s + 60, memory_mb * 2**20)

@@ -1,0 +1,20 @@
+"""Looking at processes and naming them, where the system lets us."""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped by a signal; not known on systems without /proc."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in ("T", "t")
+    except (OSError, IndexError):
+        return False
+
+
+def name_process(name: str) -> None:
+    """What `ps -o comm` and `top` show; only where /proc can be written."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            Path("/proc/self/comm").write_text(name[:15])

@@ -1,0 +1,175 @@
+"""Kills and stops processes of a real `manage.py play`, and sees that a submitted pod is bound soon after.
+
+Random, but by a seed that is told. Any process of the site may be hit: the web process, those that decide, the one
+that does work, its children, and what those started; idle or busy. Only the supervisor itself is spared: its end is
+the end of the site.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+BOUND_WITHIN_S = 10.0
+NODE = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "n1"},
+    "status": {"allocatable": {"cpu": "100000", "memory": "10000Gi", "pods": "100000"}},
+}
+
+
+def pod(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+
+
+class Site:
+    """`manage.py play` on a port, with a data folder of its own."""
+
+    def __init__(self, data: Path, port: int) -> None:
+        self.address = f"http://127.0.0.1:{port}"
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("CELERY_BROKER_URL", "DATABASE_URL", "DJANGO_ALLOW_ASYNC_UNSAFE")
+        }
+        data.mkdir(parents=True, exist_ok=True)
+        self.data = data
+        self._log = (data / "play.log").open("wb")
+        self.process = subprocess.Popen(
+            [sys.executable, "manage.py", "play", "--port", str(port)],
+            cwd=ROOT,
+            env=environment | {"PLAYGROUND_DATA": str(data)},
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def send(self, method: str, path: str, body: Any = None, *, patience_s: float = 60.0) -> Any:
+        """JSON of the answer; tried again while the site does not answer, or answers that it cannot now."""
+        data = None if body is None else json.dumps(body).encode()
+        until_s = time.monotonic() + patience_s
+        while True:
+            request = urllib.request.Request(
+                self.address + path, data, {"Content-Type": "application/json"}, method=method
+            )
+            try:
+                with urllib.request.urlopen(request, timeout=10) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError as error:
+                with error:
+                    said = error.read()
+                if error.code == 409 and method == "POST":
+                    return {}  # an earlier try of ours had come through
+                if error.code < 500 or time.monotonic() > until_s:
+                    raise AssertionError(f"{method} {path}: {error.code} {said[:300]!r}") from None
+            except OSError:
+                if time.monotonic() > until_s:
+                    raise
+            time.sleep(0.05)
+
+    def wait_until_ready(self, patience_s: float = 180.0) -> None:
+        self.send("GET", "/readyz", patience_s=patience_s)
+
+    def processes(self) -> dict[int, str]:
+        """Process id -> name, of all processes of the site but the supervisor."""
+        listing = subprocess.run(
+            ["ps", "-eo", "pid=,ppid=,stat=,comm="], capture_output=True, text=True, check=True
+        ).stdout
+        rows = [line.split(None, 3) for line in listing.splitlines()]
+        found: dict[int, str] = {}
+        parents = {self.process.pid}
+        while True:
+            more = {
+                int(pid): name
+                for pid, parent, state, name in rows
+                if int(parent) in parents and int(pid) not in found and not state.startswith("Z")
+            }
+            if not more:
+                return found
+            found |= more
+            parents = set(more)
+
+    def bind_one(self, cluster: str, name: str) -> float:
+        """Submit a pod to a cluster at 1x and wait for its node; the seconds that took."""
+        began_s = time.monotonic()
+        path = f"/k8s/{cluster}/api/v1/namespaces/default/pods"
+        self.send("POST", path, pod(name))
+        while not self.send("GET", f"{path}/{name}")["spec"].get("nodeName"):
+            if time.monotonic() - began_s > 120:
+                raise AssertionError(f"{name} is not bound after 120 s: {self.send('GET', '/readyz')}")
+            time.sleep(0.02)
+        return time.monotonic() - began_s
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._log.close()
+
+
+def run(
+    data: Path, port: int, *, n_kills: int, seed: int, busy: bool = True, pause_s: float = 2.0
+) -> dict[str, Any]:
+    """Hit a random process so many times; after each a pod must be bound. What was seen, as JSON-able data."""
+    dice = random.Random(seed)
+    site = Site(data, port)
+    took_s: list[float] = []
+    hits: list[str] = []
+    try:
+        site.wait_until_ready()
+        cluster = site.send("POST", "/api/v1/clusters/", {"name": "watched"})["id"]
+        other = site.send("POST", "/api/v1/clusters/", {"name": "asked about"})["id"]
+        for one in (cluster, other):
+            site.send("POST", f"/api/v1/clusters/{one}/apply", NODE)
+            site.send("PUT", f"/api/v1/clusters/{one}/clock/", {"mode": "1x"})
+        for number in range(30):
+            site.bind_one(other, f"p{number}")
+        for number in range(n_kills):
+            if busy and number % 2:
+                # The log has moved on since, so this is another question, and the lane has work.
+                site.bind_one(other, f"q{number}")
+                site.send("POST", f"/api/v1/clusters/{other}/seeds?seeds=50")
+            time.sleep(dice.uniform(0.0, pause_s))
+            pid, name = dice.choice(sorted(site.processes().items()))
+            how = dice.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGSTOP))
+            try:
+                os.kill(pid, how)
+            except ProcessLookupError:
+                continue
+            hits.append(f"{how.name} {name}")
+            took_s.append(site.bind_one(cluster, f"hit-{number}"))
+    finally:
+        site.stop()
+    worst = max(zip(took_s, hits, strict=True), default=(0.0, ""))
+    return {
+        "seed": seed,
+        "hits": len(hits),
+        "by_process": {name: hits.count(name) for name in sorted(set(hits))},
+        "bound_s": {
+            "p50": round(sorted(took_s)[len(took_s) // 2], 2),
+            "longest": round(worst[0], 2),
+            "longest_after": worst[1],
+        },
+        "late": sum(seconds > BOUND_WITHIN_S for seconds in took_s),
+        "load": os.getloadavg()[0],
+    }

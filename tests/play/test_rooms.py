@@ -1,0 +1,154 @@
+"""A child process does the work: held to its limits, ended when it is not wanted, replaced when it dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import shared_task
+
+from playground.clusters import jobs, lanes, wake
+from playground.clusters.jobs import Subject, SubjectKind
+from playground.clusters.lanes import Limits
+from playground.clusters.models import Job
+from playground.play.rooms import Room
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+ENOUGH = Limits(processor_s=60, wall_s=300, memory_bytes=2**30)
+
+
+@shared_task(name="tests.spin")
+def spin(*, test_id: int) -> None:
+    while True:
+        pass
+
+
+@shared_task(name="tests.eat")
+def eat(*, test_id: int) -> None:
+    kept = []
+    while True:
+        kept.append(bytearray(16 * 2**20))
+
+
+@shared_task(name="tests.sleep")
+def sleep(*, test_id: int) -> None:
+    time.sleep(600)
+
+
+@shared_task(name="tests.part")
+def part(*, test_id: int) -> bool:
+    return True
+
+
+@shared_task(name="tests.whole")
+def whole(*, test_id: int) -> None:
+    return None
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What is told of the subject; `open` says whether its work is wanted."""
+    told: dict[str, Any] = {"open": True}
+    kind = SubjectKind(lambda pk: Subject("", told["open"]), lambda pk, why: told.update(why=why))
+    monkeypatch.setitem(jobs.KINDS, "test_id", kind)
+    monkeypatch.setattr(wake, "look", lambda lane: None)
+    return told
+
+
+@pytest.fixture
+def room(said: dict[str, Any]) -> Iterator[Room]:
+    room = Room(lanes.MAKE, ENOUGH)
+    yield room
+    room._dismiss()
+
+
+def put(task: str) -> None:
+    wake.send(task, test_id=1)
+    assert Job.objects.count() == 1
+
+
+def when(holds: Any, then: Any) -> threading.Thread:
+    """Do something as soon as something holds, while this thread works."""
+
+    def wait() -> None:
+        deadline_s = time.monotonic() + 60
+        while not holds():
+            assert time.monotonic() < deadline_s
+            time.sleep(0.02)
+        then()
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_work_is_done_and_the_same_child_does_the_next(room: Room) -> None:
+    put("tests.whole")
+    assert room.work_once() and not Job.objects.exists()
+    assert room.child is not None
+    first = room.child.pid
+    put("tests.whole")
+    assert room.work_once() and room.child.pid == first
+    assert not room.work_once()
+
+
+def test_work_that_is_not_at_its_end_waits_for_its_next_turn(room: Room) -> None:
+    put("tests.part")
+    assert room.work_once()
+    job = Job.objects.get()
+    assert (job.holder, job.deaths) == ("", 0) and job.turn_at is not None
+
+
+def test_processor_time_is_limited_and_the_limit_is_named(room: Room, said: dict[str, Any]) -> None:
+    room.limits = Limits(processor_s=1, wall_s=300, memory_bytes=2**30)
+    put("tests.spin")
+    assert room.work_once() and not Job.objects.exists()
+    assert said["why"] == (
+        "The work was ended: it used up the 1 s of processor time that one piece of work may use."
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS does not keep to limits of memory")
+def test_memory_is_limited_and_the_limit_is_named(room: Room, said: dict[str, Any]) -> None:
+    room.limits = Limits(processor_s=60, wall_s=300, memory_bytes=128 * 2**20)
+    put("tests.eat")
+    assert room.work_once() and not Job.objects.exists()
+    assert "it needed more than the 128 MB of memory" in said["why"]
+
+
+def test_wall_time_is_limited_and_the_limit_is_named(room: Room, said: dict[str, Any]) -> None:
+    room.limits = Limits(processor_s=60, wall_s=1, memory_bytes=2**30)
+    put("tests.sleep")
+    assert room.work_once() and room.child is None
+    assert "it was ended after 1 s, the most that one piece of work may take" in said["why"]
+
+
+def test_cancelled_work_stops_soon_and_says_nothing_else(room: Room, said: dict[str, Any]) -> None:
+    put("tests.sleep")
+    cancelling = when(lambda: room.child is not None, lambda: said.update(open=False))
+    assert room.work_once() and room.child is None
+    cancelling.join(60)
+    assert "why" not in said and not Job.objects.exists()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_work_whose_process_dies_is_tried_again_and_given_up_in_the_end(
+    room: Room, said: dict[str, Any], how: signal.Signals
+) -> None:
+    if how == signal.SIGSTOP and sys.platform != "linux":
+        pytest.skip("stopped processes are seen in /proc")
+    put("tests.sleep")
+    for deaths in range(1, lanes.MOST_DEATHS + 1):
+        hit = when(lambda: room.child is not None, lambda: os.kill(room.child.pid, how))  # type: ignore[union-attr]
+        assert room.work_once()
+        hit.join(60)
+        if deaths < lanes.MOST_DEATHS:
+            assert Job.objects.get().deaths == deaths
+    assert not Job.objects.exists()
+    assert said["why"] == "The work was ended: its process died 3 times."

@@ -1,0 +1,166 @@
+"""What a run may become is known before it is run: objects, pods of controllers included, and virtual time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_core.cli.main import main
+from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
+from scheduler_core.scenario.bounds import Bounds
+
+SMALL = Bounds(objects=20)
+TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+def node(name: str) -> dict[str, Any]:
+    amounts = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {"allocatable": amounts},
+    }
+
+
+def pod(name: str, cpu: str = "1") -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": [container]},
+    }
+
+
+def workload(kind: str, name: str = "web", **spec: Any) -> dict[str, Any]:
+    version = {"Job": "batch/v1", "ReplicationController": "v1"}.get(kind, "apps/v1")
+    selector = {} if kind == "Job" else {"selector": {"matchLabels": {"a": "b"}}}
+    if kind == "ReplicationController":
+        selector = {"selector": {"a": "b"}}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {**selector, **spec, "template": TEMPLATE},
+    }
+
+
+def document(*objects: dict[str, Any], steps: list[Any] | None = None) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.playground/v1",
+        "kind": "Scenario",
+        "objects": list(objects),
+        "steps": steps or [{"run": "idle"}],
+    }
+
+
+def problem(document: dict[str, Any], bounds: Bounds = SMALL) -> tuple[str, str]:
+    with pytest.raises(ScenarioError) as raised:
+        load_scenario(document, bounds=bounds)
+    (found,) = raised.value.problems
+    return found.path, found.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "field"),
+    [
+        ("Deployment", {"replicas": 100_000_000}, "spec.replicas"),
+        ("ReplicaSet", {"replicas": 21}, "spec.replicas"),
+        ("ReplicationController", {"replicas": 21}, "spec.replicas"),
+        ("StatefulSet", {"replicas": 21}, "spec.replicas"),
+        ("Job", {"parallelism": 21}, "spec.parallelism"),
+        ("Job", {"completions": 1000, "parallelism": 2}, "spec.completions"),
+    ],
+)
+def test_what_a_controller_will_make_counts_as_objects(kind: str, spec: dict[str, Any], field: str) -> None:
+    path, reason = problem(document(node("n1"), workload(kind, **spec)))
+    assert path == f"objects[1].{field}"
+    count = max(value for value in spec.values())
+    assert f"{kind} web asks for {count:,} pods" in reason and "at most 20 objects" in reason
+
+
+def test_workloads_that_each_fit_are_counted_together() -> None:
+    both = document(workload("Deployment", "a", replicas=9), workload("StatefulSet", "b", replicas=12))
+    path, reason = problem(both)
+    assert path == "objects[1].spec.replicas" and "makes 23 objects" in reason
+    load_scenario(
+        document(workload("Deployment", "a", replicas=9), workload("StatefulSet", "b", replicas=9)),
+        bounds=SMALL,
+    )
+
+
+def test_a_daemon_set_asks_for_a_pod_a_node_whichever_comes_first() -> None:
+    nodes = [node(f"n{number}") for number in range(11)]
+    path, _ = problem(document(workload("DaemonSet"), *nodes))
+    assert path == "objects[0].spec"
+    later = document(workload("DaemonSet"), *nodes[:5], steps=[{"apply": nodes[5:]}])
+    assert problem(later)[0] == "objects[0].spec"
+
+
+@pytest.mark.parametrize(
+    ("step", "path"),
+    [
+        (
+            {"patch": {"kind": "Deployment", "name": "web", "patch": {"spec": {"replicas": 1000}}}},
+            "steps[1].patch.patch.spec.replicas",
+        ),
+        ({"apply": [workload("Deployment", replicas=1000)]}, "steps[1].apply[0].spec.replicas"),
+    ],
+)
+def test_a_step_that_scales_is_refused_at_the_step(step: dict[str, Any], path: str) -> None:
+    scaled = document(workload("Deployment", replicas=2), steps=[{"run": "idle"}, step])
+    assert problem(scaled)[0] == path
+
+
+def test_what_was_deleted_or_scaled_down_before_counts_no_more() -> None:
+    first, second = workload("Deployment", "a", replicas=15), workload("Deployment", "b", replicas=15)
+    gone = {"delete": {"kind": "Deployment", "name": "a"}}
+    load_scenario(document(first, steps=[gone, {"apply": [second]}]), bounds=SMALL)
+    down = {"patch": {"kind": "Deployment", "name": "a", "patch": {"spec": {"replicas": 1}}}}
+    load_scenario(document(first, steps=[down, {"apply": [second]}]), bounds=SMALL)
+
+
+def test_a_replica_set_of_a_deployment_is_not_counted_twice() -> None:
+    owned = workload("ReplicaSet", "web-1", replicas=15)
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u", "controller": True}
+    owned["metadata"]["ownerReferences"] = [owner]
+    load_scenario(document(workload("Deployment", replicas=15), owned), bounds=SMALL)
+
+
+@pytest.mark.parametrize(
+    ("steps", "path"),
+    [
+        ([{"advance": "876000h"}], "steps[0].advance"),
+        ([{"advance": "5000h"}, {"run": "idle"}, {"advance": {"by": "5000h"}}], "steps[2].advance"),
+    ],
+)
+def test_virtual_time_has_one_cap_for_all_steps_together(steps: list[Any], path: str) -> None:
+    found, reason = problem(document(node("n1"), pod("p"), steps=steps))
+    assert found == path and "at most 8,784 h (366 days)" in reason
+
+
+def test_time_that_a_run_takes_by_itself_is_held_to_the_cap() -> None:
+    # A pod that ends lets time pass in `run: idle`; what a step then adds is over the cap, which the text does not say.
+    short = Bounds(virtual_ns=60 * 10**9)
+    scenario = load_scenario(
+        document(node("n1"), pod("p", cpu="100"), steps=[{"advance": "50s"}]), bounds=short
+    )
+    assert run_scenario(scenario, bounds=short).cycles
+    with pytest.raises(ScenarioError, match=r"steps\[0\]\.advance: makes .* of virtual time"):
+        run_scenario(scenario, bounds=Bounds(virtual_ns=40 * 10**9))
+
+
+def test_the_command_may_be_told_to_allow_more_and_says_what_it_allows(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import json
+
+    file = tmp_path / "long.json"
+    file.write_text(json.dumps(document(node("n1"), pod("p"), steps=[{"advance": "9000h"}])))
+    assert main(["replay", str(file)]) == 2
+    assert "at most 8,784 h (366 days)" in capsys.readouterr().err
+    assert main(["replay", "--max-time", "9000h", str(file)]) == 0
+    file.write_text(json.dumps(document(node("n1"), workload("Deployment", replicas=30))))
+    assert main(["replay", "--max-objects", "20", str(file)]) == 2
