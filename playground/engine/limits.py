@@ -3,7 +3,6 @@
 import os
 import resource
 import signal
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -87,7 +86,8 @@ def why_ended(return_code: int, said: str) -> str | None:
 
 
 def _address_space_bytes() -> int:
-    if sys.platform == "linux":
+    try:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
-        return pages * os.sysconf("SC_PAGE_SIZE")
-    return 2**31
+    except OSError:  # not Linux
+        return 2**31
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -149,7 +149,7 @@ def main() -> int:
     use(request.get("plugins"))
     try:
         if "lookalike" in request:
-            found = {"text": dump_scenario(lookalike())}
+            found: dict[str, Any] = {"text": dump_scenario(lookalike())}
         elif "seeds" in request:
             found = ends(request)
         elif "states" in request:
