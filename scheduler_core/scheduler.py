@@ -175,6 +175,7 @@ class Scheduler(BindingCycle):
             pre_enqueue={name: _gates(framework) for name, framework in self.profiles.items()},
             initial_backoff_ns=configuration.pod_initial_backoff_s * SECOND_NS,
             max_backoff_ns=configuration.pod_max_backoff_s * SECOND_NS,
+            pop_from_backoff=loaded.release.gate("SchedulerPopFromBackoffQ"),
             observer=observer,
         )
         self.algorithm = Algorithm(

@@ -43,6 +43,7 @@ PAGES = {
     "weights": "/c/{id}/cycles/1/weights/",
     "luck": "/c/{id}/luck/",
     "gallery": "/gallery/",
+    "differs": "/differs/",
     "scenarios": "/s/",
     "new scenario": "/s/new/",
     "compare": "/compare/",

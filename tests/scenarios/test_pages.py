@@ -382,3 +382,18 @@ def test_the_large_one_is_made_when_it_is_asked_for(client, sent, monkeypatch):
         made = Scenario.objects.get(gallery_name="openb-lookalike")
         assert answer["Location"] == f"/s/{made.public_id}/"
     assert f"/s/{made.public_id}/" in client.get("/gallery/").content.decode()
+
+
+def test_what_differs_shows_each_scenario_and_opens_it_in_one_click(client, work, django_assert_max_num_queries):
+    with django_assert_max_num_queries(2):
+        page = client.get("/differs/")
+    html = page.content.decode()
+    names = [name for name in gallery_documents() if name.startswith("differs-")]
+    assert len(names) == 6
+    for name in names:
+        assert f'id="{name}"' in html and f'action="/gallery/{name}/open/"' in html
+    assert html.count("You may have read") == 6 and " style=" not in html and "<script>" not in html
+    opened = client.post("/gallery/differs-hints/open/")
+    assert opened.status_code == 302 and opened["Location"].startswith("/c/")
+    assert '/differs/"' in client.get("/about/").content.decode()
+    assert '/differs/"' in client.get("/gallery/").content.decode()

@@ -31,8 +31,10 @@ _GROUPS = {
     "permit": ("Permit", "Chosen, and still waiting"),
     "extenders": ("Extenders", "A webhook has a say"),
     "volumes": ("Volumes", "Storage decides first"),
+    "differs": ("What differs", "From what you may have read of the scheduler"),
 }
 """`group` of a scenario -> title and words, in page order."""
+DIFFERS = "differs"
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,18 @@ def _grouped(cards: list[Card]) -> list[Group]:
     for card in cards:
         by_group[card.facts.group].append(card)
     return [Group(key, *_GROUPS[key], tuple(found)) for key, found in by_group.items() if found]
+
+
+@require_safe
+def differs(request: HttpRequest) -> HttpResponse:
+    """What is often read of the scheduler and is no longer so, each with a scenario that shows it."""
+    rows = selectors.gallery_rows()
+    cards = [
+        Card(name, facts, rows.get(name), facts.path[0].cycle if facts.path else 1)
+        for name, facts in ((name, _facts(document)) for name, document in gallery_documents().items())
+        if facts.group == DIFFERS
+    ]
+    return render(request, "scenarios/differs.html", {"cards": cards})
 
 
 @require_safe

@@ -36,6 +36,7 @@ urlpatterns = [
     path("s/<slug:share_id>/cycles/<int:number>/whole/", shares.whole_cycle, name="whole-cycle"),
     path("gallery/", gallery.gallery, name="gallery"),
     path("gallery/gpu/four-ways/", four_ways.page, name="four-ways"),
+    path("differs/", gallery.differs, name="differs"),
     path("gallery/at-scale/make/", gallery.make_large, name="gallery-large"),
     path("gallery/<slug:name>/", gallery.show, name="gallery-show"),
     path("gallery/<slug:name>/open/", gallery.open_one, name="gallery-open"),

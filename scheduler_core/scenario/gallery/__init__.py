@@ -38,6 +38,12 @@ ORDER: tuple[str, ...] = (
     "extender-timeout-ignorable",
     "extender-preempt-bind",
     "volumes-bind-zone",
+    "differs-hints",
+    "differs-pop-from-backoff",
+    "differs-node-phase",
+    "differs-sampled-scoring",
+    "differs-retired-plugins",
+    "differs-weights-50-25-25",
 )
 """Names, in the order they are shown: group by group."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -83,3 +84,18 @@ def _cpus(scenario: Scenario) -> dict[str, int]:
         for manifest in scenario.objects
         if manifest["kind"] == "Pod"
     }
+
+
+def test_without_popping_from_backoff_the_pod_sits_its_backoff_out() -> None:
+    scenario = gallery_scenario("differs-pop-from-backoff")
+    early = run_scenario(scenario).cycles[1].at_ns - run_scenario(scenario).cycles[0].at_ns
+    assert early == 500_000_000
+    without = run_scenario(replace(scenario, feature_gates={"SchedulerPopFromBackoffQ": False}))
+    assert len(without.cycles) == 1 and not all(finding.holds for finding in without.findings)
+
+
+def test_points_times_weight_are_no_percentages() -> None:
+    percent, ratio = run_scenario(gallery_scenario("differs-weights-50-25-25")).cycles
+    totals, others = percent.explain()["total"], ratio.explain()["total"]
+    assert totals == {name: 25 * total for name, total in others.items()}
+    assert max(totals.values()) > 100
