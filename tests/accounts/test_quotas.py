@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import threading
 from typing import Any
 
@@ -143,7 +145,11 @@ def test_the_figure_is_measured_and_grows_in_between(ada: User) -> None:
     measured = quotas.bytes_of(ada)
     payload = sum(len(str(row.payload)) for row in cluster.log.all())
     assert payload < measured < 10 * payload
-    big = make_node("big") | {"metadata": {"name": "big", "annotations": {"x": "y" * 100_000}}}
+    # Text that a database cannot compress.
+    text = base64.b64encode(
+        b"".join(hashlib.sha256(bytes([n % 256, n // 256])).digest() for n in range(2400))
+    )
+    big = make_node("big") | {"metadata": {"name": "big", "annotations": {"x": text.decode()}}}
     services.apply_documents(cluster=cluster, objects=[big])
     # Known at once, and about right before it is measured again.
     assert measured + 200_000 < quotas.bytes_of(ada)

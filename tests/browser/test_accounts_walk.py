@@ -127,7 +127,7 @@ def test_a_team_grows_and_its_owner_sees_who_did_what(
     # The owner gives her another role, and reads it all in the audit list.
     page.goto(f"{asgi_server}/account/")
     page.get_by_role("link", name="platform").click()
-    page.get_by_label("Role of grace").select_option("editor")
+    page.get_by_label("Role of grace", exact=True).select_option("editor")
     page.get_by_role("button", name="Set the role of grace").click()
     page.goto(f"{asgi_server}/account/audit/")
     said = page.get_by_role("table", name="Entries of the audit list").inner_text()
