@@ -6,7 +6,7 @@ import argparse
 import gc
 from collections.abc import Sequence
 
-from scheduler_core.cli import bench, compare, conformance, model, openb, optimum, replay
+from scheduler_core.cli import bench, compare, conformance, model, openb, optimum, plugin, replay
 from scheduler_core.version import EMULATES, ENGINE_VERSION
 
 
@@ -24,9 +24,12 @@ def main(arguments: Sequence[str]) -> int:
         ("compare", compare),
         ("conformance", conformance),
         ("bench", bench),
+        ("plugin", plugin),
         ("openb", openb),
     ):
-        command = commands.add_parser(name, help=(module.__doc__ or "").split(": ", 1)[-1].split("\n")[0].strip())
+        command = commands.add_parser(
+            name, help=(module.__doc__ or "").split(": ", 1)[-1].split("\n")[0].strip()
+        )
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     options = parser.parse_args(arguments)

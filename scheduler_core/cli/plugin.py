@@ -1,0 +1,85 @@
+"""`plugin`: start a plugin package, check a plugin, list what is known."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from scheduler_core import installed_plugins
+from scheduler_core.cli.plugin_template import files
+from scheduler_core.errors import PluginDeclarationError
+from scheduler_core.framework.interface import Plugin
+from scheduler_core.framework.per_node import asked_per_node
+from scheduler_core.plugin_kit import check, cost
+
+CONFORMS, FAILS, UNUSABLE = 0, 1, 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    deeds = parser.add_subparsers(dest="deed", required=True)
+    new = deeds.add_parser("new", help="write a package: class, oracle twin, test and README")
+    new.add_argument("name", metavar="NAME", help="the plugin's name, such as NightShift")
+    new.add_argument("--into", metavar="DIR", default=".", help="folder the package's own folder is made in")
+    checks = deeds.add_parser("check", help="run the conformance kit and measure what a call costs")
+    checks.add_argument("plugin", metavar="PLUGIN", help="a known plugin's name, or MODULE:CLASS")
+    deeds.add_parser("list", help="all plugins a configuration may name")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    if options.deed == "new":
+        return _new(options.name, Path(options.into))
+    if options.deed == "check":
+        return _check(options.plugin)
+    outside = installed_plugins.outside()
+    for name, spec in installed_plugins.known().catalog.items():
+        where = outside[name].origin.requirement if name in outside else "in the tree"
+        slow = asked_per_node(installed_plugins.known()[name])
+        note = f"; one node at a time: {', '.join(slow)}" if slow else ""
+        print(f"{name}: {', '.join(spec.points)} ({where}{note})")
+    for problem in installed_plugins.problems():
+        print(problem, file=sys.stderr)
+    return CONFORMS
+
+
+def _new(name: str, into: Path) -> int:
+    if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
+        print(f'"{name}" is no name of a plugin: a word such as NightShift', file=sys.stderr)
+        return UNUSABLE
+    if name in installed_plugins.known():
+        print(f"a plugin named {name} already exists", file=sys.stderr)
+        return UNUSABLE
+    found = files(name)
+    root = into / next(path for path in found if path.endswith(".py")).removesuffix(".py").replace("_", "-")
+    if root.exists():
+        print(f"{root} is there already; nothing was written", file=sys.stderr)
+        return UNUSABLE
+    for path, text in found.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    print(f"{root}: run pytest there, then pip install it")
+    return CONFORMS
+
+
+def _check(reference: str) -> int:
+    try:
+        plugin: type[Plugin] = (
+            installed_plugins.add(reference).plugin
+            if ":" in reference
+            else installed_plugins.known()[reference]
+        )
+    except (PluginDeclarationError, KeyError) as error:
+        said = f"no plugin named {reference} is known" if isinstance(error, KeyError) else str(error)
+        print(said, file=sys.stderr)
+        return UNUSABLE
+    problems = check(plugin)
+    for problem in problems:
+        print(f"FAILED {problem}")
+    for item in cost(plugin):
+        slow = ", one node at a time" if item.point in asked_per_node(plugin) else ""
+        print(f"{item.point}: {item.ns / 1000:,.0f} µs for {item.n_nodes:,} nodes{slow}")
+    print(f"{plugin.name} {'does not conform' if problems else 'conforms'}")
+    return FAILS if problems else CONFORMS
