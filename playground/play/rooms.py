@@ -30,6 +30,7 @@ from playground.clusters import jobs, lanes
 from playground.clusters.lanes import Limits
 from playground.clusters.models import Job
 from playground.engine import limits as process_limits
+from playground.play.failures import count_failure
 from playground.play.processes import is_stopped, name_process
 
 logger = logging.getLogger(__name__)
@@ -186,6 +187,7 @@ class Room:
             case "stopped":
                 jobs.give_back(job)
             case _ if job.deaths + 1 >= lanes.MOST_DEATHS:
+                count_failure(job.task)
                 jobs.give_up(job, f"The work was ended: its process died {lanes.MOST_DEATHS} times.")
             case _:
                 logger.warning("lane %s: the process of %s died", self.lane, job)
@@ -281,6 +283,7 @@ def do(task: str, params: dict[str, Any], limits: Limits) -> dict[str, Any]:
         return {"state": MORE, "after_s": 2.0}
     except Exception as error:
         logger.exception("%s failed", task)
+        count_failure(task)
         return {"state": ENDED, "why": f"{type(error).__name__}: {error}"[:500]}
     if left is None or left is False:
         return {"state": DONE}

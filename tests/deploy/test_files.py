@@ -28,7 +28,8 @@ LANES = ("decide", "ask", "make")
 
 
 def words(line: str) -> list[str]:
-    return shlex.split(line)
+    """A command line's words; the lanes a worker is for are each way's own choice."""
+    return shlex.split(line.partition(" -Q ")[0])
 
 
 MIGRATE, WEB, WORKER = (
@@ -68,9 +69,12 @@ def started() -> Iterator[tuple[str, list[str]]]:
     """Where a process of the site is started, and its command line."""
     for name, service in compose()["services"].items():
         if "build" in service:
-            yield f"compose {name}", words(service["command"])
+            yield f"compose {name}", shlex.split(service["command"])
     for path in UNITS:
-        yield path.name, words(unit(path)["Service"]["ExecStart"].removeprefix("/opt/playground/.venv/bin/"))
+        yield (
+            path.name,
+            shlex.split(unit(path)["Service"]["ExecStart"].removeprefix("/opt/playground/.venv/bin/")),
+        )
     for item in manifests():
         if item["kind"] in ("Deployment", "Job"):
             [container] = item["spec"]["template"]["spec"]["containers"]

@@ -35,12 +35,20 @@ HELP: Final = {
     "scheduler_cache_size": "Number of nodes and pods, over all clusters.",
     "playground_clusters": "Number of clusters, by what their engine is at.",
     "playground_open_runs": "Number of runs that are queued or running.",
+    "playground_task_failures_total": "Number of tasks that failed, by task; each is in the log.",
+    "playground_database_up": "1 if the database answers.",
+    "playground_broker_up": "1 if the broker answers.",
+    "playground_disk_free_bytes": "Bytes free where the data folder is.",
+    "playground_disk_size_bytes": "Bytes there are where the data folder is.",
+    "playground_oldest_wakeup_age_seconds": "How long the oldest work of a lane waits that no worker is at.",
+    "playground_workers": "Number of workers through which a wake-up of a lane went lately.",
+    "playground_leases": "Number of clusters a worker is at; expired if it did not renew in time.",
 }
 _QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
 
 
 def metrics_text() -> str:
-    """Everything, over all clusters. Seven queries."""
+    """Everything the scheduler did, over all clusters. Seven queries."""
     lines: list[str] = []
     stored: dict[str, list[tuple[str, str, float]]] = {}
     for name, labels, value in Metric.objects.order_by("name", "labels").values_list(
@@ -54,22 +62,22 @@ def metrics_text() -> str:
     lanes = dict(
         Pod.objects.exclude(lane="").values_list("lane").annotate(n=Count("pk")).values_list("lane", "n")
     )
-    lines += _gauge("scheduler_pending_pods", ((f'queue="{lane}"', lanes.get(lane, 0)) for lane in _QUEUES))
+    lines += gauge("scheduler_pending_pods", ((f'queue="{lane}"', lanes.get(lane, 0)) for lane in _QUEUES))
     rejectors: Counter[str] = Counter()
     for of_cluster in QueueSnapshot.objects.values_list("head__rejectors", flat=True):
         rejectors.update(of_cluster or {})
-    lines += _gauge(
+    lines += gauge(
         "scheduler_unschedulable_pods",
         ((labels_text({"plugin": plugin}), n) for plugin, n in sorted(rejectors.items())),
     )
     n_pods = Pod.objects.exclude(node_name="").count()
-    lines += _gauge("scheduler_cache_size", (('type="nodes"', Node.objects.count()), ('type="pods"', n_pods)))
+    lines += gauge("scheduler_cache_size", (('type="nodes"', Node.objects.count()), ('type="pods"', n_pods)))
     clusters = Cluster.objects.aggregate(
         parked=Count("pk", filter=~Q(parked_reason="")),
         driven=Count("pk", filter=~Q(lease_holder="")),
         all=Count("pk"),
     )
-    lines += _gauge(
+    lines += gauge(
         "playground_clusters",
         (
             ('state="driven"', clusters["driven"]),
@@ -77,7 +85,7 @@ def metrics_text() -> str:
             ('state="parked"', clusters["parked"]),
         ),
     )
-    lines += _gauge("playground_open_runs", (("", Run.objects.filter(state__in=Run.OPEN).count()),))
+    lines += gauge("playground_open_runs", (("", Run.objects.filter(state__in=Run.OPEN).count()),))
     return "\n".join(lines) + "\n"
 
 
@@ -85,7 +93,8 @@ def _head(name: str, kind: str) -> list[str]:
     return [f"# HELP {name} {HELP.get(name, name)}", f"# TYPE {name} {kind}"]
 
 
-def _gauge(name: str, samples: Iterable[tuple[str, float]]) -> list[str]:
+def gauge(name: str, samples: Iterable[tuple[str, float]]) -> list[str]:
+    """The lines of one gauge: (labels, value) of each sample."""
     return [*_head(name, "gauge"), *(_sample(name, labels, value) for labels, value in samples)]
 
 
