@@ -15,7 +15,8 @@ class DataFolderInUse(Exception):
 def lock_data_folder(folder: Path) -> IO[str]:
     """Lock the folder for this process; the lock is held for as long as what is returned is open.
 
-    Children do not inherit it, so a worker that outlives its parent for a moment keeps no new playground away.
+    It belongs to this process alone: children forked by it hold none of it, so a worker that outlives its parent for
+    a moment keeps no new playground away.
 
     Raises
     ------
@@ -25,8 +26,8 @@ def lock_data_folder(folder: Path) -> IO[str]:
     # Not emptied before the lock is had: it names the one that has it.
     file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
         holder = file.read().strip()
         file.close()
         process = f" (process {holder})" if holder else ""

@@ -224,8 +224,9 @@ def test_a_taken_port_is_said_clearly(tmp_path: Path) -> None:
 
 def test_a_second_playground_on_one_data_folder_says_so_until_the_first_has_died(tmp_path: Path) -> None:
     hold = (
-        "import sys, pathlib; from playground.play.data_lock import lock_data_folder;"
-        " lock = lock_data_folder(pathlib.Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
+        "import os, sys, pathlib; from playground.play.data_lock import lock_data_folder;"
+        " lock = lock_data_folder(pathlib.Path(sys.argv[1])); os.fork() and print('held', flush=True);"
+        " sys.stdin.read()"  # the child outlives its parent, and holds nothing
     )
     first = subprocess.Popen(
         [sys.executable, "-c", hold, str(tmp_path)],

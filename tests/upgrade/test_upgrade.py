@@ -70,6 +70,7 @@ def postgresql_copy(postgresql_url: str) -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_an_old_sqlite_site_is_migrated_opens_whole_and_goes_on_to_the_same_decisions(tmp_path: Path) -> None:
     restore_sqlite(tmp_path / "playground.sqlite3")
     path = OLD.with_suffix(".sqlite.json")
@@ -81,6 +82,7 @@ def test_an_old_sqlite_site_is_migrated_opens_whole_and_goes_on_to_the_same_deci
 
 @pytest.mark.postgres
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_an_old_postgresql_site_is_migrated_opens_whole_and_goes_on_to_the_same_decisions(
     postgresql_copy: str, tmp_path: Path
 ) -> None:
