@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scheduler_core.cli.main import main
 from scheduler_core.model.filters import EVALUATED, Feasibility, Rules
 from scheduler_core.model.moment import Moment, Place
-from scheduler_core.objects.defaults import prepare
+from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prepare
 from scheduler_core.objects.labels import NOTHING
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
@@ -33,6 +33,7 @@ RULES = Rules(
     None, frozenset(), frozenset(), (),
 )  # fmt: skip
 
+HIGH = PriorityClasses((PriorityClass("high", 10, False, "PreemptLowerPriority"),))
 keys = st.sampled_from(["zone", "kubernetes.io/hostname"])
 apps = st.sampled_from("xy")
 
@@ -72,9 +73,11 @@ def pods(draw: st.DrawFn, name: str, node: str = "") -> Manifest:
     if draw(st.integers(0, 3)) == 0:
         spec["nodeSelector"] = {"zone": draw(st.sampled_from("ab"))}
     if draw(st.booleans()):
+        spec["priorityClassName"] = "high"
+    if draw(st.booleans()):
         spec["tolerations"] = [{"key": "k", "operator": "Exists"}]
     manifest = make_pod(
-        name, draw(st.sampled_from(["100m", "1", "2"])), priority=draw(st.sampled_from([0, 10])), node=node,
+        name, draw(st.sampled_from(["100m", "1", "2"])), node=node,
         labels={"app": draw(apps)}, **spec,
     )  # fmt: skip
     if draw(st.integers(0, 3)) == 0:
@@ -99,7 +102,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[Manifest], list[Manifest]]:
         # Replicas are one class of pods.
         twin = {**moving[0], "metadata": {**moving[0]["metadata"], "name": "twin"}}
         moving[1] = twin
-    prepared = [prepare(item) for item in (*objects, *resting, *moving)]
+    prepared = [prepare(item, HIGH) for item in (*objects, *resting, *moving)]
     return prepared, prepared[n_nodes + len(resting) :]
 
 
