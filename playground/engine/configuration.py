@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
+from scheduler_core.config.construction import files_unread
 from scheduler_core.config.policy import POLICY_KIND
 from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.errors import ConfigurationError
@@ -32,8 +34,35 @@ def is_policy(document: Mapping[str, Any] | None) -> bool:
     return document is not None and document.get("kind") == POLICY_KIND
 
 
-def check_configuration(document: Mapping[str, Any]) -> None:
+def without_effect(document: Mapping[str, Any] | None) -> tuple[dict[str, str], ...]:
+    """Entries of a Policy that have no counterpart today: where each stands, its name, and why.
+
+    Raises
+    ------
+    ConfigurationError
+        It is not usable.
+    """
+    if not is_policy(document):
+        return ()
+    return tuple(
+        {"field": item.field, "name": item.name, "reason": item.reason} for item in load(document).untranslated
+    )
+
+
+FILES_REFUSED: Final = (
+    "files of this server are not read: it is not the machine of whoever writes the configuration; "
+    "give caData, certData and keyData (base64) instead"
+)
+_MAX_FILE_BYTES: Final = 1024 * 1024
+
+
+def check_configuration(document: Mapping[str, Any], *, may_read_files: bool = False) -> None:
     """Load a document to see whether the scheduler would start with it.
+
+    Parameters
+    ----------
+    may_read_files
+        Files an extender's tlsConfig names are opened (embedded mode: they are the person's own).
 
     Raises
     ------
@@ -46,7 +75,23 @@ def check_configuration(document: Mapping[str, Any]) -> None:
                 item = ConfigurationItem(key, document.get(key), f"must be {wanted}")
                 raise ConfigurationProblem(f"{key}: {item.message}", (item,))
     try:
-        load(document)
+        loaded = load(document, read_file=_read_file if may_read_files else files_unread)
     except ConfigurationError as error:
         items = tuple(ConfigurationItem(item.field, item.value, item.detail) for item in error.errors)
         raise ConfigurationProblem(str(error), items) from None
+    if may_read_files:
+        return
+    items = tuple(
+        ConfigurationItem(f"extenders[{index}].tlsConfig.{field}", path, FILES_REFUSED)
+        for index, extender in enumerate(loaded.configuration.extenders)
+        if (tls := extender.tls_config) is not None
+        for field, path in (("caFile", tls.ca_file), ("certFile", tls.cert_file), ("keyFile", tls.key_file))
+        if path
+    )
+    if items:
+        raise ConfigurationProblem(f"{items[0].field}: {FILES_REFUSED}", items)
+
+
+def _read_file(path: str) -> bytes:
+    with Path(path).open("rb") as file:
+        return file.read(_MAX_FILE_BYTES)

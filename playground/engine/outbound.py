@@ -139,6 +139,30 @@ def destination(
     return Destination(parts.scheme, str(addresses[0]), port, parts.netloc.rpartition("@")[2], host, target)
 
 
+def host_of(url: str) -> str:
+    """``host:port`` as a list of allowed hosts names it; empty for what is no URL."""
+    try:
+        _, host, port = _parsed(url)
+    except Refused:
+        return ""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def may_be_called(url: str, policy: OutboundPolicy) -> bool:
+    """Whether a URL with a host inside the network is on the list; one with a name is judged when it is called."""
+    try:
+        _, host, port = _parsed(url)
+        address = ipaddress.ip_address(host)
+    except Refused:
+        return False
+    except ValueError:
+        if host != "localhost" and not host.endswith(".localhost"):
+            return True
+        address = ipaddress.ip_address("127.0.0.1")
+    bracketed = f"[{host}]" if ":" in host else host
+    return is_public(address) or bool(policy.allowed_hosts & {host, bracketed, f"{bracketed}:{port}"})
+
+
 def _parsed(url: str) -> tuple[SplitResult, str, int]:
     if any(ord(letter) <= 32 or ord(letter) == 127 for letter in url):
         raise Refused("the URL holds a space or a control character")
@@ -165,5 +189,5 @@ def _judge(address: Address, host: str, *, is_listed: bool) -> None:
     if not is_listed and not is_public(address):
         raise Refused(
             f"{host} has the address {address}, which is inside this server's network; "
-            "PLAYGROUND_EXTENDER_HOSTS names hosts that may be called nevertheless"
+            "its owner allows it on the cluster's configuration page, or by PLAYGROUND_EXTENDER_HOSTS"
         )

@@ -52,6 +52,8 @@ class ProfilePlan:
         Weight of each score plugin, in execution order.
     args : mapping of str to Args
         Args of the plugins that have some, by plugin name.
+    run_all_filters : bool
+        Every filter is heard about a node, not only the first that rejects it (a Policy may ask for it).
     """
 
     scheduler_name: str
@@ -59,6 +61,7 @@ class ProfilePlan:
     plugins: Mapping[str, tuple[str, ...]]
     weights: Mapping[str, int]
     args: Mapping[str, Args]
+    run_all_filters: bool = False
 
     @property
     def plugin_names(self) -> tuple[str, ...]:
@@ -69,6 +72,11 @@ class ProfilePlan:
 def no_files(path: str) -> bytes:
     """The file system of an engine that has none: every path is missing."""
     raise FileNotFoundError(2, "no such file or directory", path)
+
+
+def files_unread(path: str) -> bytes:
+    """For an engine that opens no files itself: whoever carries its calls reads them then, or refuses."""
+    return b"-----BEGIN CERTIFICATE-----"
 
 
 def construct(

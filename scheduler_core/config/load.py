@@ -100,6 +100,9 @@ def load_configuration(
         loaded = _load(policy.document, with_retired, read_file)
         return dataclasses.replace(
             loaded,
+            plans=tuple(
+                dataclasses.replace(plan, run_all_filters=policy.run_all_filters) for plan in loaded.plans
+            ),
             source_kind=POLICY_KIND,
             untranslated=policy.untranslated,
             run_all_filters=policy.run_all_filters,

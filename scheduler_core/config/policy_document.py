@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.config.duration import format_duration
-from scheduler_core.config.types import Extender, ResourceSpec, UtilizationShapePoint
+from scheduler_core.config.types import (
+    Extender,
+    ExtenderManagedResource,
+    ExtenderTLSConfig,
+    ResourceSpec,
+    UtilizationShapePoint,
+)
 from scheduler_core.config.wire import (
     BOOLEAN,
     INT32,
@@ -152,11 +158,27 @@ def decode_policy(document: Document) -> LegacyPolicy:
     return build(LegacyPolicy, checked)
 
 
+def _in_todays_case(document: Mapping[str, Any], cls: type) -> dict[str, Any]:
+    """The mapping with its keys as they are spelled today; unknown ones stay, to be named."""
+    names = [item.metadata["wire"].name for item in dataclasses.fields(cls) if "wire" in item.metadata]
+    spelled = {name.lower(): name for name in names}
+    return {spelled.get(str(key).lower(), key): value for key, value in document.items()}
+
+
 def _modern_extender(extender: Any) -> Any:
-    """Field names and units of today: `enableHttps`, and timeouts as plain nanoseconds."""
+    """Field names of today, written in any case as they were read then, and timeouts as plain nanoseconds."""
     if not isinstance(extender, Mapping):
         return extender
-    modern = {("enableHTTPS" if key == "enableHttps" else key): value for key, value in extender.items()}
+    modern = _in_todays_case(extender, Extender)
+    tls = modern.get("tlsConfig")
+    if isinstance(tls, Mapping):
+        modern["tlsConfig"] = _in_todays_case(tls, ExtenderTLSConfig)
+    managed = modern.get("managedResources")
+    if isinstance(managed, list | tuple):
+        modern["managedResources"] = [
+            _in_todays_case(item, ExtenderManagedResource) if isinstance(item, Mapping) else item
+            for item in managed
+        ]
     timeout = modern.get("httpTimeout", 0)
     if timeout is None:
         del modern["httpTimeout"]

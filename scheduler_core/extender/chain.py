@@ -308,7 +308,7 @@ def extender_chain(loaded: LoadedConfiguration, transport: Transport) -> Extende
 
 def bind_request(extender: Extender, pod: Pod, node_name: str) -> ExtenderRequest:
     """The request that asks an extender to bind a pod."""
-    return extender.request(BIND, wire.binding_body(pod, node_name, legacy=extender.legacy_wire))
+    return extender.request(BIND, wire.binding_body(pod, node_name))
 
 
 def parse_bind_answer(extender: Extender, answer: ExtenderAnswer) -> str | None:

@@ -95,14 +95,14 @@ def preemption_body(
     }
 
 
-def binding_body(pod: Pod, node_name: str, *, legacy: bool) -> dict[str, Any]:
-    """ExtenderBindingArgs."""
-    keys = (
-        ("podName", "podNamespace", "podUID", "node")
-        if legacy
-        else ("PodName", "PodNamespace", "PodUID", "Node")
-    )
-    return dict(zip(keys, (pod.meta.name, pod.meta.namespace, pod.uid, node_name), strict=True))
+def binding_body(pod: Pod, node_name: str) -> dict[str, Any]:
+    """ExtenderBindingArgs: the one type that never had keys of its own, in the Policy era either."""
+    return {
+        "PodName": pod.meta.name,
+        "PodNamespace": pod.meta.namespace,
+        "PodUID": pod.uid,
+        "Node": node_name,
+    }
 
 
 # ---- answers

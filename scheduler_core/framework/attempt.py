@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.journal import Journal, JournalReader
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.all_filters import hear_all_filters
 from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, Together, first_rejections, passing
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.distinct import tally
@@ -75,6 +76,8 @@ class Attempt:
     guests : dict of int to str
         Rows, and their nodes' names, of node objects an extender answered with (`NodeTable.add_guest`).
     extenders_took_nodes : bool
+    also_rejecting : dict of str to None
+        Plugins that rejected some row, where all are heard (`alwaysCheckAllPredicates`).
     tried_first : dict of int to (str, Code, tuple of str)
         What was said of rows when the pod's nominated node was tried alone. A row that is looked at again has its
         later verdict; PreFilter may have left the nominated node out, and then this is all that is known of it.
@@ -98,6 +101,7 @@ class Attempt:
         self.feasible: Rows = self.rows
         self.guests: dict[int, str] = {}
         self.extenders_took_nodes = False
+        self.also_rejecting: dict[str, None] = {}
         self.tried_first: dict[int, tuple[str, Code, tuple[str, ...]]] = {}
         self.score_states: dict[str, Any] = {}
         self.skipped_scores: dict[str, None] = {}
@@ -227,6 +231,8 @@ class Attempt:
             with_promised = self._filter_all()
         if not with_promised:
             self._filter_with_nominated_pods()
+        if self.framework.run_all_filters:
+            hear_all_filters(self)
         if limit is not None:
             self._cut(limit, start)
         together = self._together
@@ -507,6 +513,7 @@ class Attempt:
         for name, _, _ in {id(words): words for words in self.explicit.values()}.values():
             if name:
                 names[name] = None
+        names.update(self.also_rejecting)
         # Whatever rejected the nominated node counts, even where the node was looked at again.
         names.update(dict.fromkeys(name for name, _, _ in self.tried_first.values() if name))
         if self.extenders_took_nodes:

@@ -113,6 +113,7 @@ class Framework:
         self.scheduler_name = plan.scheduler_name
         self.percentage_of_nodes_to_score = plan.percentage_of_nodes_to_score
         self.handle = handle
+        self.run_all_filters = plan.run_all_filters
         self.plugins: dict[str, Plugin] = {
             name: registry[name](plan.args.get(name), handle)
             if name not in registry.outside

@@ -20,6 +20,7 @@ from scheduler_core.actions import (
     WriteBeforeBind,
 )
 from scheduler_core.clock import Clock
+from scheduler_core.config.construction import ReadFile, files_unread
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.events import (
@@ -107,7 +108,10 @@ class SimulationOptions:
 
 
 def load(
-    config: Mapping[str, Any] | None, registry: Registry | None = None, release: Release | None = None
+    config: Mapping[str, Any] | None,
+    registry: Registry | None = None,
+    release: Release | None = None,
+    read_file: ReadFile = files_unread,
 ) -> LoadedConfiguration:
     """A configuration as a simulation takes it: None is the default one.
 
@@ -115,6 +119,8 @@ def load(
     ----------
     registry : Registry, optional
         The plugins it may name; those this process knows (`installed_plugins.known`) by default.
+    read_file : ReadFile
+        Reads files an extender's tlsConfig names. By default they are left to the transport.
 
     Raises
     ------
@@ -122,7 +128,7 @@ def load(
     """
     document = {"apiVersion": API_VERSION, "kind": KIND} if config is None else config
     registry = known() if registry is None else registry
-    loaded = load_configuration(document, registry=registry, release=release)
+    loaded = load_configuration(document, registry=registry, read_file=read_file, release=release)
     check_plugins(loaded, registry)
     return loaded
 

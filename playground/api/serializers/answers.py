@@ -198,6 +198,10 @@ class MockExtenders(Answer):
 class Config(Answer):
     default = serializers.BooleanField(help_text="Whether the cluster uses the default configuration.")
     config = serializers.DictField(allow_null=True, help_text="As it was written.")
+    withoutEffect = serializers.ListField(
+        child=serializers.DictField(child=_text()),
+        help_text="Entries of a Policy with no counterpart today: field, name and reason of each.",
+    )
 
 
 class Sampling(Answer):

@@ -12,6 +12,7 @@ from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
 from playground.clusters import services
 from playground.clusters.models import Cluster
+from playground.engine.configuration import without_effect
 
 
 class Config(PlaygroundView):
@@ -19,14 +20,17 @@ class Config(PlaygroundView):
 
     @staticmethod
     def _answer(cluster: Cluster) -> Response:
-        return Response({"default": cluster.config is None, "config": cluster.config})
+        dead = list(without_effect(cluster.config))
+        return Response(
+            {"default": cluster.config is None, "config": cluster.config, "withoutEffect": dead}
+        )
 
     @operation(
         "Read the scheduler configuration",
         id="config_read",
         answers_={200: answers.Config},
         errors=(400, 404),
-        answer_example={"default": False, "config": examples.CONFIG},
+        answer_example={"default": False, "config": examples.CONFIG, "withoutEffect": []},
         tag="settings",
         reads=True,
     )
@@ -44,11 +48,15 @@ class Config(PlaygroundView):
         answers_={200: answers.Config},
         errors=(400, 404, 413, 415),
         example=examples.CONFIG,
-        answer_example={"default": False, "config": examples.CONFIG},
+        answer_example={"default": False, "config": examples.CONFIG, "withoutEffect": []},
         tag="settings",
     )
     def put(self, request: Request, cluster_id: str) -> Response:
-        """A KubeSchedulerConfiguration (JSON or YAML), used from now on; one that cannot be used changes nothing."""
+        """A KubeSchedulerConfiguration or legacy Policy (JSON or YAML), used from now on.
+
+        One that cannot be used changes nothing. `withoutEffect` names what a Policy asks for that has no
+        counterpart today.
+        """
         cluster = self.cluster(cluster_id)
         return self._answer(services.set_config(cluster=cluster, config=dict(request.data)))
 
@@ -57,7 +65,7 @@ class Config(PlaygroundView):
         id="config_default",
         answers_={200: answers.Config},
         errors=(400, 404),
-        answer_example={"default": True, "config": None},
+        answer_example={"default": True, "config": None, "withoutEffect": []},
         tag="settings",
     )
     def delete(self, request: Request, cluster_id: str) -> Response:

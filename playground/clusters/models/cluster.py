@@ -51,6 +51,9 @@ class Cluster(models.Model):
     seed = models.BigIntegerField(default=new_seed)
     config = models.JSONField(null=True, blank=True)  # KubeSchedulerConfiguration; null = the default one
 
+    # host:port of extenders inside the network that its person lets this server call (embedded mode)
+    extender_hosts = models.JSONField(default=list, blank=True)
+
     # The cluster's own clock.
     clock_mode = models.CharField(max_length=10, choices=ClockMode.choices, default=ClockMode.PAUSED)
     start_ns = models.BigIntegerField()

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
+
 from playground.clusters import clock, wake
 from playground.clusters.errors import InvalidInput, InvalidManifest
 from playground.clusters.models import Cluster, LogEntry, Pod
@@ -23,7 +25,7 @@ def checked_config(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if config is None:
         return None
     try:
-        check_configuration(config)
+        check_configuration(config, may_read_files=settings.EMBEDDED)
     except ConfigurationProblem as problem:
         errors = [
             InvalidManifest(

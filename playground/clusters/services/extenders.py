@@ -16,12 +16,15 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import transaction
 
+from playground.clusters import wake
+from playground.clusters.errors import Forbidden, InvalidInput
 from playground.clusters.models import Cluster, ExtenderCall, LogEntry, MockExtender, Pod
 from playground.clusters.services import lease as leases
 from playground.clusters.services.lease import Fenced, Lease
 from playground.clusters.services.writer import LogWriter, locked
 from playground.engine.entries import OutsideCall
-from playground.engine.outbound import OutboundPolicy, OwnSite
+from playground.engine.outbound import OutboundPolicy, OwnSite, host_of, may_be_called
+from playground.engine.profiles import outline
 from playground.engine.relay import entry_payload
 from playground.engine.transport import Exchanged, ExtenderAnswer, HttpTransport
 
@@ -52,7 +55,7 @@ def transport_for(cluster: Cluster, lease: Lease, *, cycle: Callable[[], int]) -
         renewed_s = time.monotonic()
 
     return HttpTransport(
-        _policy(),
+        _policy(cluster),
         is_own=lambda path: _is_own(cluster, path),
         measured=cluster.clock_mode == Cluster.ClockMode.REALTIME,
         may_read_files=settings.EMBEDDED,
@@ -64,15 +67,60 @@ def transport_for(cluster: Cluster, lease: Lease, *, cycle: Callable[[], int]) -
 def asking_transport(cluster: Cluster) -> HttpTransport:
     """The transport of a question: as guarded as a visit's, and of which nothing is recorded."""
     return HttpTransport(
-        _policy(), is_own=lambda path: _is_own(cluster, path), may_read_files=settings.EMBEDDED
+        _policy(cluster), is_own=lambda path: _is_own(cluster, path), may_read_files=settings.EMBEDDED
     )
 
 
-def _policy() -> OutboundPolicy:
+def allowed_by_person(cluster: Cluster) -> frozenset[str]:
+    """Hosts its person has allowed for this cluster: on a machine of one's own only (embedded mode)."""
+    return frozenset(cluster.extender_hosts) if settings.EMBEDDED else frozenset()
+
+
+def allow_extender_host(*, cluster: Cluster, host: str, allowed: bool = True) -> Cluster:
+    """Let the server call an extender of this cluster inside the network, or no longer.
+
+    Parameters
+    ----------
+    host
+        ``host:port`` of an extender of the cluster's configuration.
+
+    Raises
+    ------
+    Forbidden
+        The machine is not the person's own: there PLAYGROUND_EXTENDER_HOSTS names the hosts.
+    InvalidInput
+        No extender of the configuration has this host.
+    """
+    if not settings.EMBEDDED:
+        raise Forbidden("on this server its operator names the hosts extenders may have")
+    if allowed and host not in [host_of(extender.url) for extender in outline(cluster.config).extenders]:
+        raise InvalidInput("no extender of the configuration has this host", field="host", value=host)
+    with transaction.atomic():
+        row = locked(cluster.pk)
+        row.extender_hosts = sorted({*row.extender_hosts, host} if allowed else {*row.extender_hosts} - {host})
+        row.save(update_fields=["extender_hosts"])
+        wake.cluster_on_commit(row)
+    cluster.refresh_from_db()
+    return cluster
+
+
+def refused_hosts(cluster: Cluster) -> list[str]:
+    """Hosts of its extenders inside the network that nothing lets this server call."""
+    policy = _policy(cluster)
+    urls = [extender.url for extender in outline(cluster.config).extenders]
+    refused = [
+        host_of(url)
+        for url in urls
+        if not (_is_own(cluster, f"{urlsplit(url).path.rstrip('/')}/filter") or may_be_called(url, policy))
+    ]
+    return list(dict.fromkeys(filter(None, refused)))
+
+
+def _policy(cluster: Cluster) -> OutboundPolicy:
     own = urlsplit(settings.PLAYGROUND_OWN_URL)
     site = OwnSite(own.hostname or "127.0.0.1", own.port or 80, settings.PLAYGROUND_OWN_HOST or own.netloc)
     return OutboundPolicy(
-        allowed_hosts=frozenset(settings.PLAYGROUND_EXTENDER_HOSTS),
+        allowed_hosts=frozenset(settings.PLAYGROUND_EXTENDER_HOSTS) | allowed_by_person(cluster),
         only_allowed=not settings.EMBEDDED,
         own_site=site,
     )

@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import quote
 
+from django.conf import settings as site
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -13,7 +14,8 @@ from playground.clusters.errors import ClusterError, InvalidInput, InvalidManife
 from playground.clusters.models import Cluster
 from playground.clusters.selectors import list_mock_extenders
 from playground.clusters.services.config import set_config
-from playground.engine.configuration import is_policy
+from playground.clusters.services.extenders import allow_extender_host, allowed_by_person, refused_hosts
+from playground.engine.configuration import is_policy, without_effect
 from playground.engine.plugins import problems as plugin_problems
 from playground.engine.profiles import outline
 from playground.web.access import get_cluster
@@ -37,6 +39,8 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
     text = yaml_of([cluster.config]) if cluster.config else EMPTY
     problems: list[Any] = []
     status = 200
+    if request.method == "POST" and "host" in request.POST:
+        return _allow_host(request, cluster)
     if request.method == "POST":
         text = request.POST.get("text", "")
         try:
@@ -69,8 +73,24 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "text": text,
         "problems": problems,
         "is_default": cluster.config is None,
+        "without_effect": without_effect(cluster.config),
+        "refused_hosts": refused_hosts(cluster),
+        "allowed_hosts": sorted(allowed_by_person(cluster)),
+        "embedded": site.EMBEDDED,
     }
     return render(request, "config/page.html", context, status=status)
+
+
+def _allow_host(request: HttpRequest, cluster: Cluster) -> HttpResponse:
+    """Let this server call an extender inside the network, or no longer."""
+    host, allowed = request.POST["host"], request.POST.get("deed") != "forbid"
+    try:
+        allow_extender_host(cluster=cluster, host=host, allowed=allowed)
+    except ClusterError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"{host} may {'be called from now on' if allowed else 'no longer be called'}.")
+    return redirect(f"{reverse('web:config', args=[cluster.public_id])}#extenders")
 
 
 def _profile_name(request: HttpRequest) -> str:

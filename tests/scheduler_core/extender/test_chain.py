@@ -411,10 +411,10 @@ def test_extenders_of_a_policy_file_are_spoken_to_in_the_form_of_their_time() ->
     bodies = {request.verb: request.body for request in answers.requests}
     assert bodies["filter"].keys() == {"pod", "nodenames"}
     assert bodies["bind"] == {
-        "podName": "p",
-        "podNamespace": "default",
-        "podUID": "default/p",
-        "node": "n1",
+        "PodName": "p",
+        "PodNamespace": "default",
+        "PodUID": "default/p",
+        "Node": "n1",
     }
     assert bodies["preempt"].keys() == {"pod", "nodeNameToMetaVictims"}
     assert bodies["preempt"]["nodeNameToMetaVictims"] == {
