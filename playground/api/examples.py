@@ -160,6 +160,7 @@ QUEUE_ITEM: Final = {
 QUEUE: Final = {
     "active": [],
     "permit": [],
+    "binding": [],
     "backoff": [],
     "unschedulable": [QUEUE_ITEM],
     "gated": [],

@@ -29,6 +29,7 @@ _LANES: Final = {
     "unschedulable": "unschedulable",
     "gated": "gated",
     "permit": "permit",
+    "binding": "binding",
     "notSimulated": "foreign",
 }
 

@@ -83,8 +83,8 @@ class InspectedPod:
 
 
 def reserved_nodes(lanes: Lanes) -> dict[str, str]:
-    """The node each pod that waits at Permit holds, by ``namespace/name``."""
-    return {item.pod: item.node for item in lanes["permit"] if item.node}
+    """The node each pod that waits at Permit or for its Binding holds, by ``namespace/name``."""
+    return {item.pod: item.node for lane in ("permit", "binding") for item in lanes[lane] if item.node}
 
 
 def inspect(

@@ -43,6 +43,7 @@ class Lane:
 _WORDS = {
     "active": ("priority, then waited", "No pod is ready to be scheduled."),
     "permit": ("reserved", "No pod waits here."),
+    "binding": ("assumed on their nodes", ""),
     "backoff": ("ends soonest first", "No pod is backing off."),
     "unschedulable": ("waits for an event", "No pod is unschedulable."),
     "gated": ("held before the queue", "No scheduling gates."),
@@ -81,7 +82,7 @@ def _view(lane: str, item: QueueItem, scale: PriorityScale, now_ns: int) -> Lane
             aside = f"{item.priority} · {amounts.duration(max(0, now_ns - since_ns))}"
         if item.position == 1:
             why = "Next cycle" if item.read else "Submitted; the engine reads it next"
-    elif lane in ("backoff", "permit") and item.left_s is not None:
+    elif lane in ("backoff", "permit", "binding") and item.left_s is not None:
         left_ns = round(item.left_s * 1e9)
         aside = f"{amounts.duration(left_ns)} left"
         whole = (item.facts.get("until_ns") or 0) - (since_ns or now_ns)
@@ -90,6 +91,8 @@ def _view(lane: str, item: QueueItem, scale: PriorityScale, now_ns: int) -> Lane
             progress, css = (share, "progw") if lane == "permit" else (100 - share, "prog")
     if lane == "permit" and item.node:
         why = f"Reserved on {item.node}{'; ' + why if why else ''}"
+    elif lane == "binding":
+        why = f"Assumed on {item.node}. {why}"
     elif item.node:
         why = f"Nominated to {item.node}: waits for its victims to go"
     if lane == "backoff" and not why and item.attempts:

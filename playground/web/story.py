@@ -88,6 +88,8 @@ def story_sentence(story: PodTraces) -> tuple[Outcome, str]:
         return outcome_of("error"), "is never scheduled here."
     if pod.lane == "permit":
         return outcome_of("waiting"), f"waits at Permit {tries}."
+    if pod.lane == "binding":
+        return outcome_of("binding"), f"is assumed on {pod.reserved_node} {tries}; its Binding is not heard of yet."
     if pod.nominated_node:
         return outcome_of("preempting"), f"waits for {pod.nominated_node} to be freed, {tries}."
     where = {"active": "in activeQ", "backoff": "in backoffQ", "gated": "held by a gate"}.get(pod.lane)

@@ -28,8 +28,9 @@ def queue_view(
     Returns
     -------
     dict of str to list of dict
-        `activeQ` in heap order, `backoffQ` (errors included) by expiry, `unschedulable`, `gated`, `permit`, and
-        `notSimulated`: pods that ask for what nobody here gives, each with the reason.
+        `activeQ` in heap order, `backoffQ` (errors included) by expiry, `unschedulable`, `gated`, `permit`,
+        `binding` (assumed on their node until the Binding is heard of), and `notSimulated`: pods that ask for
+        what nothing here gives, each with the reason.
     """
     queue = scheduler.queue
     unschedulable = []
@@ -60,6 +61,7 @@ def queue_view(
             }
             for waiting in scheduler.waiting_pods.all()
         ],
+        "binding": _binding(scheduler),
         "notSimulated": not_simulated,
     }
 
@@ -72,6 +74,25 @@ def _identity(key: str, pod: Pod) -> dict[str, Any]:
         "priority": pod.priority,
         "priorityClass": spec.get("priorityClassName") or None,
     }
+
+
+def _binding(scheduler: Scheduler) -> list[dict[str, Any]]:
+    """Pods the scheduler has placed and does not hear of yet: being bound, or said to be bound by an extender."""
+    result = []
+    for uid, assumed in scheduler.cache.assumed.items():
+        pod = scheduler.pods.get(uid)
+        if pod is None or scheduler.waiting_pods.get(uid) is not None:
+            continue
+        said = "The bind call is answered; waits for the Binding" if assumed.binding_finished else "Is being bound"
+        result.append(
+            {
+                **_identity(pod.key, pod),
+                "node": assumed.node_name,
+                "leavesNs": assumed.deadline_ns,
+                "reason": said,
+            }
+        )
+    return result
 
 
 def _entries(scheduler: Scheduler, infos: Iterable[QueuedPodInfo]) -> list[dict[str, Any]]:

@@ -169,6 +169,7 @@ class QueueItem(Answer):
 class Queue(Answer):
     active = QueueItem(many=True)
     permit = QueueItem(many=True)
+    binding = QueueItem(many=True, help_text="Assumed on their nodes until their Binding is heard of.")
     backoff = QueueItem(many=True)
     unschedulable = QueueItem(many=True)
     gated = QueueItem(many=True)

@@ -63,6 +63,7 @@ class Pod(ObjectRow):
         UNSCHEDULABLE = "unschedulable"
         GATED = "gated"
         PERMIT = "permit"
+        BINDING = "binding"
         FOREIGN = "foreign"
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pods")
@@ -84,6 +85,8 @@ class Pod(ObjectRow):
     created_ns = models.BigIntegerField(default=0)
     waits_for = models.TextField(blank=True, default="")  # why it never schedules here, in words; else empty
     lane = models.CharField(max_length=16, choices=Lane.choices, blank=True, default="")
+    # where the scheduler counts it before it is bound: at Permit, and until its Binding is heard of
+    reserved_node = models.CharField(max_length=253, blank=True, default="")
 
     class Meta:
         constraints = [

@@ -10,12 +10,13 @@ from django.db.models import F
 
 from playground.clusters.models import Cluster, Pod, QueueSnapshot
 
-LANES: Final = ("active", "permit", "backoff", "unschedulable", "gated", "foreign")
+LANES: Final = ("active", "permit", "binding", "backoff", "unschedulable", "gated", "foreign")
 """In the order pages show them; ``foreign`` = pods of another scheduler, or of a kind not simulated."""
 
 LANE_TITLES: Final = {
     "active": "activeQ",
     "permit": "Waiting at Permit",
+    "binding": "Binding",
     "backoff": "backoffQ",
     "unschedulable": "Unschedulable",
     "gated": "Gated",
@@ -42,7 +43,7 @@ class QueueItem:
     reason
         Why it is there, in words.
     node
-        Node held at Permit, or nominated by a preemption; else empty.
+        Node held at Permit or until its Binding is heard of, or nominated by a preemption; else empty.
     plugin
         Plugin that holds or rejected it.
     event

@@ -341,7 +341,9 @@ def _keep_checkpoint(cluster: Cluster, result: DriveResult, data: bytes, took_ms
     )
 
 
-def _keep_queue(cluster: Cluster, driven: Driven, result: DriveResult) -> dict[tuple[str, str], str]:
+def _keep_queue(
+    cluster: Cluster, driven: Driven, result: DriveResult
+) -> dict[tuple[str, str], tuple[str, str]]:
     """The queue as pages read it, and each pending pod's lane on its row (only those that changed)."""
     head = {
         "at_ns": result.clock_ns,
@@ -365,28 +367,30 @@ def _keep_queue(cluster: Cluster, driven: Driven, result: DriveResult) -> dict[t
             "full": full,
         },
     )
-    lanes: dict[tuple[str, str], str] = {}
+    lanes: dict[tuple[str, str], tuple[str, str]] = {}
     for lane, items in result.queue.items():
+        holds = lane in (Pod.Lane.PERMIT, Pod.Lane.BINDING)
         for item in items:
             namespace, _, name = item["pod"].partition("/")
-            lanes[(namespace, name)] = lane
+            lanes[(namespace, name)] = (lane, item.get("node", "") if holds else "")
     before = driven.lanes
     if before is None:
         stored = Pod.objects.filter(cluster=cluster).exclude(lane="")
         before = {
-            (namespace, name): lane
-            for namespace, name, lane in stored.values_list("namespace", "name", "lane")
+            (namespace, name): (lane, node)
+            for namespace, name, lane, node in stored.values_list("namespace", "name", "lane", "reserved_node")
         }
-    changed: dict[tuple[str, str], list[str]] = {}
+    nowhere = ("", "")
+    changed: dict[tuple[str, str, str], list[str]] = {}
     for pod in [*lanes, *(pod for pod in before if pod not in lanes)]:
-        lane = lanes.get(pod, "")
-        if before.get(pod, "") != lane:
-            changed.setdefault((lane, pod[0]), []).append(pod[1])
-    for (lane, namespace), names in changed.items():
+        lane, node = lanes.get(pod, nowhere)
+        if before.get(pod, nowhere) != (lane, node):
+            changed.setdefault((lane, node, pod[0]), []).append(pod[1])
+    for (lane, node, namespace), names in changed.items():
         for start in range(0, len(names), 500):
             Pod.objects.filter(
                 cluster=cluster, namespace=namespace, name__in=names[start : start + 500]
-            ).update(lane=lane)
+            ).update(lane=lane, reserved_node=node)
     return lanes
 
 
@@ -403,7 +407,7 @@ def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: dat
     run.attempts += 1
     run.cycles_done += n_new
     run.pods_bound += sum(1 for cycle in result.cycles if cycle.outcome == Cycle.Outcome.BOUND)
-    run.pending_now = to_try + sum(len(result.queue.get(lane, ())) for lane in ("unschedulable", "permit"))
+    run.pending_now = to_try + sum(len(result.queue.get(lane, ())) for lane in ("unschedulable", "permit", "binding"))
     run.clock_ns = result.clock_ns
     run.state = Run.State.RUNNING
     if result.finished:

@@ -25,7 +25,7 @@ class Driven:
     generation: int
     engine_seq: int
     engine: Engine
-    lanes: dict[tuple[str, str], str] | None = field(default=None, repr=False)
+    lanes: dict[tuple[str, str], tuple[str, str]] | None = field(default=None, repr=False)
 
 
 class EngineMemory:

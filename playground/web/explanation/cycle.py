@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from playground.web.explanation.filter_matrix import FilterView, view_filter
@@ -26,6 +26,7 @@ class ExtenderCall:
     verb: str
     status: str
     duration_ms: float | None
+    took_ms: float | None = field(default=None, kw_only=True)
     error: str
     request: str
     answer: str

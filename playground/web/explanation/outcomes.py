@@ -27,6 +27,7 @@ OUTCOMES: dict[str, Outcome] = {
     "unschedulable": Outcome("unschedulable", "no", "bad"),
     "preempting": Outcome("preempting", "pre", "pre"),
     "waiting": Outcome("waiting", "wait", "wait"),
+    "binding": Outcome("binding", "wait", "wait"),
     "error": Outcome("error", "err", "warn"),
 }
 

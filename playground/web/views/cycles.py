@@ -1,5 +1,6 @@
 """Cycles: the list and the page of one."""
 
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -16,6 +17,7 @@ from playground.clusters.models import Cycle
 from playground.clusters.selectors.aftermath import aftermath
 from playground.clusters.selectors.cycle_pages import cycle_page
 from playground.clusters.selectors.cycles import Explanation, cycle_explanation, neighbours
+from playground.clusters.selectors.extender_calls import calls_of_cycle
 from playground.clusters.selectors.pod_lists import pod_of_cycle
 from playground.web.access import get_cluster
 from playground.web.amounts import rfc3339
@@ -23,6 +25,7 @@ from playground.web.board import priority_scale
 from playground.web.explanation import view_cycle
 from playground.web.next_steps import next_steps
 from playground.web.numbers import positive_int
+from playground.web.wire_calls import with_wire_calls
 
 RECOMPUTE = "playground.clusters.tasks.recompute_trace"
 
@@ -59,6 +62,7 @@ def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
     view = view_cycle(
         _document(found), part=request.GET.get("part"), page=positive_int(request.GET.get("page")) or 1
     )
+    view = replace(view, extenders=with_wire_calls(view.extenders, calls_of_cycle(cluster, number)))
     before, after = neighbours(cluster, number)
     pod = pod_of_cycle(row)
     context: dict[str, Any] = {

@@ -16,6 +16,7 @@ from playground.clusters.errors import ClusterError, InvalidManifest
 from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass
 from playground.clusters.selectors.classes import budgets_of_pod
 from playground.clusters.selectors.cycles import cycle_explanation
+from playground.clusters.selectors.extender_calls import bind_calls_of
 from playground.clusters.selectors.pod_lists import pod_page
 from playground.clusters.selectors.pod_traces import pod_traces
 from playground.clusters.selectors.queue import LANE_TITLES
@@ -33,6 +34,7 @@ from playground.web.posted_yaml import read_mapping, yaml_of
 from playground.web.problems import problems_of
 from playground.web.story import cache_state, story_sentence, story_steps
 from playground.web.swim_lanes import backoffs_elsewhere, swim_lanes
+from playground.web.wire_calls import drawn
 
 
 @require_safe
@@ -64,7 +66,7 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
         raise Http404(f"There is no pod {namespace}/{name} and no trace of one.")
     outcome, sentence = story_sentence(story)
     last = story.cycles[-1] if story.cycles else None
-    pending = story.pod is not None and not story.pod.node_name
+    pending = story.pod is not None and not story.pod.node_name and story.pod.lane != Pod.Lane.BINDING
     context: dict[str, Any] = {
         "cluster": cluster,
         "tab": "pods",
@@ -92,6 +94,9 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
         expect_questions(cluster=cluster)
     if last and pending and last.n_nodes:
         context["why"] = why_not_running(cluster, last)
+    if story.pod and (cluster.config or {}).get("extenders"):
+        calls = bind_calls_of(cluster, story.pod.uid)
+        context["view"] = {"extenders": [drawn(call) for call in calls]}
     if story.pod:
         context["mark"] = priority_scale(cluster).mark(story.pod.priority, story.pod.priority_class)
         context["budgets"] = budgets_of_pod(cluster, story.pod)
