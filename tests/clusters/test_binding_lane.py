@@ -44,9 +44,10 @@ def test_it_waits_in_a_lane_of_its_own_with_its_node(cluster: Cluster, client: C
     assert [item["pod"] for item in api["binding"]] == ["default/p1"]
 
 
-def test_its_room_counts_on_the_nodes_card(cluster: Cluster) -> None:
-    [node] = node_uses(cluster)
-    assert (node.name, node.used_cpu_milli, node.n_pods) == ("n1", 3000, 1)
+def test_its_room_counts_on_the_nodes_card(cluster: Cluster, client: Client) -> None:
+    board = client.get(f"/c/{cluster.public_id}/", {"node": "n1"}).content.decode()
+    assert 'aria-label="cpu 3 of 4  requested"' in board
+    assert "0 pods, 1 reserved" in board
     assert "Insufficient cpu" in Cycle.objects.get(pod_name="p2").message
 
 

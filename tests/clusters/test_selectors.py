@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 # Queries a page costs. More than before is a mistake until somebody says why.
 QUERIES = {
     "overview": 1,
-    "node uses": 5,
+    "node uses": 4,
     "pods on nodes": 2,
     "current run": 1,
     "cycles": 1,

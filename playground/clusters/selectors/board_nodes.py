@@ -96,7 +96,7 @@ _JSON_FIELDS = ("labels", "taints", "extended")
 def node_uses(cluster: Cluster) -> list[NodeUse]:
     """Every node in natural name order with what is requested on it.
 
-    Five queries; none for a version known already, four when only pods have changed (nodes rarely do).
+    Four queries; none for a version known already, three when only pods have changed (nodes rarely do).
     """
     key = (cluster.public_id, cluster.generation, cluster.version)
 
@@ -110,24 +110,17 @@ def node_uses(cluster: Cluster) -> list[NodeUse]:
 
 def _count_uses(cluster: Cluster) -> list[NodeUse]:
     placed = Pod.objects.filter(cluster=cluster, takes_room=True)
-    sums = {"cpu": Sum("cpu_milli"), "memory": Sum("memory_bytes"), "n": Count("*")}
-    rows = placed.order_by().values_list("node_name").annotate(**sums)
+    rows = (
+        placed.order_by()
+        .values_list("node_name")
+        .annotate(cpu=Sum("cpu_milli"), memory=Sum("memory_bytes"), n=Count("*"))
+    )
     used = {node: (int(cpu), int(memory), n) for node, cpu, memory, n in _fetched(rows)}
-    # Assumed pods take room in the scheduler's eyes: at Permit, and until their Binding is heard of.
-    held = Pod.objects.filter(cluster=cluster, lane__in=_HOLDING, node_name="")
-    n_held = 0
-    for node, cpu, memory, n in held.order_by().values_list("reserved_node").annotate(**sums):
-        before = used.get(node, (0, 0, 0))
-        used[node] = (before[0] + int(cpu), before[1] + int(memory), before[2] + n)
-        n_held += n
     extended: dict[str, dict[str, int]] = {}
-    for node, amounts in [
-        *placed.filter(has_extended=True).values_list("node_name", "extended"),
-        *(held.filter(has_extended=True).values_list("reserved_node", "extended") if n_held else ()),
-    ]:
-        of_node = extended.setdefault(node, {})
+    for node, amounts in placed.filter(has_extended=True).values_list("node_name", "extended"):
+        sums = extended.setdefault(node, {})
         for resource, amount in amounts.items():
-            of_node[resource] = of_node.get(resource, 0) + amount
+            sums[resource] = sums.get(resource, 0) + amount
     nothing = (0, 0, 0)
     return [
         NodeUse(*facts, *used.get(facts.name, nothing), extended.get(facts.name, {}))

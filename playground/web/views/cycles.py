@@ -62,7 +62,8 @@ def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
     view = view_cycle(
         _document(found), part=request.GET.get("part"), page=positive_int(request.GET.get("page")) or 1
     )
-    view = replace(view, extenders=with_wire_calls(view.extenders, calls_of_cycle(cluster, number)))
+    if view.extenders or (cluster.config or {}).get("extenders"):
+        view = replace(view, extenders=with_wire_calls(view.extenders, calls_of_cycle(cluster, number)))
     before, after = neighbours(cluster, number)
     pod = pod_of_cycle(row)
     context: dict[str, Any] = {

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('clusters', '0020_compaction'),
+        ('clusters', '0021_lanes'),
     ]
 
     operations = [

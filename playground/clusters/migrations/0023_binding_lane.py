@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('clusters', '0021_extender_hosts'),
+        ('clusters', '0022_extender_hosts'),
     ]
 
     operations = [
