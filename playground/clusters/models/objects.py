@@ -7,6 +7,7 @@ manifest (clusters/columns.py) in the same write and never changed on their own,
 from django.db import models
 
 from playground.clusters.models.cluster import Cluster
+from playground.clusters.packed import PackedJSONField
 
 
 class ObjectRow(models.Model):
@@ -16,7 +17,7 @@ class ObjectRow(models.Model):
     uid = models.CharField(max_length=64)
     resource_version = models.BigIntegerField()
     labels = models.JSONField(default=dict)
-    manifest = models.JSONField()
+    manifest = PackedJSONField()
 
     class Meta:
         abstract = True

@@ -26,6 +26,8 @@ from playground.engine.entries import Draft
 
 CHECKPOINT_EVERY: Final = 1000
 DEAR_CHECKPOINT_MS: Final = 200
+LARGE_CHECKPOINT_BYTES: Final = 100_000
+"""For each of these a checkpoint kept for looking back stands for another thousand entries."""
 CYCLE_NEWS: Final = [
     "outcome",
     "node",
@@ -327,9 +329,11 @@ def _move_clock(cluster: Cluster, result: DriveResult, now: datetime) -> None:
 
 
 def _keep_checkpoint(cluster: Cluster, result: DriveResult, data: bytes, took_ms: int) -> None:
-    """Keep the newest, and one of each thousand entries for looking back."""
-    same_thousand = cluster.engine_seq // CHECKPOINT_EVERY * CHECKPOINT_EVERY
-    Checkpoint.objects.filter(cluster=cluster, engine_seq__gte=same_thousand).delete()
+    """Keep the newest, and one of each thousand entries for looking back; of large ones fewer."""
+    stretch = CHECKPOINT_EVERY * max(1, len(data) // LARGE_CHECKPOINT_BYTES)
+    Checkpoint.objects.filter(
+        cluster=cluster, engine_seq__gte=cluster.engine_seq // stretch * stretch
+    ).delete()
     Checkpoint.objects.create(
         cluster=cluster,
         engine_seq=cluster.engine_seq,

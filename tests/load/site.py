@@ -1,0 +1,258 @@
+"""Pods a second through the site: over REST into a cluster, and run until idle: ``python -m tests.load site``.
+
+For each size, kind of pods and database: how long the POST of the pods took, how long the run, the core's own figure
+of the same minute (the whole simulated cluster in one process, summaries alone), what the database grew by per 1,000
+cycles of the run, the longest time without progress, and the most memory any process of the site took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests import servers
+
+ROOT = Path(__file__).resolve().parents[2]
+POSTED_AT_ONCE = 5000
+N_CLASSES = 5
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        "site", help="pods a second through REST and run, beside the core's own figure"
+    )
+    parser.add_argument("--nodes", type=int, nargs="+", default=[100, 1000, 5000])
+    parser.add_argument("--pods", type=int, default=2000)
+    parser.add_argument("--kinds", nargs="+", choices=("replicas", "mixed"), default=["replicas", "mixed"])
+    parser.add_argument(
+        "--on",
+        nargs="+",
+        choices=("sqlite", "postgresql"),
+        default=["sqlite", "postgresql"],
+        dest="databases",
+    )
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--core", nargs=3, metavar=("NODES", "PODS", "KIND"), help=argparse.SUPPRESS)
+    parser.set_defaults(measure=measure_site)
+
+
+def measure_site(options: argparse.Namespace, folder: Path, stops: contextlib.ExitStack) -> dict[str, Any]:
+    if options.core:
+        return core_figure(int(options.core[0]), int(options.core[1]), options.core[2])
+    rows = []
+    for database in options.databases:
+        with contextlib.ExitStack() as ends:
+            site = Site(database, folder / database, options.workers, ends)
+            for n_nodes in options.nodes:
+                for kind in options.kinds:
+                    row = {"database": database, "nodes": n_nodes, "pods": kind}
+                    row |= site.run(n_nodes, options.pods, kind)
+                    row["core_per_s"] = _core(n_nodes, options.pods, kind)
+                    rows.append(row)
+                    print(json.dumps(row), file=sys.stderr, flush=True)
+            peak = site.peak_mb()
+        rows.append({"database": database, "peak_mb": peak})
+    return {"pods": options.pods, "workers": options.workers, "rows": rows, "load": os.getloadavg()[0]}
+
+
+def nodes(number: int) -> list[dict[str, Any]]:
+    amounts = {"cpu": "32", "memory": "128Gi", "pods": "110"}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": f"n{index}",
+                "labels": {
+                    "topology.kubernetes.io/zone": f"z{index % 3}",
+                    "kubernetes.io/hostname": f"n{index}",
+                },
+            },
+            "status": {"allocatable": amounts, "capacity": amounts},
+        }
+        for index in range(number)
+    ]
+
+
+def pods(number: int, kind: str) -> list[dict[str, Any]]:
+    """`replicas` are of five classes; `mixed` all ask for something else."""
+
+    def requests(index: int) -> dict[str, str]:
+        if kind == "mixed":
+            return {"cpu": f"{1 + (100 + index) % 1500}m", "memory": f"{1 + (64 + index) % 2000}Mi"}
+        size = 1 + index % N_CLASSES
+        return {"cpu": f"{100 * size}m", "memory": f"{128 * size}Mi"}
+
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": f"p{index}",
+                "namespace": "default",
+                "labels": {"app": f"a{index % N_CLASSES}"},
+            },
+            "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": requests(index)}}]},
+        }
+        for index in range(number)
+    ]
+
+
+def core_figure(n_nodes: int, n_pods: int, kind: str) -> dict[str, Any]:
+    """The simulated cluster alone: from the first cycle until it is idle."""
+    from scheduler_core.sim.changes import WriteObject
+    from scheduler_core.sim.simulation import Simulation, SimulationOptions
+
+    simulation = Simulation(seed=7, options=SimulationOptions(full_traces=False, default_tolerations=True))
+    for manifest in [*nodes(n_nodes), *pods(n_pods, kind)]:
+        manifest["metadata"] |= {"uid": manifest["metadata"]["name"]}
+        manifest.get("spec", {}).setdefault("schedulerName", "default-scheduler")
+        simulation.submit(WriteObject(manifest))
+    simulation.advance(0, max_cycles=0)
+    began = time.perf_counter()
+    cycles = simulation.run_until_idle(max_cycles=10 * n_pods).cycles
+    return {"per_s": round(cycles / (time.perf_counter() - began)), "cycles": cycles}
+
+
+def _core(n_nodes: int, n_pods: int, kind: str) -> int:
+    command = [sys.executable, "-m", "tests.load", "site", "--core", str(n_nodes), str(n_pods), kind]
+    found = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout)
+    return int(found["per_s"])
+
+
+class Site:
+    """`manage.py play` on a database of its own."""
+
+    def __init__(self, database: str, folder: Path, workers: int, ends: contextlib.ExitStack) -> None:
+        from tests.load.__main__ import _answers, _start, _until
+
+        folder.mkdir(parents=True)
+        for name in ("DATABASE_URL", "CELERY_BROKER_URL"):
+            os.environ.pop(name, None)
+        os.environ["PLAYGROUND_DATA"] = str(folder)
+        self._size = self._sqlite_bytes(folder / "playground.sqlite3")
+        if database == "postgresql":
+            found = servers.find_postgresql()
+            if found is None:
+                raise SystemExit("PostgreSQL is needed; say --on sqlite to do without")
+            url, stop = found.start()
+            ends.callback(stop)
+            os.environ["DATABASE_URL"], drop = servers.make_database(url, "load_site")
+            ends.callback(drop)
+            self._size = self._postgresql_bytes(os.environ["DATABASE_URL"])
+        port = servers.free_port()
+        self.address = f"http://127.0.0.1:{port}"
+        command = [sys.executable, "manage.py", "play", "--port", str(port), "--workers", str(workers)]
+        _start(command, folder / "play.log", ends)
+        _until(lambda: _answers(f"{self.address}/readyz"), 180, "play does not get ready")
+
+    def run(self, n_nodes: int, n_pods: int, kind: str) -> dict[str, Any]:
+        from tests.load.__main__ import _send
+
+        made = _send(f"{self.address}/api/v1/clusters/", {"name": f"{kind}-{n_nodes}"})
+        cluster = f"{self.address}/api/v1/clusters/{made['id']}"
+        for objects in _parts(nodes(n_nodes)):
+            _send(f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": objects})
+        self._finish(cluster, n_pods=0)
+        before = self._size()
+        began = time.monotonic()
+        for objects in _parts(pods(n_pods, kind)):
+            _send(f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": objects})
+        posted_s = time.monotonic() - began
+        posted = self._size()
+        ran_s, longest_s = self._finish(cluster, n_pods=n_pods)
+        after = self._size()
+        return {
+            "per_s": round(n_pods / ran_s),
+            "per_s_with_post": round(n_pods / (posted_s + ran_s)),
+            "posted_s": round(posted_s, 2),
+            "ran_s": round(ran_s, 2),
+            "longest_without_progress_s": round(longest_s, 2),
+            "mb_per_1000_cycles": round((after - posted) / n_pods / 1000, 2),
+            "mb_per_1000_pods_posted": round((posted - before) / n_pods / 1000, 2),
+        }
+
+    def _finish(self, cluster: str, *, n_pods: int) -> tuple[float, float]:
+        """Run until idle; seconds, and the longest without a step ahead."""
+        from tests.load.__main__ import _send
+
+        began = moved = time.monotonic()
+        run = _send(f"{cluster}/run", {"until": "idle"})
+        done, longest = 0, 0.0
+        while run["state"] in ("queued", "running"):
+            time.sleep(0.02)
+            run = _get(f"{cluster}/runs/{run['run']}/")
+            now = time.monotonic()
+            if run["cyclesDone"] != done:
+                done, longest, moved = run["cyclesDone"], max(longest, now - moved), now
+            if now - moved > 120:
+                raise SystemExit(f"the run stands still: {run}")
+        if run["podsBound"] != n_pods:
+            raise SystemExit(f"{run['podsBound']} of {n_pods} pods were bound: {run}")
+        return time.monotonic() - began, longest
+
+    def peak_mb(self) -> int | None:
+        """The most any process below this one took, as Linux tells it."""
+        peaks = [peak for pid in _children(os.getpid()) if (peak := _peak_mb(pid)) is not None]
+        return max(peaks, default=None)
+
+    @staticmethod
+    def _sqlite_bytes(path: Path) -> Callable[[], int]:
+        def size() -> int:
+            with contextlib.closing(sqlite3.connect(path, timeout=20)) as database:
+                database.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                (pages,) = database.execute("PRAGMA page_count").fetchone()
+                (page_size,) = database.execute("PRAGMA page_size").fetchone()
+            return int(pages * page_size)
+
+        return size
+
+    @staticmethod
+    def _postgresql_bytes(url: str) -> Callable[[], int]:
+        def size() -> int:
+            import psycopg
+
+            with psycopg.connect(url, autocommit=True) as connection:
+                row = connection.execute("SELECT pg_database_size(current_database())").fetchone()
+            assert row is not None
+            return int(row[0])
+
+        return size
+
+
+def _parts(objects: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    for start in range(0, len(objects), POSTED_AT_ONCE):
+        yield objects[start : start + POSTED_AT_ONCE]
+
+
+def _get(url: str) -> Any:
+    import urllib.request
+
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        return json.load(answer)
+
+
+def _children(pid: int) -> list[int]:
+    below: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in task.read_text().split():
+                below += [int(child), *_children(int(child))]
+    return below
+
+
+def _peak_mb(pid: int) -> int | None:
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) // 1024
+    return None
