@@ -48,6 +48,7 @@ OPEN: Final = frozenset(
         "account/reset",
         "account/reset/sent",
         "gallery",
+        "gallery/gpu/four-ways",
     ]
 )
 # One's own; a login is asked for.
@@ -70,6 +71,7 @@ OWN: Final = frozenset(
         "s/new",
         "gallery/at-scale/make",
         "compare",
+        "differs",
         "about",
         "new",
         "new/pools",
