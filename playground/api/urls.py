@@ -83,6 +83,7 @@ urlpatterns: list[URLPattern] = [
     *both(f"{_CLUSTER}runs/<str:run_id>/", runs.OneRun.as_view(), "one-run"),
     *both(f"{_CLUSTER}cycles/", scheduling.Cycles.as_view(), "cycles"),
     *both(f"{_CLUSTER}cycles/<int:number>/", scheduling.OneCycle.as_view(), "cycle"),
+    *both(f"{_CLUSTER}metrics", scheduling.Metrics.as_view(), "metrics"),
     *both(f"{_CLUSTER}queue/", scheduling.Queue.as_view(), "queue"),
     *both(f"{_CLUSTER}nodes/", objects.Nodes.as_view(), "nodes"),
     *both(f"{_CLUSTER}nodes/<str:node>/", objects.OneNode.as_view(), "node"),

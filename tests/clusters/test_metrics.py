@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from playground.clusters import services
-from playground.clusters.models import Metric
+from playground.clusters.models import Cluster, ClusterMetric, Metric
 from playground.clusters.services.memory import EngineMemory
 from playground.logs import JsonFormatter
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -92,7 +92,7 @@ def test_counts_of_two_workers_add_up() -> None:
     for _ in range(2):
         counts = services.metrics.Counts()
         counts.add("scheduler_schedule_attempts_total", 3, result="scheduled", profile='odd"name')
-        counts.flush()
+        counts.flush(0)
     row = Metric.objects.get()
     assert (row.value, row.labels) == (6, 'profile="odd\\"name",result="scheduled"')
 
@@ -114,3 +114,57 @@ def test_log_lines_carry_cluster_and_cycle(caplog: pytest.LogCaptureFixture) -> 
         (cluster.public_id, 2, "default/b"),
     ]
     assert cycles[0]["message"].startswith("default/a bound to n1")
+
+
+def of_cluster(client: Any, cluster: Any) -> dict[str, str]:
+    answer = client.get(f"/api/v1/clusters/{cluster.public_id}/metrics")
+    assert answer.status_code == 200 and answer.headers["Content-Type"].startswith(
+        "text/plain; version=0.0.4"
+    )
+    lines = answer.content.decode().splitlines()
+    assert all(LINE.fullmatch(line) for line in lines)
+    return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+
+
+def test_metrics_can_be_had_for_one_cluster_with_every_point_and_plugin(client: Any) -> None:
+    lived_through(client)
+    cluster = Cluster.objects.get()
+    # With two nodes to choose from something is scored.
+    more = [make_node("n2"), make_node("n3"), make_pod("e", "1")]
+    services.apply_documents(cluster=cluster, objects=more)
+    services.request_run(cluster=cluster)
+    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    whole = client.get("/metrics").content.decode()
+    found = of_cluster(client, cluster)
+    attempts = 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"}'
+    assert f"{attempts} {found[attempts]}\n" in whole and int(found[attempts]) >= 5
+    assert found['scheduler_cache_size{type="nodes"}'] == "3"
+    assert not any(name.startswith("playground_clusters") for name in found)
+    point = re.compile(r'scheduler_framework_extension_point_duration_seconds_count{extension_point="(\w+)"')
+    points = {match[1] for name in found if (match := point.match(name))}
+    assert points >= {
+        *("PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Score"),
+        *("Reserve", "Permit", "PreBind", "Bind", "PostBind"),
+    }
+    timed = re.compile(
+        r'scheduler_plugin_execution_duration_seconds_count{extension_point="(\w+)",plugin="(\w+)",status="\w+"}'
+    )
+    plugins = {match.groups() for name in found if (match := timed.match(name))}
+    assert {("Filter", "NodeResourcesFit"), ("Bind", "DefaultBinder"), ("PreEnqueue", "SchedulingGates")} <= plugins
+
+    other = make_cluster(make_node("n9"))
+    assert attempts not in of_cluster(client, other)
+    assert client.get("/api/v1/clusters/nothing/metrics").status_code == 404
+    # A cluster that goes takes its own figures along and leaves the sums.
+    services.delete_cluster(cluster=cluster)
+    assert not ClusterMetric.objects.filter(cluster_id=cluster.pk).exists()
+    assert Metric.objects.filter(name="scheduler_schedule_attempts_total").exists()
+
+
+def test_a_cluster_that_begins_anew_counts_anew(client: Any) -> None:
+    lived_through(client)
+    cluster = Cluster.objects.get()
+    services.reset_cluster(cluster=cluster)
+    assert not any(
+        name.startswith("scheduler_schedule_attempts_total") for name in of_cluster(client, cluster)
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,6 +17,7 @@ from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
 from playground.clusters import selectors, services
 from playground.clusters.models import Cycle
+from playground.clusters.selectors.metrics import metrics_text
 
 
 class Cycles(PlaygroundView):
@@ -102,6 +104,22 @@ class Queue(PlaygroundView):
         return Response(
             {lane: [representations.queue_item(item) for item in items] for lane, items in lanes.items()}
         )
+
+
+class Metrics(PlaygroundView):
+    @operation(
+        "Read a cluster's metrics",
+        id="clusters_metrics",
+        answers_={(200, "text/plain"): OpenApiTypes.STR},
+        errors=(400, 404),
+        answer_example='scheduler_pending_pods{queue="active"} 0\n',
+        tag="scheduling",
+        reads=True,
+    )
+    def get(self, request: Request, cluster_id: str) -> HttpResponse:
+        """In the Prometheus text format, under upstream's names; what /metrics sums over all clusters."""
+        text = metrics_text(self.cluster(cluster_id))
+        return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 class PodStory(PlaygroundView):

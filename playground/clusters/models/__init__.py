@@ -7,7 +7,7 @@ from playground.clusters.models.event import Event
 from playground.clusters.models.extender import ExtenderCall, MockExtender
 from playground.clusters.models.job import Job, LanePulse, Turn
 from playground.clusters.models.log import LogEntry
-from playground.clusters.models.metric import Metric
+from playground.clusters.models.metric import ClusterMetric, Metric
 from playground.clusters.models.move import QueueMove
 from playground.clusters.models.objects import Manifest, Node, Pod, PodDisruptionBudget, PriorityClass
 from playground.clusters.models.question import Question, SeedEnd
@@ -16,6 +16,7 @@ from playground.clusters.models.run import Run
 __all__ = [
     "Checkpoint",
     "Cluster",
+    "ClusterMetric",
     "Cycle",
     "Event",
     "ExtenderCall",

@@ -1,6 +1,8 @@
-"""Sums for /metrics, shared by all processes."""
+"""Sums for /metrics, shared by all processes, and each cluster's own."""
 
 from django.db import models
+
+from playground.clusters.models.cluster import Cluster
 
 
 class Metric(models.Model):
@@ -12,6 +14,23 @@ class Metric(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["name", "labels"], name="metric_once")]
+
+    def __str__(self) -> str:
+        return f"{self.name}{{{self.labels}}}"
+
+
+class ClusterMetric(models.Model):
+    """The same of one cluster; gone with it, while the sums over all stay as they are."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="metrics")
+    name = models.CharField(max_length=120)
+    labels = models.CharField(max_length=300, blank=True, default="")
+    value = models.FloatField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "name", "labels"], name="cluster_metric_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.name}{{{self.labels}}}"

@@ -136,7 +136,7 @@ def advance(
     worker = _Visitor(lease, visit or Visit(), simulator or default_simulator(), memory, now)
     try:
         worker.drive()
-        worker.counts.flush()
+        worker.counts.flush(cluster_id)
     except Fenced:
         logger.warning("lease was taken over", extra={"cluster": cluster.public_id})
         return AdvanceReport("fenced", worker.cycles, worker.batches)

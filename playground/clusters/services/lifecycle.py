@@ -10,6 +10,7 @@ from playground.clusters import kinds, wake
 from playground.clusters.errors import InvalidInput
 from playground.clusters.models import (
     Cluster,
+    ClusterMetric,
     Event,
     LogEntry,
     Manifest,
@@ -156,6 +157,7 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
         row.runs.all().delete()
         QueueSnapshot.objects.filter(cluster=row).delete()
         QueueMove.objects.filter(cluster=row).delete()
+        ClusterMetric.objects.filter(cluster=row).delete()
         _forget_engine(row)
         row.stored_bytes, row.measured_seq = 0, row.next_seq
         row.compacting_seq = row.compacted_seq = 0

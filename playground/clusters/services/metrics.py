@@ -15,8 +15,9 @@ from itertools import accumulate
 from typing import Any, Final
 
 from django.db import DatabaseError, connection
+from django.db.models import Model
 
-from playground.clusters.models import Cluster, Cycle, Metric
+from playground.clusters.models import Cluster, ClusterMetric, Cycle, Metric
 from playground.engine import CycleRecord, DriveResult
 
 logger = logging.getLogger(__name__)
@@ -29,6 +30,7 @@ def _exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
 HISTOGRAMS: Final[Mapping[str, tuple[float, ...]]] = {
     "scheduler_scheduling_attempt_duration_seconds": _exponential(0.001, 2, 15),
     "scheduler_framework_extension_point_duration_seconds": _exponential(0.0001, 2, 12),
+    "scheduler_plugin_execution_duration_seconds": _exponential(0.00001, 1.5, 20),
     "scheduler_pod_scheduling_attempts": _exponential(1, 2, 5),
     "scheduler_preemption_victims": _exponential(1, 2, 7),
     "scheduler_permit_wait_duration_seconds": _exponential(0.001, 2, 15),
@@ -89,8 +91,19 @@ class Counts:
         histogram.by_bound[bisect_left(HISTOGRAMS[name], value)] += 1
         histogram.total += value
 
-    def extension_point(self, profile: str, point: str, status: str, duration_s: float) -> None:
-        """One run of an extension point."""
+    def extension_point(
+        self, profile: str, point: str, status: str, duration_s: float, plugin: str = ""
+    ) -> None:
+        """One run of an extension point, or of one plugin there."""
+        if plugin:
+            self.observe(
+                "scheduler_plugin_execution_duration_seconds",
+                duration_s,
+                plugin=plugin,
+                extension_point=point,
+                status=status,
+            )
+            return
         self.observe(
             "scheduler_framework_extension_point_duration_seconds",
             duration_s,
@@ -160,22 +173,29 @@ class Counts:
         self._histograms.clear()
         return rows
 
-    def flush(self) -> None:
-        """Add everything to the shared rows, in few statements."""
+    def flush(self, cluster_id: int) -> None:
+        """Add everything to the shared rows and to the cluster's own, in few statements."""
         # Sorted, so that two workers lock rows in the same order.
         items = sorted(self._rows().items())
-        table = connection.ops.quote_name(Metric._meta.db_table)
-        for start in range(0, len(items), 200):
-            part = items[start : start + 200]
-            values = ",".join(["(%s,%s,%s)"] * len(part))
-            parameters = [field for (name, labels), value in part for field in (name, labels, value)]
-            try:
-                with connection.cursor() as cursor:
-                    cursor.execute(
-                        f"INSERT INTO {table} (name, labels, value) VALUES {values} "
-                        f"ON CONFLICT (name, labels) DO UPDATE SET value = {table}.value + EXCLUDED.value",
-                        parameters,
-                    )
-            except DatabaseError:
-                logger.exception("counts of %d metrics were lost", len(part))
-                return
+        try:
+            _add(Metric, "", (), items)
+            if items and Cluster.objects.filter(pk=cluster_id).exists():
+                _add(ClusterMetric, "cluster_id, ", (cluster_id,), items)
+        except DatabaseError:
+            logger.exception("counts of %d metrics were lost", len(items))
+
+
+def _add(
+    model: type[Model], keys: str, of: tuple[int, ...], items: Sequence[tuple[tuple[str, str], float]]
+) -> None:
+    table = connection.ops.quote_name(model._meta.db_table)
+    places = f"({','.join(['%s'] * (len(of) + 3))})"
+    for start in range(0, len(items), 200):
+        part = items[start : start + 200]
+        parameters = [field for (name, labels), value in part for field in (*of, name, labels, value)]
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"INSERT INTO {table} ({keys}name, labels, value) VALUES {','.join([places] * len(part))} "
+                f"ON CONFLICT ({keys}name, labels) DO UPDATE SET value = {table}.value + EXCLUDED.value",
+                parameters,
+            )
