@@ -92,7 +92,7 @@ def test_counts_of_two_workers_add_up() -> None:
     for _ in range(2):
         counts = services.metrics.Counts()
         counts.add("scheduler_schedule_attempts_total", 3, result="scheduled", profile='odd"name')
-        counts.flush(0)
+        counts.flush()
     row = Metric.objects.get()
     assert (row.value, row.labels) == (6, 'profile="odd\\"name",result="scheduled"')
 

@@ -173,13 +173,13 @@ class Counts:
         self._histograms.clear()
         return rows
 
-    def flush(self, cluster_id: int) -> None:
-        """Add everything to the shared rows and to the cluster's own, in few statements."""
+    def flush(self, cluster_id: int | None = None) -> None:
+        """Add everything to the shared rows, and to those of the cluster it is about, in few statements."""
         # Sorted, so that two workers lock rows in the same order.
         items = sorted(self._rows().items())
         try:
             _add(Metric, "", (), items)
-            if items and Cluster.objects.filter(pk=cluster_id).exists():
+            if items and cluster_id is not None and Cluster.objects.filter(pk=cluster_id).exists():
                 _add(ClusterMetric, "cluster_id, ", (cluster_id,), items)
         except DatabaseError:
             logger.exception("counts of %d metrics were lost", len(items))
