@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('clusters', '0021_lanes'),
+        ('clusters', '0023_binding_lane'),
     ]
 
     operations = [
