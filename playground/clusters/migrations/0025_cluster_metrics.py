@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('clusters', '0023_binding_lane'),
+        ('clusters', '0024_packed_manifests'),
     ]
 
     operations = [
