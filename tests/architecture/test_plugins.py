@@ -1,0 +1,107 @@
+"""A plugin is one file and one line: what is known of it outside follows from its class."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from scheduler_core.plugins import IN_TREE, RETIRED
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "scheduler_core"
+
+# Names are facts of upstream's own there: what a Policy's predicates became, what upstream's messages say, kinds of
+# plugins' arguments in documents; and examples in words.
+BY_NAME = {
+    "config/policy.py": "a Policy's predicates and priorities are plugins by name",
+    "config/__init__.py": "an example",
+    "extender/core_v1.py": "NodeAffinity is a Go type there",
+    "advice/node_values.py": "words of eight plugins, by name",
+    "advice/why_not.py": "missing amounts of NodeResourcesFit",
+}
+APART = ("cli/", "model/", "releases/")
+"""Recorded cases name plugins, the formal model is written independently, and releases say what changed by name."""
+
+NEW = '''"""Everywhere: a plugin made by a test."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scheduler_core.config.args import PluginArgs
+from scheduler_core.framework.interface import FilterPlugin, Reads
+from scheduler_core.framework.status import Code, Verdicts
+
+
+@dataclass(frozen=True)
+class OddArgs(PluginArgs):
+    label: str = "disk"
+
+
+class Odd(FilterPlugin[None]):
+    name: ClassVar[str] = "Odd"
+    Args = OddArgs
+    default_weight: ClassVar[int | None] = 0
+    filter_reads: ClassVar[Reads] = Reads.SPEC
+
+    def __init__(self, args, handle):
+        super().__init__(args, handle)
+        self.label = args.label
+
+    def sign(self, pod):
+        return ()
+
+    def filter(self, state, pod, nodes, rows):
+        return Verdicts.where(nodes.label_column(self.label)[rows] < 0, Code.Unschedulable)
+
+    def reasons(self, state, pod, nodes, row, code, detail):
+        return ("the node lacks the label",)
+'''
+
+USE = """
+from scheduler_core.plugin_kit import check
+from scheduler_core.plugins import REGISTRY, default_configuration
+plan = default_configuration().plans[0]
+assert "Odd" in plan.plugins["filter"] and plan.args["Odd"].label == "disk", plan
+assert check(REGISTRY["Odd"]) == []
+"""
+
+
+def test_a_new_plugin_of_the_tree_touches_two_files(tmp_path: Path) -> None:
+    """A copy of the tree with one file more and the list changed runs it by default, with arguments and the kit."""
+    tree = tmp_path / "scheduler_core"
+    subprocess.run(["cp", "-r", str(CORE), str(tree)], check=True)
+    before = {path: path.read_bytes() for path in tree.rglob("*.py")}
+    (tree / "plugins" / "odd.py").write_text(NEW)
+    table = tree / "plugins" / "__init__.py"
+    text = table.read_text()
+    table.write_text(
+        text.replace("\nIN_TREE:", "\nfrom scheduler_core.plugins.odd import Odd\n\nIN_TREE:", 1).replace(
+            "    DefaultBinder,\n", "    DefaultBinder,\n    Odd,\n", 1
+        )
+    )
+    touched = {path for path in tree.rglob("*.py") if before.get(path) != path.read_bytes()}
+    assert {path.name for path in touched} == {"odd.py", "__init__.py"} and len(touched) == 2
+    done = subprocess.run(
+        [sys.executable, "-c", USE], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_plugins_are_asked_for_by_name_or_class_only_where_upstream_names_them() -> None:
+    classes = "|".join(plugin.__name__ for plugin in (*IN_TREE, *RETIRED))
+    by_class = re.compile(
+        rf"isinstance\([^)]*\b(?:{classes})\b|^from scheduler_core\.plugins\.\w+[\w.]* import", re.M
+    )
+    by_name = re.compile(rf'(?:==|!=|\bin\b|\bget\(|\[)\s*\(?"(?:{classes})"|^\s*"(?:{classes})":', re.M)
+    found = {}
+    for path in sorted(CORE.rglob("*.py")):
+        place = str(path.relative_to(CORE))
+        if place.startswith(("plugins/", *APART)) or place in BY_NAME:
+            continue
+        text = path.read_text()
+        said = [match[0].strip() for pattern in (by_class, by_name) for match in pattern.finditer(text)]
+        if said:
+            found[place] = said
+    assert found == {}

@@ -1,0 +1,104 @@
+"""The packages in `examples/` are installed as any other, conform, and do what they say; the guide's examples run."""
+
+from __future__ import annotations
+
+import doctest
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler_core import installed_plugins
+from scheduler_core.plugin_kit import check
+from scheduler_core.sim.simulation import Simulation
+from tests.plugin_packages import Package, install
+from tests.scheduler_core.sim.builders import START_NS, make_node, make_pod, pod_named, write
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = sorted(path.parent for path in (ROOT / "examples").glob("*/pyproject.toml"))
+
+
+@pytest.fixture
+def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    for folder in FOLDERS:
+        project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        plugins = project["entry-points"]["kube_scheduler_playground.plugins"]
+        module = next(iter(plugins.values())).partition(":")[0]
+        source = (folder / f"{module}.py").read_text()
+        install(tmp_path, Package(project["name"], project["version"], source, tuple(plugins)))
+    monkeypatch.syspath_prepend(tmp_path)
+    installed_plugins.forget()
+    yield {name: one.plugin for name, one in installed_plugins.outside().items()}
+    monkeypatch.undo()
+    for name in [name for name in sys.modules if name.startswith("example_")]:
+        del sys.modules[name]
+    installed_plugins.forget()
+
+
+def cluster(name: str, args: dict[str, Any] | None = None, *, sorts: bool = False) -> Simulation:
+    multi: dict[str, Any] = {"enabled": [{"name": name, "weight": 10}]}
+    if sorts:
+        multi["disabled"] = [{"name": "PrioritySort"}]
+    profile = {"plugins": {"multiPoint": multi}, "pluginConfig": [{"name": name, "args": args or {}}]}
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [profile],
+    }  # fmt: skip
+    return Simulation(config, seed=1, start_ns=START_NS)
+
+
+def node_of(simulation: Simulation, name: str) -> str:
+    pod = pod_named(simulation, name)
+    return "" if pod is None else pod.node_name
+
+
+def test_every_example_conforms(known: dict[str, Any]) -> None:
+    assert {"CapacityQuota", "Gang", "TargetLoad"} <= set(known)
+    assert installed_plugins.problems() == ()
+    for name in ("CapacityQuota", "Gang", "TargetLoad"):
+        assert check(known[name]) == []
+
+
+def test_a_gang_is_bound_together_or_not_at_all(known: dict[str, Any]) -> None:
+    simulation = cluster("Gang", {"waitSeconds": 30}, sorts=True)
+    write(simulation, make_node("n0", cpu="2"))
+    labels = {"example.com/gang": "g", "example.com/gang-size": "3"}
+    write(simulation, *(make_pod(f"g{index}", cpu="1", labels=labels) for index in range(3)))
+    simulation.run_until_idle()
+    simulation.advance(31 * 10**9)
+    assert [node_of(simulation, f"g{index}") for index in range(3)] == ["", "", ""]
+    write(simulation, make_node("n1", cpu="2"))
+    simulation.advance(60 * 10**9)
+    assert all(node_of(simulation, f"g{index}") for index in range(3))
+
+
+def test_a_quota_holds_a_namespace_and_lets_go_when_a_pod_leaves(known: dict[str, Any]) -> None:
+    from scheduler_core.sim.changes import DeleteObject
+
+    simulation = cluster("CapacityQuota", {"limits": {"default": 1500}})
+    write(simulation, make_node("n0"), make_pod("a", cpu="1"), make_pod("b", cpu="1"))
+    simulation.run_until_idle()
+    assert (node_of(simulation, "a"), node_of(simulation, "b")) == ("n0", "")
+    (said,) = {trace.message for trace in simulation.drain_cycles() if trace.message}
+    assert "namespace default uses 1000 of 1500 cpu, the pod asks 1000" in said
+    simulation.submit(DeleteObject("Pod", "default", "a", 0))
+    simulation.run_until_idle()
+    assert node_of(simulation, "b") == "n0"
+
+
+def test_load_is_read_from_data(known: dict[str, Any]) -> None:
+    simulation = cluster("TargetLoad", {"targetPercent": 50})
+    for name, load in (("idle", "0"), ("right", "45"), ("hot", "90")):
+        node = make_node(name)
+        node["metadata"]["annotations"] = {"example.com/load": load}
+        write(simulation, node)
+    write(simulation, make_pod("a"))
+    simulation.run_until_idle()
+    assert node_of(simulation, "a") == "right"
+
+
+def test_the_guide_says_what_happens() -> None:
+    result = doctest.testfile(str(ROOT / "docs" / "plugins.md"), module_relative=False)
+    assert result.failed == 0 and result.attempted > 20
