@@ -106,8 +106,7 @@ def put(task: str, params: Mapping[str, Any], *, after_s: float = 0.0) -> Job | 
     if subject is None:
         return None
     lane = lanes.lane_of(task)
-    text = json.dumps([task, params], sort_keys=True, separators=(",", ":"))
-    key = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+    key = _key(task, params)
     wanted = {
         "lane": lane,
         "task": task,
@@ -148,9 +147,14 @@ def adopt() -> int:
     known = set(Job.objects.values_list("key", flat=True))
     for kind in KINDS.values():
         for task, params in kind.unattended():
-            job = put(task, params)
-            n_put += job is not None and job.key not in known
+            if _key(task, params) not in known:
+                n_put += put(task, params) is not None
     return n_put
+
+
+def _key(task: str, params: Mapping[str, Any]) -> str:
+    text = json.dumps([task, params], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 # ---- taking

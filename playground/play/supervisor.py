@@ -22,8 +22,9 @@ from playground.play.processes import is_stopped, name_process
 
 LOOK_EVERY_S: Final = 0.25
 FIRST_BACKOFF_S: Final = 0.25
-LONGEST_BACKOFF_S: Final = 10.0
-HEALTHY_AFTER_S: Final = 20.0
+LONGEST_BACKOFF_S: Final = 2.0
+"""Short: a start is a fork, and while a process is waited for the site has one less."""
+HEALTHY_AFTER_S: Final = 10.0
 """A process that lived this long was well; its end starts the back-off anew."""
 STOPPED_S: Final = 1.0
 """A process that has been stopped for so long is ended: it may hold a lock that all others wait for."""
