@@ -25,6 +25,8 @@ RUNNERS: dict[str, str] = {
     "queueing-hints": "scheduler_core.cli.conformance_queue:run_hint_case",
     "extender-wire": "scheduler_core.cli.conformance_extender:run_case",
     "sequence": "scheduler_core.cli.conformance_sequence:run_sequence_case",
+    "dra": "scheduler_core.cli.conformance_devices:run_case",
+    "dra-cycle": "scheduler_core.cli.conformance_devices:run_cycle_case",
     "trace": "scheduler_core.cli.conformance_sequence:run_trace_case",
 }
 """Family -> what runs its cases; any other family holds ordinary scheduling cases."""

@@ -78,7 +78,7 @@ class Cluster:
             self._load(manifest)
 
     def _load(self, manifest: Mapping[str, Any]) -> None:
-        if manifest.get("kind") == "PriorityClass":
+        if manifest.get("kind") in ("PriorityClass", "ResourceClaimTemplate"):
             return
         kind, namespace, name, typed = parse(prepare(manifest, self.priority_classes))
         if kind == "Node":

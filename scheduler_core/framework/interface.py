@@ -410,6 +410,8 @@ class PostFilterResult:
         changes (`framework.preemption.trace`).
     extender_calls : tuple
         What extenders were asked and answered, in order.
+    writes : tuple of manifest
+        Whole objects that the API server is to be given.
     """
 
     status: Status
@@ -418,6 +420,7 @@ class PostFilterResult:
     cleared: tuple[Pod, ...] = ()
     trace: Any = None
     extender_calls: tuple[Any, ...] = ()
+    writes: tuple[Document, ...] = ()
 
 
 class PostFilterPlugin(Plugin):

@@ -42,6 +42,7 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.promised_pods import PromisedPods
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.status import SUCCESS, Code, Status
+from scheduler_core.objects.fields import Document
 from scheduler_core.objects.pod import Pod
 
 MAX_PERMIT_WAIT_NS = 15 * 60 * 1_000_000_000
@@ -292,21 +293,31 @@ class Framework:
         rejecting = ""
         nominated: str | None = None
         trace: Any = None
+        writes: list[Document] = []
         for plugin in self.post_filter:
             result: PostFilterResult = guarded(plugin, "PostFilter", plugin.post_filter, cycle)
             status = result.status
             calls.extend(result.extender_calls)
+            writes.extend(result.writes)
             trace = result.trace if result.trace is not None else trace
             if status.is_success or status.code is Code.UnschedulableAndUnresolvable:
                 return replace(
-                    result, status=status.from_plugin(plugin.name), trace=trace, extender_calls=tuple(calls)
+                    result,
+                    status=status.from_plugin(plugin.name),
+                    trace=trace,
+                    extender_calls=tuple(calls),
+                    writes=tuple(writes),
                 )
             if not status.is_rejection:
                 failed = Status(Code.Error, status.reasons, plugin.name)
-                return PostFilterResult(failed, trace=trace, extender_calls=tuple(calls))
+                return PostFilterResult(
+                    failed, trace=trace, extender_calls=tuple(calls), writes=tuple(writes)
+                )
             if result.nominated_node_name is not None:
                 nominated = result.nominated_node_name
             reasons.extend(status.reasons)
             rejecting = rejecting or plugin.name
         status = Status(Code.Unschedulable, tuple(reasons), rejecting)
-        return PostFilterResult(status, nominated, trace=trace, extender_calls=tuple(calls))
+        return PostFilterResult(
+            status, nominated, trace=trace, extender_calls=tuple(calls), writes=tuple(writes)
+        )

@@ -33,6 +33,7 @@ RELEASE = V1_35.followed_by(
         "WorkloadAwarePreemption": Gate(ALPHA, False),
     },
     changes={
+        "PodWrittenLarge": "A claim that belongs to another pod is told with a capital P.",
         "BalancedAllocationByChange": "The balanced score tells how much a pod changes a node's balance.",
         "ImageVolumesScored": "ImageLocality counts the images of volumes.",
         "AffinityHintsBothWays": "A pod kept off by pod affinity wakes by its own labels and by rivals that avoid it.",

@@ -1,0 +1,234 @@
+"""Compare the allocation of devices with what the real scheduler recorded (families dra, dra-cycle, dra-sequence)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from scheduler_core.cli.case_release import release_of
+from scheduler_core.cli.conformance_scheduling import Cluster, decision_body, differences, explain
+from scheduler_core.cli.difference import Difference
+from scheduler_core.framework.interface import FilterPlugin, PreBindPlugin, PreFilterPlugin
+from scheduler_core.framework.runtime import Framework
+from scheduler_core.framework.status import Code, Status
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.objects.fields import Document
+from scheduler_core.objects.kinds import parse
+from scheduler_core.objects.pod import Pod
+
+DRIVER_FAILS = "example.com/binding"
+NAME = "DynamicResources"
+
+
+class DeviceCluster(Cluster):
+    """A cluster whose scheduler writes claims, and whose drivers answer at once."""
+
+    @classmethod
+    def of(cls, case: Mapping[str, Any]) -> DeviceCluster:
+        return cls(case["objects"], case.get("config"), release=release_of(case))
+
+    def reserve_and_pre_bind(self, pod: Pod, node_name: str) -> dict[str, Any]:
+        """Reserve and PreBind of all plugins; the step that failed, if one did, after Unreserve."""
+        framework = self.framework_for(pod)
+        status = framework.run_reserve(pod, node_name)
+        step = "reserve"
+        if status.is_success:
+            step, status = "preBind", self._pre_bind(framework, pod, node_name)
+        if status.is_success:
+            return {}
+        framework.run_unreserve(pod, node_name)
+        self.write(framework, pod)
+        reasons = [status.message]
+        return {step: {"plugin": status.plugin, "code": status.code.name, "reasons": reasons}}
+
+    def _pre_bind(self, framework: Framework, pod: Pod, node_name: str) -> Status:
+        for _ in range(10):
+            status = framework.run_pre_bind(pod, node_name)
+            if status.code is not Code.Wait or not self.write(framework, pod):
+                return status
+        return status
+
+    def write(self, framework: Framework, pod: Pod) -> bool:
+        """Give the API server what plugins want written; whether there was anything."""
+        wrote = False
+        for plugin in framework.plugins.values():
+            if isinstance(plugin, PreBindPlugin):
+                for manifest in plugin.take_writes(pod):
+                    self.put(manifest)
+                    wrote = True
+        return wrote
+
+    def put(self, manifest: Document) -> None:
+        if manifest["kind"] == "Pod":
+            self.extended_status = manifest["status"].get("extendedResourceClaimStatus")
+            return
+        kind, namespace, name, typed = parse(prepare(_as_its_driver(manifest)))
+        self.cache.listers.set(kind, namespace, name, typed)
+
+    extended_status: Any = None
+
+    def claims(self) -> dict[str, Any]:
+        return {
+            f"{item.meta.namespace}/{item.meta.name}": claim_body(item.manifest)
+            for item in self.cache.listers.all("ResourceClaim")
+        }
+
+
+def _as_its_driver(manifest: Document) -> Document:
+    """What the driver of the recordings does to an allocated claim: sets its binding conditions."""
+    status = manifest.get("status") or {}
+    results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+    waiting = [item for item in results if item.get("bindingConditions")]
+    if not waiting or status.get("devices"):
+        return manifest
+    fails = (manifest["metadata"].get("annotations") or {}).get(DRIVER_FAILS) == "fail"
+    devices = []
+    for item in waiting:
+        names = item["bindingFailureConditions"][:1] if fails else item["bindingConditions"]
+        told = {"reason": "Scripted", "message": "as scripted"}
+        conditions = [{"type": name, "status": "True", **told} for name in names]
+        place = {key: item[key] for key in ("driver", "pool", "device")}
+        devices.append({**place, "conditions": conditions})
+    return {**manifest, "status": {**status, "devices": devices}}
+
+
+def claim_body(manifest: Document) -> dict[str, Any]:
+    """A claim in the recorded form."""
+    status = manifest.get("status") or {}
+    allocation = status.get("allocation")
+    body: dict[str, Any] = {"allocated": allocation is not None}
+    if allocation is not None:
+        devices = []
+        for item in (allocation.get("devices") or {}).get("results") or ():
+            device = {key: value for key, value in item.items() if key != "shareID"}
+            if item.get("shareID") is not None:
+                device["shared"] = True
+            devices.append(device)
+        body["devices"] = devices
+        if allocation.get("nodeSelector") is not None:
+            body["nodeSelector"] = allocation["nodeSelector"]
+        config = (allocation.get("devices") or {}).get("config")
+        if config:
+            body["config"] = config
+    if status.get("reservedFor"):
+        body["reservedFor"] = [entry["name"] for entry in status["reservedFor"]]
+    if "-extended-resources-" in manifest["metadata"]["name"]:
+        body["extendedResourceSpec"] = manifest.get("spec")
+    return body
+
+
+def run_cycle_case(case: Mapping[str, Any]) -> list[Difference]:
+    """Run one case of the family `dra-cycle`."""
+    cluster = DeviceCluster.of(case)
+    pod = cluster.pending_pod(case["pod"])
+    expect = case["expect"]
+    gate = cluster.framework_for(pod).run_pre_enqueue(pod)
+    if not gate.is_success:
+        return list(differences(expect, explain(cluster, pod)))
+    decision = cluster.schedule(pod)
+    got = decision_body(decision)
+    if decision.post_filter is not None:
+        for manifest in decision.post_filter.writes:
+            cluster.put(manifest)
+    if "claims" in expect:
+        got["claims"] = cluster.claims()
+    if "onNode" in expect:
+        got["onNode"] = {node: _on_node(case, node) for node in got.get("feasible") or ()}
+    return list(differences(expect, got))
+
+
+def _on_node(case: Mapping[str, Any], node_name: str) -> dict[str, Any]:
+    cluster = DeviceCluster.of(case)
+    pod = cluster.pending_pod(case["pod"])
+    cluster.schedule(pod)
+    failed = cluster.reserve_and_pre_bind(pod, node_name)
+    body = {"claims": cluster.claims(), **failed}
+    if cluster.extended_status is not None:
+        body["extendedResourceClaimStatus"] = cluster.extended_status
+    return body
+
+
+def run_case(case: Mapping[str, Any]) -> list[Difference]:
+    """Run one case of the family `dra`: the plugin alone."""
+    cluster = DeviceCluster.of(case)
+    pod = cluster.pending_pod(case["pod"])
+    got: dict[str, Any] = {}
+    plugin: Any = cluster.framework_for(pod).plugins[NAME]
+    gate = plugin.pre_enqueue(pod)
+    if not gate.is_success:
+        return list(differences(case["expect"], {"preEnqueue": _said(gate)}))
+    got["preFilter"] = _said(_pre_filter(cluster, plugin, pod)[0])
+    verdicts = _verdicts(cluster, plugin, pod)
+    if verdicts is not None:
+        got["filter"] = verdicts
+        got["feasible"] = sorted(name for name, verdict in verdicts.items() if verdict is None)
+        if got["feasible"]:
+            got["onNode"] = {name: _alone_on_node(case, name) for name in got["feasible"]}
+        else:
+            result = plugin.post_filter(_Filtered(pod))
+            got["postFilter"] = _said(result.status)
+            for manifest in result.writes:
+                cluster.put(manifest)
+            got["claims"] = cluster.claims()
+    return list(differences(case["expect"], got))
+
+
+class _Filtered:
+    """What PostFilter of this plugin looks at."""
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+
+    def pre_filter_ran(self, plugin: str) -> bool:
+        return True
+
+
+def _said(status: Status) -> dict[str, Any]:
+    return {"code": status.code.name, "reasons": sorted(status.reasons)}
+
+
+def _pre_filter(cluster: Cluster, plugin: PreFilterPlugin[Any], pod: Pod) -> tuple[Status, Any]:
+    result = plugin.pre_filter(pod, cluster.cache.snapshot())
+    return result.status, result.state
+
+
+def _verdicts(cluster: Cluster, plugin: Any, pod: Pod) -> dict[str, Any] | None:
+    status, state = _pre_filter(cluster, plugin, pod)
+    if status.code is Code.Skip:
+        return None
+    if not status.is_success:
+        return None
+    assert isinstance(plugin, FilterPlugin)
+    snapshot = cluster.cache.snapshot()
+    rows = np.array(snapshot.rows)
+    found = plugin.filter(state, pod, snapshot.nodes, rows)
+    verdicts: dict[str, Any] = {}
+    for place, row in enumerate(rows.tolist()):
+        code = Code(int(found.codes[place]))
+        detail = 0 if found.details is None else int(found.details[place])
+        name = snapshot.nodes.name(row)
+        verdicts[name] = None
+        if code is not Code.Success:
+            reasons = sorted(plugin.reasons(state, pod, snapshot.nodes, row, code, detail))
+            verdicts[name] = {"code": code.name, "reasons": reasons}
+    return verdicts
+
+
+def _alone_on_node(case: Mapping[str, Any], node_name: str) -> dict[str, Any]:
+    cluster = DeviceCluster.of(case)
+    pod = cluster.pending_pod(case["pod"])
+    plugin: Any = cluster.framework_for(pod).plugins[NAME]
+    _verdicts(cluster, plugin, pod)
+    status = plugin.reserve(pod, node_name)
+    if not status.is_success:
+        return {"reserve": _said(status), "claims": cluster.claims()}
+    for _ in range(10):
+        status = plugin.pre_bind(pod, node_name)
+        if status.code is not Code.Wait:
+            break
+        for manifest in plugin.take_writes(pod):
+            cluster.put(manifest)
+    failed = {} if status.is_success else {"preBind": _said(status)}
+    return {"claims": cluster.claims(), **failed}

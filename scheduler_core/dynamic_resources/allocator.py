@@ -1,0 +1,670 @@
+"""Finds devices for all claims of a pod on one node: the first that will do, in order, going back where it must.
+
+Source: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v1.36
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler_core.dynamic_resources import capacity
+from scheduler_core.dynamic_resources.capacity import Amounts, UndefinedCapacity
+from scheduler_core.dynamic_resources.model import (
+    ALL,
+    EXACT_COUNT,
+    MAX_DEVICES,
+    Claim,
+    Device,
+    DeviceId,
+    Manifest,
+    Request,
+    Slice,
+    quantity,
+)
+from scheduler_core.dynamic_resources.pools import Pool, gather, node_matches
+from scheduler_core.dynamic_resources.selectors import SelectorError, compiled
+from scheduler_core.objects.node import Node
+from scheduler_core.objects.quantity import Quantity
+from scheduler_core.releases import Release
+
+
+class AllocationError(Exception):
+    """An attempt that ends in an error, in Kubernetes' words."""
+
+
+class NotOnNode(Exception):
+    """Nothing can be allocated on this node, for a reason that is worth telling."""
+
+
+class _TooManyDevices(Exception):
+    """More devices than a claim may be given; another alternative may need fewer."""
+
+
+@dataclass(slots=True)
+class Allocated:
+    """What is allocated already, in the cluster and in scheduling cycles under way.
+
+    Attributes
+    ----------
+    devices : set of (driver, pool, device)
+        Taken whole.
+    capacity : dict
+        Of shared devices: what is taken of each capacity.
+    """
+
+    devices: set[DeviceId] = field(default_factory=set)
+    capacity: dict[DeviceId, Amounts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, allocations: Sequence[Manifest], release: Release) -> Allocated:
+        """What allocations of claims (`status.allocation`) hold; admin access holds nothing."""
+        found = cls()
+        with_capacity = release.gate("DRAConsumableCapacity")
+        for allocation in allocations:
+            for item in (allocation.get("devices") or {}).get("results") or ():
+                if item.get("adminAccess"):
+                    continue
+                device = (str(item["driver"]), str(item["pool"]), str(item["device"]))
+                if with_capacity and item.get("shareID") is not None:
+                    amounts = {
+                        name: quantity(str(value))
+                        for name, value in (item.get("consumedCapacity") or {}).items()
+                    }
+                    capacity.add(found.capacity.setdefault(device, {}), amounts)
+                else:
+                    found.devices.add(device)
+        return found
+
+
+@dataclass(slots=True)
+class _Chosen:
+    """One device given to one request."""
+
+    request: Request
+    device: Device
+    consumed: Amounts | None = None
+
+
+@dataclass(slots=True)
+class _Row:
+    """What is to be found for a request or an alternative of it."""
+
+    request: Request
+    device_class: Manifest
+    n_devices: int = 0
+    all_devices: list[tuple[Device, Pool]] = field(default_factory=list)
+
+
+class Allocator:
+    """Allocates for one pod; asked about one node after the other.
+
+    Parameters
+    ----------
+    slices : sequence of Slice
+    classes : mapping of str to manifest
+        DeviceClasses by name.
+    allocated : Allocated
+    release : Release
+    """
+
+    def __init__(
+        self, slices: Sequence[Slice], classes: Mapping[str, Manifest], allocated: Allocated, release: Release
+    ) -> None:
+        self.slices = slices
+        self.classes = classes
+        self.allocated = allocated
+        self.release = release
+        on_node: dict[str, list[Slice]] = {}
+        self._shared: list[Slice] = []
+        for item in slices:
+            name = item.document.get("nodeName")
+            if name and not item.counter_sets:
+                on_node.setdefault(name, []).append(item)
+            else:
+                self._shared.append(item)
+        self._on_node = on_node
+        self._of_pool: dict[tuple[str, str], list[Slice]] = {}
+        for item in slices:
+            self._of_pool.setdefault(item.pool_key, []).append(item)
+
+    def allocate(self, node: Node, claims: Sequence[Claim]) -> list[dict[str, Any]] | None:
+        """`status.allocation` for each claim, or None where the node does not do.
+
+        Raises
+        ------
+        AllocationError
+        NotOnNode
+        """
+        return _Attempt(self, node, claims).run()
+
+    def pools_of(self, node: Node) -> list[Pool]:
+        """The pools the node may use."""
+        local = self._on_node.get(node.name, ())
+        keys = {item.pool_key for item in (*local, *self._shared)}
+        slices = [item for key in sorted(keys) for item in self._of_pool[key]]
+        return gather(node, slices, self.release)
+
+
+class _Attempt:
+    def __init__(self, allocator: Allocator, node: Node, claims: Sequence[Claim]) -> None:
+        self.shared = allocator
+        self.release = allocator.release
+        self.node = node
+        self.claims = claims
+        self.pools = allocator.pools_of(node)
+        self.rows: dict[tuple[int, int, int], _Row] = {}
+        self.constraints: list[list[_Constraint]] = []
+        self.results: list[list[_Chosen]] = [[] for _ in claims]
+        self.chosen_alternative: dict[tuple[int, int], int] = {}
+        self.taking: dict[DeviceId, set[int]] = {}
+        self.taking_capacity: dict[DeviceId, Amounts] = {}
+        self.counters: dict[tuple[str, str], dict[tuple[str, str], Quantity]] = {}
+        self.available: dict[tuple[str, str], dict[tuple[str, str], Quantity]] = {}
+        self.selectable: dict[tuple[DeviceId, tuple[int, int, int]], bool] = {}
+        self._bindable = release_has_binding(self.release)
+        self._consumable = self.release.gate("DRAConsumableCapacity")
+
+    def run(self) -> list[dict[str, Any]] | None:
+        for index, claim in enumerate(self.claims):
+            self._prepare(index, claim)
+        try:
+            done = self._claim(0)
+        except _TooManyDevices:
+            return None
+        if done:
+            return [self._allocation(index) for index in range(len(self.claims))]
+        if self.release.has("IncompletePoolsIgnored") and any(pool.invalid for pool in self.pools):
+            raise NotOnNode("invalid resource pools were encountered")
+        return None
+
+    # ---- what is asked for
+
+    def _prepare(self, index: int, claim: Claim) -> None:
+        n_least = 0
+        for place, alternatives in enumerate(claim.requests):
+            if alternatives and alternatives[0].parent and not self.release.gate("DRAPrioritizedList"):
+                raise AllocationError(
+                    f"claim {claim.key}, request {alternatives[0].parent}: has subrequests, "
+                    "but the DRAPrioritizedList feature is disabled"
+                )
+            counts = []
+            for number, request in enumerate(alternatives):
+                if request.document.get("capacity") is not None and not self._consumable:
+                    kind = "subrequest" if request.parent else "request"
+                    raise AllocationError(
+                        f"claim {claim.key}, {kind} {request.name}: has capacity requests, "
+                        "but the DRAConsumableCapacity feature is disabled"
+                    )
+                row = self._row(claim, request, (index, place, number))
+                self.rows[(index, place, number)] = row
+                counts.append(row.n_devices)
+            n_least += min(counts, default=0)
+        if n_least > MAX_DEVICES:
+            raise AllocationError(
+                f"claim {claim.key}: number of requested devices {n_least} exceeds the claim limit of {MAX_DEVICES}"
+            )
+        constraints: list[_Constraint] = []
+        for number, item in enumerate(claim.spec.get("constraints") or ()):
+            names = tuple(item.get("requests") or ())
+            if item.get("matchAttribute") is not None:
+                constraints.append(_MatchAttribute(names, item["matchAttribute"]))
+            elif item.get("distinctAttribute") is not None and self._consumable:
+                constraints.append(_DistinctAttribute(names, item["distinctAttribute"]))
+            else:
+                raise AllocationError(
+                    f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"
+                )
+        self.constraints.append(constraints)
+
+    def _row(self, claim: Claim, request: Request, key: tuple[int, int, int]) -> _Row:
+        where = f"claim {claim.key}, request {request.name}"
+        for number, selector in enumerate(request.selectors):
+            if selector.get("cel") is None:
+                raise AllocationError(
+                    f"{where}, selector #{number}: CEL expression empty (unsupported selector type?)"
+                )
+        if request.document.get("adminAccess") is not None and not self.release.gate("DRAAdminAccess"):
+            raise AllocationError(f"{where}: admin access is requested, but the feature is disabled")
+        if not request.class_name:
+            raise AllocationError(f"{where}: missing device class name (unsupported request type?)")
+        device_class = self.shared.classes.get(request.class_name)
+        if device_class is None:
+            raise AllocationError(
+                f"{where}: could not retrieve device class {request.class_name}: "
+                f'deviceclass.resource.k8s.io "{request.class_name}" not found'
+            )
+        row = _Row(request, device_class)
+        if request.mode == EXACT_COUNT:
+            row.n_devices = request.count
+            return row
+        if request.mode != ALL:
+            raise AllocationError(f"{where}: unsupported count mode {request.mode}")
+        for pool in self.pools:
+            if pool.is_incomplete:
+                raise AllocationError(
+                    f"{where}: asks for all devices, but resource pool {pool.name} is currently being updated"
+                )
+            if pool.invalid:
+                raise AllocationError(
+                    f"{where}: asks for all devices, but resource pool {pool.name} is currently invalid"
+                )
+            for device in pool.devices:
+                if self._is_selectable(key, row, device) and self._has_capacity(row.request, device):
+                    row.all_devices.append((device, pool))
+        row.n_devices = len(row.all_devices)
+        return row
+
+    # ---- going through claims, requests and devices
+
+    def _claim(self, index: int) -> bool:
+        return index >= len(self.claims) or self._request(index, 0)
+
+    def _request(self, index: int, place: int) -> bool:
+        claim = self.claims[index]
+        if place >= len(claim.requests):
+            try:
+                return self._claim(index + 1)
+            except _TooManyDevices:
+                return False
+        alternatives = claim.requests[place]
+        if not alternatives[0].parent:
+            return self._device((index, place, 0), 0, 0, 0)
+        exceeded = True
+        for number in range(len(alternatives)):
+            try:
+                done = self._device((index, place, number), 0, 0, 0)
+            except _TooManyDevices:
+                continue
+            exceeded = False
+            if done:
+                self.chosen_alternative[(index, place)] = number
+                return True
+        if exceeded:
+            raise _TooManyDevices
+        return False
+
+    def _device(self, key: tuple[int, int, int], n_chosen: int, pool_start: int, device_start: int) -> bool:
+        row, index = self.rows[key], key[0]
+        takes_all = row.request.mode == ALL
+        if takes_all and not row.all_devices:
+            return False
+        if n_chosen >= row.n_devices:
+            return self._request(index, key[1] + 1)
+        if len(self.results[index]) + row.n_devices - n_chosen > MAX_DEVICES:
+            raise _TooManyDevices
+        if takes_all:
+            device, pool = row.all_devices[n_chosen]
+            undo = self._take(key, row, device, pool, must=True)
+            if undo is None:
+                return False
+            return self._go_on(undo, key, n_chosen + 1, 0, 0)
+        for pool_index in range(pool_start, len(self.pools)):
+            pool = self.pools[pool_index]
+            if pool.invalid or (pool.is_incomplete and self.release.has("IncompletePoolsIgnored")):
+                continue
+            start = device_start if pool_index == pool_start else 0
+            for place in range(start, len(pool.devices)):
+                device = pool.devices[place]
+                if row.request.admin_access:
+                    if index in self.taking.get(device.id, ()):
+                        continue
+                elif self._in_use(device.id):
+                    continue
+                if not self._is_selectable(key, row, device):
+                    continue
+                if not self._has_capacity(row.request, device):
+                    continue
+                undo = self._take(key, row, device, pool, must=False)
+                if undo is not None and self._go_on(undo, key, n_chosen + 1, pool_index, place + 1):
+                    return True
+        return False
+
+    def _go_on(
+        self,
+        undo: Callable[[], None],
+        key: tuple[int, int, int],
+        n_chosen: int,
+        pool_index: int,
+        place: int,
+    ) -> bool:
+        done = False
+        try:
+            done = self._device(key, n_chosen, pool_index, place)
+        finally:
+            if not done:
+                undo()
+        return done
+
+    # ---- one device
+
+    def _in_use(self, device: DeviceId) -> bool:
+        return device in self.shared.allocated.devices or bool(self.taking.get(device))
+
+    def _is_selectable(self, key: tuple[int, int, int], row: _Row, device: Device) -> bool:
+        if not self._bindable and device.document.get("bindingConditions"):
+            return False
+        known = self.selectable.get((device.id, key))
+        if known is None:
+            known = self._selected(key, row, device)
+            self.selectable[(device.id, key)] = known
+        return known
+
+    def _selected(self, key: tuple[int, int, int], row: _Row, device: Device) -> bool:
+        class_name = row.device_class["metadata"]["name"]
+        spec = row.device_class.get("spec") or {}
+        for where, selectors in (
+            (f"class {class_name}", spec.get("selectors") or ()),
+            (f"claim {self.claims[key[0]].key}", row.request.selectors),
+        ):
+            for number, selector in enumerate(selectors):
+                try:
+                    if not compiled(selector["cel"]["expression"]).matches(device):
+                        return False
+                except SelectorError as error:
+                    raise AllocationError(f"{where}: selector #{number}: {error}") from None
+        if device.slice.document.get("perDeviceNodeSelection"):
+            return node_matches(self.node, device.document)
+        return True
+
+    def _has_capacity(self, request: Request, device: Device) -> bool:
+        if not self._consumable:
+            return True
+        taken: Amounts = {}
+        capacity.add(taken, self.shared.allocated.capacity.get(device.id, {}))
+        capacity.add(taken, self.taking_capacity.get(device.id, {}))
+        try:
+            return capacity.has_room(request, device, taken)
+        except UndefinedCapacity:
+            return False
+
+    def _take(
+        self, key: tuple[int, int, int], row: _Row, device: Device, pool: Pool, *, must: bool
+    ) -> Callable[[], None] | None:
+        """Take a device; what gives it back, or None where it cannot be taken."""
+        index, request = key[0], row.request
+        is_shared = self._consumable and device.is_shared
+        if request.admin_access:
+            if not is_shared and index in self.taking.get(device.id, ()):
+                return None
+        elif self._in_use(device.id):
+            return None
+        if device.counters:
+            if not self.release.gate("DRAPartitionableDevices"):
+                return None
+            counted = not (is_shared and self._capacity_in_use(device.id))
+            if counted and not self._take_counters(device, pool):
+                return None
+        if self.release.gate("DRADeviceTaints") and not _is_tolerated(device, request):
+            # The counters stay taken, as upstream's do.
+            return None
+        added: list[_Constraint] = []
+        for constraint in self.constraints[index]:
+            if not constraint.add(request, device):
+                if must:
+                    driver, pool_name, name = device.id
+                    raise AllocationError(
+                        f"claim {self.claims[index].key}, request {request.name}: cannot add device "
+                        f"{driver}/{pool_name}/{name} because a claim constraint would not be satisfied"
+                    )
+                for one in added:
+                    one.remove(request, device)
+                return None
+            added.append(constraint)
+        holders = self.taking.setdefault(device.id, set())
+        if not is_shared:
+            holders.add(index)
+        if self._consumable and not self._has_capacity(request, device):
+            return None
+        amounts: Amounts | None = None
+        if is_shared:
+            amounts = capacity.consumed(request, device)
+            capacity.add(self.taking_capacity.setdefault(device.id, {}), amounts)
+        self.results[index].append(_Chosen(request, device, amounts))
+
+        def undo() -> None:
+            for constraint in self.constraints[index]:
+                constraint.remove(request, device)
+            holders.discard(index)
+            if amounts is not None:
+                held = self.taking_capacity[device.id]
+                for name, amount in amounts.items():
+                    held[name] = held[name].sub(amount)
+                if all(amount.is_zero() for amount in held.values()):
+                    del self.taking_capacity[device.id]
+            elif device.counters and self.release.gate("DRAPartitionableDevices"):
+                self._give_counters_back(device, pool)
+            self.results[index].pop()
+
+        return undo
+
+    def _capacity_in_use(self, device: DeviceId) -> bool:
+        return device in self.shared.allocated.capacity or device in self.taking_capacity
+
+    def _take_counters(self, device: Device, pool: Pool) -> bool:
+        available = self.available.get(pool.key)
+        if available is None:
+            available = self.available[pool.key] = self._available_counters(pool)
+        taken = self.counters.setdefault(pool.key, {})
+        for name, amount in _counted(device):
+            taken[name] = taken[name].add(amount) if name in taken else amount
+        if all(name not in taken or amount.cmp(taken[name]) >= 0 for name, amount in available.items()):
+            return True
+        self._give_counters_back(device, pool)
+        return False
+
+    def _give_counters_back(self, device: Device, pool: Pool) -> None:
+        taken = self.counters[pool.key]
+        for name, amount in _counted(device):
+            taken[name] = taken[name].sub(amount)
+
+    def _available_counters(self, pool: Pool) -> dict[tuple[str, str], Quantity]:
+        found = {
+            (set_name, name): quantity(str(counter["value"]))
+            for set_name, counters in pool.counter_sets.items()
+            for name, counter in counters.items()
+        }
+        allocated = self.shared.allocated
+        for device in (*pool.devices, *pool.other_devices):
+            if device.id in allocated.devices or device.id in allocated.capacity:
+                for counter, amount in _counted(device):
+                    if counter in found:
+                        found[counter] = found[counter].sub(amount)
+        return found
+
+    # ---- the result
+
+    def _allocation(self, index: int) -> dict[str, Any]:
+        claim, chosen = self.claims[index], self.results[index]
+        devices: dict[str, Any] = {"results": [self._result(item) for item in chosen]}
+        config = self._config(index, claim)
+        if config:
+            devices["config"] = config
+        allocation: dict[str, Any] = {"devices": devices}
+        selector = self._node_selector(chosen)
+        if selector is not None:
+            allocation["nodeSelector"] = selector
+        return allocation
+
+    def _result(self, item: _Chosen) -> dict[str, Any]:
+        driver, pool, name = item.device.id
+        result: dict[str, Any] = {
+            "request": item.request.full_name,
+            "driver": driver,
+            "pool": pool,
+            "device": name,
+        }
+        if item.request.admin_access:
+            result["adminAccess"] = True
+        if item.request.tolerations:
+            result["tolerations"] = [dict(one) for one in item.request.tolerations]
+        if self._bindable:
+            for key in ("bindingConditions", "bindingFailureConditions"):
+                if item.device.document.get(key):
+                    result[key] = list(item.device.document[key])
+        if item.consumed is not None:
+            result["shareID"] = "/".join((driver, pool, name, item.request.full_name))
+            if item.consumed:
+                result["consumedCapacity"] = {key: str(value) for key, value in item.consumed.items()}
+        return result
+
+    def _config(self, index: int, claim: Claim) -> list[dict[str, Any]]:
+        names_requests = self.release.has("ClassConfigNamesRequests")
+        found: list[dict[str, Any]] = []
+        of_class: dict[str, list[dict[str, Any]]] = {}
+        selected = [
+            self.rows[(index, place, self.chosen_alternative.get((index, place), 0))]
+            for place in range(len(claim.requests))
+        ]
+        for row in selected:
+            class_name = row.device_class["metadata"]["name"]
+            if class_name in of_class:
+                for entry in of_class[class_name] if names_requests else ():
+                    entry["requests"].append(row.request.full_name)
+                continue
+            of_class[class_name] = [
+                {
+                    "source": "FromClass",
+                    **({"requests": [row.request.full_name]} if names_requests else {}),
+                    **item,
+                }
+                for item in (row.device_class.get("spec") or {}).get("config") or ()
+            ]
+            found += of_class[class_name]
+        for item in claim.spec.get("config") or ():
+            names = item.get("requests") or ()
+            body = {"source": "FromClaim", **item}
+            if not names:
+                found.append(body)
+                continue
+            for row in selected:
+                if row.request.base_name in names or (row.request.parent and row.request.full_name in names):
+                    found.append(body)
+        return found
+
+    def _node_selector(self, chosen: Sequence[_Chosen]) -> dict[str, Any] | None:
+        terms: dict[str, list[Any]] = {"matchFields": [], "matchExpressions": []}
+        for item in chosen:
+            document = item.device.slice.document
+            source = item.device.document if document.get("perDeviceNodeSelection") else document
+            if source.get("nodeName") is not None or item.device.document.get("bindsToNode"):
+                by_name = {"key": "metadata.name", "operator": "In", "values": [self.node.name]}
+                return {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
+            selector_terms = (source.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
+            if len(selector_terms) > 1:
+                raise AllocationError(
+                    f"create NodeSelector for claim {self.claims[0].name}: unsupported "
+                    f"ResourceSlice.NodeSelector with {len(selector_terms)} terms"
+                )
+            for term in selector_terms:
+                for key, known in terms.items():
+                    known += [one for one in term.get(key) or () if not _is_known(one, known)]
+        kept = {key: value for key, value in terms.items() if value}
+        return {"nodeSelectorTerms": [kept]} if kept else None
+
+
+def release_has_binding(release: Release) -> bool:
+    """Whether devices with binding conditions are allocated."""
+    return release.gate("DRADeviceBindingConditions") and release.gate("DRAResourceClaimDeviceStatus")
+
+
+def _is_known(requirement: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> bool:
+    return any(
+        one.get("key") == requirement.get("key")
+        and one.get("operator") == requirement.get("operator")
+        and set(one.get("values") or ()) == set(requirement.get("values") or ())
+        for one in known
+    )
+
+
+def _counted(device: Device) -> Iterator[tuple[tuple[str, str], Quantity]]:
+    for taken in device.counters:
+        for name, counter in (taken.get("counters") or {}).items():
+            yield (taken["counterSet"], name), quantity(str(counter["value"]))
+
+
+def _is_tolerated(device: Device, request: Request) -> bool:
+    return all(
+        taint.get("effect") not in ("NoSchedule", "NoExecute")
+        or any(_tolerates(one, taint) for one in request.tolerations)
+        for taint in device.document.get("taints") or ()
+    )
+
+
+def _tolerates(toleration: Manifest, taint: Manifest) -> bool:
+    """Source: dynamic-resource-allocation/resourceclaim/devicetoleration.go ToleratesTaint, v1.36"""
+    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+        return False
+    if toleration.get("key") and toleration["key"] != taint.get("key"):
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Exists":
+        return True
+    return operator == "Equal" and (toleration.get("value") or "") == (taint.get("value") or "")
+
+
+class _Constraint:
+    """A rule between the devices of some requests of a claim."""
+
+    def __init__(self, names: tuple[str, ...], attribute: str) -> None:
+        self.names = names
+        self.attribute = attribute
+
+    def applies_to(self, request: Request) -> bool:
+        return not self.names or request.base_name in self.names or request.full_name in self.names
+
+    def add(self, request: Request, device: Device) -> bool:
+        raise NotImplementedError
+
+    def remove(self, request: Request, device: Device) -> None:
+        raise NotImplementedError
+
+
+class _MatchAttribute(_Constraint):
+    def __init__(self, names: tuple[str, ...], attribute: str) -> None:
+        super().__init__(names, attribute)
+        self.value: tuple[str, Any] | None = None
+        self.n_devices = 0
+
+    def add(self, request: Request, device: Device) -> bool:
+        if not self.applies_to(request):
+            return True
+        value = device.attribute(self.attribute)
+        if value is None:
+            return False
+        if self.n_devices and value != self.value:
+            return False
+        self.value = value
+        self.n_devices += 1
+        return True
+
+    def remove(self, request: Request, device: Device) -> None:
+        if self.applies_to(request):
+            self.n_devices -= 1
+
+
+class _DistinctAttribute(_Constraint):
+    """One value is remembered a request, the last one: so upstream."""
+
+    def __init__(self, names: tuple[str, ...], attribute: str) -> None:
+        super().__init__(names, attribute)
+        self.values: dict[str, tuple[str, Any]] = {}
+        self.n_devices = 0
+
+    def add(self, request: Request, device: Device) -> bool:
+        if not self.applies_to(request):
+            return True
+        value = device.attribute(self.attribute)
+        if value is None:
+            return False
+        if self.n_devices and value in self.values.values():
+            return False
+        self.values[request.base_name] = value
+        self.n_devices += 1
+        return True
+
+    def remove(self, request: Request, device: Device) -> None:
+        if self.applies_to(request):
+            self.values.pop(request.base_name, None)
+            self.n_devices -= 1

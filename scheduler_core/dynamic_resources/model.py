@@ -1,0 +1,214 @@
+"""The objects of resource.k8s.io as the allocator reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from scheduler_core.objects.quantity import Quantity, parse_quantity
+
+EXACT_COUNT, ALL = "ExactCount", "All"
+MAX_DEVICES = 32
+"""Devices that one claim may be given (AllocationResultsMaxSize)."""
+MAX_ALTERNATIVES = 8
+"""Alternatives of one request (FirstAvailableDeviceRequestMaxSize)."""
+
+Manifest = Mapping[str, Any]
+DeviceId = tuple[str, str, str]
+"""(driver, pool, device)."""
+
+
+@lru_cache(maxsize=16384)
+def quantity(text: str) -> Quantity:
+    return parse_quantity(text)
+
+
+@dataclass(frozen=True, eq=False)
+class Device:
+    """One device of a ResourceSlice; `document` is its entry there."""
+
+    document: Manifest
+    id: DeviceId
+    slice: Slice
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        return self.document.get("attributes") or {}
+
+    @property
+    def capacity(self) -> Mapping[str, Any]:
+        return self.document.get("capacity") or {}
+
+    @property
+    def counters(self) -> Sequence[Manifest]:
+        """`consumesCounters`: what it takes of the pool's shared counters."""
+        return self.document.get("consumesCounters") or ()
+
+    @property
+    def is_shared(self) -> bool:
+        return bool(self.document.get("allowMultipleAllocations"))
+
+    def attribute(self, name: str) -> tuple[str, Any] | None:
+        """(type, value) of an attribute by its full name; the driver's own domain may be left out in the device."""
+        found = self.attributes.get(name)
+        if found is None:
+            domain, slash, rest = name.partition("/")
+            found = self.attributes.get(rest) if slash and domain == self.id[0] else None
+        return None if found is None else next(iter(found.items()), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """A ResourceSlice."""
+
+    name: str
+    document: Manifest
+    """Its spec."""
+
+    @property
+    def pool_key(self) -> tuple[str, str]:
+        return str(self.document.get("driver", "")), str(self.document["pool"]["name"])
+
+    @property
+    def generation(self) -> int:
+        return int(self.document["pool"].get("generation") or 0)
+
+    @property
+    def n_slices_of_pool(self) -> int:
+        return int(self.document["pool"].get("resourceSliceCount") or 0)
+
+    @property
+    def counter_sets(self) -> Sequence[Manifest]:
+        return self.document.get("sharedCounters") or ()
+
+    def devices(self) -> list[Device]:
+        driver, pool = self.pool_key
+        return [
+            Device(item, (driver, pool, str(item["name"])), self)
+            for item in self.document.get("devices") or ()
+        ]
+
+
+def slice_from(manifest: Manifest) -> Slice:
+    return Slice(str(manifest["metadata"]["name"]), manifest["spec"])
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A request of a claim, or one alternative of its `firstAvailable`.
+
+    Attributes
+    ----------
+    name : str
+        Its own; `full_name` has the parent's before it.
+    parent : str
+        The request whose alternative it is; empty otherwise.
+    """
+
+    name: str
+    document: Manifest
+    parent: str = ""
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.parent}/{self.name}" if self.parent else self.name
+
+    @property
+    def base_name(self) -> str:
+        return self.parent or self.name
+
+    @property
+    def class_name(self) -> str:
+        return str(self.document.get("deviceClassName") or "")
+
+    @property
+    def mode(self) -> str:
+        return str(self.document.get("allocationMode") or EXACT_COUNT)
+
+    @property
+    def count(self) -> int:
+        count = self.document.get("count")
+        return 1 if count is None else int(count)
+
+    @property
+    def admin_access(self) -> bool:
+        return not self.parent and bool(self.document.get("adminAccess"))
+
+    @property
+    def selectors(self) -> Sequence[Manifest]:
+        return self.document.get("selectors") or ()
+
+    @property
+    def tolerations(self) -> Sequence[Manifest]:
+        return self.document.get("tolerations") or ()
+
+    @property
+    def capacity_requests(self) -> Mapping[str, Any]:
+        return (self.document.get("capacity") or {}).get("requests") or {}
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """A ResourceClaim; `manifest` is the whole object."""
+
+    manifest: Manifest
+    requests: tuple[tuple[Request, ...], ...] = field(default=())
+    """A request a row: itself alone, or its alternatives in order."""
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str:
+        return str(self.manifest["metadata"].get("namespace") or "")
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def uid(self) -> str:
+        return str(self.manifest["metadata"].get("uid") or self.key)
+
+    @property
+    def spec(self) -> Manifest:
+        return (self.manifest.get("spec") or {}).get("devices") or {}
+
+    @property
+    def status(self) -> Manifest:
+        return self.manifest.get("status") or {}
+
+    @property
+    def allocation(self) -> Manifest | None:
+        found: Manifest | None = self.status.get("allocation")
+        return found
+
+    @property
+    def reserved_for(self) -> Sequence[Manifest]:
+        return self.status.get("reservedFor") or ()
+
+    def is_reserved_for(self, uid: str) -> bool:
+        return any(entry.get("uid") == uid for entry in self.reserved_for)
+
+    def with_allocation(self, allocation: Manifest | None) -> Claim:
+        status = {key: value for key, value in self.status.items() if key != "allocation"}
+        if allocation is not None:
+            status["allocation"] = allocation
+        return Claim({**self.manifest, "status": status}, self.requests)
+
+
+def claim_from(manifest: Manifest) -> Claim:
+    spec = (manifest.get("spec") or {}).get("devices") or {}
+    rows: list[tuple[Request, ...]] = []
+    for item in spec.get("requests") or ():
+        name = str(item.get("name", ""))
+        if item.get("exactly") is not None:
+            rows.append((Request(name, item["exactly"]),))
+        else:
+            rows.append(
+                tuple(Request(str(one["name"]), one, name) for one in item.get("firstAvailable") or ())
+            )
+    return Claim(manifest, tuple(rows))

@@ -1,0 +1,625 @@
+"""The plugin DynamicResources, over `scheduler_core.dynamic_resources`."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scheduler_core.cluster.node_table import NodeColumns, Rows
+from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.config.args import PluginArgs
+from scheduler_core.dynamic_resources.allocator import (
+    Allocated,
+    AllocationError,
+    Allocator,
+    NotOnNode,
+    release_has_binding,
+)
+from scheduler_core.dynamic_resources.extended import (
+    ANNOTATION,
+    class_by_resource,
+    is_possible,
+    requests_and_mappings,
+)
+from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, claim_from, slice_from
+from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.interface import (
+    FilteredCycle,
+    FilterPlugin,
+    Handle,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Reads,
+    ReservePlugin,
+    ScorePlugin,
+    Scores,
+    default_normalize,
+)
+from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
+from scheduler_core.objects.fields import Document, format_time_ns
+from scheduler_core.objects.node import Node
+from scheduler_core.objects.node_selector import node_selector_from
+from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins.dynamic_resources.args import (
+    DynamicResourcesArgs,
+    DynamicResourcesArgsWithBinding,
+)
+from scheduler_core.plugins.dynamic_resources.claims import (
+    CLAIM,
+    MAX_RESERVATIONS,
+    BindingFailure,
+    ClaimProblem,
+    binding_status,
+    claims_of,
+    has_binding_conditions,
+    is_out_of_time,
+    is_ready,
+)
+from scheduler_core.plugins.hints import dynamic_resources as hints
+from scheduler_core.releases import Release
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+IN_MEMORY = "<extended-resources>"
+"""Name of a claim for extended resources until PreBind has it made."""
+
+_STATE = "DynamicResources"
+_REJECTED = Code.UnschedulableAndUnresolvable
+
+
+@dataclass(slots=True)
+class OnNode:
+    """What trying one node gave.
+
+    Attributes
+    ----------
+    code, reason
+        The verdict.
+    allocations : list of dict
+        `status.allocation` of the claims that have none, in order.
+    extended : Claim or None
+        The claim for extended resources as this node needs it.
+    mappings : list of dict
+        Which container's request each of its requests serves.
+    unavailable : tuple of int
+        Claims that cannot be used on the node.
+    """
+
+    code: Code = Code.Success
+    reason: str = ""
+    allocations: list[dict[str, Any]] = field(default_factory=list)
+    extended: Claim | None = None
+    mappings: list[dict[str, Any]] = field(default_factory=list)
+    unavailable: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class State:
+    """A pod's claims in one cycle; the one for extended resources, if any, comes last."""
+
+    claims: list[Claim]
+    n_own: int
+    allocator: Allocator | None
+    classes: Mapping[str, str]
+    nodes: dict[str, OnNode] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def extended(self) -> Claim | None:
+        return self.claims[self.n_own] if len(self.claims) > self.n_own else None
+
+
+@dataclass(slots=True)
+class Reservation:
+    """What a pod that is being bound takes with it: JSON-able but for the claims' manifests, which are JSON."""
+
+    node_name: str
+    claims: list[dict[str, Any]]
+    """Manifests, the one for extended resources last."""
+    allocations: dict[str, dict[str, Any]]
+    """By claim uid, of claims that had none."""
+    extended_uid: str = ""
+    mappings: list[dict[str, Any]] = field(default_factory=list)
+    is_written: bool = False
+    started_ns: int | None = None
+
+
+class DynamicResources(
+    PreEnqueuePlugin,
+    PreFilterPlugin[State],
+    FilterPlugin[State],
+    PostFilterPlugin,
+    ScorePlugin[None],
+    ReservePlugin,
+    PreBindPlugin,
+):
+    """Allocates devices to the claims of a pod, and rejects rows that do not have them.
+
+    Devices are looked at node by node: what a node may use is a search, not a comparison of columns. Nodes that were
+    tried are kept for the cycle.
+
+    Source: pkg/scheduler/framework/plugins/dynamicresources, v1.34 to v1.36
+    Differs: slices of a pool are taken by name in every release; 1.34 and 1.35 take them in any order.
+    """
+
+    name: ClassVar[str] = "DynamicResources"
+    Args = DynamicResourcesArgs
+    default_weight: ClassVar[int | None] = 0
+    score_reads: ClassVar[Reads] = Reads.CLUSTER
+    normalizes: ClassVar[bool] = True
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self.release = handle.release
+        self.binding_timeout_ns: int = getattr(args, "binding_timeout_ns", None) or 600_000_000_000
+        self._reservations: dict[str, Reservation] = {}
+        self._writes: dict[str, tuple[Document, ...]] = {}
+
+    @classmethod
+    def args_in(cls, release: Release) -> type[PluginArgs]:
+        return DynamicResourcesArgsWithBinding if release_has_binding(release) else DynamicResourcesArgs
+
+    def events(self) -> list[ClusterEventWithHint]:
+        return hints.events_to_register(self.handle.listers)
+
+    def sign(self, pod: Pod) -> Hashable | None:
+        """None where devices may be wanted: what is free changes with every claim."""
+        if pod.resource_claims:
+            return None
+        if not self.release.gate("DRAExtendedResource"):
+            return ()
+        return None if any(is_possible(name) and amount for name, amount in pod.requests.items()) else ()
+
+    # ---- before the cycle
+
+    def pre_enqueue(self, pod: Pod) -> Status:
+        if not pod.resource_claims:
+            return SUCCESS
+        try:
+            claims_of(pod, self.handle.listers, self.release)
+        except ClaimProblem as problem:
+            return Status(_REJECTED, (str(problem),))
+        return SUCCESS
+
+    # ---- scheduling cycle
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
+        self.handle.cycle_state.write(_STATE, None)
+        listers = snapshot.listers
+        try:
+            claims = claims_of(pod, listers, self.release) if pod.resource_claims else []
+        except ClaimProblem as problem:
+            return PreFilterResult(Status(_REJECTED, (str(problem),)))
+        n_own = len(claims)
+        by_resource: Mapping[str, str] = {}
+        if self.release.gate("DRAExtendedResource"):
+            by_resource = class_by_resource(item.manifest for item in listers.all("DeviceClass"))
+            if any(amount and name in by_resource for name, amount in pod.requests.items()):
+                claims = [*claims, self._extended_claim(pod)]
+        if not claims:
+            return PreFilterResult(SKIP)
+        classes = {item.manifest["metadata"]["name"]: item.manifest for item in listers.all("DeviceClass")}
+        pending = self._pending()
+        n_to_allocate = 0
+        for index, claim in enumerate(claims):
+            if claim.allocation is not None:
+                full = len(claim.reserved_for) >= MAX_RESERVATIONS
+                if full and not claim.is_reserved_for(pod.uid):
+                    return _refused("resourceclaim in use")
+                continue
+            n_to_allocate += 1
+            if claim.uid in pending:
+                return _refused(f"resource claim {claim.key} is in the process of being allocated")
+            refusal = None if index >= n_own else self._problem_of(claim, classes)
+            if refusal is not None:
+                return PreFilterResult(refusal)
+        allocator = None
+        if n_to_allocate:
+            allocations = [
+                claim["status"]["allocation"]
+                for claim in (item.manifest for item in listers.all(CLAIM))
+                if (claim.get("status") or {}).get("allocation") is not None
+            ]
+            allocated = Allocated.of([*allocations, *pending.values()], self.release)
+            slices = [slice_from(item.manifest) for item in listers.all("ResourceSlice")]
+            allocator = Allocator(slices, classes, allocated, self.release)
+        state = State(claims, n_own, allocator, by_resource)
+        self.handle.cycle_state.write(_STATE, state)
+        return PreFilterResult(state=state)
+
+    def _problem_of(self, claim: Claim, classes: Mapping[str, Any]) -> Status | None:
+        for place, alternatives in enumerate(claim.requests):
+            if not alternatives:
+                name = claim.spec["requests"][place].get("name", "")
+                return Status(
+                    _REJECTED, (f"resource claim {claim.key}, request {name}: unknown request type",)
+                )
+            if alternatives[0].parent and not self.release.gate("DRAPrioritizedList"):
+                words = "has subrequests, but the DRAPrioritizedList feature is disabled"
+                where = f"resource claim {claim.key}, request {alternatives[0].parent}"
+                return Status(_REJECTED, (f"{where}: {words}",))
+            for request in alternatives:
+                if not request.class_name:
+                    return Status(Code.Error, (f"request {request.full_name}: unsupported request type",))
+                if request.class_name not in classes:
+                    words = f"device class {request.class_name} does not exist"
+                    return Status(_REJECTED, (f"request {request.full_name}: {words}",))
+        return None
+
+    def _extended_claim(self, pod: Pod) -> Claim:
+        """The claim for the pod's extended resources: the one there is, or one in memory."""
+        for item in self.handle.listers.all(CLAIM):
+            manifest = item.manifest
+            annotations = manifest["metadata"].get("annotations") or {}
+            if annotations.get(ANNOTATION) == "true" and any(
+                owner.get("controller") and owner.get("uid") == pod.uid and owner.get("name") == pod.name
+                for owner in manifest["metadata"].get("ownerReferences") or ()
+            ):
+                return claim_from(manifest)
+        owner = {
+            "apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid,
+            "controller": True, "blockOwnerDeletion": True,
+        }  # fmt: skip
+        return claim_from(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": CLAIM,
+                "metadata": {
+                    "name": IN_MEMORY,
+                    "namespace": pod.namespace,
+                    "uid": f"{IN_MEMORY}/{pod.uid}",
+                    "generateName": f"{pod.name}-extended-resources-",
+                    "annotations": {ANNOTATION: "true"},
+                    "ownerReferences": [owner],
+                },
+                "spec": {},
+            }
+        )
+
+    def filter(self, state: State, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+        codes = np.zeros(len(rows), np.int8)
+        details = np.zeros(len(rows), np.int64)
+        for place, row in enumerate(rows.tolist()):
+            node = nodes.node(row)
+            found = state.nodes.get(node.name)
+            if found is None:
+                found = state.nodes[node.name] = self._try(state, pod, node)
+            if found.code is not Code.Success:
+                codes[place] = found.code
+                if found.reason not in state.reasons:
+                    state.reasons.append(found.reason)
+                details[place] = state.reasons.index(found.reason)
+        return Verdicts(codes, details)
+
+    def reasons(
+        self, state: State, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+    ) -> tuple[str, ...]:
+        return (state.reasons[detail],)
+
+    def _try(self, state: State, pod: Pod, node: Node) -> OnNode:
+        """Source: dynamicresources.go Filter"""
+        found = OnNode()
+        if state.extended is not None:
+            refused = self._try_extended(state, pod, node, found)
+            if refused is not None:
+                return refused
+            if found.extended is None and not state.n_own:
+                return found
+        unavailable = [
+            index for index, claim in enumerate(state.claims) if not self._is_available(claim, node)
+        ]
+        if state.allocator is not None:
+            claims = [
+                found.extended if claim is state.extended and found.extended is not None else claim
+                for claim in state.claims
+                if claim.allocation is None
+            ]
+            try:
+                allocations = state.allocator.allocate(node, claims)
+            except NotOnNode as error:
+                return OnNode(_REJECTED, str(error))
+            except AllocationError as error:
+                return OnNode(Code.Error, str(error))
+            if allocations is None:
+                return OnNode(_REJECTED, "cannot allocate all claims")
+            found.allocations = allocations
+        if unavailable:
+            return OnNode(
+                _REJECTED, "resourceclaim not available on the node", unavailable=tuple(unavailable)
+            )
+        return found
+
+    def _is_available(self, claim: Claim, node: Node) -> bool:
+        allocation = claim.allocation
+        if allocation is None:
+            return True
+        selector = allocation.get("nodeSelector")
+        if selector is not None and not node_selector_from(selector).match(node.labels, node.name):
+            return False
+        return not release_has_binding(self.release) or self._may_bind(claim)
+
+    def _may_bind(self, claim: Claim) -> bool:
+        try:
+            ready = is_ready(claim)
+        except BindingFailure:
+            return False
+        return ready or not is_out_of_time(claim, self.binding_timeout_ns, self.handle.now_ns, self.release)
+
+    def _try_extended(self, state: State, pod: Pod, node: Node, found: OnNode) -> OnNode | None:
+        claim = state.extended
+        assert claim is not None
+        if claim.requests:
+            return OnNode(_REJECTED, "cannot schedule extended resource claim")
+        wanted = []
+        for name, amount in pod.requests.items():
+            if not amount or not is_possible(name):
+                continue
+            if name in state.classes and not node.allocatable.get(name):
+                wanted.append(name)
+            elif name not in node.allocatable:
+                return OnNode(_REJECTED, "cannot fit resource")
+        if (not state.n_own and not wanted) or claim.allocation is not None:
+            return None
+        requests, found.mappings = requests_and_mappings(pod.manifest["spec"], wanted, state.classes)
+        found.extended = claim_from({**claim.manifest, "spec": {"devices": {"requests": requests}}})
+        return None
+
+    def post_filter(self, cycle: FilteredCycle) -> PostFilterResult:
+        if not cycle.pre_filter_ran(self.name):
+            return PostFilterResult(Status(Code.Error, ("not found",)))
+        state: State | None = self.handle.cycle_state.get(_STATE)
+        if state is None:
+            return PostFilterResult(Status(Code.Unschedulable, ("no new claims to deallocate",)))
+        unavailable = sorted({index for tried in state.nodes.values() for index in tried.unavailable})
+        for index in unavailable:
+            claim = state.claims[index]
+            if claim is state.extended:
+                continue
+            if all(entry.get("uid") == cycle.pod.uid for entry in claim.reserved_for):
+                status = {
+                    key: value
+                    for key, value in claim.status.items()
+                    if key not in ("allocation", "reservedFor", "devices")
+                }
+                return PostFilterResult(
+                    Status(Code.Unschedulable, ("deallocation of ResourceClaim completed",)),
+                    writes=({**claim.manifest, "status": status},),
+                )
+        return PostFilterResult(Status(Code.Unschedulable, ("still not schedulable",)))
+
+    def score(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
+        """Prefers nodes that offer an earlier alternative of a request."""
+        scores = np.zeros(len(rows), np.int64)
+        found: State | None = self.handle.cycle_state.get(_STATE)
+        if found is None or not self.release.gate("DRAPrioritizedList"):
+            return scores
+        for place, row in enumerate(rows.tolist()):
+            tried = found.nodes.get(nodes.name(row))
+            if tried is not None and found.allocator is not None:
+                scores[place] = _alternatives_score(found.claims, tried.allocations)
+        return scores
+
+    def normalize(self, state: None, pod: Pod, nodes: NodeColumns, rows: Rows, scores: Scores) -> Scores:
+        return default_normalize(scores)
+
+    # ---- reserving and binding
+
+    def _pending(self) -> dict[str, dict[str, Any]]:
+        """Allocations by claim uid that are not written yet."""
+        return {
+            uid: allocation
+            for reservation in self._reservations.values()
+            for uid, allocation in reservation.allocations.items()
+        }
+
+    def reserve(self, pod: Pod, node_name: str) -> Status:
+        state: State | None = self.handle.cycle_state.get(_STATE)
+        if state is None:
+            return SUCCESS
+        tried = state.nodes.get(node_name)
+        to_allocate = [claim for claim in state.claims if claim.allocation is None]
+        reservation = Reservation(node_name, [dict(claim.manifest) for claim in state.claims], {})
+        if state.extended is not None:
+            reservation.extended_uid = state.extended.uid
+        if state.allocator is not None:
+            if tried is None or not tried.allocations:
+                if all(claim is state.extended for claim in to_allocate):
+                    reservation.claims = reservation.claims[: state.n_own]
+                    self._reservations[pod.uid] = reservation
+                    return SUCCESS
+                return Status(Code.Error, ("claim allocation not found for node",))
+            for claim, allocation in zip(to_allocate, tried.allocations, strict=True):
+                reservation.allocations[claim.uid] = allocation
+        if tried is not None:
+            reservation.mappings = tried.mappings
+            if tried.extended is not None:
+                reservation.claims[-1] = dict(tried.extended.manifest)
+        self._reservations[pod.uid] = reservation
+        return SUCCESS
+
+    def unreserve(self, pod: Pod, node_name: str) -> None:
+        reservation = self._reservations.pop(pod.uid, None)
+        if reservation is None:
+            return
+        writes = []
+        for manifest in reservation.claims:
+            claim = self._current(manifest)
+            if claim is None or not claim.is_reserved_for(pod.uid):
+                continue
+            left = [entry for entry in claim.reserved_for if entry.get("uid") != pod.uid]
+            status = {**claim.status, "reservedFor": left}
+            if not left:
+                del status["reservedFor"]
+            writes.append({**claim.manifest, "status": status})
+        if writes:
+            self._writes[pod.uid] = tuple(writes)
+
+    def pre_bind(self, pod: Pod, node_name: str) -> Status:
+        reservation = self._reservations.get(pod.uid)
+        if reservation is None:
+            return SUCCESS
+        if not reservation.is_written:
+            try:
+                writes = self._bound(reservation, pod)
+            except ClaimProblem as problem:
+                return Status(Code.Error, (str(problem),))
+            reservation.is_written = True
+            reservation.started_ns = self.handle.now_ns
+            if writes:
+                self._writes[pod.uid] = writes
+                return Status(Code.Wait)
+        for manifest in reservation.claims:
+            claim = self._current(manifest)
+            if claim is None:
+                return Status(Code.Error, (f"resource claim {claim_from(manifest).key} is gone",))
+            if not claim.is_reserved_for(pod.uid):
+                # What was written has not come back yet.
+                return Status(Code.Wait)
+            status = self._wait_for_devices(claim)
+            if not status.is_success:
+                return status
+        del self._reservations[pod.uid]
+        return SUCCESS
+
+    def _wait_for_devices(self, claim: Claim) -> Status:
+        if not release_has_binding(self.release) or not has_binding_conditions(claim):
+            return SUCCESS
+        try:
+            if is_ready(claim):
+                return SUCCESS
+        except BindingFailure as failure:
+            return Status(Code.Error, (str(failure),))
+        if is_out_of_time(claim, self.binding_timeout_ns, self.handle.now_ns, self.release):
+            return Status(Code.Error, (f"device binding timeout: claim={claim.name}",))
+        return Status(Code.Wait)
+
+    def _bound(self, reservation: Reservation, pod: Pod) -> tuple[Document, ...]:
+        """The claims as they are to be written: allocated, and reserved for the pod.
+
+        Raises
+        ------
+        ClaimProblem
+        """
+        writes: list[Document] = []
+        for place, manifest in enumerate(reservation.claims):
+            uid = claim_from(manifest).uid
+            is_extended = uid == reservation.extended_uid
+            if is_extended and manifest["metadata"]["name"] == IN_MEMORY:
+                manifest = self._named(manifest, pod)
+                reservation.claims[place] = manifest
+                current: Claim | None = claim_from(manifest)
+            else:
+                current = self._current(manifest)
+            if current is None or current.manifest["metadata"].get("deletionTimestamp") is not None:
+                raise ClaimProblem(f"claim {claim_from(manifest).key} got deleted in the meantime")
+            if current.is_reserved_for(pod.uid):
+                continue
+            allocation = reservation.allocations.get(uid)
+            meta = dict(current.manifest["metadata"])
+            status = dict(current.status)
+            if allocation is not None:
+                if current.allocation is not None:
+                    raise ClaimProblem(f"claim {current.key} got allocated elsewhere in the meantime")
+                if FINALIZER not in (meta.get("finalizers") or ()):
+                    meta["finalizers"] = [*(meta.get("finalizers") or ()), FINALIZER]
+                status["allocation"] = dict(allocation)
+            if release_has_binding(self.release):
+                if "allocation" not in status:
+                    raise ClaimProblem(f"claim {current.key} got deallocated elsewhere in the meantime")
+                if "allocationTimestamp" not in status["allocation"]:
+                    stamp = {"allocationTimestamp": format_time_ns(self.handle.now_ns)}
+                    status["allocation"] = {**status["allocation"], **stamp}
+            entry = {"resource": "pods", "name": pod.name, "uid": pod.uid}
+            status["reservedFor"] = [*current.reserved_for, entry]
+            writes.append({**current.manifest, "metadata": meta, "status": status})
+            if is_extended:
+                if not reservation.mappings:
+                    raise ClaimProblem(
+                        f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
+                    )
+                told = {"requestMappings": reservation.mappings, "resourceClaimName": meta["name"]}
+                pod_status = {**(pod.manifest.get("status") or {}), "extendedResourceClaimStatus": told}
+                writes.append({**pod.manifest, "status": pod_status})
+        return tuple(writes)
+
+    def _named(self, manifest: Mapping[str, Any], pod: Pod) -> dict[str, Any]:
+        """The claim for extended resources under its own name: a number that is free, for what is random upstream."""
+        number = 1
+        while self.handle.listers.get(CLAIM, pod.namespace, f"{pod.name}-extended-resources-{number}"):
+            number += 1
+        name = f"{pod.name}-extended-resources-{number}"
+        meta = {**manifest["metadata"], "name": name, "uid": f"{pod.namespace}/{name}"}
+        return {**manifest, "metadata": meta}
+
+    def take_writes(self, pod: Pod) -> tuple[Document, ...]:
+        return self._writes.pop(pod.uid, ())
+
+    def pre_bind_deadline_ns(self, pod: Pod) -> int | None:
+        reservation = self._reservations.get(pod.uid)
+        if reservation is None or reservation.started_ns is None or not release_has_binding(self.release):
+            return None
+        return reservation.started_ns + self.binding_timeout_ns + 1
+
+    def _current(self, manifest: Mapping[str, Any]) -> Claim | None:
+        meta = manifest["metadata"]
+        found = self.handle.listers.get(CLAIM, meta.get("namespace") or "default", meta["name"])
+        return None if found is None else claim_from(found.manifest)
+
+    # ---- keeping it
+
+    def checkpoint(self) -> Any:
+        if not self._reservations:
+            return None
+        return {
+            uid: {
+                "node": item.node_name,
+                "claims": item.claims,
+                "allocations": item.allocations,
+                "extended": item.extended_uid,
+                "mappings": item.mappings,
+                "isWritten": item.is_written,
+                "startedNs": item.started_ns,
+            }
+            for uid, item in self._reservations.items()
+        }
+
+    def restore(self, state: Any) -> None:
+        self._reservations = {
+            uid: Reservation(
+                item["node"],
+                item["claims"],
+                item["allocations"],
+                item["extended"],
+                item["mappings"],
+                item["isWritten"],
+                item["startedNs"],
+            )
+            for uid, item in (state or {}).items()
+        }
+
+
+def _refused(reason: str) -> PreFilterResult[State]:
+    return PreFilterResult(Status(_REJECTED, (reason,)))
+
+
+def _alternatives_score(claims: list[Claim], allocations: list[dict[str, Any]]) -> int:
+    """Source: dynamicresources.go computeScore, v1.35"""
+    score, left = 0, iter(allocations)
+    for claim in claims:
+        allocation = claim.allocation or next(left, None) or {}
+        results = (allocation.get("devices") or {}).get("results") or ()
+        chosen = {result["request"] for result in results}
+        for alternatives in claim.requests:
+            for place, request in enumerate(alternatives):
+                if request.parent and request.full_name in chosen:
+                    score += MAX_ALTERNATIVES - place
+    return score
+
+
+__all__ = ["DynamicResources", "binding_status"]
