@@ -41,7 +41,8 @@ class DeviceCluster(Cluster):
         framework.run_unreserve(pod, node_name)
         self.write(framework, pod)
         reasons = [status.message]
-        return {step: {"plugin": status.plugin, "code": status.code.name, "reasons": reasons}}
+        plugin = status.plugin if status.is_rejection or step == "reserve" else ""
+        return {step: {"plugin": plugin, "code": status.code.name, "reasons": reasons}}
 
     def _pre_bind(self, framework: Framework, pod: Pod, node_name: str) -> Status:
         for _ in range(10):
@@ -128,6 +129,9 @@ def run_cycle_case(case: Mapping[str, Any]) -> list[Difference]:
     if not gate.is_success:
         return list(differences(expect, explain(cluster, pod)))
     decision = cluster.schedule(pod)
+    if decision.error is not None and decision.post_filter is None:
+        # A cycle that ended in an error before PostFilter was recorded without its verdicts.
+        return list(differences(expect, {"error": decision.error, "feasible": []}))
     got = decision_body(decision)
     if decision.post_filter is not None:
         for manifest in decision.post_filter.writes:

@@ -25,6 +25,7 @@ from scheduler_core.config.types import (
     shape_errors,
 )
 from scheduler_core.config.wire import POINTER, STRING, ListOf, typed, wire
+from scheduler_core.dynamic_resources.extended import class_by_resource, is_possible
 from scheduler_core.errors import FieldError
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
@@ -177,12 +178,15 @@ class Request:
         Amounts in whole units.
     columns : tuple of three ndarrays of shape (n, 1), int64
         Ids, amounts, and the bits of a verdict's detail that stand for them; not to be written to.
+    delegated : frozenset of int
+        Ids of resources that a DeviceClass stands behind: rows that have none of their own are DynamicResources'.
     """
 
     resource_ids: tuple[int, ...]
     amounts: tuple[int, ...]
     names: tuple[str, ...]
     columns: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+    delegated: frozenset[int] = frozenset()
 
 
 @lru_cache(maxsize=4096)
@@ -237,6 +241,7 @@ class NodeResourcesFit(
         strategy = args.scoring_strategy
         self._asked = BySpec(self._request_of)
         self._strategy: str = strategy.type
+        self._delegates = handle.release.gate("DRAExtendedResource")
         self._resources = tuple(WeightedResource(item.name, item.weight) for item in strategy.resources or ())
         self._scored = BySpec(partial(pod_requests_for, resources=self._resources, real=False))
         self._curve = np.zeros(0, np.int64)
@@ -252,11 +257,29 @@ class NodeResourcesFit(
     def events(self) -> list[ClusterEventWithHint]:
         return hints.events_to_register(self.handle.release)
 
-    def sign(self, pod: Pod) -> Hashable:
+    def sign(self, pod: Pod) -> Hashable | None:
+        if self._delegated(pod):
+            return None
         return tuple(pod.requests.items()), pod.scoring_cpu, pod.scoring_memory
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[Request]:
-        return self._asked.of(pod)
+        delegated = self._delegated(pod)
+        if not delegated:
+            return self._asked.of(pod)
+        found = self._request_of(pod)
+        assert found.state is not None
+        ids = frozenset(self.handle.snapshot.vocabulary.resources.id(name) for name in delegated)
+        return PreFilterResult(state=replace(found.state, delegated=ids))
+
+    def _delegated(self, pod: Pod) -> list[str]:
+        """Resources the pod requests that a DeviceClass stands behind."""
+        if not self._delegates:
+            return []
+        names = [name for name, amount in pod.requests.items() if amount and is_possible(name)]
+        if not names:
+            return []
+        known = class_by_resource(item.manifest for item in self.handle.listers.all("DeviceClass"))
+        return [name for name in names if name in known]
 
     def _request_of(self, pod: Pod) -> PreFilterResult[Request]:
         resources = self.handle.snapshot.vocabulary.resources
@@ -268,7 +291,7 @@ class NodeResourcesFit(
         return PreFilterResult(state=_request(tuple(checked)))
 
     def filter(self, state: Request, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
-        if len(rows) <= FEW_ROWS:
+        if len(rows) <= FEW_ROWS and not state.delegated:
             verdicts = [_verdict_of_row(state, nodes, row) for row in rows.tolist()]
             codes = np.array([code for code, _ in verdicts], np.int8)
             return Verdicts(codes, np.array([detail for _, detail in verdicts], np.int64))
@@ -278,13 +301,16 @@ class NodeResourcesFit(
         if lines.size and max(state.resource_ids) >= n_known:
             # A resource no node has heard of yet.
             unheard_of = lines[:, 0] >= n_known
-            details |= int(bits[unheard_of].sum())
+            missed = unheard_of & ~np.isin(lines[:, 0], list(state.delegated))
+            details |= int(bits[missed].sum())
             lines, amounts, bits = lines[~unheard_of], amounts[~unheard_of], bits[~unheard_of]
-            beyond = np.ones(len(rows), np.bool_)
+            beyond = np.full(len(rows), missed.any())
         else:
             beyond = np.zeros(len(rows), np.bool_)
         allocatable = nodes.allocatable[lines, rows]
         short = amounts > allocatable - nodes.requested[lines, rows]
+        if state.delegated:
+            short &= ~(np.isin(lines, list(state.delegated)) & (allocatable <= 0))
         if np.count_nonzero(short):
             details |= bits[:, 0] @ short.astype(np.int64)
             beyond |= (short & (amounts > allocatable)).any(axis=0)

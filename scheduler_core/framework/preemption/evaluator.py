@@ -97,7 +97,7 @@ def _chosen(
 def _without_candidates(trace: PreemptionTrace) -> PostFilterResult:
     run = trace.run
     if run is not None:
-        errors = [status.message for status in _statuses(run) if status.code is Code.Error]
+        errors = [_error(status) for status in _statuses(run) if status.code is Code.Error]
         if errors:
             return PostFilterResult(Status(Code.Error, (_aggregate(errors),)), trace=trace)
     status = Status(Code.Unschedulable, (_message(trace),))
@@ -120,6 +120,11 @@ def _message(trace: PreemptionTrace) -> str:
     reasons = sorted(f"{count} {reason}" for reason, count in counts.items())
     words = f" {', '.join(reasons)}." if reasons else ""
     return f"0/{n_nodes} nodes are available:{words}"
+
+
+def _error(status: Status) -> str:
+    """Source: framework/runtime/framework.go RunFilterPlugins, v1.34."""
+    return f'running "{status.plugin}" filter plugin: {status.message}' if status.plugin else status.message
 
 
 def _statuses(run: DryRun) -> list[Status]:

@@ -127,6 +127,8 @@ class Reservation:
     extended_uid: str = ""
     mappings: list[dict[str, Any]] = field(default_factory=list)
     is_written: bool = False
+    failure: str = ""
+    """Why the claims cannot be bound, told when what was written before has come back."""
     started_ns: int | None = None
 
 
@@ -465,15 +467,18 @@ class DynamicResources(
         if reservation is None:
             return SUCCESS
         if not reservation.is_written:
+            writes: list[Document] = []
             try:
-                writes = self._bound(reservation, pod)
+                self._bind_claims(reservation, pod, writes)
             except ClaimProblem as problem:
-                return Status(Code.Error, (str(problem),))
+                reservation.failure = str(problem)
             reservation.is_written = True
             reservation.started_ns = self.handle.now_ns
             if writes:
-                self._writes[pod.uid] = writes
+                self._writes[pod.uid] = tuple(writes)
                 return Status(Code.Wait)
+        if reservation.failure:
+            return Status(Code.Error, (reservation.failure,))
         for manifest in reservation.claims:
             claim = self._current(manifest)
             if claim is None:
@@ -499,14 +504,15 @@ class DynamicResources(
             return Status(Code.Error, (f"device binding timeout: claim={claim.name}",))
         return Status(Code.Wait)
 
-    def _bound(self, reservation: Reservation, pod: Pod) -> tuple[Document, ...]:
-        """The claims as they are to be written: allocated, and reserved for the pod.
+    def _bind_claims(self, reservation: Reservation, pod: Pod, writes: list[Document]) -> None:
+        """Add the claims as they are to be written: allocated, and reserved for the pod.
+
+        Those before a claim that cannot be bound are written all the same, as upstream has written them by then.
 
         Raises
         ------
         ClaimProblem
         """
-        writes: list[Document] = []
         for place, manifest in enumerate(reservation.claims):
             uid = claim_from(manifest).uid
             is_extended = uid == reservation.extended_uid
@@ -537,16 +543,15 @@ class DynamicResources(
                     status["allocation"] = {**status["allocation"], **stamp}
             entry = {"resource": "pods", "name": pod.name, "uid": pod.uid}
             status["reservedFor"] = [*current.reserved_for, entry]
+            if is_extended and not reservation.mappings:
+                raise ClaimProblem(
+                    f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
+                )
             writes.append({**current.manifest, "metadata": meta, "status": status})
             if is_extended:
-                if not reservation.mappings:
-                    raise ClaimProblem(
-                        f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
-                    )
                 told = {"requestMappings": reservation.mappings, "resourceClaimName": meta["name"]}
                 pod_status = {**(pod.manifest.get("status") or {}), "extendedResourceClaimStatus": told}
                 writes.append({**pod.manifest, "status": pod_status})
-        return tuple(writes)
 
     def _named(self, manifest: Mapping[str, Any], pod: Pod) -> dict[str, Any]:
         """The claim for extended resources under its own name: a number that is free, for what is random upstream."""
@@ -584,6 +589,7 @@ class DynamicResources(
                 "extended": item.extended_uid,
                 "mappings": item.mappings,
                 "isWritten": item.is_written,
+                "failure": item.failure,
                 "startedNs": item.started_ns,
             }
             for uid, item in self._reservations.items()
@@ -598,6 +604,7 @@ class DynamicResources(
                 item["extended"],
                 item["mappings"],
                 item["isWritten"],
+                item["failure"],
                 item["startedNs"],
             )
             for uid, item in (state or {}).items()
