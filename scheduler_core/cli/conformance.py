@@ -27,6 +27,7 @@ RUNNERS: dict[str, str] = {
     "sequence": "scheduler_core.cli.conformance_sequence:run_sequence_case",
     "dra": "scheduler_core.cli.conformance_devices:run_case",
     "dra-cycle": "scheduler_core.cli.conformance_devices:run_cycle_case",
+    "dra-sequence": "scheduler_core.cli.conformance_devices:run_sequence_case",
     "trace": "scheduler_core.cli.conformance_sequence:run_trace_case",
 }
 """Family -> what runs its cases; any other family holds ordinary scheduling cases."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from scheduler_core.cli.case_release import release_of
 from scheduler_core.cli.conformance_scheduling import Cluster, decision_body, differences, explain
+from scheduler_core.cli.conformance_sequence import Sequence, compare_cycles, sequence_cycle
 from scheduler_core.cli.difference import Difference
 from scheduler_core.framework.interface import FilterPlugin, PreBindPlugin, PreFilterPlugin
 from scheduler_core.framework.runtime import Framework
@@ -17,6 +18,7 @@ from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.fields import Document
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
+from scheduler_core.schedule_one import Decision
 
 DRIVER_FAILS = "example.com/binding"
 NAME = "DynamicResources"
@@ -236,3 +238,99 @@ def _alone_on_node(case: Mapping[str, Any], node_name: str) -> dict[str, Any]:
             cluster.put(manifest)
     failed = {} if status.is_success else {"preBind": _said(status)}
     return {"claims": cluster.claims(), **failed}
+
+
+def run_sequence_case(case: Mapping[str, Any]) -> list[Difference]:
+    """Run one case of the family `dra-sequence`."""
+    sequence = DeviceSequence(case)
+
+    def ends() -> dict[str, Any]:
+        return {
+            "final": sequence.nodes,
+            "deleted": sequence.deleted,
+            "claims": sequence.device_cluster.claims(),
+        }
+
+    return compare_cycles(case, sequence.bodies(), ends)
+
+
+class DeviceSequence(Sequence):
+    """A sequence whose pods bind with Reserve and PreBind, and whose victims give their devices back."""
+
+    def make_cluster(self, case: Mapping[str, Any]) -> Cluster:
+        self.device_cluster = DeviceCluster.of(case)
+        return self.device_cluster
+
+    def bodies(self) -> Iterator[dict[str, Any]]:
+        """Each cycle in the recorded form, with what became of the claims."""
+        self._told: dict[str, Any] = {}
+        """Claims as they were when the cycle before was over; none before the first."""
+        self._more: dict[str, Any] = {}
+        decisions = self.cycles()
+        decision = next(decisions, None)
+        while decision is not None:
+            body = sequence_cycle(decision)
+            self._more = {}
+            victims = decision.post_filter is not None and decision.post_filter.victims
+            if victims:
+                # What victims give back counts as a change of the next cycle.
+                self._told = self.device_cluster.claims()
+            # What a decision leads to happens when the next one is asked for.
+            following = next(decisions, None)
+            if not victims and decision.error is None:
+                self._told = self.device_cluster.claims()
+            yield {**body, **self._more}
+            decision = following
+
+    def _bind(self, pod: Pod, node_name: str, number: int) -> None:
+        cluster = self.device_cluster
+        cluster.extended_status = None
+        failed = cluster.reserve_and_pre_bind(pod, node_name)
+        if failed:
+            self._more = {**failed, "node": None}
+            self._unschedulable.append(pod)
+            return
+        after = cluster.claims()
+        self._more = {"claims": {key: body for key, body in after.items() if self._told.get(key) != body}}
+        if cluster.extended_status is not None:
+            self._more["extendedResourceClaimStatus"] = cluster.extended_status
+        super()._bind(pod, node_name, number)
+
+    def _find_no_place(self, pod: Pod, decision: Decision) -> None:
+        result = decision.post_filter
+        if result is not None and result.writes:
+            for manifest in result.writes:
+                self.device_cluster.put(manifest)
+            keys = (f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in result.writes)
+            # The recorder sees what it saw allocated before.
+            freed = sorted(key for key in keys if key in self._told)
+            self._more["deallocated"] = freed
+            self._deleted_since_refill |= bool(freed)
+        super()._find_no_place(pod, decision)
+        if result is not None and result.victims:
+            given_up = sorted(key for victim in result.victims for key in self._free(victim))
+            self._more["freedClaims"] = given_up
+
+    def _free(self, victim: Pod) -> list[str]:
+        """Take a pod that is gone off its claims; those that no pod holds any more are given up."""
+        listers = self.device_cluster.cache.listers
+        freed = []
+        for item in listers.all("ResourceClaim"):
+            manifest, key = item.manifest, (item.meta.namespace, item.meta.name)
+            status = manifest.get("status") or {}
+            held = status.get("reservedFor") or ()
+            left = [entry for entry in held if entry.get("uid") != victim.uid]
+            if any(owner.uid == victim.uid for owner in item.meta.owners):
+                listers.remove("ResourceClaim", *key)
+                freed.append("/".join(key))
+            elif len(left) != len(held):
+                kept = {name: value for name, value in status.items() if name != "reservedFor"}
+                if left:
+                    kept["reservedFor"] = left
+                else:
+                    freed.append("/".join(key))
+                    kept = {
+                        name: value for name, value in kept.items() if name not in ("allocation", "devices")
+                    }
+                self.device_cluster.put({**manifest, "status": kept})
+        return freed

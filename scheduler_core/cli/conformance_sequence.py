@@ -28,7 +28,7 @@ def run_sequence_case(case: Mapping[str, Any]) -> list[Difference]:
     list of Difference
         Empty when every cycle, the deleted pods and the final nodes agree.
     """
-    return _compare(case, _sequence_cycle)
+    return _compare(case, sequence_cycle)
 
 
 def run_trace_case(case: Mapping[str, Any]) -> list[Difference]:
@@ -48,7 +48,7 @@ class Sequence:
     """
 
     def __init__(self, case: Mapping[str, Any]) -> None:
-        self.cluster = Cluster(case["objects"], case.get("config"), release=release_of(case))
+        self.cluster = self.make_cluster(case)
         pods = [self.cluster.pending_pod(manifest) for manifest in case["sequence"]]
         self._turn = {pod.uid: turn for turn, pod in enumerate(pods)}
         self._queue = self._in_order(pods)
@@ -56,6 +56,9 @@ class Sequence:
         self._deleted_since_refill = False
         self.nodes: dict[str, str | None] = {pod.key: None for pod in pods}
         self.deleted: list[str] = []
+
+    def make_cluster(self, case: Mapping[str, Any]) -> Cluster:
+        return Cluster(case["objects"], case.get("config"), release=release_of(case))
 
     def cycles(self) -> Iterator[Decision]:
         """Schedule until nothing changes any more; what a decision leads to happens when the next one is asked for."""
@@ -112,7 +115,7 @@ class Sequence:
         return pod
 
 
-def _sequence_cycle(decision: Decision) -> Document:
+def sequence_cycle(decision: Decision) -> Document:
     result = decision.post_filter
     body: Document = {"pod": decision.attempt.pod.key, "node": decision.node_name}
     if decision.node_name is not None:
@@ -151,13 +154,21 @@ def _trace_cycle(decision: Decision) -> Document:
 
 
 def _compare(case: Mapping[str, Any], describe: Callable[[Decision], Document]) -> list[Difference]:
+    sequence = Sequence(case)
+    bodies = (describe(decision) for decision in sequence.cycles())
+    return compare_cycles(case, bodies, lambda: {"final": sequence.nodes, "deleted": sequence.deleted})
+
+
+def compare_cycles(
+    case: Mapping[str, Any], bodies: Iterator[Document], ends: Callable[[], Document]
+) -> list[Difference]:
+    """Compare cycles in order, then what `ends` says when they are over."""
     expect = case["expect"]
     found: list[Difference] = []
-    sequence = Sequence(case)
     n_cycles = 0
-    for decision in sequence.cycles():
+    for body in bodies:
         if n_cycles < len(expect["cycles"]):
-            wanted, got = _present(expect["cycles"][n_cycles]), _present(describe(decision))
+            wanted, got = _present(expect["cycles"][n_cycles]), _present(body)
             found += [
                 Difference(f"cycles.{n_cycles}.{key}", wanted.get(key), got.get(key))
                 for key in sorted({*wanted, *got})
@@ -168,9 +179,10 @@ def _compare(case: Mapping[str, Any], describe: Callable[[Decision], Document]) 
             break
     if n_cycles != len(expect["cycles"]):
         found.append(Difference("cycles", len(expect["cycles"]), n_cycles))
-    ends: Document = {"final": sequence.nodes, "deleted": sequence.deleted}
     found += [
-        Difference(key, expect[key], got) for key, got in ends.items() if key in expect and expect[key] != got
+        Difference(key, expect[key], got)
+        for key, got in ends().items()
+        if key in expect and expect[key] != got
     ]
     return found
 

@@ -519,8 +519,8 @@ class _Attempt:
         ]
         for row in selected:
             class_name = row.device_class["metadata"]["name"]
-            if class_name in of_class:
-                for entry in of_class[class_name] if names_requests else ():
+            if names_requests and class_name in of_class:
+                for entry in of_class[class_name]:
                     entry["requests"].append(row.request.full_name)
                 continue
             of_class[class_name] = [

@@ -599,7 +599,7 @@ class Attempt:
             if plugin.name in self.skipped_scores:
                 continue
             weight = framework.weights[plugin.name]
-            if plugin.score_reads is not Reads.CLUSTER and not plugin.normalizes and not self.guests:
+            if not plugin.normalizes and self._keeps_scores_of(plugin):
                 kept.append((plugin, weight))
                 continue
             points = self._points(plugin, weight)
@@ -628,7 +628,7 @@ class Attempt:
         state = self.score_states.get(name)
         layer: ScoreLayer | None = None
         # Answers are kept for nodes of the cluster only.
-        if plugin.score_reads is Reads.CLUSTER or self.guests:
+        if not self._keeps_scores_of(plugin):
             raw = guarded(plugin, "Score", plugin.score, state, pod, nodes, rows)
         else:
             layer = self._score_layer([(plugin, 1)])
@@ -648,6 +648,10 @@ class Attempt:
         if layer is not None:
             layer.points = (rows, raw, scores, points)
         return points
+
+    def _keeps_scores_of(self, plugin: ScorePlugin[Any]) -> bool:
+        """Whether its answers hold beyond this cycle; not where it cannot say what it reads of the pod."""
+        return plugin.score_reads is not Reads.CLUSTER and not self.guests and plugin.sign(self.pod) is not None
 
     def _score_layer(self, plugins: list[tuple[ScorePlugin[Any], int]]) -> ScoreLayer:
         spec = all(plugin.score_reads is Reads.SPEC for plugin, _ in plugins)

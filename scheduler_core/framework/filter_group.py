@@ -7,13 +7,19 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from scheduler_core.framework.interface import FilterPlugin
+from scheduler_core.framework.interface import FilterPlugin, Reads
 from scheduler_core.objects.by_spec import BySpec
 from scheduler_core.objects.pod import Pod
 
 Filters = Sequence[tuple[int, FilterPlugin[Any]]]
 
 _MOST = 16_384
+_NONE = -1
+"""The number of a pod of which a plugin cannot say what it reads: it gets a new one each time."""
+
+
+def _is_kept(plugin: FilterPlugin[Any]) -> bool:
+    return plugin.filter_reads is not Reads.CLUSTER
 
 
 class FilterGroup:
@@ -35,7 +41,8 @@ class FilterGroup:
         """`active`, and the pod's number in their eyes."""
         active, numbers = self._asked_without(tuple(skipped))
         # A node is no part of what versions of one spec have in common.
-        return active, self._number(active, pod) if pod.node_name else numbers.of(pod)
+        number = self._number(active, pod) if pod.node_name else numbers.of(pod)
+        return active, next(self._next) if number == _NONE else number
 
     def active(self, skipped: Iterable[str]) -> Filters:
         """The filters but those called `skipped`."""
@@ -50,6 +57,8 @@ class FilterGroup:
 
     def _number(self, active: Filters, pod: Pod) -> int:
         key = tuple((position, plugin.sign(pod)) for position, plugin in active)
+        if any(sign is None for (_, sign), (_, plugin) in zip(key, active, strict=True) if _is_kept(plugin)):
+            return _NONE
         number = self._numbers.get(key)
         if number is None:
             if len(self._numbers) >= _MOST:

@@ -258,7 +258,8 @@ class NodeResourcesFit(
         return hints.events_to_register(self.handle.release)
 
     def sign(self, pod: Pod) -> Hashable | None:
-        if self._delegated(pod):
+        if self._delegates and any(amount and is_possible(name) for name, amount in pod.requests.items()):
+            # A DeviceClass may come to stand behind a resource at any time.
             return None
         return tuple(pod.requests.items()), pod.scoring_cpu, pod.scoring_memory
 

@@ -162,6 +162,8 @@ class DynamicResources(
         self.binding_timeout_ns: int = getattr(args, "binding_timeout_ns", None) or 600_000_000_000
         self._reservations: dict[str, Reservation] = {}
         self._writes: dict[str, tuple[Document, ...]] = {}
+        self._n_made = 0
+        """Claims made for extended resources: no name is used twice, as upstream."""
 
     @classmethod
     def args_in(cls, release: Release) -> type[PluginArgs]:
@@ -555,10 +557,10 @@ class DynamicResources(
 
     def _named(self, manifest: Mapping[str, Any], pod: Pod) -> dict[str, Any]:
         """The claim for extended resources under its own name: a number that is free, for what is random upstream."""
-        number = 1
-        while self.handle.listers.get(CLAIM, pod.namespace, f"{pod.name}-extended-resources-{number}"):
-            number += 1
-        name = f"{pod.name}-extended-resources-{number}"
+        self._n_made += 1
+        while self.handle.listers.get(CLAIM, pod.namespace, f"{pod.name}-extended-resources-{self._n_made}"):
+            self._n_made += 1
+        name = f"{pod.name}-extended-resources-{self._n_made}"
         meta = {**manifest["metadata"], "name": name, "uid": f"{pod.namespace}/{name}"}
         return {**manifest, "metadata": meta}
 
@@ -579,9 +581,9 @@ class DynamicResources(
     # ---- keeping it
 
     def checkpoint(self) -> Any:
-        if not self._reservations:
+        if not self._reservations and not self._n_made:
             return None
-        return {
+        reservations = {
             uid: {
                 "node": item.node_name,
                 "claims": item.claims,
@@ -594,6 +596,7 @@ class DynamicResources(
             }
             for uid, item in self._reservations.items()
         }
+        return {"reservations": reservations, "made": self._n_made}
 
     def restore(self, state: Any) -> None:
         self._reservations = {
@@ -607,8 +610,9 @@ class DynamicResources(
                 item["failure"],
                 item["startedNs"],
             )
-            for uid, item in (state or {}).items()
+            for uid, item in state["reservations"].items()
         }
+        self._n_made = state["made"]
 
 
 def _refused(reason: str) -> PreFilterResult[State]:
