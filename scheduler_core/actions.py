@@ -15,7 +15,8 @@ class WriteBeforeBind:
     Attributes
     ----------
     writes : tuple
-        Whole manifests to store (a PersistentVolume with its claimRef, a claim with its selected node).
+        Whole manifests to store (a PersistentVolume with its claimRef, a claim with its selected node, an allocated
+        ResourceClaim). What Unreserve and PostFilter want written comes this way, too, the node perhaps empty.
     """
 
     pod: Pod

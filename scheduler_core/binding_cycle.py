@@ -249,7 +249,11 @@ class BindingCycle:
         pod = binding.pod
         self.bindings.pop(pod.uid, None)
         self.waiting_pods.remove(pod.uid)
-        self._resumed(binding).run_unreserve(pod, binding.node_name)
+        framework = self._resumed(binding)
+        framework.run_unreserve(pod, binding.node_name)
+        writes = tuple(manifest for plugin in framework.pre_bind for manifest in plugin.take_writes(pod))
+        if writes:
+            self._actions.append(WriteBeforeBind(pod, binding.node_name, writes))
         self.cache.forget(pod.uid)
         in_cycle = binding.step == "Permit" and binding.trace.outcome != WAITING
         # Hints look at the node: a pod that was on none frees nothing.

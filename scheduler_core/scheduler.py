@@ -18,6 +18,7 @@ from scheduler_core.actions import (
     EvictPod,
     PatchPodStatus,
     RecordEvent,
+    WriteBeforeBind,
 )
 from scheduler_core.binding_cycle import Binding, BindingCycle
 from scheduler_core.clock import SECOND_NS, Clock
@@ -389,6 +390,8 @@ class Scheduler(BindingCycle):
         result = decision.post_filter
         if result is not None and decision.error is None:
             nominated = result.nominated_node_name
+            if result.writes:
+                self._actions.append(WriteBeforeBind(info.pod, "", result.writes))
             if result.status.is_success:
                 self._preempt(info.pod, result.nominated_node_name or "", result.victims)
         self._fail(info, status, nominated)

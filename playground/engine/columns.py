@@ -123,8 +123,6 @@ def why_it_waits(manifest: Mapping[str, Any], profiles: Collection[str]) -> str:
     if scheduler not in profiles:
         known = ", ".join(sorted(profiles))
         return f'spec.schedulerName "{scheduler}" is no profile of this cluster\'s scheduler (it has {known})'
-    if spec.get("resourceClaims"):
-        return "spec.resourceClaims: dynamic resource allocation is not simulated"
     if spec.get("workloadRef") or spec.get("schedulingGroup"):
         return "pod groups are not simulated"
     return ""

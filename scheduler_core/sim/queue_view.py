@@ -11,8 +11,6 @@ from scheduler_core.queue.backoff_queue import ORDERING_WINDOW_NS
 from scheduler_core.queue.moves import Lane
 from scheduler_core.scheduler import Scheduler
 
-CLAIMS_NOT_SIMULATED = "spec.resourceClaims: dynamic resource allocation is not simulated"
-
 
 def queue_view(
     scheduler: Scheduler, strangers: Mapping[str, tuple[Pod, str]]
@@ -33,19 +31,11 @@ def queue_view(
         what nothing here gives, each with the reason.
     """
     queue = scheduler.queue
-    unschedulable = []
     not_simulated = [
         {**_identity(key, pod), "attempts": 0, "reason": reason}
         for key, (pod, reason) in sorted(strangers.items())
     ]
-    for info in queue.unschedulable_pods():
-        if info.pod.resource_claims:
-            entry = _entries(scheduler, [info])[0]
-            not_simulated.append(
-                {**entry, "reason": f"{CLAIMS_NOT_SIMULATED}; {entry['reason']}".rstrip("; ")}
-            )
-        else:
-            unschedulable.append(info)
+    unschedulable = queue.unschedulable_pods()
     return {
         "activeQ": _entries(scheduler, queue.active_pods()),
         "backoffQ": _entries(scheduler, [*queue.backoff_pods(), *queue.error_backoff_pods()]),

@@ -531,7 +531,7 @@ class Simulation:
                     )
                 case WriteBeforeBind(pod, _, writes):
                     for manifest in writes:
-                        self.world.put(manifest, "volume binding")
+                        self.world.put(manifest, _WRITERS.get(str(manifest["kind"]), "volume binding"))
                     self._deliver()
                     self._perform(self.scheduler.handle(PreBindAnswered(pod.uid, None)))
 
@@ -545,7 +545,9 @@ class Simulation:
     def _deliver(self) -> None:
         """Let the scheduler's watch catch up, as it does before the answer to its own request comes."""
         for _ in range(len(self.world.noticed)):
-            self._tell(self.world.noticed.popleft())
+            # Telling of one may have had the rest told.
+            if self.world.noticed:
+                self._tell(self.world.noticed.popleft())
 
     def bind_calls(self) -> list[BindByExtender]:
         """Bind calls of extenders that are to be made by the caller, in order."""
@@ -686,6 +688,9 @@ class Simulation:
         take_over(result, document)
         return result
 
+
+_WRITERS = {"ResourceClaim": "dynamic resources", "Pod": "dynamic resources"}
+"""Who writes before a binding; all else is written by volume binding."""
 
 _WORDS = {
     STARTS: "pod {} starts",

@@ -1,0 +1,152 @@
+"""Devices in a whole simulated cluster: claims are allocated, shared, written and gone on with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler_core.dynamic_resources.model import claim_from, slice_from
+from scheduler_core.dynamic_resources.selectors import SelectorError, compiled
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.releases import RELEASES
+from scheduler_core.sim.changes import WriteObject
+from scheduler_core.sim.simulation import Simulation
+
+GPU = 'device.driver == "gpu.x"'
+
+
+def cluster(release: str) -> Simulation:
+    """Two nodes, the second of them with one device, and a class that stands behind a resource."""
+    simulation = Simulation(seed=1, release=RELEASES[release])
+    for name in ("a", "b"):
+        put(
+            simulation, "v1", "Node", name, status={"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}}
+        )
+        put(simulation, "resource.k8s.io/v1", "ResourceSlice", f"slice-{name}", spec=slice_spec(name))
+    put(
+        simulation,
+        "resource.k8s.io/v1",
+        "DeviceClass",
+        "gpu",
+        spec={"selectors": [{"cel": {"expression": GPU}}], "extendedResourceName": "example.com/gpu"},
+    )
+    return simulation
+
+
+def put(simulation: Simulation, version: str, kind: str, name: str, **body: Any) -> None:
+    manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **body}
+    simulation.submit(WriteObject(prepare(manifest)))
+
+
+def slice_spec(node: str) -> dict[str, Any]:
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": "d0"}] if node == "b" else []
+    return {"driver": "gpu.x", "nodeName": node, "pool": pool, "devices": devices}
+
+
+def claim(simulation: Simulation, name: str) -> None:
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
+    put(simulation, "resource.k8s.io/v1", "ResourceClaim", name, spec=spec)
+
+
+def pod(simulation: Simulation, name: str, claim_name: str = "", *, gpu: str = "") -> None:
+    container: dict[str, Any] = {"name": "c"}
+    if gpu:
+        amounts = {"example.com/gpu": gpu}
+        container["resources"] = {"requests": amounts, "limits": amounts}
+    spec: dict[str, Any] = {"containers": [container]}
+    if claim_name:
+        spec["resourceClaims"] = [{"name": "x", "resourceClaimName": claim_name}]
+    put(simulation, "v1", "Pod", name, spec=spec)
+
+
+def sentences(simulation: Simulation) -> list[str]:
+    return [trace.explain()["sentence"] for trace in simulation.drain_cycles()]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_two_pods_share_a_claim_and_a_second_claim_finds_no_device(release: str) -> None:
+    simulation = cluster(release)
+    claim(simulation, "shared")
+    claim(simulation, "late")
+    for name in ("p", "q"):
+        pod(simulation, name, "shared")
+    pod(simulation, "r", "late")
+    simulation.run_until_idle()
+    first, second, third = sentences(simulation)
+    assert first == "default/p bound to b: the only feasible node of 2."
+    assert second == "default/q bound to b: the only feasible node of 2."
+    assert "2 cannot allocate all claims" in third
+    [stored] = [
+        item.manifest for item in simulation.world.all("ResourceClaim") if item.manifest.get("status")
+    ]
+    assert [entry["name"] for entry in stored["status"]["reservedFor"]] == ["p", "q"]
+    [result] = stored["status"]["allocation"]["devices"]["results"]
+    assert (result["pool"], result["device"]) == ("b", "d0")
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_restored_cluster_goes_on_with_its_devices(release: str) -> None:
+    simulation = cluster(release)
+    claim(simulation, "c")
+    pod(simulation, "p", "c")
+    simulation.run_until_idle()
+    simulation.drain_cycles()
+    restored = Simulation.restore(simulation.checkpoint())
+    for one in (simulation, restored):
+        claim(one, "d")
+        pod(one, "q", "d")
+        one.run_until_idle()
+    assert sentences(simulation) == sentences(restored)
+
+
+def test_a_class_stands_behind_a_resource_where_the_release_lets_it() -> None:
+    told = {}
+    for release in RELEASES:
+        simulation = cluster(release)
+        pod(simulation, "p", gpu="1")
+        simulation.run_until_idle()
+        [told[release]] = sentences(simulation)
+    assert "2 Insufficient example.com/gpu" in told["1.34"]
+    assert told["1.36"] == "default/p bound to b: the only feasible node of 2."
+
+
+def device(**attributes: Any) -> Any:
+    spec = {"driver": "gpu.x", "pool": {"name": "p"}, "devices": [{"name": "d", "attributes": attributes}]}
+    return slice_from({"metadata": {"name": "s"}, "spec": spec}).devices()[0]
+
+
+@pytest.mark.parametrize(
+    ("expression", "matches"),
+    [
+        ('device.attributes["gpu.x"].?fast.orValue(false)', False),
+        ('cel.bind(d, device.attributes["gpu.x"], d.?gen.orValue(1) * 2 > 5)', True),
+        ('"gen" in device.attributes["gpu.x"] ? device.attributes["gpu.x"].gen == 3 : true', True),
+        ('device.attributes["gpu.x"].version.isGreaterThan(semver("1.2.0-beta"))', True),
+        ('device.attributes["other.example"].?x.hasValue()', False),
+        ('quantity("1Gi").compareTo(quantity("1024Mi")) == 0', True),
+    ],
+)
+def test_expressions_read_as_kubernetes_reads_them(expression: str, matches: bool) -> None:
+    asked = device(gen={"int": 3}, version={"version": "1.2.0"})
+    assert compiled(expression).matches(asked) is matches
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ('device.attributes["gpu.x"].missing == 1', "CEL runtime error: no such key: missing"),
+        ("1 +", "CEL compile error"),
+        ("1", "CEL runtime error: result of the expression is not a boolean"),
+        ("x" * 20_000, "longer than"),
+    ],
+)
+def test_an_expression_that_fails_says_why(expression: str, words: str) -> None:
+    with pytest.raises(SelectorError, match=words):
+        compiled(expression).matches(device())
+
+
+def test_a_claim_without_a_spec_asks_for_nothing() -> None:
+    assert claim_from({"metadata": {"name": "c"}}).requests == ()
