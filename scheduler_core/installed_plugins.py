@@ -12,14 +12,19 @@ them in. A package that cannot be imported is named by `problems()` and keeps no
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scheduler_core.errors import PluginDeclarationError
 from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.registry import Registry, declared
 from scheduler_core.plugins import REGISTRY
+
+if TYPE_CHECKING:
+    import importlib.metadata
 
 GROUP = "kube_scheduler_playground.plugins"
 """The group of entry points."""
@@ -127,6 +132,8 @@ def forget() -> None:
 
 def _origin_of(plugin: type[Plugin]) -> Origin:
     """The distribution that holds a plugin's module, or the module itself."""
+    import importlib.metadata
+
     top = plugin.__module__.partition(".")[0]
     for distribution in importlib.metadata.packages_distributions().get(top, ()):
         return Origin(distribution, importlib.metadata.version(distribution))
@@ -135,6 +142,10 @@ def _origin_of(plugin: type[Plugin]) -> Origin:
 
 def _from_packages(allowed: frozenset[str] | None, problems: list[str]) -> Iterable[InstalledPlugin]:
     """By name of the package and of the entry point, so that the order is no chance of the file system."""
+    if not _any_declares():
+        return
+    import importlib.metadata
+
     found: dict[tuple[str, str], importlib.metadata.EntryPoint] = {}
     for entry in importlib.metadata.entry_points(group=GROUP):
         package = entry.dist.name if entry.dist is not None else entry.module
@@ -153,3 +164,15 @@ def _from_packages(allowed: frozenset[str] | None, problems: list[str]) -> Itera
             continue
         version = entry.dist.version if entry.dist is not None else ""
         yield InstalledPlugin(plugin, Origin(package, version))
+
+
+def _any_declares() -> bool:
+    """Whether any package may declare plugins: reading the metadata proper loads Python's mail and network modules."""
+    for entry in sys.path:
+        folder = Path(entry or ".")
+        if folder.is_file():
+            return True
+        for path in folder.glob("*.*-info/entry_points.txt"):
+            if GROUP in path.read_text(errors="replace"):
+                return True
+    return False

@@ -180,7 +180,7 @@ def test_pods_that_are_not_simulated_say_so() -> None:
     cluster = make_cluster()
     result = services.apply_documents(
         cluster=cluster,
-        objects=[make_pod("a", schedulerName="other"), make_pod("b", resourceClaims=[{"name": "gpu"}])],
+        objects=[make_pod("a", schedulerName="other"), make_pod("b", workloadRef={"name": "gang"})],
     )
     assert "no profile" in result.created[0].note
     assert "not simulated" in result.created[1].note

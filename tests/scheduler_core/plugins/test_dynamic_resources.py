@@ -109,14 +109,14 @@ def test_a_claim_that_cannot_be_had_holds_the_pod_back(
     assert plugin.pre_filter(pod, cluster.handle.snapshot).status == expected
 
 
-def test_a_pod_whose_claims_exist_is_told_that_nothing_is_allocated_here(cluster: StorageCluster) -> None:
+def test_a_pod_whose_claims_exist_may_be_tried(cluster: StorageCluster) -> None:
     cluster.put(claim_manifest("c9", **OWNED))
     plugin = DynamicResources(None, cluster.handle)
     pod = pod_with(GENERATED, [{"name": "gpu", "resourceClaimName": "c9"}])
     assert plugin.pre_enqueue(pod).is_success
-    status = plugin.pre_filter(pod, cluster.handle.snapshot).status
-    assert status.code is Code.UnschedulableAndUnresolvable
-    assert "not simulated" in status.message
+    result = plugin.pre_filter(pod, cluster.handle.snapshot)
+    assert result.status.is_success
+    assert result.state is not None and [claim.name for claim in result.state.claims] == ["c9"]
 
 
 def test_a_template_that_needed_no_claim_is_skipped(cluster: StorageCluster) -> None:

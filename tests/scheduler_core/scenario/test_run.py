@@ -167,7 +167,10 @@ def test_configure_goes_on_with_another_scheduler() -> None:
         ({"cordon": "x"}, "steps[1].cordon: there is no Node x"),
         ({"allow": "a/b"}, "steps[1].allow: there is no Pod a/b"),
         ({"patch": {"kind": "Node", "name": "n", "patch": {"metadata": {"name": "m"}}}}, "cannot rename"),
-        ({"apply": make_pod("r", priorityClassName="none")}, 'steps[1].apply[0].spec.priorityClassName: "none"'),
+        (
+            {"apply": make_pod("r", priorityClassName="none")},
+            "steps[1].apply[0].spec.priorityClassName: no PriorityClass with name none was found",
+        ),
         ({"apply": SYSTEM_CLASS}, 'steps[1].apply[0].metadata.name: "system-mine"'),
     ],
 )  # fmt: skip

@@ -241,7 +241,6 @@ def test_the_plugins_stand_outside_the_default_profile() -> None:
         (make_pod("p", labels={"scheduling.x-k8s.io/pod-group": "g"}), "pod groups"),
         (make_pod("p", annotations={"scheduling.k8s.io/group-name": "g"}), "pod groups"),
         (make_pod("p", workloadRef={"name": "w"}), "spec.workloadRef"),
-        (make_pod("p", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}]), "spec.resourceClaims"),
     ],
 )
 def test_what_is_not_simulated_waits_and_says_why(pod: dict[str, Any], words: str) -> None:
