@@ -379,7 +379,7 @@ spec:
     assert [(item["name"], [one["name"] for one in item["env"]]) for item in found["containers"]] == [
         ("b", ["Q"])
     ]
-    assert found["volumes"] == [{"name": "v", "configMap": {"name": "c"}}]
+    assert found["volumes"] == [{"name": "v", "configMap": {"name": "c", "defaultMode": 0o644}}]
     assert [item["key"] for item in found["tolerations"]] == ["b"]
 
 

@@ -15,9 +15,13 @@ from scheduler_core.sim.simulation import Simulation
 Manifest = dict[str, Any]
 GPU = "example.com/gpu"
 CLASSES = (
+    PriorityClass("low", 10, False, "PreemptLowerPriority"),
     PriorityClass("high", 100, False, "PreemptLowerPriority"),
+    PriorityClass("higher", 150, False, "PreemptLowerPriority"),
+    PriorityClass("highest", 200, False, "PreemptLowerPriority"),
     PriorityClass("polite", 1000, False, "Never"),
 )
+CLASS_OF = {item.value: item.name for item in CLASSES}
 ALL = Limits(per_kind=None)
 
 
@@ -32,7 +36,10 @@ def node(name: str, *, cpu: str = "2", memory: str = "4Gi", pods: str = "5", **m
     }
 
 
-def pod(name: str, *, on: str = "", labels: dict[str, str] | None = None, **spec: Any) -> Manifest:
+def pod(
+    name: str, *, on: str = "", labels: dict[str, str] | None = None, priority: int = 0, **spec: Any
+) -> Manifest:
+    """A pod with the class of its priority: admission refuses a priority without one."""
     requests = spec.pop("requests", {})
     ports = spec.pop("ports", [])
     container = {"name": "c", "image": "i", "resources": {"requests": requests}, "ports": ports}
@@ -40,6 +47,8 @@ def pod(name: str, *, on: str = "", labels: dict[str, str] | None = None, **spec
     if spec.pop("owned", False):
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "rs", "controller": True}
         meta["ownerReferences"] = [owner]
+    if priority:
+        spec["priorityClassName"] = CLASS_OF[priority]
     if on:
         spec["nodeName"] = on
     return {
@@ -52,7 +61,7 @@ def pod(name: str, *, on: str = "", labels: dict[str, str] | None = None, **spec
 
 
 class Cluster:
-    """Manifests, and a scheduler made of them afresh for each question."""
+    """Manifests, the classes above, and a scheduler made of them afresh for each question."""
 
     def __init__(self, nodes: list[Manifest], pods: list[Manifest], pending: Manifest) -> None:
         self.nodes = nodes
@@ -68,7 +77,7 @@ class Cluster:
         for manifest in self.nodes:
             cache.set_node(simulation.world.put(prepare(manifest)).typed)
         for manifest in self.pods:
-            cache.add_pod(simulation.world.put(prepare(manifest)).typed)
+            cache.add_pod(simulation.world.put(prepare(manifest, PriorityClasses(CLASSES))).typed)
         return simulation
 
     def pending_pod(self) -> Pod:

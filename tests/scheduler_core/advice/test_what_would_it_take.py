@@ -123,10 +123,10 @@ def _spread(cluster: Cluster) -> Iterator[tuple[Any, ...]]:
 
 def _priorities(cluster: Cluster) -> Iterator[tuple[Any, ...]]:
     for item in CLASSES:
-        if item.value <= cluster.pending["spec"]["priority"]:
+        if item.value <= cluster.pending_pod().priority:
             continue
         changed = cluster.edited()
-        changed.pending["spec"] |= {"priority": item.value, "preemptionPolicy": item.preemption_policy}
+        changed.pending["spec"]["priorityClassName"] = item.name
         if changed.outcome() in ("bound", "preempting"):
             yield "raise-priority", item.name
 
@@ -314,7 +314,7 @@ def test_less_of_the_pod_comes_before_a_restart_before_a_loss_before_a_new_node(
 
 def test_a_pod_that_can_go_elsewhere_is_moved_not_lost() -> None:
     pods = [pod("small", on="n0", requests={"cpu": "500m"}), pod("big", on="n1", requests={"cpu": "1"})]
-    cluster = Cluster([node("n0"), node("n1")], pods, pod("pending", requests={"cpu": "2"}, priority=500))
+    cluster = Cluster([node("n0"), node("n1")], pods, pod("pending", requests={"cpu": "2"}, priority=200))
     moved = [item for item in cluster.advice().edits if item.edit.kind == "move-pod"]
     assert [item.edit.title for item in moved] == ["Move small from n0 to n1", "Move big from n1 to n0"]
     assert moved[0].edit.cost == 3
@@ -327,7 +327,6 @@ def test_the_largest_request_that_fits_is_told(amount: str) -> None:
         [pod("p0", on="n0", requests={"cpu": amount})],
         pod("pending", requests={"cpu": "1900m"}),
     )
-    cluster.pending["spec"]["priority"] = 0
     first = cluster.advice().edits[0]
     assert first.edit.added == (("cpu: 1",) if amount == "1" else ("cpu: 300m",))
 
