@@ -16,6 +16,7 @@ from playground.accounts.models import User
 from playground.clusters import services
 from playground.clusters.errors import QuotaExceeded
 from playground.clusters.models import Cluster
+from playground.clusters.packed import pack
 from playground.clusters.services import quotas
 from playground.scenarios.models import Scenario
 from playground.scenarios.services import delete_share, fork, request_comparison, share
@@ -143,19 +144,23 @@ def test_the_figure_is_measured_and_grows_in_between(ada: User) -> None:
     assert quotas.measure_changed() == 1
     assert quotas.measure_changed() == 0
     measured = quotas.bytes_of(ada)
-    payload = sum(len(str(row.payload)) for row in cluster.log.all())
+    payload = sum(len(pack(row.payload)) for row in cluster.log.all())
     assert payload < measured < 10 * payload
-    # Text that a database cannot compress.
-    text = base64.b64encode(
-        b"".join(hashlib.sha256(bytes([n % 256, n // 256])).digest() for n in range(2400))
-    )
-    big = make_node("big") | {"metadata": {"name": "big", "annotations": {"x": text.decode()}}}
+    # No packing makes these bytes fewer, only the text they are written as.
+    noise = b"".join(hashlib.sha256(bytes([n % 256, n // 256])).digest() for n in range(2400))
+    text = base64.b64encode(noise).decode()
+    big = make_node("big") | {"metadata": {"name": "big", "annotations": {"x": text}}}
     services.apply_documents(cluster=cluster, objects=[big])
-    # Known at once, and about right before it is measured again.
-    assert measured + 200_000 < quotas.bytes_of(ada)
+    # Known at once, in the log and as the object, and about right before it is measured again.
     estimate = quotas.bytes_of(ada)
+    assert measured + 2 * len(noise) < estimate
     assert quotas.measure_changed() == 1
     assert quotas.bytes_of(ada) == pytest.approx(estimate, rel=0.2)
+    # What packs well is charged as what it is packed to.
+    even = make_node("even") | {"metadata": {"name": "even", "annotations": {"x": "x" * 100_000}}}
+    before = quotas.bytes_of(ada)
+    services.apply_documents(cluster=cluster, objects=[even])
+    assert before < quotas.bytes_of(ada) < before + 20_000
     shared = share(document=small_text(), owner=ada).scenario
     ada.refresh_from_db()
     assert ada.shared_bytes > shared.n_bytes > 0

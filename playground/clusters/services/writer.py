@@ -1,6 +1,5 @@
 """The pen: appends to a cluster's log and folds every entry into object rows, under the cluster's lock."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -13,6 +12,7 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import NotFound, TooLarge
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry
+from playground.clusters.packed import pack
 from playground.clusters.rows import MODELS, row_values, rows_of, upsert
 from playground.clusters.services import demand
 from playground.clusters.services.quotas import check_bytes
@@ -109,8 +109,8 @@ class LogWriter:
         if source == LogEntry.Source.API:
             self._n_asked += created
             if self.cluster.creator_id is not None:
-                # Once in the log, once as the object.
-                self._asked_bytes += 2 * len(json.dumps(manifest))
+                # Once in the log, once as the object; packed, as both are stored.
+                self._asked_bytes += 2 * len(pack(manifest))
             self._asks_for_pods |= kind.kind in demand.DEMANDING or (created and kind.kind == "Node")
         meta = dict(manifest["metadata"])
         whole = dict(manifest) | {"metadata": meta}
