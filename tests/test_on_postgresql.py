@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.mark.postgres
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2700)  # a suite of its own, also on a busy machine
 def test_the_database_tests_pass_on_postgresql_too(
     postgresql_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -26,7 +26,7 @@ def test_the_database_tests_pass_on_postgresql_too(
     result = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "-rf"),
-            *("-m", "database and not browser and not postgres", "tests"),
+            *("-n", "2", "-m", "database and not browser and not postgres", "tests"),
         ],
         env=environment | {"PLAYGROUND_TEST_ON": postgresql_url},
         cwd=ROOT,
