@@ -168,7 +168,7 @@ def ticks_of(rows: Any) -> list[Tick]:
 
 def cluster_ticks(cluster: Cluster) -> list[Tick]:
     """Every cycle of a cluster for a timeline. One query."""
-    rows = cluster.cycles.only("number", "at_ns", *Cycle.TOLD).order_by("number")
+    rows = cluster.cycles.only("cluster", "number", "at_ns", *Cycle.TOLD).order_by("number")
     return [Tick(row.number, row.at_ns, row.pod, row.outcome, row.node, row.sentence) for row in rows]
 
 

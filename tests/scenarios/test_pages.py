@@ -366,7 +366,8 @@ def test_the_gallery_is_grouped_and_every_card_leads_along_its_path(client, sent
     page = client.get("/gallery/").content.decode()
     titles = re.findall(r'<h2 id="h-[a-z-]+">([^<]+)</h2>', page)
     assert titles == [
-        "Start here", "Scoring", "Spreading", "Preemption", "Queue", "Permit", "Extenders", "Volumes", "At scale",
+        "Start here", "Scoring", "Spreading", "Preemption", "Queue", "Permit", "Extenders", "Volumes",
+        "What differs", "At scale",
     ]  # fmt: skip
     assert page.count("guided path,") == len(gallery_documents())
     assert "At scale" not in words(client.get("/gallery/?q=taint")).split("Teaching scenarios")[-1]
@@ -374,13 +375,18 @@ def test_the_gallery_is_grouped_and_every_card_leads_along_its_path(client, sent
 
 
 def test_the_large_one_is_made_when_it_is_asked_for(client, sent, monkeypatch):
-    monkeypatch.setattr(
-        "playground.scenarios.services.gallery.lookalike_document", lambda: small_text(name="large").encode()
-    )
+    asked = []
+
+    def lookalike_document(ask):
+        asked.append(ask)
+        return small_text(name="large").encode()
+
+    monkeypatch.setattr("playground.scenarios.services.gallery.lookalike_document", lookalike_document)
     for _ in range(2):
         answer = client.post("/gallery/at-scale/make/")
         made = Scenario.objects.get(gallery_name="openb-lookalike")
         assert answer["Location"] == f"/s/{made.public_id}/"
+    assert len(asked) == 1 and callable(asked[0])  # through a worker, and the second time it is there
     assert f"/s/{made.public_id}/" in client.get("/gallery/").content.decode()
 
 

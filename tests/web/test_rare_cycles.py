@@ -93,7 +93,7 @@ def test_a_node_looked_at_alone_is_no_sample(client):
     apply_documents(cluster=cluster, text=NAMED)
     rare_cycles.run_until(cluster, "cycle")
     words = words_of(client.get(f"/c/{cluster.public_id}/cycles/2/"))
-    assert "2, 1 feasible, 1 evaluated" in words and "sampled" not in words
+    assert "Nodes 2 possible, 1 feasible, 1 viable, 1 evaluated" in words and "sampled" not in words
 
 
 def test_one_node_is_not_asked_why_not_another(client, settings):
