@@ -468,13 +468,31 @@ def test_every_kind_is_read_described_and_explained_on_the_demo_and_freshly_appl
     kubectl = Kubectl(program, f"{asgi_server}/k8s/{cluster.public_id}", tmp_path)
     kubectl("apply", "-f", str(Path(__file__).parent / "data" / "every_kind.yaml"))
     names = ",".join(kind.resource for kind in KINDS)
-    listed = kubectl("get", names, "-A")
-    described = kubectl("describe", names, "-A")
-    assert re.search(r"PreemptionPolicy: +PreemptLowerPriority", described)
+    printed = kubectl("get", names, "-A")
+    listed = json.loads(kubectl("get", names, "-A", "-o", "json"))["items"]
+    # One of each kind and phase the demo has, and whatever was applied: a kubectl asks five times a second at most
+    # once it has asked ten times, so a few objects each.
+    chosen: dict[tuple[str, ...], tuple[str, str]] = {}
+    for item in listed:
+        meta, fresh = item["metadata"], item["metadata"]["name"] == "fresh"
+        source = "applied" if fresh else "demo"
+        phase = "" if fresh else item.get("status", {}).get("phase", "")
+        kind = next(kind for kind in KINDS if kind.key == (item["apiVersion"], item["kind"]))
+        chosen.setdefault(
+            (source, item["apiVersion"], item["kind"], phase),
+            (meta.get("namespace", ""), f"{kind.resource}/{meta['name']}"),
+        )
     for kind in KINDS:
-        if kind.kind == "Event":
-            continue
-        assert f"{kind.singular}{'.' + kind.group if kind.group else ''}/fresh" in listed, kind.kind
+        if kind.kind != "Event":
+            assert f"{kind.singular}{'.' + kind.group if kind.group else ''}/fresh" in printed, kind.kind
+    described = ""
+    for namespace in sorted({namespace for namespace, _ in chosen.values()}):
+        named = [name for place, name in chosen.values() if place == namespace]
+        for start in range(0, len(named), 4):
+            described += kubectl("describe", "-n", namespace or "default", *named[start : start + 4])
+    assert len(re.findall(r"^Name: ", described, re.M)) == len(chosen)
+    assert ("demo", "scheduling.k8s.io/v1", "PriorityClass", "") in chosen
+    assert len(re.findall(r"^PreemptionPolicy: +PreemptLowerPriority$", described, re.M)) == 2
     assert len(re.findall(r"^Name: +fresh$", described, re.M)) == len(KINDS) - 1
     for kind in KINDS:
         assert re.search(rf"KIND: +{kind.kind}$", kubectl("explain", kind.resource), re.M), kind.kind
