@@ -133,6 +133,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "playground.connections.ConnectionsMiddleware",
     "playground.security.SecurityHeadersMiddleware",
     "playground.security.LoopbackOnlyMiddleware",
     "playground.security.RequestSizeMiddleware",

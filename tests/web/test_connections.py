@@ -1,0 +1,46 @@
+"""What a request leaves behind in the database's list of clients."""
+
+from __future__ import annotations
+
+import gc
+import os
+from contextlib import ExitStack, closing
+from urllib.request import urlopen
+
+import pytest
+from django.db import connection
+
+from tests.web.factories import make_cluster
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.database]
+
+
+def _n_connections() -> int:
+    """Of this test's process, to its database."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+            (count,) = cursor.fetchone()
+        return int(count)
+    name = os.path.realpath(connection.settings_dict["NAME"])
+    links = (f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd"))
+    return sum(os.path.exists(link) and os.path.realpath(link) == name for link in links)
+
+
+def test_requests_and_watching_clients_keep_no_connection(asgi_server: str) -> None:
+    cluster = make_cluster()
+    board = f"{asgi_server}/c/{cluster.public_id}/"
+    pods = f"{asgi_server}/k8s/{cluster.public_id}/api/v1/pods?watch=1"
+    gc.disable()  # A thread's connection would go with its garbage, at some time.
+    try:
+        before = _n_connections()
+        with ExitStack() as watching:
+            for _ in range(8):
+                with closing(urlopen(board, timeout=60)) as answer:
+                    answer.read()
+            for address in (f"{board}ticks/", pods) * 4:
+                watching.enter_context(closing(urlopen(address, timeout=60)))
+            # What reads for all that watch may be at it.
+            assert _n_connections() <= before + 2
+    finally:
+        gc.enable()
