@@ -3,7 +3,16 @@
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
-from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall
+from playground.engine.entries import (
+    HEAD_ITEMS,
+    HOLDING,
+    CycleRecord,
+    Draft,
+    Entry,
+    MoveRecord,
+    OutsideCall,
+    QueueState,
+)
 from playground.engine.relay import answer_of
 from playground.engine.timing import ExtensionPointTimes
 from playground.engine.version import engine_version
@@ -132,7 +141,24 @@ class CoreSimulator:
     def queue(self, simulation: Simulation) -> dict[str, list[dict[str, Any]]]:
         """The queue now, by lane."""
         view = simulation.queue_view()
-        return {_LANES[lane]: [_item(entry) for entry in entries] for lane, entries in view.items()}
+        return _lanes(view)
+
+    def queue_state(self, simulation: Simulation, *, whole: bool) -> QueueState:
+        """The queue now, with every pod described or only the first of each lane."""
+        view = simulation.queue_now()
+        if whole:
+            return QueueState.of(_lanes(view.entries()))
+        head = _lanes(view.entries(HEAD_ITEMS))
+        places: dict[str, tuple[str, str]] = {}
+        for lane, pods in view.keys().items():
+            places |= dict.fromkeys(pods, (_LANES[lane], ""))
+        for lane in HOLDING:
+            places |= {pod: (lane, node) for pod, node in view.nodes(lane)}
+        return QueueState(places, head, view.rejectors())
+
+
+def _lanes(view: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    return {_LANES[lane]: [_item(entry) for entry in entries] for lane, entries in view.items()}
 
 
 def _move(move: QueueMove) -> MoveRecord:

@@ -13,7 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Self
 
-from playground.engine.entries import CycleRecord, Draft, Entry, ExtenderEntry, MoveRecord, OutsideCall
+from playground.engine.entries import (
+    CycleRecord,
+    Draft,
+    Entry,
+    ExtenderEntry,
+    MoveRecord,
+    OutsideCall,
+    QueueState,
+)
 from playground.engine.ports import Deadline, RunReport, Simulation, Simulator
 from playground.engine.relay import Relay
 from playground.engine.timing import ExtensionPointTimes, Observe
@@ -76,7 +84,7 @@ class DriveResult:
     message
         For a person: where it stopped.
     queue
-        The queue afterwards.
+        The queue afterwards, whole where the goal was reached.
     read_seq
         The newest input read.
     answered
@@ -94,7 +102,7 @@ class DriveResult:
     message: str
     clock_ns: int
     next_deadline: tuple[int, str] | None
-    queue: dict[str, list[dict[str, Any]]]
+    queue: QueueState
     read_seq: int
     n_read: int
     answered: Sequence[ExtenderEntry] = ()
@@ -256,6 +264,7 @@ class Engine:
         if n_bodies is not None:
             self.simulator.keep_full_traces(self.simulation, True)
         clock_ns = self.simulation.now_ns
+        stop_of_batch = "batch" if is_slice else stop
         return DriveResult(
             outcomes=self.simulator.outcomes(self.simulation),
             cycles=cycles,
@@ -266,11 +275,11 @@ class Engine:
                 "clock_ns": clock_ns,
                 "stop": stop,
             },
-            stop="batch" if is_slice else stop,
+            stop=stop_of_batch,
             message=message,
             clock_ns=clock_ns,
             next_deadline=_plain(deadline),
-            queue=self.simulator.queue(self.simulation),
+            queue=self.simulator.queue_state(self.simulation, whole=stop_of_batch != "batch"),
             read_seq=self.read_seq,
             n_read=n_read,
             answered=self._relay.take(),

@@ -1,9 +1,16 @@
 """Log entries as the engine reads and writes them, free of any database."""
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, Self
 
 from playground.engine.words import sentence
+
+HEAD_ITEMS: Final = 200
+"""Pods of each lane that a queue's head describes."""
+HOLDING: Final = ("permit", "binding")
+"""Lanes whose pods take room on a node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,55 @@ class OutsideCall:
     name: str
     node: str
     request: Any
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """The queue after a batch. Describing every pod of a long lane takes longer than deciding one.
+
+    Attributes
+    ----------
+    places
+        ``namespace/name`` -> ``(lane, node it takes room on)`` of every pending pod, lane by lane in order.
+    head
+        The first `HEAD_ITEMS` pods of each lane, described (README.md has the keys).
+    rejectors
+        How many unschedulable pods each plugin rejected.
+    whole
+        Every pod of each lane, described; None where that was not asked for.
+    """
+
+    places: Mapping[str, tuple[str, str]]
+    head: Mapping[str, Sequence[dict[str, Any]]]
+    rejectors: Mapping[str, int] = field(default_factory=dict)
+    whole: Mapping[str, Sequence[dict[str, Any]]] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, whole: Mapping[str, Sequence[dict[str, Any]]]) -> Self:
+        """From lanes that are described whole."""
+        return cls(
+            places={
+                item["pod"]: (lane, item.get("node", "") if lane in HOLDING else "")
+                for lane, items in whole.items()
+                for item in items
+            },
+            head={lane: items[:HEAD_ITEMS] for lane, items in whole.items()},
+            rejectors=Counter(
+                plugin
+                for item in whole.get("unschedulable", ())
+                for plugin in item.get("plugin", "").split(", ")
+                if plugin
+            ),
+            whole=whole,
+        )
+
+    def counts(self) -> Counter[str]:
+        """Pods of each lane."""
+        return Counter(lane for lane, _ in self.places.values())
+
+    def pods(self, *lanes: str) -> list[str]:
+        """``namespace/name`` of the pods of some lanes."""
+        return [pod for pod, (lane, _) in self.places.items() if lane in lanes]
 
 
 @dataclass(frozen=True, slots=True)

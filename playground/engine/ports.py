@@ -3,7 +3,7 @@
 from collections.abc import Container, Sequence
 from typing import Any, Protocol
 
-from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall
+from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall, QueueState
 from playground.engine.timing import ExtensionPointTimes
 
 
@@ -114,4 +114,8 @@ class Simulator(Protocol):
 
     def queue(self, simulation: Any) -> dict[str, list[dict[str, Any]]]:
         """The queue now: lane -> pods in the lane's own order (see README.md for the keys)."""
+        ...
+
+    def queue_state(self, simulation: Any, *, whole: bool) -> QueueState:
+        """The queue now, with every pod described or only the first of each lane."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,48 +13,65 @@ from scheduler_core.queue.moves import Lane
 from scheduler_core.scheduler import Scheduler
 
 
-def queue_view(
-    scheduler: Scheduler, strangers: Mapping[str, tuple[Pod, str]]
-) -> dict[str, list[dict[str, Any]]]:
-    """Lanes of the queue.
+class QueueView:
+    """Lanes of the queue at this moment, to be asked before the scheduler goes on; a pod is described when asked for.
+
+    The lanes are `activeQ` in heap order, `backoffQ` (errors included) by expiry, `unschedulable`, `gated`, `permit`,
+    `binding` (assumed on their node until the Binding is heard of), and `notSimulated`: pods that ask for what nothing
+    here gives, each with the reason.
 
     Parameters
     ----------
     scheduler : Scheduler
     strangers : mapping of str to (Pod, str)
         Pending pods the scheduler is not responsible for, by `namespace/name`, and why.
-
-    Returns
-    -------
-    dict of str to list of dict
-        `activeQ` in heap order, `backoffQ` (errors included) by expiry, `unschedulable`, `gated`, `permit`,
-        `binding` (assumed on their node until the Binding is heard of), and `notSimulated`: pods that ask for
-        what nothing here gives, each with the reason.
     """
-    queue = scheduler.queue
-    not_simulated = [
-        {**_identity(key, pod), "attempts": 0, "reason": reason}
-        for key, (pod, reason) in sorted(strangers.items())
-    ]
-    unschedulable = queue.unschedulable_pods()
-    return {
-        "activeQ": _entries(scheduler, queue.active_pods()),
-        "backoffQ": _entries(scheduler, [*queue.backoff_pods(), *queue.error_backoff_pods()]),
-        "unschedulable": _entries(scheduler, (info for info in unschedulable if not info.gated)),
-        "gated": _entries(scheduler, (info for info in unschedulable if info.gated)),
-        "permit": [
-            {
-                **_identity(waiting.pod.key, waiting.pod),
-                "node": waiting.node_name,
-                "sinceNs": waiting.since_ns,
-                "deadlinesNs": dict(waiting.deadlines_ns),
-                "allowed": list(waiting.allowed),
-            }
-            for waiting in scheduler.waiting_pods.all()
-        ],
-        "binding": _binding(scheduler),
-        "notSimulated": not_simulated,
-    }
+
+    def __init__(self, scheduler: Scheduler, strangers: Mapping[str, tuple[Pod, str]]) -> None:
+        self._scheduler = scheduler
+        queue = scheduler.queue
+        unschedulable = queue.unschedulable_pods()
+        self._queued: dict[str, list[QueuedPodInfo]] = {
+            "activeQ": queue.active_pods(),
+            "backoffQ": [*queue.backoff_pods(), *queue.error_backoff_pods()],
+            "unschedulable": [info for info in unschedulable if not info.gated],
+            "gated": [info for info in unschedulable if info.gated],
+        }
+        self._others: dict[str, list[dict[str, Any]]] = {
+            "permit": [
+                {
+                    **_identity(waiting.pod.key, waiting.pod),
+                    "node": waiting.node_name,
+                    "sinceNs": waiting.since_ns,
+                    "deadlinesNs": dict(waiting.deadlines_ns),
+                    "allowed": list(waiting.allowed),
+                }
+                for waiting in scheduler.waiting_pods.all()
+            ],
+            "binding": _binding(scheduler),
+            "notSimulated": [
+                {**_identity(key, pod), "attempts": 0, "reason": reason}
+                for key, (pod, reason) in sorted(strangers.items())
+            ],
+        }
+
+    def keys(self) -> dict[str, list[str]]:
+        """`namespace/name` of every pending pod, lane by lane."""
+        queued = {lane: [info.key for info in infos] for lane, infos in self._queued.items()}
+        return queued | {lane: [item["pod"] for item in items] for lane, items in self._others.items()}
+
+    def nodes(self, lane: str) -> list[tuple[str, str]]:
+        """`namespace/name` and node of the pods of `permit` or `binding`."""
+        return [(item["pod"], item["node"]) for item in self._others[lane]]
+
+    def entries(self, most: int | None = None) -> dict[str, list[dict[str, Any]]]:
+        """Pods as a page or the API shows them, lane by lane; the first `most` of each."""
+        queued = {lane: _entries(self._scheduler, infos[:most]) for lane, infos in self._queued.items()}
+        return queued | {lane: items[:most] for lane, items in self._others.items()}
+
+    def rejectors(self) -> dict[str, int]:
+        """How many unschedulable pods each plugin rejected."""
+        return dict(Counter(plugin for info in self._queued["unschedulable"] for plugin in info.rejectors))
 
 
 def _identity(key: str, pod: Pod) -> dict[str, Any]:

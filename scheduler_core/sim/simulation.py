@@ -63,7 +63,7 @@ from scheduler_core.sim.controllers.pod_garbage_collector import COLLECT
 from scheduler_core.sim.controllers.taint_eviction import EVICT
 from scheduler_core.sim.faults import RELIST, SLOW_BIND, FaultOptions, Faults
 from scheduler_core.sim.kubelet import FINISHES, STARTS, TERMINATED, TIMER_NAMES, Kubelet, delete_pod
-from scheduler_core.sim.queue_view import queue_view
+from scheduler_core.sim.queue_view import QueueView
 from scheduler_core.sim.timers import Timer, Timers
 from scheduler_core.sim.world import Noticed, Stored, World, with_condition
 
@@ -409,8 +409,12 @@ class Simulation:
         return moves
 
     def queue_view(self) -> dict[str, list[dict[str, Any]]]:
-        """Every pending pod by lane (`sim.queue_view`)."""
-        return queue_view(self.scheduler, self._strangers)
+        """Every pending pod by lane (`sim.queue_view.QueueView`)."""
+        return self.queue_now().entries()
+
+    def queue_now(self) -> QueueView:
+        """The queue, to be asked before the simulation goes on; cheap where few pods are asked for."""
+        return QueueView(self.scheduler, self._strangers)
 
     # ---- inside
 

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from playground.clusters import selectors, services
-from playground.clusters.models import Cluster, Run
+from playground.clusters.models import Cluster, QueueSnapshot, Run
 from playground.clusters.selectors.queue import lanes_of
 from playground.clusters.services import commit
+from playground.clusters.services.advance import Visit
 from playground.clusters.services.memory import EngineMemory
+from playground.engine import Budget
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
 pytestmark = pytest.mark.django_db
@@ -45,3 +47,23 @@ def test_a_pod_that_fits_nowhere_is_pending_in_what_a_run_says(client: Any) -> N
     assert item.name == "giant"
     told = client.get(f"/api/v1/clusters/{cluster.public_id}/runs/{done.public_id}/").json()
     assert (told["pendingNow"], told["podsBound"]) == (1, 1)
+
+
+def test_within_a_run_every_pod_of_a_long_lane_is_still_there_once_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(commit, "HEAD_ITEMS", 3)
+    pods = [make_pod(f"p{i}", cpu="10m") for i in range(8)]
+    cluster = make_cluster(make_node(), *pods)
+    memory = EngineMemory()
+    services.advance(cluster_id=cluster.pk, memory=memory)  # reads them; the whole queue is written
+    services.apply_documents(cluster=cluster, objects=[make_pod("late", cpu="10m")])
+    services.request_run(cluster=cluster)
+    one_cycle = Visit(wall_s=0, batch=Budget(max_cycles=1))
+    services.advance(cluster_id=cluster.pk, memory=memory, visit=one_cycle)
+    cluster.refresh_from_db()
+    assert QueueSnapshot.objects.get(cluster=cluster).full_seq != cluster.engine_seq
+    lanes, counts = lanes_of(cluster, full=True)
+    assert [item.name for item in lanes["active"]] == [*(f"p{i}" for i in range(1, 8)), "late"]
+    assert [item.position for item in lanes["active"]] == list(range(1, 9))
+    assert counts["active"] == 8 and all(item.uid for item in lanes["active"])

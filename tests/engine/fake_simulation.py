@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall
+from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall, QueueState
 
 SECOND_NS = 1_000_000_000
 
@@ -308,3 +308,6 @@ class FakeSimulator:
             "active": [{"pod": key} for key in simulation.active],
             "unschedulable": [{"pod": key, "reason": "no fit"} for key in simulation.unschedulable],
         }
+
+    def queue_state(self, simulation: FakeSimulation, *, whole: bool) -> QueueState:
+        return QueueState.of(self.queue(simulation))

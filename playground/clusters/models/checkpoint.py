@@ -31,7 +31,7 @@ class QueueSnapshot(models.Model):
 
     `head` is ``{lanes: {name: {count, items}}, at_ns, rejectors: {plugin: pods}}`` with the first items of each
     lane and, of all unschedulable pods, how many each plugin rejected; `full` is ``{name: items}``, every item,
-    zlib of JSON.
+    zlib of JSON, as it was after the `ran` entry `full_seq`: within a run only the head is written anew.
     """
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="queue")
@@ -39,6 +39,7 @@ class QueueSnapshot(models.Model):
     at_ns = models.BigIntegerField()
     head = models.JSONField()
     full = models.BinaryField()
+    full_seq = models.BigIntegerField(null=True)  # None = `engine_seq`
 
     def __str__(self) -> str:
         return f"queue at {self.engine_seq}"

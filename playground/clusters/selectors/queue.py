@@ -88,18 +88,17 @@ def queue_view(cluster: Cluster, *, full: bool = True) -> dict[str, list[QueueIt
 
 def lanes_of(cluster: Cluster, *, full: bool) -> tuple[dict[str, list[QueueItem]], dict[str, int]]:
     """The lanes and how many pods each has."""
-    columns = ["engine_seq", "at_ns", "full" if full else "head"]
-    snapshot = QueueSnapshot.objects.filter(cluster=cluster).only(*columns).first()
+    snapshots = QueueSnapshot.objects.filter(cluster=cluster)
+    snapshot = (snapshots if full else snapshots.defer("full")).first()
     raw: dict[str, list[dict[str, Any]]] = {}
     counts: dict[str, int] = {}
     if snapshot is not None:
+        head = snapshot.head["lanes"]
+        raw = {lane: part["items"] for lane, part in head.items()}
+        counts = {lane: part["count"] for lane, part in head.items()}
         if full:
-            raw = json.loads(zlib.decompress(bytes(snapshot.full)))
+            raw = _whole(cluster, snapshot, raw, counts)
             counts = {lane: len(items) for lane, items in raw.items()}
-        else:
-            head = snapshot.head["lanes"]
-            raw = {lane: part["items"] for lane, part in head.items()}
-            counts = {lane: part["count"] for lane, part in head.items()}
     # The engine's commit gives every pod it knows a lane: those without one it has not read. They are sorted by an
     # expression: for the column itself SQLite would walk all pods of the cluster in the order of their priority.
     new = list(
@@ -133,6 +132,40 @@ def lanes_of(cluster: Cluster, *, full: bool) -> tuple[dict[str, list[QueueItem]
             )
         )
     return lanes, {lane: counts.get(lane, 0) for lane in LANES}
+
+
+def _whole(
+    cluster: Cluster,
+    snapshot: QueueSnapshot,
+    head: dict[str, list[dict[str, Any]]],
+    counts: Mapping[str, int],
+) -> dict[str, list[dict[str, Any]]]:
+    """Every pod of every lane. Within a run the end of a long lane is told by the pods' rows.
+
+    Which pods are in which lane, the order of the first ones and what is said of them is as of the last commit; what
+    was known of the others when the whole queue was last written stays, in the order of then.
+    """
+    long = [lane for lane, items in head.items() if len(items) < counts[lane]]
+    if not long:
+        return head
+    known: dict[str, list[dict[str, Any]]] = json.loads(zlib.decompress(bytes(snapshot.full)))
+    if snapshot.full_seq in (None, snapshot.engine_seq):
+        return known
+    rows = Pod.objects.filter(cluster=cluster, lane__in=long)
+    there: dict[str, dict[str, dict[str, Any]]] = {lane: {} for lane in long}
+    for row in rows.order_by("-priority", "resource_version").values(
+        "namespace", "name", "uid", "priority", "priority_class", "lane"
+    ):
+        pod = f"{row['namespace']}/{row['name']}"
+        facts = {"uid": row["uid"], "priority": row["priority"], "priority_class": row["priority_class"]}
+        there[row["lane"]][pod] = {"pod": pod, **facts}
+    whole = dict(head)
+    for lane in long:
+        first = {item["pod"]: item for item in head[lane]}
+        then = {item["pod"]: item for item in known.get(lane, ()) if item["pod"] in there[lane]}
+        # The first of each pod's items counts: a merge keeps the place of what is there and takes the later value.
+        whole[lane] = list(({**first, **then, **there[lane]} | then | first).values())
+    return whole
 
 
 def _item(lane: str, position: int, item: Mapping[str, Any], now_ns: int) -> QueueItem:

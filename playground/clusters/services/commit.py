@@ -3,7 +3,6 @@
 import json
 import time
 import zlib
-from collections import Counter
 from datetime import datetime
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ from playground.clusters.services.moves import keep_moves
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, locked
 from playground.engine import CycleRecord, DriveResult, engine_version
 from playground.engine.demand import DAY_NS, MAX_VIRTUAL_NS
-from playground.engine.entries import Draft
+from playground.engine.entries import HEAD_ITEMS, Draft
 
 CHECKPOINT_EVERY: Final = 1000
 DEAR_CHECKPOINT_MS: Final = 200
@@ -61,9 +60,6 @@ CYCLE_COLUMNS: Final = [
     "trace_note",
     "sentence_then",
 ]
-HEAD_ITEMS: Final = 200
-"""Pods of each lane in the quick view of the queue."""
-
 
 class Raced(Exception):
     """An object the batch wrote was written by somebody else since the batch read the log."""
@@ -318,7 +314,7 @@ def _move_clock(cluster: Cluster, result: DriveResult, now: datetime) -> None:
     )
     if cluster.clock_mode != Cluster.ClockMode.REALTIME:
         return
-    if result.queue.get("active") or not result.finished:
+    if result.queue.head.get("active") or not result.finished:
         # At 1x nobody asks for cycles: while pods can be tried, the next moment of interest is now.
         cluster.next_deadline_ns, cluster.next_deadline_what = result.clock_ns, "the next cycle"
     behind_s = wall_seconds(cluster, paced_ns(cluster, now) - result.clock_ns)
@@ -345,51 +341,45 @@ def _keep_checkpoint(cluster: Cluster, result: DriveResult, data: bytes, took_ms
     )
 
 
-def _keep_queue(
-    cluster: Cluster, driven: Driven, result: DriveResult
-) -> dict[tuple[str, str], tuple[str, str]]:
+def _keep_queue(cluster: Cluster, driven: Driven, result: DriveResult) -> dict[str, tuple[str, str]]:
     """The queue as pages read it, and each pending pod's lane on its row (only those that changed)."""
-    head = {
+    queue = result.queue
+    counts = queue.counts()
+    snapshot: dict[str, Any] = {
+        "engine_seq": cluster.engine_seq,
         "at_ns": result.clock_ns,
-        "lanes": {
-            lane: {"count": len(items), "items": items[:HEAD_ITEMS]} for lane, items in result.queue.items()
-        },
-        "rejectors": Counter(
-            plugin
-            for item in result.queue.get("unschedulable", ())
-            for plugin in item.get("plugin", "").split(", ")
-            if plugin
-        ),
-    }
-    full = zlib.compress(json.dumps(result.queue, separators=(",", ":")).encode(), 1)
-    QueueSnapshot.objects.update_or_create(
-        cluster=cluster,
-        defaults={
-            "engine_seq": cluster.engine_seq,
+        "head": {
             "at_ns": result.clock_ns,
-            "head": head,
-            "full": full,
+            "lanes": {
+                lane: {"count": counts[lane], "items": items[:HEAD_ITEMS]}
+                for lane, items in queue.head.items()
+            },
+            "rejectors": queue.rejectors,
         },
-    )
-    lanes: dict[tuple[str, str], tuple[str, str]] = {}
-    for lane, items in result.queue.items():
-        holds = lane in (Pod.Lane.PERMIT, Pod.Lane.BINDING)
-        for item in items:
-            namespace, _, name = item["pod"].partition("/")
-            lanes[(namespace, name)] = (lane, item.get("node", "") if holds else "")
+    }
+    if queue.whole is not None:
+        text = json.dumps(queue.whole, separators=(",", ":"))
+        snapshot |= {"full": zlib.compress(text.encode(), 1), "full_seq": cluster.engine_seq}
+    if not QueueSnapshot.objects.filter(cluster=cluster).update(**snapshot):
+        nothing = {"full": zlib.compress(b"{}"), "full_seq": 0}
+        QueueSnapshot.objects.create(cluster=cluster, **{**nothing, **snapshot})
     before = driven.lanes
     if before is None:
         stored = Pod.objects.filter(cluster=cluster).exclude(lane="")
         before = {
-            (namespace, name): (lane, node)
+            f"{namespace}/{name}": (lane, node)
             for namespace, name, lane, node in stored.values_list("namespace", "name", "lane", "reserved_node")
         }
-    nowhere = ("", "")
+    lanes = dict(queue.places)
     changed: dict[tuple[str, str, str], list[str]] = {}
-    for pod in [*lanes, *(pod for pod in before if pod not in lanes)]:
-        lane, node = lanes.get(pod, nowhere)
-        if before.get(pod, nowhere) != (lane, node):
-            changed.setdefault((lane, node, pod[0]), []).append(pod[1])
+    for pod, place in lanes.items():
+        if before.get(pod) != place:
+            namespace, _, name = pod.partition("/")
+            changed.setdefault((*place, namespace), []).append(name)
+    for pod in before:
+        if pod not in lanes:
+            namespace, _, name = pod.partition("/")
+            changed.setdefault(("", "", namespace), []).append(name)
     for (lane, node, namespace), names in changed.items():
         for start in range(0, len(names), 500):
             Pod.objects.filter(
@@ -400,18 +390,19 @@ def _keep_queue(
 
 def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: datetime) -> None:
     """How far the run is; a run that was cancelled or failed meanwhile stays so."""
-    to_try = sum(len(result.queue.get(lane, ())) for lane in ("active", "backoff"))
+    counts = result.queue.counts()
+    to_try = counts["active"] + counts["backoff"]
     if run.started is None:
         run.started = now
         run.start_ns = began_ns
         # A pod that was tried and waits to be tried again is one pod.
-        waiting = [item["pod"] for lane in ("active", "backoff") for item in result.queue.get(lane, ())]
+        waiting = result.queue.pods("active", "backoff")
         tried = [f"{cycle.pod_namespace}/{cycle.pod_name}" for cycle in result.cycles]
         run.pending_at_start = len({*waiting, *tried})
     run.attempts += 1
     run.cycles_done += n_new
     run.pods_bound += sum(1 for cycle in result.cycles if cycle.outcome == Cycle.Outcome.BOUND)
-    run.pending_now = to_try + sum(len(result.queue.get(lane, ())) for lane in ("unschedulable", "permit", "binding"))
+    run.pending_now = to_try + counts["unschedulable"] + counts["permit"] + counts["binding"]
     run.clock_ns = result.clock_ns
     run.state = Run.State.RUNNING
     if result.finished:

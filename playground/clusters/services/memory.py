@@ -19,13 +19,13 @@ class Driven:
     engine
         Exactly the committed state at `engine_seq`.
     lanes
-        ``(namespace, name)`` -> lane, as the pod rows have it; None = not read yet.
+        ``namespace/name`` -> lane and the node held, as the pod rows have them; None = not read yet.
     """
 
     generation: int
     engine_seq: int
     engine: Engine
-    lanes: dict[tuple[str, str], tuple[str, str]] | None = field(default=None, repr=False)
+    lanes: dict[str, tuple[str, str]] | None = field(default=None, repr=False)
 
 
 class EngineMemory:
