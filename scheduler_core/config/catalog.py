@@ -8,8 +8,9 @@ Source: pkg/scheduler/framework/plugins/registry.go, pkg/scheduler/apis/config/v
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler_core.config.args import PluginArgs
@@ -66,6 +67,15 @@ Source: pkg/scheduler/framework/runtime/framework.go getExtensionPoints, v1.34
 """
 
 
+def args_kind(plugin: str) -> str:
+    """The kind a document of a plugin's args has; all members of a family have the family's."""
+    return f"{plugin.partition('/')[0]}Args"
+
+
+MEMBER = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+"""The second part of a family member's name: what a label's value may be."""
+
+
 def interface_name(point: str) -> str:
     """Upstream's interface of an extension point, as error messages name it (`PreFilterPlugin`)."""
     return f"{point[0].upper()}{point[1:]}Plugin"
@@ -86,6 +96,8 @@ class PluginSpec:
         Its weight in the default set (0: none given); None where it is not on by default.
     refused_in_v1 : bool
         A v1 configuration may not name it unless it was registered on purpose.
+    is_family : bool
+        It stands for every plugin named `NAME/MEMBER`, and is none itself.
     """
 
     name: str
@@ -93,11 +105,12 @@ class PluginSpec:
     args: type[PluginArgs] | None = None
     default_weight: int | None = None
     refused_in_v1: bool = False
+    is_family: bool = False
 
     @property
     def args_kind(self) -> str:
         """The kind a document of its args has."""
-        return f"{self.name}Args"
+        return args_kind(self.name)
 
     def default_args(self) -> Any:
         """The args of a plugin that is given none; None where it declares no type."""
@@ -132,7 +145,9 @@ class Catalog(Mapping[str, PluginSpec]):
         release: Release = OLDEST,
     ) -> None:
         self.release = release
-        self._specs = {spec.name: spec for spec in specs}
+        given = tuple(specs)
+        self._specs = {spec.name: spec for spec in given if not spec.is_family}
+        self._families = {spec.name: spec for spec in given if spec.is_family}
         self._retired = {spec.name: spec for spec in retired if spec.name not in self._specs}
         if defaults is None:
             defaults = [
@@ -144,7 +159,13 @@ class Catalog(Mapping[str, PluginSpec]):
         """Name and weight (0: none given) of the plugins on by default, in order."""
 
     def __getitem__(self, name: str) -> PluginSpec:
-        return self._specs[name]
+        spec = self._specs.get(name)
+        if spec is not None:
+            return spec
+        family, slash, member = name.partition("/")
+        if slash and family in self._families and MEMBER.fullmatch(member):
+            return replace(self._families[family], name=name, is_family=False)
+        raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._specs)
@@ -155,7 +176,7 @@ class Catalog(Mapping[str, PluginSpec]):
     def plus(self, *specs: PluginSpec) -> Catalog:
         """This catalog with more plugins; one of the same name takes the other's place."""
         return Catalog(
-            {**self._specs, **{spec.name: spec for spec in specs}}.values(),
+            {**self._specs, **self._families, **{spec.name: spec for spec in specs}}.values(),
             retired=self._retired.values(),
             defaults=self.defaults,
             release=self.release,
@@ -164,18 +185,21 @@ class Catalog(Mapping[str, PluginSpec]):
     def with_retired(self) -> Catalog:
         """This catalog with the plugins a Policy file may name, too."""
         return Catalog(
-            {**self._specs, **self._retired}.values(), defaults=self.defaults, release=self.release
+            {**self._specs, **self._families, **self._retired}.values(),
+            defaults=self.defaults,
+            release=self.release,
         )
 
     def args_of(self, name: str) -> type[PluginArgs] | None:
         """The args class of a plugin; None where it has none or is not known."""
-        spec = self._specs.get(name)
+        spec = self.get(name)
         return None if spec is None else spec.args
 
     @property
     def args_kinds(self) -> dict[str, type[PluginArgs]]:
         """Every kind of args there is."""
-        return {spec.args_kind: spec.args for spec in self._specs.values() if spec.args is not None}
+        specs = (*self._specs.values(), *self._families.values())
+        return {spec.args_kind: spec.args for spec in specs if spec.args is not None}
 
     @property
     def refused(self) -> frozenset[str]:

@@ -227,7 +227,10 @@ class _Construction:
         }
         configs = {one.name: one.args for one in profile.plugin_config}
         self.args = {
-            name: configs[name] for name in catalog if name in self.needed and configs.get(name) is not None
+            name: configs[name]
+            # Members of families are in no list of plugins.
+            for name in dict.fromkeys((*catalog, *configs))
+            if name in self.needed and name in catalog and configs.get(name) is not None
         }
 
     def plan(self) -> ProfilePlan:

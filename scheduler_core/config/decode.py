@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_core.config.catalog import Catalog
+from scheduler_core.config.catalog import Catalog, args_kind
 from scheduler_core.config.types import API_VERSION, KIND, KubeSchedulerConfiguration
 from scheduler_core.config.wire import UNSET, Document, Problems, typed
 from scheduler_core.errors import DecodeError, FieldError
@@ -156,7 +156,7 @@ def _decode_args(plugin_config: dict[str, Any], catalog: Catalog, path: str, pro
     if not isinstance(args, Mapping):
         problems.wrong_type(path, args, "must be an object")
         return
-    expected = f"{plugin_config['name']}Args"
+    expected = args_kind(plugin_config["name"])
     api_version, kind = type_of(args, API_VERSION, expected)
     if api_version != API_VERSION or (kind != KIND and kind not in catalog.args_kinds):
         raise _not_registered(api_version, kind, f"{path}.", "other")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.config.args import PluginArgs
-from scheduler_core.config.catalog import EXTENSION_POINTS, MULTI_POINT, Catalog
+from scheduler_core.config.catalog import EXTENSION_POINTS, MULTI_POINT, Catalog, args_kind
 from scheduler_core.config.types import API_VERSION
 from scheduler_core.config.wire import typed
 
@@ -123,4 +123,4 @@ def merge_plugin_set(defaults: list[dict[str, Any]], custom: Mapping[str, Any]) 
 
 def _empty_args(plugin: str, cls: type[PluginArgs]) -> dict[str, Any]:
     fields: dict[str, Any] = typed(cls).written_zero()
-    return {"apiVersion": API_VERSION, "kind": f"{plugin}Args", **fields}
+    return {"apiVersion": API_VERSION, "kind": args_kind(plugin), **fields}

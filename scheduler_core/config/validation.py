@@ -6,10 +6,12 @@ staging/src/k8s.io/component-base/config/validation/validation.go, v1.34
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 from scheduler_core.config.args import Errors, PluginArgs, invalid, required
-from scheduler_core.config.catalog import EXTENSION_POINTS, Catalog
+from scheduler_core.config.catalog import EXTENSION_POINTS, Catalog, args_kind
 from scheduler_core.config.duration import format_duration
 from scheduler_core.config.qualified_name import is_extended_resource_name, qualified_name_problems
 from scheduler_core.config.types import (
@@ -121,8 +123,15 @@ def _profile(profile: KubeSchedulerProfile, path: str, catalog: Catalog) -> Erro
         if plugin_config.name in removed:
             errors.append(invalid(here, plugin_config.name, words))
         elif isinstance(plugin_config.args, PluginArgs):
-            errors += plugin_config.args.problems(f"{here}.args")
+            errors += _named(plugin_config.name, plugin_config.args.problems(f"{here}.args"))
     return errors
+
+
+def _named(plugin: str, errors: Iterable[FieldError]) -> Errors:
+    """Members of a family are told apart by name; other plugins' errors are in upstream's words."""
+    if "/" not in plugin:
+        return list(errors)
+    return [dataclasses.replace(error, detail=f"{plugin}: {error.detail}") for error in errors]
 
 
 def _common_queue_sort(profiles: tuple[KubeSchedulerProfile, ...]) -> Errors:
@@ -186,5 +195,5 @@ def extender_errors(extenders: tuple[Extender, ...]) -> Errors:
 def args_document(plugin: str, args: Any) -> Any:
     """A plugin's args as a document, with apiVersion and kind where they have a kind of their own."""
     if isinstance(args, PluginArgs):
-        return {"apiVersion": API_VERSION, "kind": f"{plugin}Args", **encode(args)}
+        return {"apiVersion": API_VERSION, "kind": args_kind(plugin), **encode(args)}
     return args

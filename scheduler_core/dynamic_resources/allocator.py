@@ -21,10 +21,10 @@ from scheduler_core.dynamic_resources.model import (
     Manifest,
     Request,
     Slice,
-    quantity,
 )
 from scheduler_core.dynamic_resources.pools import Pool, gather, node_matches
 from scheduler_core.dynamic_resources.selectors import SelectorError, compiled
+from scheduler_core.expressions.functions import quantity
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.quantity import Quantity
 from scheduler_core.releases import Release

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_core.dynamic_resources.model import Device, Request, quantity
+from scheduler_core.dynamic_resources.model import Device, Request
+from scheduler_core.expressions.functions import quantity
 from scheduler_core.objects.quantity import Quantity
 
 Amounts = dict[str, Quantity]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scheduler_core.dynamic_resources.model import EXACT_COUNT, Manifest, quantity
+from scheduler_core.dynamic_resources.model import EXACT_COUNT, Manifest
+from scheduler_core.expressions.functions import quantity
 from scheduler_core.objects.resources import is_extended_resource
 
 CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
-
-from scheduler_core.objects.quantity import Quantity, parse_quantity
 
 EXACT_COUNT, ALL = "ExactCount", "All"
 MAX_DEVICES = 32
@@ -18,11 +15,6 @@ MAX_ALTERNATIVES = 8
 Manifest = Mapping[str, Any]
 DeviceId = tuple[str, str, str]
 """(driver, pool, device)."""
-
-
-@lru_cache(maxsize=16384)
-def quantity(text: str) -> Quantity:
-    return parse_quantity(text)
 
 
 @dataclass(frozen=True, eq=False)

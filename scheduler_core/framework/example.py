@@ -28,7 +28,7 @@ Manifest = Mapping[str, Any]
 
 
 def _ask(
-    kind: type[Plugin], pod: Manifest, nodes: Mapping[str, Manifest], release: Release
+    kind: type[Plugin], pod: Manifest, nodes: Mapping[str, Manifest], args: Any, release: Release
 ) -> tuple[Any, Cache, Pod]:
     cache = Cache()
     for name, node in nodes.items():
@@ -43,27 +43,34 @@ def _ask(
             }
             cache.add_pod(pod_from(prepare(manifest)))
     handle = SchedulerHandle(cache, Nominator(), WaitingPods(), Clock(0), release=release)
-    plugin = kind(declared(kind, release).default_args(), handle)
+    plugin = kind(declared(kind, release).default_args() if args is None else args, handle)
     return plugin, cache, pod_from(prepare({"kind": "Pod", "metadata": {"name": "pod"}, "spec": pod}))
 
 
 def verdicts(
-    kind: type[FilterPlugin[Any]], pod: Manifest, *, release: Release = OLDEST, **nodes: Manifest
+    kind: type[FilterPlugin[Any]],
+    pod: Manifest,
+    *,
+    args: Any = None,
+    release: Release = OLDEST,
+    **nodes: Manifest,
 ) -> dict[str, str]:
     """What a filter plugin says of each node: `passes`, or its words.
 
     Parameters
     ----------
     kind : class
-        The plugin, with the default profile's arguments.
+        The plugin.
     pod : mapping
         `spec` of the pod asked about.
+    args : object, optional
+        An `Args` of the plugin; the default profile's otherwise.
     release : Release
         Whose behaviour is asked for.
     nodes : mapping
         Node manifests by name: `labels`, `spec`, `status`, and `pods`, the specs of pods that run there.
     """
-    plugin, cache, asked = _ask(kind, pod, nodes, release)
+    plugin, cache, asked = _ask(kind, pod, nodes, args, release)
     snapshot = cache.snapshot()
     state = plugin.pre_filter(asked, snapshot).state if isinstance(plugin, PreFilterPlugin) else None
     result = plugin.filter(state, asked, snapshot.nodes, snapshot.rows)
@@ -77,10 +84,15 @@ def verdicts(
 
 
 def scores(
-    kind: type[ScorePlugin[Any]], pod: Manifest, *, release: Release = OLDEST, **nodes: Manifest
+    kind: type[ScorePlugin[Any]],
+    pod: Manifest,
+    *,
+    args: Any = None,
+    release: Release = OLDEST,
+    **nodes: Manifest,
 ) -> dict[str, int]:
     """How a score plugin scores each node, normalized; parameters as `verdicts`."""
-    plugin, cache, asked = _ask(kind, pod, nodes, release)
+    plugin, cache, asked = _ask(kind, pod, nodes, args, release)
     snapshot = cache.snapshot()
     state = None
     if isinstance(plugin, PreScorePlugin):

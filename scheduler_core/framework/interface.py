@@ -191,6 +191,10 @@ class Plugin:
     """Labels that make a pod a member of a group, which this plugin places together. A pod that carries a label of
     pod groups no plugin of its profile knows is held back, not scheduled as if it had not asked."""
 
+    is_family: ClassVar[bool] = False
+    """Whether the class stands for any number of plugins, which a configuration names `NAME/MEMBER`, each with args of
+    its own."""
+
     refused_in_v1: ClassVar[bool] = False
     """Whether a v1 configuration may not name it (a retired plugin's name)."""
 

@@ -42,7 +42,7 @@ def declared(plugin: type[Plugin], release: Release = OLDEST) -> PluginSpec:
     if not (inspect.isclass(plugin) and issubclass(plugin, Plugin)):
         raise PluginDeclarationError(f"{where} is no plugin: it does not inherit Plugin")
     name = getattr(plugin, "name", None)
-    if not isinstance(name, str) or not name.isidentifier():
+    if not isinstance(name, str) or not (name.isidentifier() or ("/" in name and _is_member(plugin))):
         raise PluginDeclarationError(f"{where}: `name` is {name!r}, it must be a word such as NodeName")
     points = tuple(point for point, kind in POINT_CLASSES.items() if issubclass(plugin, kind))
     if not points:
@@ -78,7 +78,12 @@ def declared(plugin: type[Plugin], release: Release = OLDEST) -> PluginSpec:
         args,
         _default_weight(plugin, release),
         plugin.refused_in_v1,
+        plugin.is_family,
     )
+
+
+def _is_member(plugin: type[Plugin]) -> bool:
+    return not plugin.is_family and any(getattr(base, "is_family", False) for base in plugin.__mro__)
 
 
 def _default_weight(plugin: type[Plugin], release: Release) -> int | None:
@@ -91,6 +96,20 @@ def _default_weight(plugin: type[Plugin], release: Release) -> int | None:
 
 def _is_in(plugin: type[Plugin], release: Release) -> bool:
     return plugin.feature_gate is None or plugin.feature_gate in release.gates
+
+
+_MEMBERS: dict[tuple[type[Plugin], str], type[Plugin]] = {}
+
+
+def member_of(family: type[Plugin], name: str) -> type[Plugin]:
+    """The class of a family's member."""
+    found = _MEMBERS.get((family, name))
+    if found is None:
+        if len(_MEMBERS) >= 1024:
+            _MEMBERS.clear()
+        said = {"name": name, "is_family": False, "__module__": family.__module__, "__doc__": family.__doc__}
+        found = _MEMBERS[family, name] = type(family.__name__, (family,), said)
+    return found
 
 
 class Registry(Mapping[str, type[Plugin]]):
@@ -129,6 +148,7 @@ class Registry(Mapping[str, type[Plugin]]):
         self.outside = outside
         self._specs: list[PluginSpec] = []
         self._classes: dict[str, type[Plugin]] = {}
+        self._families: dict[str, type[Plugin]] = {}
         self._all = tuple(plugins)
         for plugin in self._all:
             spec = declared(plugin, release)
@@ -136,15 +156,21 @@ class Registry(Mapping[str, type[Plugin]]):
                 continue
             if spec.name in outside:
                 spec = replace(spec, default_weight=None)
-            if spec.name in self._classes:
+            if spec.name in self._classes or spec.name in self._families:
                 raise PluginDeclarationError(f"a plugin named {spec.name} already exists")
             self._specs.append(spec)
-            self._classes[spec.name] = plugin
+            (self._families if spec.is_family else self._classes)[spec.name] = plugin
         self._retired = tuple(retired)
         self._defaults = defaults
 
     def __getitem__(self, name: str) -> type[Plugin]:
-        return self._classes[name]
+        found = self._classes.get(name)
+        if found is not None:
+            return found
+        family, slash, _ = name.partition("/")
+        if slash and family in self._families and name in self.catalog:
+            return member_of(self._families[family], name)
+        raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._classes)

@@ -35,6 +35,7 @@ from scheduler_core.plugins.node_volume_limits import NodeVolumeLimits
 from scheduler_core.plugins.pod_topology_spread import PodTopologySpread
 from scheduler_core.plugins.priority_sort import PrioritySort
 from scheduler_core.plugins.retired import RETIRED
+from scheduler_core.plugins.rule import Rule
 from scheduler_core.plugins.scheduling_gates import SchedulingGates
 from scheduler_core.plugins.taint_toleration import TaintToleration
 from scheduler_core.plugins.volume_binding import VolumeBinding
@@ -66,6 +67,7 @@ IN_TREE: tuple[type[Plugin], ...] = (
     # The playground's own, on by default nowhere.
     ManualApproval,
     Coscheduling,
+    Rule,
 )
 """Every plugin a configuration may name, those of the default set in its order."""
 

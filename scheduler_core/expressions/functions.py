@@ -1,0 +1,106 @@
+"""Kubernetes' own CEL functions: `quantity` and `semver` with their methods.
+
+Source: staging/src/k8s.io/apiserver/pkg/cel/library (quantity.go, semverlib.go), v1.36
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from scheduler_core.objects.quantity import Quantity, QuantityError, parse_quantity
+
+_SEMVER = re.compile(
+    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII
+)
+
+
+@lru_cache(maxsize=16384)
+def quantity(text: str) -> Quantity:
+    """Raises QuantityError."""
+    return parse_quantity(text)
+
+
+def quantity_value(text: str) -> dict[str, Any]:
+    return {"quantity": str(quantity(text).canonical())}
+
+
+def _to_quantity(text: Any) -> dict[str, Any]:
+    try:
+        return quantity_value(text)
+    except QuantityError as error:
+        raise ValueError(str(error)) from None
+
+
+def _is_quantity(text: Any) -> bool:
+    try:
+        quantity(text)
+    except QuantityError:
+        return False
+    return True
+
+
+def semver_value(text: Any) -> dict[str, Any]:
+    if not isinstance(text, str) or not _SEMVER.fullmatch(text):
+        raise ValueError(f"Invalid semantic version {text!r}")
+    return {"semver": text.partition("+")[0]}
+
+
+def _is_semver(text: Any) -> bool:
+    return isinstance(text, str) and bool(_SEMVER.fullmatch(text))
+
+
+def _precedence(text: str) -> tuple[Any, ...]:
+    """Source: semver.org, 11."""
+    match = _SEMVER.fullmatch(text)
+    assert match is not None
+    parts = tuple(
+        (0, int(part), "") if part.isdigit() else (1, 0, part) for part in (match[4] or "").split(".") if part
+    )
+    return int(match[1]), int(match[2]), int(match[3]), not parts, parts
+
+
+def _compare(left: Any, right: Any) -> int:
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        if "quantity" in left and "quantity" in right:
+            return quantity(left["quantity"]).cmp(quantity(right["quantity"]))
+        if "semver" in left and "semver" in right:
+            one, other = _precedence(left["semver"]), _precedence(right["semver"])
+            return (one > other) - (one < other)
+    raise ValueError("no such overload")
+
+
+def _add(left: Any, right: Any) -> dict[str, Any]:
+    other = quantity(right["quantity"]) if isinstance(right, Mapping) else quantity(str(right))
+    return {"quantity": str(quantity(left["quantity"]).add(other).canonical())}
+
+
+def _sub(left: Any, right: Any) -> dict[str, Any]:
+    other = quantity(right["quantity"]) if isinstance(right, Mapping) else quantity(str(right))
+    return {"quantity": str(quantity(left["quantity"]).sub(other).canonical())}
+
+
+def _sign(value: Any) -> int:
+    return quantity(value["quantity"]).sign()
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "quantity": _to_quantity,
+    "isQuantity": _is_quantity,
+    "semver": semver_value,
+    "isSemver": _is_semver,
+    "compareTo": _compare,
+    "isGreaterThan": lambda left, right: _compare(left, right) > 0,
+    "isLessThan": lambda left, right: _compare(left, right) < 0,
+    "add": _add,
+    "sub": _sub,
+    "sign": _sign,
+    "isInteger": lambda value: quantity(value["quantity"]).as_approximate_float().is_integer(),
+    "asInteger": lambda value: quantity(value["quantity"]).value(),
+    "asApproximateFloat": lambda value: quantity(value["quantity"]).as_approximate_float(),
+    "major": lambda value: int(value["semver"].split(".")[0]),
+    "minor": lambda value: int(value["semver"].split(".")[1]),
+    "patch": lambda value: int(re.split(r"[.-]", value["semver"])[2]),
+}

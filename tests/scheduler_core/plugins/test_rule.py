@@ -1,0 +1,196 @@
+"""A rule written as an expression decides, is explained, wakes its pods and meets its limits as any plugin does."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from scheduler_core.errors import ConfigurationError
+from scheduler_core.expressions import Expression, ExpressionError, Limits
+from scheduler_core.expressions.cost import bound
+from scheduler_core.framework.registry import member_of
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.plugin_kit import check
+from scheduler_core.plugins.rule import VARIABLES, Rule
+from scheduler_core.scenario import dump_scenario, load_scenario, scenario_digest
+from scheduler_core.sim.changes import DeleteObject, WriteObject
+from scheduler_core.sim.simulation import Simulation
+
+
+def config(
+    *, points: tuple[str, ...] = ("filter", "score"), name: str = "Rule/it", **args: Any
+) -> dict[str, Any]:
+    plugins: dict[str, Any] = {point: {"enabled": [{"name": name}]} for point in points}
+    profile = {"plugins": plugins, "pluginConfig": [{"name": name, "args": args}]}
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [profile],
+    }  # fmt: skip
+
+
+def node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
+    status = {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "10"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": status,
+    }
+
+
+def pod(name: str, cpu: str = "1", **labels: str) -> dict[str, Any]:
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    meta = {"name": name, "labels": labels}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [container]}}
+
+
+def run(configuration: dict[str, Any], *objects: dict[str, Any]) -> tuple[Simulation, list[Any]]:
+    cluster = Simulation(configuration, seed=1)
+    for manifest in objects:
+        cluster.submit(WriteObject(prepare(manifest)))
+    cluster.run_until_idle(max_cycles=50)
+    return cluster, cluster.drain_cycles()
+
+
+RULES: tuple[dict[str, str], ...] = (
+    {"filter": "has(node.metadata.labels.disk) || pod.spec.containers.size() > 1", "score": "50"},
+    {"filter": "free.cpu >= 2 * requests.cpu", "score": "100 * free.memory / allocatable.memory"},
+    {"filter": "!pods.exists(p, p.metadata.labels.app == pod.metadata.labels.app)"},
+    {"score": "pods.size() * 7 + (pod.metadata.labels.app == 'x' ? 1 : 0)", "normalize": "Lowest"},
+    {"score": "free.cpu", "normalize": "Highest", "filter": "free['example.com/none'] == 0"},
+    {"filter": "node.spec.taints.all(t, t.key != 'team')", "score": "size(node.metadata.name)"},
+)
+
+
+@pytest.mark.parametrize("args", RULES, ids=lambda args: json.dumps(args)[:40])
+def test_a_rule_passes_the_conformance_kit(args: dict[str, str]) -> None:
+    assert check(member_of(Rule, "Rule/kit"), args=args) == []
+
+
+def test_a_filter_rejects_with_its_reason_and_tells_what_it_read() -> None:
+    rule = config(filter='node.metadata.labels.disk == "ssd" && free.cpu >= 2000', reason="slow or busy")
+    _, (trace,) = run(
+        rule, node("a", "8", disk="hdd"), node("b", "1", disk="ssd"), node("c", disk="ssd"), pod("p")
+    )
+    said = trace.explain()
+    assert trace.node == "c"
+    assert said["filter"]["a"] == {"plugin": "Rule/it", "code": "Unschedulable", "reasons": ["slow or busy"]}
+    assert said["amounts"]["Rule/it"] == {"a": ["free cpu 8, disk hdd"], "b": ["free cpu 1, disk ssd"]}
+
+
+def test_scores_are_taken_as_they_are_or_normalized() -> None:
+    nodes = node("a", "2"), node("b", "4"), node("c", "8")
+    for args, wanted in (
+        ({"score": "allocatable.cpu / 100"}, {"a": 20, "b": 40, "c": 80}),
+        ({"score": "double(allocatable.cpu) * 1.5", "normalize": "Highest"}, {"a": 25, "b": 50, "c": 100}),
+        ({"score": "allocatable.cpu", "normalize": "Lowest"}, {"a": 75, "b": 50, "c": 0}),
+    ):
+        _, (trace,) = run(config(**args), *nodes, pod("p"))
+        assert trace.explain()["scores"]["Rule/it"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (
+            {"filter": "node.metadata.labels.disk == ''"},
+            'running "Rule/it" filter plugin: a: no such key: disk',
+        ),
+        ({"filter": "1 + 1"}, 'running "Rule/it" filter plugin: a: the filter is 2, not true or false'),
+        ({"score": "'much'"}, "running Score plugin \"Rule/it\": a: the score is 'much', not a number"),
+        ({"score": "0.0 / 0.0"}, "the score is nan, not a number"),
+        ({"score": "-1", "normalize": "Highest"}, "the score is -1; what is normalized is from 0"),
+        ({"score": "101"}, 'plugin "Rule/it" returns an invalid score 101'),
+    ],
+)
+def test_a_rule_that_fails_ends_the_cycle_under_its_name_and_node(args: dict[str, str], said: str) -> None:
+    _, traces = run(config(**args), node("a"), node("b"), pod("p"))
+    assert {trace.outcome for trace in traces} == {"error"} and said in traces[0].error
+
+
+@pytest.mark.parametrize(
+    ("args", "field", "said"),
+    [
+        ({}, "filter", "Rule/it: a rule needs a filter or a score"),
+        ({"filter": "true &&\n nod.x"}, "filter", 'Rule/it: line 2, column 2: there is no "nod"; there is pod, node'),
+        ({"filter": "node.x("}, "filter", "line 1, column 8: the expression ends too soon"),
+        ({"score": "sqrt(2)"}, "score", 'line 1, column 1: there is no function "sqrt"'),
+        ({"score": "(" * 45 + "1" + ")" * 45}, "score", "nested deeper than 40"),
+        ({"filter": "true" + " " * 4096}, "filter", "longer than 4096 characters"),
+        (
+            {"filter": "pods.exists(a, pods.exists(b, pods.exists(c, pods.exists(d, true))))"},
+            "filter", "stand 4 deep in each other, at most 3 may",
+        ),
+        ({"filter": "true", "normalize": "Best"}, "normalize", "must be one of None, Highest, Lowest"),
+    ],
+)  # fmt: skip
+def test_a_rule_that_cannot_be_read_is_refused_with_its_place(
+    args: dict[str, str], field: str, said: str
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        Simulation(config(**args))
+    (problem,) = refused.value.errors
+    assert problem.field == f"profiles[0].pluginConfig[0].args.{field}" and said in problem.detail
+
+
+def test_names_of_rules_are_checked_and_a_rule_needs_its_args() -> None:
+    for name, said in (
+        ("Rule", "does not exist"),
+        ("Rule/", "does not exist"),
+        ("Rule/a b", "does not exist"),
+    ):
+        with pytest.raises(ConfigurationError, match=said):
+            Simulation(config(name=name, points=("filter",)) | {})
+    bare = config(filter="true")
+    del bare["profiles"][0]["pluginConfig"]
+    with pytest.raises(ConfigurationError, match="Rule/it: a rule needs a filter or a score"):
+        Simulation(bare)
+
+
+def test_an_evaluation_that_could_take_too_long_is_not_run_and_says_which_limit_was_met() -> None:
+    mates = [pod(f"m{index}") for index in range(30)]
+    large = node("a", "64")
+    large["status"]["allocatable"]["pods"] = "110"
+    for mate in mates:
+        mate["spec"]["nodeName"] = "a"
+    thrice = "pods.all(a, pods.all(b, pods.all(c, a.metadata.name + b.metadata.name != c.metadata.name)))"
+    _, traces = run(config(filter=thrice, points=("filter",)), large, *mates, pod("p"))
+    assert "steps here, it may take 20,000" in traces[0].error
+
+
+def test_what_would_grow_without_end_is_bounded_before_it_is_run() -> None:
+    doubled = "['a']" + ".map(x, x + x)" * 40
+    with pytest.raises(ExpressionError, match="it may take 1,000"):
+        Expression(doubled, Limits(2000, steps=1000)).run({})
+    pattern = Expression("'aaaa'.matches('(a{1000}){1000}')", Limits(2000, steps=1000))
+    with pytest.raises(ExpressionError, match="it may take 1,000"):
+        pattern.run({})
+    with pytest.raises(ExpressionError, match="too many optional fields"):
+        Expression("node" + ".?a" * 60, Limits(2000), VARIABLES)
+    small = Expression("xs.exists(x, x.size() > 3)", Limits(2000))
+    assert bound(small.tree, {"xs": ["a"] * 10}) < bound(small.tree, {"xs": ["a"] * 1000}) < 10_000
+
+
+def test_rejected_pods_are_tried_again_when_a_node_or_a_pod_on_it_changes() -> None:
+    rule = config(filter="pods.size() < 1", points=("filter",))
+    cluster, traces = run(rule, node("a"), pod("first"), pod("second"))
+    assert [trace.outcome for trace in traces][:2] == ["bound", "unschedulable"]
+    cluster.submit(DeleteObject("Pod", "default", "first"))
+    cluster.run_until_idle(max_cycles=20)
+    assert cluster.world.pod("default", "second").node_name == "a"
+
+
+def test_a_rule_is_part_of_a_scenario_and_its_digest() -> None:
+    document: dict[str, Any] = {
+        "apiVersion": "scheduling.playground/v1", "kind": "Scenario",
+        "scheduler": config(filter='node.metadata.labels.?disk.orValue("") == "ssd"', points=("filter",)),
+        "objects": [node("a"), node("b", disk="ssd"), pod("p")], "expect": [{"pod": "p", "node": "b"}],
+    }  # fmt: skip
+    scenario = load_scenario(document)
+    again = load_scenario(dump_scenario(scenario))
+    assert scenario_digest(again) == scenario_digest(scenario) and not again.plugins
+    document = copy.deepcopy(document)
+    document["scheduler"]["profiles"][0]["pluginConfig"][0]["args"]["filter"] = "true"
+    assert scenario_digest(load_scenario(document)) != scenario_digest(scenario)
