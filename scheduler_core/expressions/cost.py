@@ -22,9 +22,11 @@ _REPEATED = re.compile(r"\{\s*(\d+)?\s*,?\s*(\d+)?\s*\}")
 
 
 _OF_ONE_STEP = frozenset(
-    ("size", "contains", "startsWith", "endsWith", "has", "int", "uint", "double", "compareTo", "isGreaterThan")
-    + ("isLessThan", "isQuantity", "isSemver", "hasValue", "asInteger", "asApproximateFloat", "sign", "isInteger")
-)
+    (
+        "size", "contains", "startsWith", "endsWith", "has", "int", "uint", "double", "compareTo", "isGreaterThan",
+        "isLessThan", "isQuantity", "isSemver", "hasValue", "asInteger", "asApproximateFloat", "sign", "isInteger",
+    )
+)  # fmt: skip
 """Functions that give a number or a truth."""
 
 
