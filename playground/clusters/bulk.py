@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import connection, models
 
-from playground.clusters.packed import PackedJSONField, json_text, pack
+from playground.clusters.packed import Packed, PackedJSONField, json_text, pack
 
 Row = Sequence[Any]
 
@@ -83,10 +83,14 @@ def _array_type(field: Any) -> str:
 
 def _converter(field: Any) -> Callable[[Any], Any] | None:
     if isinstance(field, PackedJSONField):
-        return pack
+        return _packed
     if isinstance(field, models.JSONField):
         return json_text
     return None
+
+
+def _packed(value: Any) -> Packed:
+    return value if isinstance(value, Packed) else pack(value)
 
 
 def _stored(fields: Sequence[Any], rows: Sequence[Row]) -> list[list[Any]]:

@@ -74,10 +74,19 @@ def json_text(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-def pack(value: Any) -> bytes:
+class Packed(bytes):
+    """A JSON value as it is stored already; to be written to the database only."""
+
+
+def pack(value: Any) -> Packed:
     """A JSON value as it is stored."""
+    return pack_text(json_text(value))
+
+
+def pack_text(text: str) -> Packed:
+    """The same of JSON text, for values whose text is needed more than once."""
     packing = _BEGUN.copy()
-    return _MARK + packing.compress(json_text(value).encode()) + packing.flush()
+    return Packed(_MARK + packing.compress(text.encode()) + packing.flush())
 
 
 def unpack(data: bytes | str) -> Any:
@@ -106,7 +115,7 @@ class PackedJSONField(models.BinaryField):
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         if value is None:
             return None
-        return connection.Database.Binary(pack(value))
+        return connection.Database.Binary(value if isinstance(value, Packed) else pack(value))
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         if value is None:

@@ -49,13 +49,15 @@ class ExtensionPointTimes:
         self._watched: Any = None
         self.observe: Observe | None = None
         self._attempts = 0
-        self._samples = True
+        self._samples = False
+        self._sampled: list[tuple[Any, str, Callable[..., Any]]] = []
 
     def watch(self, scheduler: Any) -> None:
         """Have the scheduler's frameworks watched, once."""
         if scheduler is self._watched:
             return
-        self._watched = scheduler
+        self._sample(False)
+        self._watched, self._sampled = scheduler, []
         for profile, framework in scheduler.profiles.items():
             for name, point in _OF_FRAMEWORK.items():
                 setattr(framework, name, self._timed(profile, point, getattr(framework, name)))
@@ -63,34 +65,62 @@ class ExtensionPointTimes:
                 self._watch_plugin(profile, plugin)
         scheduler.algorithm.make_attempt = self._watching(scheduler.algorithm.make_attempt)
 
-    def _watching(self, make: Callable[..., Any]) -> Callable[..., Any]:
-        def attempt(framework: Any, *given: Any) -> Any:
-            made = make(framework, *given)
-            self._samples = self._attempts % SAMPLE_EVERY == 0
-            self._attempts += 1
-            if self.observe is not None:
-                for name, point in _OF_ATTEMPT.items():
-                    setattr(made, name, self._timed(framework.scheduler_name, point, getattr(made, name)))
-            return made
+    def _watching(self, attempt: type[Any]) -> type[Any]:
+        """The class of attempts with its methods timed."""
+        times = self
 
-        return attempt
+        def begin(made: Any, *given: Any) -> None:
+            times._sample(times.observe is not None and times._attempts % SAMPLE_EVERY == 0)
+            times._attempts += 1
+            attempt.__init__(made, *given)
+
+        def timed(point: str, call: Callable[..., Any]) -> Callable[..., Any]:
+            def method(made: Any, *given: Any) -> Any:
+                observe = times.observe
+                if observe is None:
+                    return call(made, *given)
+                began = time.perf_counter()
+                result = call(made, *given)
+                took_s = time.perf_counter() - began
+                observe(made.framework.scheduler_name, point, _status(result), took_s, "")
+                return result
+
+            return method
+
+        methods = {name: timed(point, getattr(attempt, name)) for name, point in _OF_ATTEMPT.items()}
+        return type(attempt.__name__, (attempt,), {"__init__": begin, **methods})
+
+    def _sample(self, on: bool) -> None:
+        """Time plugins one by one, or leave them alone: a call that only looks whether to time costs too."""
+        if on is self._samples:
+            return
+        self._samples = on
+        for plugin, name, timed in self._sampled:
+            if on:
+                setattr(plugin, name, timed)
+            else:
+                delattr(plugin, name)
 
     def _watch_plugin(self, profile: str, plugin: Any) -> None:
         for name, point in _OF_PLUGIN.items():
             call = getattr(plugin, name, None)
             if call is None or not hasattr(plugin, "__dict__"):
                 continue
-            setattr(plugin, name, self._timed_plugin(profile, plugin.name, point, call))
+            timed = self._timed_plugin(profile, plugin.name, point, call)
+            # PreScore and PreEnqueue have no method of the framework's: what their plugins take is their time.
+            if point in ("PreScore", "PreEnqueue"):
+                setattr(plugin, name, timed)
+            elif name not in vars(plugin):
+                self._sampled.append((plugin, name, timed))
 
     def _timed_plugin(
         self, profile: str, plugin: str, point: str, call: Callable[..., Any]
     ) -> Callable[..., Any]:
-        # PreScore and PreEnqueue have no method of the framework's: what their plugins take is their time.
         is_whole = point in ("PreScore", "PreEnqueue")
 
         def timed(*given: Any, **named: Any) -> Any:
             observe = self.observe
-            if observe is None or not (self._samples or is_whole):
+            if observe is None:
                 return call(*given, **named)
             began = time.perf_counter()
             result = call(*given, **named)

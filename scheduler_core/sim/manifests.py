@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.pod import Pod, pod_like
 from scheduler_core.sim.changes import Manifest
 
 NODE_NAME = "nodeName"
+
+
+_Part = tuple[bytes | None, Any]
+"""What equal values have in common, and a value; None where it cannot be told (it is like no other then)."""
 
 
 class _Parts:
@@ -23,54 +27,104 @@ class _Parts:
         self.values: list[Any] = []
         self._places: dict[bytes, int] = {}
 
-    def place(self, value: Any) -> int:
-        try:
-            # Version 2 of the format writes equal values as equal bytes; later ones tell apart who is shared.
-            place = self._places.setdefault(marshal.dumps(value, 2), len(self.values))
-        except ValueError:
-            place = len(self.values)
+    def place(self, part: _Part) -> int:
+        mark, value = part
+        place = len(self.values) if mark is None else self._places.setdefault(mark, len(self.values))
         if place == len(self.values):
             self.values.append(value)
         return place
 
 
-def pack(manifests: Iterable[Manifest]) -> dict[str, Any]:
-    """Manifests as JSON-able data.
+class _Taken(NamedTuple):
+    """A manifest taken apart."""
 
-    Returns
-    -------
-    dict
-        ``objects``: for each object its metadata, the places of its form (all but metadata, spec and status), its
-        spec and its status in ``forms``, ``specs`` and ``statuses``, and its node's name, which is left out of the
-        spec. None stands for a part that is not kept apart.
-    """
-    forms, specs, statuses = _Parts(), _Parts(), _Parts()
-    objects: list[list[Any]] = []
-    for manifest in manifests:
-        form = dict(manifest)
-        metadata, spec, status = (
-            form[key] if isinstance(form.get(key), dict) else None for key in ("metadata", "spec", "status")
-        )
-        node_name = None
-        if metadata is not None:
-            form["metadata"] = None
-        if spec is not None:
-            form["spec"] = None
-            if spec.get(NODE_NAME):
-                node_name = spec[NODE_NAME]
-                spec = {**spec, NODE_NAME: None}
-        if status is not None:
-            form["status"] = None
-        objects.append(
-            [
-                metadata,
-                forms.place(form),
-                None if spec is None else specs.place(spec),
-                None if status is None else statuses.place(status),
-                node_name,
-            ]
-        )
-    return {"forms": forms.values, "specs": specs.values, "statuses": statuses.values, "objects": objects}
+    manifest: Manifest
+    metadata: Any
+    form: _Part
+    spec: _Part | None
+    status: _Part | None
+    node_name: str | None
+
+
+class Packer:
+    """Manifests as JSON-able data, again and again: what was taken apart once is not taken apart again."""
+
+    def __init__(self) -> None:
+        self._taken: dict[int, _Taken] = {}
+        self._known: dict[bytes, _Part] = {}
+
+    def pack(self, manifests: Iterable[Manifest]) -> dict[str, Any]:
+        """Manifests, which are never changed in place, as JSON-able data.
+
+        Returns
+        -------
+        dict
+            ``objects``: for each object its metadata, the places of its form (all but metadata, spec and status), its
+            spec and its status in ``forms``, ``specs`` and ``statuses``, and its node's name, which is left out of the
+            spec. None stands for a part that is not kept apart.
+        """
+        before, self._taken = self._taken, {}
+        known, self._known = self._known, {}
+        forms, specs, statuses = _Parts(), _Parts(), _Parts()
+        objects: list[list[Any]] = []
+        for manifest in manifests:
+            # Held by the entry, so no other manifest has its identity.
+            taken = before.get(id(manifest)) or _take_apart(manifest, known)
+            self._taken[id(manifest)] = taken
+            _, metadata, form, spec, status, node_name = taken
+            for part in (form, spec, status):
+                if part is not None and part[0] is not None:
+                    self._known[part[0]] = part
+            objects.append(
+                [
+                    metadata,
+                    forms.place(form),
+                    None if spec is None else specs.place(spec),
+                    None if status is None else statuses.place(status),
+                    node_name,
+                ]
+            )
+        return {"forms": forms.values, "specs": specs.values, "statuses": statuses.values, "objects": objects}
+
+
+def pack(manifests: Iterable[Manifest]) -> dict[str, Any]:
+    """Manifests as JSON-able data, once (`Packer.pack`)."""
+    return Packer().pack(manifests)
+
+
+def _take_apart(manifest: Manifest, known: dict[bytes, _Part]) -> _Taken:
+    form = dict(manifest)
+    metadata, spec, status = (
+        form[key] if isinstance(form.get(key), dict) else None for key in ("metadata", "spec", "status")
+    )
+    node_name = None
+    if metadata is not None:
+        form["metadata"] = None
+    if spec is not None:
+        form["spec"] = None
+        if spec.get(NODE_NAME):
+            node_name = spec[NODE_NAME]
+            spec = {**spec, NODE_NAME: None}
+    if status is not None:
+        form["status"] = None
+    return _Taken(
+        manifest,
+        metadata,
+        _part(form, known),
+        None if spec is None else _part(spec, known),
+        None if status is None else _part(status, known),
+        node_name,
+    )
+
+
+def _part(value: Any, known: dict[bytes, _Part]) -> _Part:
+    """The part, and one and the same for equal values."""
+    try:
+        # Version 2 of the format writes equal values as equal bytes; later ones tell apart who is shared.
+        mark = marshal.dumps(value, 2)
+    except ValueError:
+        return None, value
+    return known.setdefault(mark, (mark, value))
 
 
 def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:

@@ -14,7 +14,7 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, with_node, with_status
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.changes import EventRecorded, Manifest, ObjectDeleted, ObjectWritten, Outcome
-from scheduler_core.sim.manifests import pack, unpack
+from scheduler_core.sim.manifests import Packer, pack, unpack
 
 Key = tuple[str, str, str]
 """(kind, namespace, name)"""
@@ -66,6 +66,7 @@ class World:
         self.outcomes: list[Outcome] = []
         self._objects: dict[str, dict[tuple[str, str], Stored]] = {}
         self._priority_classes: PriorityClasses | None = None
+        self._packer = Packer()
         self._n_events = 0
         self._n_versions = 0
 
@@ -255,7 +256,7 @@ class World:
             "changes": self.changes,
             "nEvents": self._n_events,
             "nVersions": self._n_versions,
-            "manifests": pack(stored.manifest for stored in self.everything()),
+            "manifests": self._packer.pack(stored.manifest for stored in self.everything()),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:

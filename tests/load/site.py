@@ -1,8 +1,9 @@
 """Pods a second through the site: over REST into a cluster, and run until idle: ``python -m tests.load site``.
 
-For each size, kind of pods and database: how long the POST of the pods took, how long the run, the core's own figure
-of the same minute (the whole simulated cluster in one process, summaries alone), what the database grew by per 1,000
-cycles of the run, the longest time without progress, and the most memory any process of the site took.
+For each size, kind of pods and database: how long the POST of the pods took, how long the run, what processor time
+went into a pod, the core's own figures of the same minute (the whole simulated cluster in one process, summaries
+alone), what the database grew by per 1,000 cycles of the run, the longest time without progress, and the most memory
+any process of the site took.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def measure_site(options: argparse.Namespace, folder: Path, stops: contextlib.Ex
                 for kind in options.kinds:
                     row = {"database": database, "nodes": n_nodes, "pods": kind}
                     row |= site.run(n_nodes, options.pods, kind)
-                    row["core_per_s"] = _core(n_nodes, options.pods, kind)
+                    row |= _core(n_nodes, options.pods, kind)
                     rows.append(row)
                     print(json.dumps(row), file=sys.stderr, flush=True)
             peak = site.peak_mb()
@@ -118,15 +119,18 @@ def core_figure(n_nodes: int, n_pods: int, kind: str) -> dict[str, Any]:
         manifest.get("spec", {}).setdefault("schedulerName", "default-scheduler")
         simulation.submit(WriteObject(manifest))
     simulation.advance(0, max_cycles=0)
-    began = time.perf_counter()
+    began, began_cpu = time.perf_counter(), time.process_time()
     cycles = simulation.run_until_idle(max_cycles=10 * n_pods).cycles
-    return {"per_s": round(cycles / (time.perf_counter() - began)), "cycles": cycles}
+    took_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
+    return {"core_per_s": round(cycles / took_s), "core_cpu_ms_per_pod": round(1000 * cpu_s / cycles, 3)}
 
 
-def _core(n_nodes: int, n_pods: int, kind: str) -> int:
+def _core(n_nodes: int, n_pods: int, kind: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "tests.load", "site", "--core", str(n_nodes), str(n_pods), kind]
-    found = json.loads(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout)
-    return int(found["per_s"])
+    found: dict[str, Any] = json.loads(
+        subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    )
+    return found
 
 
 class Site:
@@ -169,10 +173,15 @@ class Site:
             _send(f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": objects})
         posted_s = time.monotonic() - began
         posted = self._size()
+        cpu = _cpu_seconds(os.getpid())
         ran_s, longest_s = self._finish(cluster, n_pods=n_pods)
+        spent = {pid: seconds - cpu.get(pid, 0.0) for pid, seconds in _cpu_seconds(os.getpid()).items()}
         after = self._size()
         return {
             "per_s": round(n_pods / ran_s),
+            # Of the process that decides, and of all others; a busy machine does not change them much.
+            "worker_cpu_ms_per_pod": round(1000 * max(spent.values()) / n_pods, 3),
+            "others_cpu_ms_per_pod": round(1000 * (sum(spent.values()) - max(spent.values())) / n_pods, 3),
             "per_s_with_post": round(n_pods / (posted_s + ran_s)),
             "posted_s": round(posted_s, 2),
             "ran_s": round(ran_s, 2),
@@ -248,6 +257,16 @@ def _children(pid: int) -> list[int]:
             for child in task.read_text().split():
                 below += [int(child), *_children(int(child))]
     return below
+
+
+def _cpu_seconds(pid: int) -> dict[int, float]:
+    """Processor seconds of each process below this one so far, as Linux tells them."""
+    spent: dict[int, float] = {}
+    for child in _children(pid):
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            spent[child] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return spent
 
 
 def _peak_mb(pid: int) -> int | None:

@@ -216,6 +216,7 @@ class _Visitor:
                 n_bodies=self._n_bodies(cluster, run),
             )
             took_s = time.monotonic() - batch_began_s
+            driven.unsaved_s += took_s
             if not (entries or result.ran["calls"] or run):
                 break
             try:

@@ -25,6 +25,8 @@ from playground.engine.entries import HEAD_ITEMS, Draft
 
 CHECKPOINT_EVERY: Final = 1000
 DEAR_CHECKPOINT_MS: Final = 200
+CHECKPOINT_SHARE: Final = 10
+"""Within a run so many times as long is driven as the last checkpoint took."""
 LARGE_CHECKPOINT_BYTES: Final = 100_000
 """For each of these a checkpoint kept for looking back stands for another thousand entries."""
 CYCLE_NEWS: Final = [
@@ -141,24 +143,34 @@ def commit_batch(
             _move_run(run, result, n_new, began_ns, now)
     driven.lanes = lanes
     driven.engine_seq = engine_seq
+    if data is not None:
+        driven.unsaved_s = 0.0
     return cluster
 
 
 def _checkpoint_data(lease: Lease, driven: Driven, result: DriveResult) -> tuple[bytes | None, int]:
-    """The engine's state if one is due: every 1,000 entries, and where a run ends unless it is a dear one."""
+    """The engine's state if one is due: every 1,000 entries, and where a run ends.
+
+    A large cluster's is dear: within a run it is made where it is a tenth of the work, and at its end where deciding
+    again what came since would take longer.
+    """
     since = (
         Cluster.objects.filter(pk=lease.cluster_id).values_list("entries_since_checkpoint", flat=True).first()
         or 0
     )
-    newest = (
+    newest_ms = (
         Checkpoint.objects.filter(cluster_id=lease.cluster_id)
         .order_by("-engine_seq")
         .values_list("took_ms", flat=True)
         .first()
+    ) or 0
+    decided = bool(result.ran["calls"])
+    worth_ms = newest_ms if result.finished else CHECKPOINT_SHARE * newest_ms
+    due = since + len(result.outcomes) >= CHECKPOINT_EVERY and (
+        not decided or driven.unsaved_s * 1000 >= worth_ms
     )
-    cheap = newest is None or newest < DEAR_CHECKPOINT_MS
-    ends = result.finished and bool(result.ran["calls"])
-    if since + len(result.outcomes) < CHECKPOINT_EVERY and not (ends and cheap):
+    ends = result.finished and decided
+    if not due and not (ends and newest_ms < DEAR_CHECKPOINT_MS):
         return None, 0
     began = time.monotonic()
     data = driven.engine.checkpoint()

@@ -20,12 +20,15 @@ class Driven:
         Exactly the committed state at `engine_seq`.
     lanes
         ``namespace/name`` -> lane and the node held, as the pod rows have them; None = not read yet.
+    unsaved_s
+        Wall seconds it was driven since its last checkpoint.
     """
 
     generation: int
     engine_seq: int
     engine: Engine
     lanes: dict[str, tuple[str, str]] | None = field(default=None, repr=False)
+    unsaved_s: float = 0.0
 
 
 class EngineMemory:

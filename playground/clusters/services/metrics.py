@@ -77,6 +77,7 @@ class Counts:
     def __init__(self) -> None:
         self._counters: dict[Series, float] = defaultdict(float)
         self._histograms: dict[Series, _Histogram] = {}
+        self._points: dict[tuple[str, str, str, str], tuple[tuple[float, ...], _Histogram]] = {}
 
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
         """Raise a counter."""
@@ -84,33 +85,33 @@ class Counts:
 
     def observe(self, name: str, value: float, **labels: str) -> None:
         """Put a value in a histogram."""
-        series = (name, *labels.items())
-        histogram = self._histograms.get(series)
-        if histogram is None:
-            histogram = self._histograms[series] = _Histogram([0] * (len(HISTOGRAMS[name]) + 1))
+        histogram = self._histogram(name, labels)
         histogram.by_bound[bisect_left(HISTOGRAMS[name], value)] += 1
         histogram.total += value
 
     def extension_point(
         self, profile: str, point: str, status: str, duration_s: float, plugin: str = ""
     ) -> None:
-        """One run of an extension point, or of one plugin there."""
-        if plugin:
-            self.observe(
-                "scheduler_plugin_execution_duration_seconds",
-                duration_s,
-                plugin=plugin,
-                extension_point=point,
-                status=status,
-            )
-            return
-        self.observe(
-            "scheduler_framework_extension_point_duration_seconds",
-            duration_s,
-            extension_point=point,
-            status=status,
-            profile=profile,
-        )
+        """One run of an extension point, or of one plugin there; this happens dozens of times a cycle."""
+        of = (profile, point, status, plugin)
+        known = self._points.get(of)
+        if known is None:
+            labels = {"extension_point": point, "status": status}
+            name = "scheduler_framework_extension_point_duration_seconds"
+            if plugin:
+                name = "scheduler_plugin_execution_duration_seconds"
+            labels |= {"plugin": plugin} if plugin else {"profile": profile}
+            known = self._points[of] = (HISTOGRAMS[name], self._histogram(name, labels))
+        bounds, histogram = known
+        histogram.by_bound[bisect_left(bounds, duration_s)] += 1
+        histogram.total += duration_s
+
+    def _histogram(self, name: str, labels: Mapping[str, str]) -> _Histogram:
+        series = (name, *labels.items())
+        histogram = self._histograms.get(series)
+        if histogram is None:
+            histogram = self._histograms[series] = _Histogram([0] * (len(HISTOGRAMS[name]) + 1))
+        return histogram
 
     def batch(self, cluster: Cluster, result: DriveResult, duration_s: float) -> None:
         """The cycles and queue moves of a batch; the time it took is shared among its cycles alike."""
@@ -171,6 +172,7 @@ class Counts:
             rows[(f"{name}_count", labels_text(of_series))] += sum(histogram.by_bound)
         self._counters.clear()
         self._histograms.clear()
+        self._points.clear()
         return rows
 
     def flush(self, cluster_id: int | None = None) -> None:

@@ -12,7 +12,7 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import NotFound, TooLarge
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry
-from playground.clusters.packed import pack
+from playground.clusters.packed import Packed, json_text, pack_text
 from playground.clusters.rows import MODELS, row_values, rows_of, upsert
 from playground.clusters.services import demand
 from playground.clusters.services.quotas import check_bytes
@@ -57,7 +57,8 @@ class LogWriter:
         self._entries: list[tuple[Any, ...]] = []
         self._rows: dict[ObjectKey, tuple[Kind, dict[str, Any], int] | None] = {}
         self._n_asked = 0
-        self._asked_bytes = 0
+        self._asked: list[dict[str, Any]] = []
+        self._texts: dict[int, str] = {}
         self.may_exceed = False
         self._asks_for_pods = False
 
@@ -108,9 +109,6 @@ class LogWriter:
         """An object is now this; returns it with its new resourceVersion."""
         if source == LogEntry.Source.API:
             self._n_asked += created
-            if self.cluster.creator_id is not None:
-                # Once in the log, once as the object; packed, as both are stored.
-                self._asked_bytes += 2 * len(pack(manifest))
             self._asks_for_pods |= kind.kind in demand.DEMANDING or (created and kind.kind == "Node")
         meta = dict(manifest["metadata"])
         whole = dict(manifest) | {"metadata": meta}
@@ -122,6 +120,8 @@ class LogWriter:
         entry = LogEntry.Kind.EVENT if kind.kind == "Event" else LogEntry.Kind.WRITE
         seq = self.append(source, entry, payload, at_ns=at_ns, cycle=cycle, key=key, created=created)
         self._rows[key] = (kind, whole, seq)
+        if source == LogEntry.Source.API and self.cluster.creator_id is not None:
+            self._asked.append(whole)
         return whole
 
     def delete(
@@ -188,12 +188,32 @@ class LogWriter:
         ------
         QuotaExceeded
         """
-        if not self._asked_bytes:
+        if not self._asked:
             return
+        # Once in the log, once as the object; packed, as both are stored.
+        asked_bytes = sum(2 * len(pack_text(self._text(manifest))) for manifest in self._asked)
         if not self.may_exceed:
-            check_bytes(self.cluster.creator, self._asked_bytes)
-        self.cluster.stored_bytes += self._asked_bytes
+            check_bytes(self.cluster.creator, asked_bytes)
+        self.cluster.stored_bytes += asked_bytes
         self.changed.add("stored_bytes")
+
+    def _text(self, manifest: dict[str, Any]) -> str:
+        """JSON of a manifest that goes into the log and into a row: made once."""
+        text = self._texts.get(id(manifest))
+        if text is None:
+            text = self._texts[id(manifest)] = json_text(manifest)
+        return text
+
+    def _stored_payload(self, payload: dict[str, Any]) -> dict[str, Any] | Packed:
+        if next(iter(payload), None) != "manifest":
+            return payload
+        rest = {name: value for name, value in payload.items() if name != "manifest"}
+        end = f",{json_text(rest)[1:]}" if rest else "}"
+        return pack_text(f'{{"manifest":{self._text(payload["manifest"])}{end}')
+
+    def _row(self, kind: Kind, manifest: dict[str, Any], seq: int) -> dict[str, Any]:
+        values = row_values(self.cluster, kind, manifest, seq, self.profiles)
+        return values | {"manifest": pack_text(self._text(manifest))}
 
     def flush(self, *also: str) -> None:
         """Write entries, rows and the cluster's counters; `also` names further changed columns.
@@ -206,7 +226,8 @@ class LogWriter:
         self.check_room()
         self._charge()
         if self._entries:
-            bulk.insert(LogEntry, _ENTRY, self._entries)
+            entries = [(*entry[:-1], self._stored_payload(entry[-1])) for entry in self._entries]
+            bulk.insert(LogEntry, _ENTRY, entries)
         gone: dict[tuple[str, str], list[str]] = {}
         for (kind_name, namespace, name), row in self._rows.items():
             if row is None:
@@ -219,15 +240,11 @@ class LogWriter:
                 rows = rows_of(self.cluster, kind).filter(name__in=names[start : start + 500])
                 (rows.filter(namespace=namespace) if kind.namespaced else rows).delete()
         # An object written twice is one row, of its last state.
-        upsert(
-            (row[0], row_values(self.cluster, *row, self.profiles))
-            for row in self._rows.values()
-            if row is not None
-        )
+        upsert((row[0], self._row(*row)) for row in self._rows.values() if row is not None)
         self.cluster.version += 1
         names_changed = {"next_seq", "version", "entries_since_checkpoint", *self.changed, *also}
         self.cluster.save(update_fields=sorted(names_changed))
-        self._entries, self._rows, self._asked_bytes = [], {}, 0
+        self._entries, self._rows, self._asked, self._texts = [], {}, [], {}
 
 
 def key_of(kind: Kind, manifest: Mapping[str, Any]) -> ObjectKey:
