@@ -356,6 +356,8 @@ class Scheduler(BindingCycle):
             fit_error=decision.fit_error,
             failed_point=decision.failed_point or None,
             failed_plugin=decision.failed_plugin or None,
+            release=self.loaded.release.name,
+            gates=dict(self.loaded.release.switched) or None,
         )
         if len(decision.tied_rows) > 1 and decision.node_name is not None:
             trace.tie = Tie(len(decision.tied_rows), decision.node_name, TIE_STREAM)

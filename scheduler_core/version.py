@@ -1,6 +1,5 @@
-"""Which scheduler this one behaves like, and which engine it is."""
+"""Which engine this is."""
 
 from __future__ import annotations
 
-EMULATES = "v1.34.1"
 ENGINE_VERSION = "0.1.0"

@@ -13,6 +13,21 @@ CLOCK: Final = {
     "note": None,
     "offered": False,
 }
+RELEASE: Final = {
+    "name": "1.36",
+    "emulates": "v1.36.2",
+    "default": True,
+    "agreedDecisions": 3512,
+    "gates": [{"name": "OpportunisticBatching", "stage": "Beta", "default": True, "locked": False}],
+    "changes": [
+        {"name": "ImageVolumesScored", "sentence": "ImageLocality counts the images of volumes."}
+    ],
+}
+CLUSTER_RELEASE: Final = {
+    "kubernetesRelease": "1.36",
+    "featureGates": {"OpportunisticBatching": False},
+    "emulates": "v1.36.2",
+}
 CLUSTER: Final = {
     "id": "k7m2qw9xtr",
     "name": "demo",
@@ -22,6 +37,8 @@ CLUSTER: Final = {
     "kubernetes": "/k8s/k7m2qw9xtr",
     "resourceVersion": "42",
     "seed": 7,
+    "kubernetesRelease": "1.36",
+    "featureGates": {},
     "nodes": 12,
     "pods": 40,
     "bound": 38,
@@ -206,7 +223,8 @@ TOKEN: Final = {
     "lastUsedAt": None,
 }
 VERSION: Final = {
-    "emulates": "v1.34.1",
+    "emulates": "v1.36.2",
+    "releases": ["1.34", "1.35", "1.36"],
     "engine": "0.1.0",
     "api": "v1",
     "sampling": {

@@ -24,6 +24,8 @@ def cluster(summary: ClusterSummary) -> dict[str, Any]:
         "kubernetes": f"/k8s/{row.public_id}",
         "resourceVersion": str(row.last_seq),
         "seed": row.seed,
+        "kubernetesRelease": row.kubernetes_release,
+        "featureGates": row.feature_gates,
         "nodes": summary.n_nodes,
         "pods": summary.n_pods,
         "bound": summary.n_bound,

@@ -57,6 +57,7 @@ urlpatterns: list[URLPattern] = [
     path("", site.Index.as_view(), name="index"),
     *both("version", site.Version.as_view(), "version"),
     *both("problems/", site.Problems.as_view(), "problems"),
+    *both("releases/", site.Releases.as_view(), "releases"),
     *both("problems/<str:reason>/", site.OneProblem.as_view(), "problem"),
     *both("openapi.json", openapi.DocumentJSON.as_view(), "openapi-json"),
     *both("openapi.yaml", openapi.DocumentYAML.as_view(), "openapi-yaml"),
@@ -104,6 +105,7 @@ urlpatterns: list[URLPattern] = [
     ),
     *both(f"{_CLUSTER}permits/<str:namespace>/<str:pod>/", scheduling.Permits.as_view(), "permit"),
     *both(f"{_CLUSTER}config/", settings.Config.as_view(), "config"),
+    *both(f"{_CLUSTER}release/", settings.Release.as_view(), "release"),
     *both(f"{_CLUSTER}clock/", settings.Clock.as_view(), "clock"),
     *both(f"{_CLUSTER}mock-extenders/", mock_extenders.MockExtenders.as_view(), "mock-extenders"),
     *both(

@@ -7,6 +7,7 @@ from playground.clusters.models import Cluster
 
 NAME: Final = "storefront-3z"
 SEED: Final = 20260101
+RELEASE: Final = "1.34"  # what its story was written for
 
 _NODE_TOLERATION: Final = {"operator": "Exists"}
 _CLASSES: Final = {"business-critical": 100_000, "standard": 1000, "batch": 100}
@@ -71,7 +72,7 @@ def ensure_demo() -> Cluster:
 
 def create_demo(*, owner: Any = None) -> Cluster:
     """A fresh demo cluster. Its pending pods are not tried yet: the first Step is the newcomer's."""
-    cluster = services.create_cluster(name=NAME, owner=owner, seed=SEED)
+    cluster = services.create_cluster(name=NAME, owner=owner, seed=SEED, kubernetes_release=RELEASE)
     services.apply_documents(cluster=cluster, objects=demo_objects())
     return cluster
 

@@ -5,10 +5,9 @@ See README.md.
 
 from playground.engine.drive import Budget, CheckpointError, DriveResult, Engine, Goal, drive
 from playground.engine.entries import CycleRecord, Draft, Entry
-from playground.engine.version import EMULATES, engine_version
+from playground.engine.version import engine_version
 
 __all__ = [
-    "EMULATES",
     "Budget",
     "CheckpointError",
     "CycleRecord",

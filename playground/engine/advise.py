@@ -12,6 +12,7 @@ from typing import Any, Final
 from playground.engine.drive import Engine
 from playground.engine.entries import Entry
 from playground.engine.relay import answer_of
+from playground.engine.releases import release_of
 from playground.engine.seeds import Beginning, SeedRun, run_seed
 from scheduler_core.advice import (
     CycleWeights,
@@ -372,6 +373,7 @@ def run_seeds(
     *,
     own: int,
     config: Mapping[str, Any] | None,
+    release: Mapping[str, Any] | None = None,
     start_ns: int,
     each: Callable[[SeedRun], None],
     beginning: Beginning | None = None,
@@ -395,7 +397,7 @@ def run_seeds(
         The log cannot be run again by itself.
     """
     if beginning is None:
-        made = make_scenario(entries, config=config, seed=own, start_ns=start_ns)
+        made = make_scenario(entries, config=config, release=release_of(release), seed=own, start_ns=start_ns)
     else:
         now_ns = beginning.simulation["nowNs"]
         made = make_scenario(entries, seed=own, start_ns=now_ns, initial=beginning.objects, goes_on=True)

@@ -4,12 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler_core.queue.backoff_queue import BackoffQueue
+from scheduler_core.releases import release_from
 from scheduler_core.sim.simulation import load
 
 SECOND_NS = 1_000_000_000
 
 
-def backoffs_ns(document: Mapping[str, Any] | None, failures: Sequence[bool]) -> list[int]:
+def backoffs_ns(
+    document: Mapping[str, Any] | None,
+    failures: Sequence[bool],
+    release: Mapping[str, Any] | None = None,
+) -> list[int]:
     """How long a pod backs off after each of its failed attempts, in nanoseconds.
 
     Parameters
@@ -18,8 +23,10 @@ def backoffs_ns(document: Mapping[str, Any] | None, failures: Sequence[bool]) ->
         The cluster's KubeSchedulerConfiguration; None = the default one.
     failures
         Of each attempt in order: whether it ended in an error, and not because no node fitted.
+    release
+        The cluster's release of Kubernetes; None is the oldest.
     """
-    configuration = load(document).configuration
+    configuration = load(document, release=release_from(release)).configuration
     queue = BackoffQueue(
         configuration.pod_initial_backoff_s * SECOND_NS,
         configuration.pod_max_backoff_s * SECOND_NS,

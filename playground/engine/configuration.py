@@ -9,6 +9,7 @@ from scheduler_core.config.construction import files_unread
 from scheduler_core.config.policy import POLICY_KIND
 from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.errors import ConfigurationError
+from scheduler_core.releases import release_from
 from scheduler_core.sim.simulation import load
 
 
@@ -34,7 +35,9 @@ def is_policy(document: Mapping[str, Any] | None) -> bool:
     return document is not None and document.get("kind") == POLICY_KIND
 
 
-def without_effect(document: Mapping[str, Any] | None) -> tuple[dict[str, str], ...]:
+def without_effect(
+    document: Mapping[str, Any] | None, release: Mapping[str, Any] | None = None
+) -> tuple[dict[str, str], ...]:
     """Entries of a Policy that have no counterpart today: where each stands, its name, and why.
 
     Raises
@@ -44,8 +47,9 @@ def without_effect(document: Mapping[str, Any] | None) -> tuple[dict[str, str], 
     """
     if not is_policy(document):
         return ()
+    loaded = load(document, release=release_from(release))
     return tuple(
-        {"field": item.field, "name": item.name, "reason": item.reason} for item in load(document).untranslated
+        {"field": item.field, "name": item.name, "reason": item.reason} for item in loaded.untranslated
     )
 
 
@@ -56,11 +60,18 @@ FILES_REFUSED: Final = (
 _MAX_FILE_BYTES: Final = 1024 * 1024
 
 
-def check_configuration(document: Mapping[str, Any], *, may_read_files: bool = False) -> None:
+def check_configuration(
+    document: Mapping[str, Any],
+    release: Mapping[str, Any] | None = None,
+    *,
+    may_read_files: bool = False,
+) -> None:
     """Load a document to see whether the scheduler would start with it.
 
     Parameters
     ----------
+    release
+        Of the release of Kubernetes it is for (`releases.release_document`); None is the oldest.
     may_read_files
         Files an extender's tlsConfig names are opened (embedded mode: they are the person's own).
 
@@ -75,7 +86,7 @@ def check_configuration(document: Mapping[str, Any], *, may_read_files: bool = F
                 item = ConfigurationItem(key, document.get(key), f"must be {wanted}")
                 raise ConfigurationProblem(f"{key}: {item.message}", (item,))
     try:
-        loaded = load(document, read_file=_read_file if may_read_files else files_unread)
+        loaded = load(document, release=release_from(release), read_file=_read_file if may_read_files else files_unread)
     except ConfigurationError as error:
         items = tuple(ConfigurationItem(item.field, item.value, item.detail) for item in error.errors)
         raise ConfigurationProblem(str(error), items) from None

@@ -19,6 +19,7 @@ from playground.engine.version import engine_version
 from scheduler_core.extender import Transport, no_transport
 from scheduler_core.framework.record import ERROR, CycleTrace
 from scheduler_core.queue import QueueMove
+from scheduler_core.releases import release_from
 from scheduler_core.sim.changes import (
     BindCallAnswered,
     Change,
@@ -55,11 +56,19 @@ class CoreSimulator:
         config: dict[str, Any] | None,
         seed: int,
         start_ns: int,
+        release: Mapping[str, Any] | None = None,
         transport: Transport = no_transport,
     ) -> Simulation:
         """A fresh engine of an empty cluster."""
         options = SimulationOptions(extenders_post_bindings=True, default_tolerations=True)
-        return Simulation(config, seed=seed, start_ns=start_ns, options=options, transport=transport)
+        return Simulation(
+            config,
+            seed=seed,
+            start_ns=start_ns,
+            options=options,
+            transport=transport,
+            release=release_from(release),
+        )
 
     def restore(self, document: dict[str, Any], *, transport: Transport = no_transport) -> Simulation:
         """An engine from what its `checkpoint` gave."""
@@ -106,7 +115,8 @@ class CoreSimulator:
                     payload.get("reason") or "",
                 )
             case "config":
-                return SetConfiguration(payload["document"])
+                release = payload.get("release")
+                return SetConfiguration(payload["document"], release and release_from(release))
             case "extender":
                 return BindCallAnswered(payload["call"]["pod"]["uid"], answer_of(payload))
         raise ValueError(f"an entry of kind {entry.kind!r} is no input of a simulation")

@@ -150,10 +150,20 @@ class Engine:
         relay.cycle = lambda: simulator.cycle(simulation)
 
     @classmethod
-    def new(cls, simulator: Simulator, *, config: dict[str, Any] | None, seed: int, start_ns: int) -> Self:
+    def new(
+        cls,
+        simulator: Simulator,
+        *,
+        config: dict[str, Any] | None,
+        seed: int,
+        start_ns: int,
+        release: dict[str, Any] | None = None,
+    ) -> Self:
         """The engine of a cluster before its first entry."""
         relay = Relay()
-        simulation = simulator.new(config=config, seed=seed, start_ns=start_ns, transport=relay)
+        simulation = simulator.new(
+            config=config, seed=seed, start_ns=start_ns, release=release, transport=relay
+        )
         return cls(simulator, simulation, relay)
 
     @classmethod

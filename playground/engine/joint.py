@@ -7,6 +7,7 @@ from typing import Any
 
 from scheduler_core.optimum import Unsolvable, joint_problem, optimum_document, solve
 from scheduler_core.optimum.solver import Progress
+from scheduler_core.releases import release_from
 
 
 def best_placement(
@@ -14,6 +15,7 @@ def best_placement(
     config: Mapping[str, Any] | None,
     movable: frozenset[str],
     *,
+    release: Mapping[str, Any] | None = None,
     time_limit_s: float,
     progress: Progress,
 ) -> dict[str, Any]:
@@ -27,6 +29,8 @@ def best_placement(
         Its scheduler configuration; extenders are left out.
     movable
         ``namespace/name`` of the pods that may be placed anew.
+    release
+        The release of Kubernetes it follows; None is the oldest.
     progress
         Is told what is being solved, and the share that is done.
 
@@ -40,7 +44,7 @@ def best_placement(
     Unsolvable
     """
     everything = list(manifests)
-    problem = joint_problem(everything, config, movable)
+    problem = joint_problem(everything, config, movable, release_from(release))
     return optimum_document(problem, everything, solve(problem, time_limit_s=time_limit_s, progress=progress))
 
 

@@ -8,6 +8,7 @@ from scheduler_core import installed_plugins
 from scheduler_core.config.validation import args_document
 from scheduler_core.framework.per_node import asked_per_node
 from scheduler_core.framework.registry import declared
+from scheduler_core.releases import release_from
 
 _allowed: Sequence[str] | None = None
 
@@ -24,9 +25,10 @@ def allowed() -> Sequence[str] | None:
     return _allowed
 
 
-def plugin_points() -> Mapping[str, tuple[str, ...]]:
-    """Every plugin a configuration may name -> the points it implements."""
-    return {name: spec.points for name, spec in installed_plugins.known().catalog.items()}
+def plugin_points(release: Mapping[str, Any] | None = None) -> Mapping[str, tuple[str, ...]]:
+    """Every plugin a configuration may name in a release -> the points it implements."""
+    registry = installed_plugins.known().in_release(release_from(release))
+    return {name: spec.points for name, spec in registry.catalog.items()}
 
 
 @dataclass(frozen=True, slots=True)

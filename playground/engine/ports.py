@@ -64,7 +64,13 @@ class Simulator(Protocol):
     version: str
 
     def new(
-        self, *, config: dict[str, Any] | None, seed: int, start_ns: int, transport: Any = None
+        self,
+        *,
+        config: dict[str, Any] | None,
+        seed: int,
+        start_ns: int,
+        release: dict[str, Any] | None = None,
+        transport: Any = None,
     ) -> Simulation:
         """A fresh engine of an empty cluster; `transport` carries its extender calls."""
         ...

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from scheduler_core.config.catalog import EXTENSION_POINTS
 from scheduler_core.config.load import LoadedConfiguration
+from scheduler_core.releases import release_from
 from scheduler_core.sim.simulation import load
 
 POINTS: Final = EXTENSION_POINTS
@@ -25,6 +26,8 @@ class ProfileOutline:
         Of the score plugins.
     args
         Plugin -> its arguments by field.
+    release
+        The release of Kubernetes it runs in, as a document; None is the oldest.
     """
 
     scheduler_name: str
@@ -32,6 +35,7 @@ class ProfileOutline:
     weights: Mapping[str, int]
     args: Mapping[str, Mapping[str, Any]]
     percentage_of_nodes_to_score: int | None
+    release: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +58,17 @@ class ConfigurationOutline:
     extenders: tuple[ExtenderOutline, ...]
 
 
-def outline(document: Mapping[str, Any] | None) -> ConfigurationOutline:
-    """Load a configuration that is known to be usable (None = the default one).
+def outline(
+    document: Mapping[str, Any] | None, release: Mapping[str, Any] | None = None
+) -> ConfigurationOutline:
+    """Load a configuration that is known to be usable (None = the default one) in a release (None = the oldest).
 
     Raises
     ------
     ConfigurationError
         It is not usable; `check_configuration` says where.
     """
-    loaded: LoadedConfiguration = load(document)
+    loaded: LoadedConfiguration = load(document, release=release_from(release))
     profiles = tuple(
         ProfileOutline(
             plan.scheduler_name,
@@ -70,6 +76,7 @@ def outline(document: Mapping[str, Any] | None) -> ConfigurationOutline:
             dict(plan.weights),
             {name: _fields(args) for name, args in plan.args.items()},
             plan.percentage_of_nodes_to_score,
+            release,
         )
         for plan in loaded.plans
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from playground.engine.entries import Entry
+from playground.engine.releases import release_of
 from playground.engine.scenarios import RUN_TIMEOUT_S, AskProcess, ask_process, problem_of
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.scenario.errors import ScenarioError
@@ -66,6 +67,7 @@ def make_text(
     seed: int,
     start_ns: int,
     config: Mapping[str, Any] | None,
+    release: Mapping[str, Any] | None = None,
     entries: Iterable[Entry],
     decided: Iterable[DecidedCycle] = (),
     cut: Cut | None = None,
@@ -89,6 +91,7 @@ def make_text(
         made = make_scenario(
             _until(entries, cut),
             config=config,
+            release=release_of(release),
             seed=seed,
             start_ns=start_ns,
             name=name,

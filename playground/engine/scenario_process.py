@@ -13,7 +13,7 @@ from playground.engine.moments import StateReader
 from playground.engine.plugins import use
 from playground.engine.scenarios import ScenarioProblem, load, problem_of
 from playground.engine.seeds import end_of, run_seed
-from playground.engine.version import EMULATES, engine_version
+from playground.engine.version import engine_version
 from scheduler_core.framework.record import BOUND
 from scheduler_core.model import check_scenario
 from scheduler_core.scenario.canonical import scenario_digest
@@ -37,6 +37,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         if number == request.get("objectsAt"):
             objects.update(
                 config=simulation.config,
+                release=simulation.release.document(),
                 clock_ns=simulation.now_ns,
                 manifests=[dict(stored.manifest) for stored in simulation.world.everything()],
             )
@@ -53,7 +54,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         cycles.append(record)
     return {
         "engine": engine_version(),
-        "emulates": EMULATES,
+        "emulates": scenario.release.patch,
         "digest": scenario_digest(scenario),
         "decisionsDigest": result.digest,
         "cycles": cycles,

@@ -147,6 +147,7 @@ class Opening:
     seed: int
     start_ns: int
     config: Mapping[str, Any] | None
+    release: Mapping[str, Any]
     objects: tuple[Mapping[str, Any], ...]
     steps: tuple[Step, ...]
     mock_rules: Mapping[int, tuple[Mapping[str, Any], ...]]
@@ -166,7 +167,7 @@ class FreshRun:
     figures
         Name -> number.
     objects
-        ``config``, ``clock_ns`` and ``manifests`` after the cycle asked for.
+        ``config``, ``release``, ``clock_ns`` and ``manifests`` after the cycle asked for.
     final
         State at the end.
     """
@@ -284,6 +285,7 @@ def opening_of(text: str | bytes) -> Opening:
         seed=scenario.seed,
         start_ns=scenario.start_ns,
         config=scenario.scheduler,
+        release=scenario.release.document(),
         objects=scenario.objects,
         steps=tuple(steps),
         mock_rules=mocks,
@@ -305,6 +307,8 @@ def _words(verb: str, argument: Any) -> str:
     if verb == "run":
         until = argument if isinstance(argument, str) else argument.get("until", "idle")
         return "run one cycle" if until == "cycle" else "run until idle"
+    if verb == "upgrade":
+        return f"go on as Kubernetes {argument if isinstance(argument, str) else argument['kubernetesRelease']}"
     return "use another configuration" if verb == "configure" else f"{verb} {argument}"
 
 

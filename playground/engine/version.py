@@ -1,8 +1,8 @@
-"""Which Kubernetes this emulates, and which engine did it."""
+"""Which engine this is."""
 
-from scheduler_core import EMULATES, ENGINE_VERSION
+from scheduler_core import ENGINE_VERSION
 
-__all__ = ["EMULATES", "engine_version"]
+__all__ = ["engine_version"]
 
 
 def engine_version() -> str:

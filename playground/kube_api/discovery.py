@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from playground.clusters import kinds
 from playground.clusters.kinds import ALL_VERBS, Kind
-from playground.engine import EMULATES
 
 READ_VERBS: Final = ("get", "list", "watch")  # only the scheduler writes Events
 _SUBRESOURCES: Final[dict[str, tuple[str, str, str, tuple[str, ...]]]] = {
@@ -21,13 +20,13 @@ _SUBRESOURCES: Final[dict[str, tuple[str, str, str, tuple[str, ...]]]] = {
 }
 
 
-def version() -> dict[str, str]:
-    """`GET /version`; every field is there because clients insist."""
-    major, minor = EMULATES.removeprefix("v").split(".")[:2]
+def version(patch: str) -> dict[str, str]:
+    """`GET /version` of a cluster that follows a release (`v1.36.2`); every field is there as clients insist."""
+    major, minor = patch.removeprefix("v").split(".")[:2]
     return {
         "major": major,
         "minor": minor,
-        "gitVersion": EMULATES,
+        "gitVersion": patch,
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "2025-09-09T00:00:00Z",

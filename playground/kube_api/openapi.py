@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from playground.clusters import kinds
 from playground.clusters.kinds import Kind
-from playground.engine import EMULATES
 from playground.kube_api import list_keys
 
 _TABLE: Final = Path(__file__).parent / "data/field_types.json"
@@ -78,10 +77,13 @@ def _full(name: str, table: Mapping[str, Any]) -> str:
     return f"io.k8s.{package}.v1.{name}"
 
 
+_DOCUMENTED = "v1.34"
+"""The release whose API reference the definitions here follow."""
+
+
 def _page(name: str, group: str) -> str:
     domain = "-k8s-io" if group in ("coordination", "scheduling", "storage") else ""
-    version = ".".join(EMULATES.split(".")[:2])
-    return f"https://kubernetes.io/docs/reference/generated/kubernetes-api/{version}/#{name.lower()}-v1-{group}{domain}"
+    return f"https://kubernetes.io/docs/reference/generated/kubernetes-api/{_DOCUMENTED}/#{name.lower()}-v1-{group}{domain}"
 
 
 def _gvk(kind: Kind) -> dict[str, str]:
@@ -98,10 +100,10 @@ def v3_index() -> dict[str, Any]:
     }
 
 
-def v3_document(place: str) -> dict[str, Any] | None:
+def v3_document(place: str, patch: str) -> dict[str, Any] | None:
     """`GET /openapi/v3/api/v1`, `/openapi/v3/apis/apps/v1`; None if there is no such version."""
     versions = {_place(api_version): api_version for api_version in kinds.api_versions()}
-    return _v3(versions[place]) if place in versions else None
+    return _v3(versions[place], patch) if place in versions else None
 
 
 def _place(api_version: str) -> str:
@@ -109,7 +111,7 @@ def _place(api_version: str) -> str:
 
 
 @cache
-def _v3(api_version: str) -> dict[str, Any]:
+def _v3(api_version: str, patch: str) -> dict[str, Any]:
     held = list(kinds.in_version(api_version))
     every = definitions()
     wanted = [name for name in every if any(_gvk(kind) in every[name].get(_GVK, ()) for kind in held)]
@@ -117,7 +119,7 @@ def _v3(api_version: str) -> dict[str, Any]:
         wanted += [ref for ref in _refs(every[name]) if ref not in wanted]
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes scheduling playground", "version": EMULATES},
+        "info": {"title": "Kubernetes scheduling playground", "version": patch},
         # Only what tells a client which kind a resource is: patches are made from the types a client has itself.
         "paths": {
             path: {"get": {_GVK: _gvk(kind), "responses": {"200": {"description": "OK"}}}}
@@ -150,7 +152,7 @@ def _paths(kind: Kind) -> tuple[str, str]:
 
 
 @cache
-def v2_document() -> bytes:
+def v2_document(patch: str) -> bytes:
     """`GET /openapi/v2` as protobuf: the definitions, and that every kind's PATCH knows `dryRun`."""
     dry_run = _text(2, "query") + _text(4, "dryRun") + _text(6, "string")
     parameter = _part(8, _part(1, _part(2, _part(3, dry_run))))
@@ -163,7 +165,7 @@ def v2_document() -> bytes:
     schemas = b"".join(
         _part(1, _text(1, name) + _part(2, _v2_schema(schema))) for name, schema in definitions().items()
     )
-    info = _text(1, "Kubernetes") + _text(2, EMULATES)
+    info = _text(1, "Kubernetes") + _text(2, patch)
     return _text(1, "2.0") + _part(2, info) + _part(8, patches) + _part(9, schemas)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from playground.clusters.kinds import Kind
-from playground.engine import EMULATES
 from playground.kube_api.read_defaults import with_read_defaults
 
 _SYSTEM: Final = {
@@ -19,7 +18,6 @@ _SYSTEM: Final = {
     "containerRuntimeVersion": "playground://1",
     "kernelVersion": "simulated",
     "kubeProxyVersion": "",
-    "kubeletVersion": EMULATES,
     "machineID": "",
     "operatingSystem": "linux",
     "osImage": "simulated",
@@ -27,14 +25,14 @@ _SYSTEM: Final = {
 }
 
 
-def presented(kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
-    """The object with what was left out and every client looks for."""
+def presented(kind: Kind, manifest: dict[str, Any], patch: str) -> dict[str, Any]:
+    """The object with what was left out and every client looks for; nodes run the cluster's release (`v1.36.2`)."""
     if kind.kind == "Node":
-        return _node(manifest)
+        return _node(manifest, patch)
     return with_read_defaults(kind.kind, manifest)
 
 
-def _node(manifest: dict[str, Any]) -> dict[str, Any]:
+def _node(manifest: dict[str, Any], patch: str) -> dict[str, Any]:
     status = manifest.get("status") or {}
     conditions = list(status.get("conditions") or ())
     added: dict[str, Any] = {}
@@ -50,5 +48,5 @@ def _node(manifest: dict[str, Any]) -> dict[str, Any]:
         }
         added["conditions"] = [*conditions, ready]
     if not status.get("nodeInfo"):
-        added["nodeInfo"] = _SYSTEM
+        added["nodeInfo"] = {**_SYSTEM, "kubeletVersion": patch}
     return {**manifest, "status": {**status, **added}} if added else manifest

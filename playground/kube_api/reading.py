@@ -16,6 +16,7 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster
 from playground.clusters.selection import Selection, selection_of
+from playground.engine.releases import patch_of
 from playground.kube_api.paths import Target
 from playground.kube_api.presented import presented
 from playground.kube_api.status import Refusal
@@ -45,7 +46,7 @@ class Form:
 
     def one(self, cluster: Cluster, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
         """One object."""
-        manifest = presented(kind, manifest)
+        manifest = presented(kind, manifest, patch_of(cluster.release))
         if self.shape == "Table":
             return table(
                 kind,
@@ -61,7 +62,8 @@ class Form:
         self, cluster: Cluster, kind: Kind, manifests: list[dict[str, Any]], metadata: dict[str, Any]
     ) -> dict[str, Any]:
         """A list."""
-        manifests = [presented(kind, manifest) for manifest in manifests]
+        patch = patch_of(cluster.release)
+        manifests = [presented(kind, manifest, patch) for manifest in manifests]
         if self.shape == "Table":
             now_ns = virtual_now_ns(cluster)
             return table(

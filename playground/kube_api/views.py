@@ -22,6 +22,7 @@ from playground.accounts.authentication import BearerToken, MayEnter, Requests, 
 from playground.accounts.models import Role
 from playground.clusters import kinds, selectors, services
 from playground.clusters.models import Cluster
+from playground.engine.releases import patch_of
 from playground.kube_api import discovery, openapi, writing
 from playground.kube_api.paths import Target, target_of
 from playground.kube_api.reading import form_of, list_of, switched
@@ -104,7 +105,7 @@ class KubernetesAPI(APIView):
             if not may_write(request):
                 own_role = Role.VIEWER
             return _json(review(inner, path, person=person, role=own_role), 201)
-        if inner.method in ("GET", "HEAD") and (told := _told(inner, path)) is not None:
+        if inner.method in ("GET", "HEAD") and (told := _told(inner, path, patch_of(cluster.release))) is not None:
             return told
         target = target_of(path)
         if target is None:
@@ -205,12 +206,12 @@ def _no_method() -> Refusal:
     return Refusal("MethodNotAllowed", "the server does not allow this method on the requested resource")
 
 
-def _told(request: HttpRequest, path: str) -> HttpResponse | None:
+def _told(request: HttpRequest, path: str, patch: str) -> HttpResponse | None:
     """Discovery, version, health; None if the path is none of these."""
     if path in PLAIN:
         return HttpResponse(PLAIN[path], content_type="text/plain; charset=utf-8")
     if path == "openapi/v2":
-        return HttpResponse(openapi.v2_document(), content_type="application/octet-stream")
+        return HttpResponse(openapi.v2_document(patch), content_type="application/octet-stream")
     if path in ("api", "apis") and (version := _aggregated(request)):
         body = json.dumps(discovery.aggregated(path == "api", version))
         media = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
@@ -220,11 +221,11 @@ def _told(request: HttpRequest, path: str) -> HttpResponse | None:
     if path == "":
         found = {"paths": [*ROOT_PATHS]}
     elif path == "version":
-        found = discovery.version()
+        found = discovery.version(patch)
     elif path == "openapi/v3":
         found = openapi.v3_index()
     elif path.startswith("openapi/v3/"):
-        found = openapi.v3_document(path.removeprefix("openapi/v3/"))
+        found = openapi.v3_document(path.removeprefix("openapi/v3/"), patch)
     elif path == "api":
         found = discovery.api_versions()
     elif path == "apis":

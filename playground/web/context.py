@@ -4,10 +4,11 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from playground.engine import EMULATES, engine_version
+from playground.engine import engine_version
+from playground.engine.releases import all_patches
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """Template variables of every page: the emulated version and the engine's own."""
+    """Template variables of every page: the releases there are (a cluster's page tells its own), and the engine."""
     del request
-    return {"emulates": EMULATES, "engine_version": engine_version()}
+    return {"emulates": all_patches(), "engine_version": engine_version()}

@@ -1,7 +1,7 @@
 """A profile as columns of extension points: what is on, what is off, what differs from the default."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -55,10 +55,16 @@ class ProfileView:
     differences: tuple[str, ...]
 
 
+def default_profile(release: Mapping[str, Any] | None = None) -> ProfileOutline:
+    """What runs without a configuration in a release of Kubernetes (None: the oldest)."""
+    document = release or {}
+    switched = tuple(sorted((document.get("switched") or {}).items()))
+    return replace(_default_profile(document.get("name"), switched), release=release)
+
+
 @cache
-def default_profile() -> ProfileOutline:
-    """What runs without a configuration."""
-    return outline(None).profiles[0]
+def _default_profile(name: str | None, switched: tuple[tuple[str, bool], ...]) -> ProfileOutline:
+    return outline(None, name and {"name": name, "switched": dict(switched)}).profiles[0]
 
 
 def view_profile(profile: ProfileOutline) -> ProfileView:
@@ -90,14 +96,14 @@ def installed_plugins(profile: ProfileOutline) -> list[InstalledCell]:
 
 
 def _column(point: str, profile: ProfileOutline) -> PointColumn:
-    usual, now = default_profile().plugins[point], profile.plugins[point]
+    usual, now = default_profile(profile.release).plugins[point], profile.plugins[point]
     changed_args = _changed_args(profile) if point == _first_point_with_args(point) else {}
     cells = [_cell(point, name, profile, usual, on=True, args=changed_args.get(name, "")) for name in now]
     cells += [_cell(point, name, profile, usual, on=False) for name in usual if name not in now]
     shown = {cell.name for cell in cells}
     others = [
         PluginCell(name, f"on:{point}:{name}", False, False, 1 if point == SCORE else None, f"w:{name}", "")
-        for name, points in sorted(plugin_points().items())
+        for name, points in sorted(plugin_points(profile.release).items())
         if point in points and name not in shown
     ]
     return PointColumn(point, f"{point[0].upper()}{point[1:]}", tuple(cells), tuple(others))
@@ -111,14 +117,15 @@ def _first_point_with_args(point: str) -> str:
 def _cell(
     point: str, name: str, profile: ProfileOutline, usual: Sequence[str], *, on: bool, args: str = ""
 ) -> PluginCell:
-    weight = profile.weights.get(name, default_profile().weights.get(name, 1)) if point == SCORE else None
+    default_weights = default_profile(profile.release).weights
+    weight = profile.weights.get(name, default_weights.get(name, 1)) if point == SCORE else None
     note = ""
     if on and name not in usual:
         note = "added"
     elif not on:
         note = "off, default on"
-    elif weight is not None and weight != default_profile().weights[name]:
-        note = f"default × {default_profile().weights[name]}"
+    elif weight is not None and weight != default_weights[name]:
+        note = f"default × {default_weights[name]}"
     if on and args:
         note = f"{note}, {args}" if note else args
     return PluginCell(name, f"on:{point}:{name}", on, point in REQUIRED, weight, f"w:{name}", note)
@@ -127,7 +134,7 @@ def _cell(
 def _changed_args(profile: ProfileOutline) -> dict[str, str]:
     """Plugin -> which arguments differ, in a few words."""
     changed = {}
-    usual = default_profile().args
+    usual = default_profile(profile.release).args
     for name, args in profile.args.items():
         before = usual.get(name, {})
         fields = [field for field, value in args.items() if value != before.get(field)]
@@ -184,7 +191,7 @@ def edited(
         profiles.append(written)
     plugins = written.setdefault("plugins", {})
     for point in POINTS:
-        for name, points in plugin_points().items():
+        for name, points in plugin_points(profile.release).items():
             if point not in points:
                 continue
             was_on, is_on = name in profile.plugins[point], f"on:{point}:{name}" in posted
@@ -192,7 +199,7 @@ def edited(
             if was_on and not is_on:
                 _switch(plugins, point, name, on=False)
             elif is_on and not was_on:
-                usual = name in default_profile().plugins[point]
+                usual = name in default_profile(profile.release).plugins[point]
                 _switch(plugins, point, name, on=True, weight=weight, explicit=not usual)
             if is_on and weight is not None and weight != profile.weights.get(name, 1):
                 _set_weight(plugins, name, weight)

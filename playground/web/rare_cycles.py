@@ -12,6 +12,7 @@ from playground.clusters.models import Cluster
 
 MOST_VISITS: Final = 50
 SEED: Final = 20260101
+RELEASE: Final = "1.34"
 
 _NODE: Final = """
 apiVersion: v1
@@ -131,7 +132,7 @@ def make(name: str) -> Cluster:
         The run did not end.
     """
     rare = RARE_CYCLES[name]
-    cluster = services.create_cluster(name=name, seed=SEED)
+    cluster = services.create_cluster(name=name, seed=SEED, kubernetes_release=RELEASE)
     config = {**_CONFIGURATION, **rare.config}
     if rare.extender:
         mock = services.create_mock_extender(cluster=cluster, rules=rare.extender)

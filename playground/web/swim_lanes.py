@@ -87,7 +87,9 @@ class Swim:
         return any(lane.outlines for lane in self.lanes)
 
 
-def backoffs_elsewhere(story: PodTraces, config: Mapping[str, Any] | None) -> list[tuple[int, int]]:
+def backoffs_elsewhere(
+    story: PodTraces, config: Mapping[str, Any] | None, release: Mapping[str, Any] | None = None
+) -> list[tuple[int, int]]:
     """From and until when a backoff was counted while the pod was in Unschedulable; of the newest story only."""
     if len(story.cycles) >= STORY_LIMIT:
         return []
@@ -97,7 +99,8 @@ def backoffs_elsewhere(story: PodTraces, config: Mapping[str, Any] | None) -> li
         if cycle.outcome in (Cycle.Outcome.UNSCHEDULABLE, Cycle.Outcome.PREEMPTING, Cycle.Outcome.ERROR)
     ]
     attempts = [cycle for cycle in failed for _ in range(1 + cycle.repeats)]
-    lengths = backoffs_ns(config, [cycle.outcome == Cycle.Outcome.ERROR for cycle in attempts])
+    errors = [cycle.outcome == Cycle.Outcome.ERROR for cycle in attempts]
+    lengths = backoffs_ns(config, errors, release)
     to_unschedulable = {
         move.at_ns for move in story.moves if move.source == "inFlight" and move.target == "unschedulable"
     }

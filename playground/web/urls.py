@@ -13,6 +13,7 @@ from playground.web.views import (
     home,
     objects,
     pods,
+    releases,
 )
 
 app_name = "web"
@@ -64,6 +65,7 @@ urlpatterns = [
     path("c/<slug:cluster_id>/import/", clusters.import_into, name="import"),
     path("c/<slug:cluster_id>/pools/", clusters.pools_into, name="pools"),
     path("c/<slug:cluster_id>/config/", config.config, name="config"),
+    path("c/<slug:cluster_id>/config/release/", releases.release, name="release"),
     path("c/<slug:cluster_id>/config/classes/", classes.classes, name="classes"),
     path("c/<slug:cluster_id>/config/extenders/new/", extenders.extender_new, name="extender-new"),
     path("c/<slug:cluster_id>/config/extenders/<slug:extender_id>/", extenders.extender, name="extender"),

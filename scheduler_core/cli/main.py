@@ -7,14 +7,15 @@ import gc
 from collections.abc import Sequence
 
 from scheduler_core.cli import bench, compare, conformance, model, openb, optimum, plugin, replay
-from scheduler_core.version import EMULATES, ENGINE_VERSION
+from scheduler_core.releases import RELEASES
+from scheduler_core.version import ENGINE_VERSION
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run a subcommand; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m scheduler_core",
-        description=f"A deterministic kube-scheduler {EMULATES} in columns (engine {ENGINE_VERSION}).",
+        description=f"A deterministic kube-scheduler {', '.join(RELEASES)} in columns (engine {ENGINE_VERSION}).",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     for name, module in (

@@ -16,7 +16,7 @@ from typing import Any
 from scheduler_core.model import FAILS, NOT_COMPUTED, PROPERTIES, ModelReport, check_scenario
 from scheduler_core.scenario import ScenarioError, load_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_text
-from scheduler_core.version import EMULATES, ENGINE_VERSION
+from scheduler_core.version import ENGINE_VERSION
 
 HOLDS, VIOLATED, UNUSABLE = 0, 1, 2
 _WORDS = {"order": "Order", "placement": "Placement", "casualty": "Minimal casualty"}
@@ -47,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
     worst = HOLDS
     for name, read in sources:
         try:
-            report = check_scenario(load_scenario(read(name)))
+            scenario = load_scenario(read(name))
+            report = check_scenario(scenario)
         except OSError as error:
             worst = max(worst, _unusable(options, f"{name}: {error.strerror}"))
             continue
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
             continue
         if options.json:
             document = {
-                "scenario": name, "emulates": EMULATES, "engine": ENGINE_VERSION, **report.document(),
+                "scenario": name, "emulates": scenario.release.patch, "engine": ENGINE_VERSION, **report.document(),
             }  # fmt: skip
             print(json.dumps(document, ensure_ascii=False))
         else:

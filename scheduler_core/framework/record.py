@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.framework import words
+from scheduler_core.releases import OLDEST, Release, release_from
 from scheduler_core.version import ENGINE_VERSION
 
 FORMAT_VERSION: Final = 2
@@ -157,6 +158,10 @@ class CycleTrace:
         {plugin, decision, timeoutS | afterS, reason}, in order.
     engine : str
         Version that decided.
+    release : str
+        The release of Kubernetes that was followed; records of before there was a choice are of the oldest.
+    gates : dict of str to bool or None
+        Feature gates (and changes) of the release that were switched.
     dry_run : bool
         It was only tried.
     body : Body or None
@@ -188,6 +193,8 @@ class CycleTrace:
     extenders: list[dict[str, Any]] = field(default_factory=list)
     permit: list[dict[str, Any]] = field(default_factory=list)
     engine: str = ENGINE_VERSION
+    release: str = OLDEST.name
+    gates: dict[str, bool] | None = None
     dry_run: bool = False
     body: Body | None = None
 
@@ -195,6 +202,11 @@ class CycleTrace:
     def is_full(self) -> bool:
         """Whether the body is there."""
         return self.body is not None
+
+    @property
+    def followed(self) -> Release:
+        """The release that was followed, its gates switched."""
+        return release_from({"name": self.release, "switched": self.gates or {}})
 
     @property
     def n_victims(self) -> int:

@@ -11,7 +11,7 @@ from scheduler_core.framework.amounts import unpacked
 from scheduler_core.framework.points import points
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.fields import format_time_ns
-from scheduler_core.version import EMULATES, ENGINE_VERSION
+from scheduler_core.version import ENGINE_VERSION
 
 if TYPE_CHECKING:
     from scheduler_core.framework.record import Body, CycleTrace
@@ -137,7 +137,9 @@ def explain(record: CycleTrace) -> dict[str, Any]:
         "points": points(record),
         "extenders": record.extenders,
         "permit": record.permit,
-        "emulates": EMULATES,
+        "emulates": record.followed.patch,
+        "kubernetesRelease": record.release,
+        "featureGates": record.gates or {},
         "engine": record.engine or ENGINE_VERSION,
         "digest": record.digest,
         "full": record.is_full,

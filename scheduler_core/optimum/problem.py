@@ -21,6 +21,7 @@ from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import HostPort, Pod, pod_from
 from scheduler_core.objects.resources import PODS
+from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 
@@ -134,7 +135,10 @@ class JointProblem:
 
 
 def joint_problem(
-    manifests: Iterable[Mapping[str, Any]], config: Mapping[str, Any] | None, movable: frozenset[str]
+    manifests: Iterable[Mapping[str, Any]],
+    config: Mapping[str, Any] | None,
+    movable: frozenset[str],
+    release: Release = OLDEST,
 ) -> JointProblem:
     """Read a cluster's objects.
 
@@ -146,6 +150,8 @@ def joint_problem(
         Its scheduler configuration; extenders are left out.
     movable
         ``namespace/name`` of the pods that may be placed anew.
+    release
+        The release of Kubernetes whose filters and scores count.
     """
     everything = list(manifests)
     pods = [item for item in everything if item["kind"] == "Pod" and _is_alive(item)]
@@ -156,7 +162,7 @@ def joint_problem(
     for pod in pods:
         if _key(pod) in movable:
             alike.setdefault(_likeness(pod), []).append(pod)
-    simulation = Simulation(bare, seed=0, start_ns=0)
+    simulation = Simulation(bare, seed=0, start_ns=0, release=release)
     for item in sorted([*surroundings, *staying], key=lambda item: _FIRST.get(item["kind"], 1)):
         simulation.submit(WriteObject(item))
     simulation.advance(0, max_cycles=0)

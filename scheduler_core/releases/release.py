@@ -47,6 +47,8 @@ class Release:
         Weights in the default set that differ from what the plugins' classes say.
     lacking : mapping of str to tuple of str
         Extension points that plugins do not have yet in this release.
+    n_agreed : int
+        Recorded decisions of that version the engine agrees with (`conformance`); 0 where none were recorded.
     switched : mapping of str to bool
         Gates that are not at their default, and changes that are put back (False).
     """
@@ -57,6 +59,7 @@ class Release:
     changes: Mapping[str, str] = field(default_factory=dict)
     weights: Mapping[str, int] = field(default_factory=dict)
     lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    n_agreed: int = 0
     switched: Mapping[str, bool] = field(default_factory=dict)
 
     def __hash__(self) -> int:
@@ -116,6 +119,7 @@ class Release:
         changes: Mapping[str, str] | None = None,
         weights: Mapping[str, int] | None = None,
         gained: tuple[str, ...] = (),
+        n_agreed: int = 0,
     ) -> Release:
         """The next release, by what differs from this one.
 
@@ -129,6 +133,8 @@ class Release:
             What is new.
         gained
             Plugins that lack nothing any more.
+        n_agreed
+            Recorded decisions of it that are agreed with.
         """
         return Release(
             name,
@@ -137,6 +143,7 @@ class Release:
             {**self.changes, **(changes or {})},
             {**self.weights, **(weights or {})},
             {plugin: points for plugin, points in self.lacking.items() if plugin not in gained},
+            n_agreed,
         )
 
     def _gate_error(self, name: str, value: object) -> FieldError | None:

@@ -38,5 +38,6 @@ RELEASE = Release(
         "StorageCapacityScoring": Gate(ALPHA, False),
         "VolumeAttributesClass": Gate(GA, True),
     },
+    n_agreed=3367,
     lacking={"DynamicResources": ("score",)},
 )

@@ -37,4 +37,5 @@ RELEASE = V1_34.followed_by(
     },
     weights={"DynamicResources": 2},
     gained=("DynamicResources",),
+    n_agreed=3131,
 )

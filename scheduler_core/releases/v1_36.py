@@ -11,6 +11,7 @@ from scheduler_core.releases.v1_35 import RELEASE as V1_35
 RELEASE = V1_35.followed_by(
     "1.36",
     "v1.36.2",
+    n_agreed=3512,
     gone=("CSIMigrationPortworx",),
     gates={
         "DRAAdminAccess": Gate(GA, True, locked=True),

@@ -29,6 +29,7 @@ from scheduler_core.scenario.types import (
     Manifest,
     PluginRef,
     Scenario,
+    Upgrade,
 )
 from scheduler_core.sim.simulation import load as load_as_simulated
 
@@ -136,8 +137,8 @@ def with_plugins(scenario: Scenario) -> Scenario:
     if not known and not scenario.plugins:
         return scenario
     refs = {plugin.name: plugin for plugin in scenario.plugins}
-    for document in (scenario.scheduler, *(step.configure for step in scenario.steps)):
-        plans = load_as_simulated(document, release=scenario.release).plans if document is not None else ()
+    for document, _, release in _configurations(scenario):
+        plans = load_as_simulated(document, release=release).plans if document is not None else ()
         for name in (name for plan in plans for name in plan.plugin_names):
             if name in known and name not in refs:
                 refs[name] = PluginRef(name, known[name].origin.package, known[name].origin.version)
@@ -200,15 +201,41 @@ def _check_bounds(body: Mapping[str, Any]) -> None:
             raise ScenarioError([Problem(path, f"has {len(value):,} entries, at most {limit:,} are run")])
 
 
+def _configurations(scenario: Scenario) -> Iterator[tuple[Manifest | None, str, Release]]:
+    """Every configuration that is used, where it is written (an upgrade keeps the one before), and in which release."""
+    document, release = scenario.scheduler, scenario.release
+    yield document, "scheduler", release
+    for index, step in enumerate(scenario.steps):
+        if step.configure is not None:
+            document = step.configure
+            yield document, f"steps[{index}].configure", release
+        elif step.upgrade is not None:
+            release = step.upgrade.release
+            yield document, f"steps[{index}].upgrade", release
+
+
+def _gate_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Feature gates that a release does not have, or that cannot be switched."""
+    parts: list[tuple[str, Scenario | Upgrade]] = [("", scenario)]
+    for index, step in enumerate(scenario.steps):
+        if step.upgrade is not None:
+            parts.append((f"steps[{index}].upgrade.", step.upgrade))
+    for prefix, written in parts:
+        try:
+            _ = written.release
+        except ConfigurationError as error:
+            for field in error.errors:
+                yield Problem(f"{prefix}{field.field}", field.detail, field.value)
+
+
 def _problems(scenario: Scenario) -> Iterator[Problem]:
-    try:
-        release = scenario.release
-    except ConfigurationError as error:
-        for field in error.errors:
-            yield Problem(field.field, field.detail, field.value)
+    found = list(_gate_problems(scenario))
+    if found:
+        yield from found
         return
-    if scenario.scheduler is not None:
-        yield from configuration_problems(scenario.scheduler, "scheduler", release)
+    for document, path, release in _configurations(scenario):
+        if document is not None:
+            yield from configuration_problems(document, path, release)
     yield from _manifest_problems(scenario.objects, "objects")
     seen: set[tuple[str, str, str]] = set()
     for index, manifest in enumerate(scenario.objects):
@@ -219,8 +246,6 @@ def _problems(scenario: Scenario) -> Iterator[Problem]:
     for index, step in enumerate(scenario.steps):
         if step.apply is not None:
             yield from _manifest_problems(step.apply, f"steps[{index}].apply")
-        if step.configure is not None:
-            yield from configuration_problems(step.configure, f"steps[{index}].configure", release)
 
 
 def configuration_problems(

@@ -19,6 +19,7 @@ from scheduler_core.config.types import KIND as CONFIG_KIND
 from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES, prepare
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, is_read
+from scheduler_core.releases import OLDEST, Release, release_from
 from scheduler_core.scenario.canonical import (
     NODES_RANK,
     WORKLOADS_RANK,
@@ -42,6 +43,7 @@ from scheduler_core.scenario.types import (
     Run,
     Scenario,
     Step,
+    Upgrade,
 )
 from scheduler_core.sim.admission import TOLERATED_TAINTS, with_default_tolerations
 from scheduler_core.version import ENGINE_VERSION
@@ -103,6 +105,7 @@ def make_scenario(
     records: Iterable[LogRecord],
     *,
     config: Manifest | None = None,
+    release: Release = OLDEST,
     seed: int = 0,
     start_ns: int,
     initial: Iterable[Manifest] = (),
@@ -120,6 +123,8 @@ def make_scenario(
         In order of seq, from the beginning; outcomes too, as far as they are there.
     config : mapping or None
         The scheduler configuration at the start.
+    release : Release
+        The release of Kubernetes at the start.
     initial : iterable of mapping
         Objects that were there before the first record, bound pods among them.
     goes_on : bool
@@ -138,7 +143,15 @@ def make_scenario(
             break
         maker.take(record)
     maker.read_rest()
-    bare = Scenario(name=name, title=title, seed=seed, start_ns=start_ns, scheduler=config)
+    bare = Scenario(
+        name=name,
+        title=title,
+        kubernetes_release=release.name,
+        feature_gates=release.switched,
+        seed=seed,
+        start_ns=start_ns,
+        scheduler=config,
+    )
     scenario = with_plugins(maker.finish(bare))
     if traces:
         newest = {trace.number: trace for trace in traces}
@@ -251,6 +264,9 @@ class _Maker:
                 )
                 return Step(allow=answer) if payload["decision"] == "allow" else Step(reject=answer)
             case "config":
+                if payload.get("release") is not None:
+                    release = release_from(payload["release"])
+                    return Step(upgrade=Upgrade(release.name, release.switched))
                 default = {"apiVersion": CONFIG_API_VERSION, "kind": CONFIG_KIND}
                 return Step(configure=payload["document"] or default)
             case "clock":

@@ -401,6 +401,8 @@ class _Runner:
             self._permit(step.reject, False, here)
         elif step.configure is not None:
             self._submit(SetConfiguration(step.configure))
+        elif step.upgrade is not None:
+            self._submit(SetConfiguration(self.simulation.config, step.upgrade.release))
         elif step.expect is not None:
             self.run.collect()
             self.run.findings += check(step.expect, self.run, here)

@@ -221,8 +221,25 @@ class Expectation:
 
 VERB_FIELDS = (
     "apply", "patch", "delete", "cordon", "uncordon", "drain", "allow", "reject", "advance", "run", "configure",
-    "expect",
+    "upgrade", "expect",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """Another release of Kubernetes from now on, older ones too."""
+
+    kubernetes_release: str = part(
+        "kubernetesRelease", RELEASE_NAME, "The release of Kubernetes.", required=True
+    )
+    feature_gates: Mapping[str, bool] = part(
+        "featureGates", BOOLEAN_MAP, "Feature gates of it that are switched, by name."
+    )
+
+    @property
+    def release(self) -> Release:
+        """The release, its gates switched."""
+        return release_named(self.kubernetes_release).with_gates(self.feature_gates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +268,12 @@ class Step:
     )
     configure: Manifest | None = part(
         "configure", DOCUMENT, "Go on with another scheduler configuration or Policy.", default=None
+    )
+    upgrade: Upgrade | None = part(
+        "upgrade",
+        Shorthand(part_of(Upgrade), "kubernetesRelease"),
+        "Go on as another release of Kubernetes.",
+        default=None,
     )
     expect: tuple[Expectation, ...] | None = part(
         "expect", ListOf(part_of(Expectation)), "What must hold at this moment.", default=None

@@ -8,6 +8,7 @@ from typing import Any
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.extender.transport import ExtenderAnswer
 from scheduler_core.records import record
+from scheduler_core.releases import Release
 
 Manifest = Mapping[str, Any]
 
@@ -54,9 +55,16 @@ class PermitDecision:
 
 @record
 class SetConfiguration:
-    """Run with another scheduler configuration from now on."""
+    """Run with another scheduler configuration from now on.
+
+    Attributes
+    ----------
+    release : Release or None
+        And as another release of Kubernetes; None keeps the one there is.
+    """
 
     document: Manifest | None
+    release: Release | None = None
 
 
 @record

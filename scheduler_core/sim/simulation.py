@@ -251,15 +251,17 @@ class Simulation:
                 pod = self.world.pod(namespace, name)
                 if pod is not None:
                     self._perform(self.scheduler.handle(PermitDecided(pod.uid, allow, plugin, reason)))
-            case SetConfiguration(document):
-                self._reconfigure(document)
+            case SetConfiguration(document, release):
+                self._reconfigure(document, release or self.release)
             case BindCallAnswered(uid, answer):
                 self._settle()
                 self._bind_call_answered(uid, answer)
         self._settle_all()
 
-    def _reconfigure(self, document: Mapping[str, Any] | None) -> None:
+    def _reconfigure(self, document: Mapping[str, Any] | None, release: Release) -> None:
         """Start a new scheduler over the same cluster, as restarting kube-scheduler with a new file does.
+
+        An upgrade is the same with another release.
 
         The requests of the old one end with it: the new one knows of no pod it assumed, and a binding that came
         later would meet what has been placed in its room.
@@ -272,6 +274,7 @@ class Simulation:
         self._traces.extend(self.scheduler.traces)
         for namespace, name in self._untold:
             self.timers.cancel(RELIST, namespace, name)
+        self.release = release
         self._set_up(document)
         self.scheduler.cycle = cycle
         for stored in self.world.everything():

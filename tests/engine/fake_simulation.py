@@ -239,7 +239,13 @@ class FakeSimulator:
         self.n_restored = 0
 
     def new(
-        self, *, config: dict[str, Any] | None, seed: int, start_ns: int, transport: Any = None
+        self,
+        *,
+        config: dict[str, Any] | None,
+        seed: int,
+        start_ns: int,
+        release: dict[str, Any] | None = None,
+        transport: Any = None,
     ) -> FakeSimulation:
         return self._wired(FakeSimulation(start_ns=start_ns, seed=seed))
 

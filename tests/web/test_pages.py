@@ -34,6 +34,7 @@ PAGES = [
     ("import", ("c",)),
     ("pools", ("c",)),
     ("config", ("c",)),
+    ("release", ("c",)),
     ("extender-new", ("c",)),
     ("classes", ("c",)),
     ("settings", ("c",)),
@@ -46,7 +47,8 @@ def test_every_page_is_whole_and_obeys_the_content_policy(client, cluster, name,
     response = get(client, name, *(cluster.public_id if a == "c" else a for a in args))
     assert response.status_code == 200
     html = response.content.decode()
-    assert html.count("<main") == 1 and "kube-scheduler v1.34.1" in html
+    follows = "kube-scheduler v1.34.1" if "c" in args else "kube-scheduler 1.34 to 1.36"
+    assert html.count("<main") == 1 and follows in html
     assert " style=" not in html and "<script>" not in html and "onclick" not in html
     assert "script-src 'self'" in response["Content-Security-Policy"]
 

@@ -63,6 +63,10 @@ class Cluster(Answer):
     kubernetes = _text("Server address of the cluster's Kubernetes API, without the host.")
     resourceVersion = _text()
     seed = serializers.IntegerField()
+    kubernetesRelease = _text("The release of Kubernetes it follows.")
+    featureGates = serializers.DictField(
+        child=serializers.BooleanField(), help_text="Feature gates that are switched, by name."
+    )
     nodes = serializers.IntegerField()
     pods = serializers.IntegerField()
     bound = serializers.IntegerField()
@@ -205,13 +209,47 @@ class Config(Answer):
     )
 
 
+class GateAnswer(Answer):
+    name = _text()
+    stage = serializers.ChoiceField(["Alpha", "Beta", "GA"])
+    default = serializers.BooleanField()
+    locked = serializers.BooleanField(help_text="It cannot be switched.")
+
+
+class ChangeAnswer(Answer):
+    name = _text()
+    sentence = _text()
+
+
+class ReleaseAnswer(Answer):
+    name = _text()
+    emulates = _text("The version whose decisions were recorded.")
+    default = serializers.BooleanField(help_text="Whether new clusters follow it.")
+    agreedDecisions = serializers.IntegerField(help_text="Recorded decisions the engine agrees with.")
+    gates = GateAnswer(many=True)
+    changes = ChangeAnswer(many=True, help_text="What it changed without a feature gate.")
+
+
+class Releases(Answer):
+    items = ReleaseAnswer(many=True)
+
+
+class ClusterRelease(Answer):
+    kubernetesRelease = _text()
+    featureGates = serializers.DictField(
+        child=serializers.BooleanField(), help_text="Those that are switched, by name."
+    )
+    emulates = _text("The version whose decisions were recorded.")
+
+
 class Sampling(Answer):
     default = _text()
     profiles = _text()
 
 
 class Version(Answer):
-    emulates = _text()
+    emulates = _text("The release new clusters follow.")
+    releases = serializers.ListField(child=serializers.CharField())
     engine = _text()
     api = _text()
     sampling = Sampling()

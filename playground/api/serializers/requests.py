@@ -63,10 +63,29 @@ class ClusterCreate(Strict):
         allow_null=True,
         help_text="A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1); absent = the default one.",
     )
+    kubernetesRelease = StrictString(
+        required=False,
+        max_length=20,
+        source="kubernetes_release",
+        help_text="The release of Kubernetes it follows, such as 1.36; absent = the newest that is proved.",
+    )
+    featureGates = serializers.DictField(
+        required=False,
+        child=StrictBoolean(),
+        source="feature_gates",
+        help_text="Feature gates of the release that are switched, by name.",
+    )
     team = StrictString(
         required=False, allow_null=True, max_length=100, help_text="A team of yours that is to own it."
     )
     demo = StrictBoolean(required=False, default=False, help_text="Begin with the demo's nodes and pods.")
+
+
+class ClusterRelease(Strict):
+    kubernetesRelease = StrictString(max_length=20, help_text="Such as 1.36.")
+    featureGates = serializers.DictField(
+        required=False, child=StrictBoolean(), help_text="Those that are switched, by name; absent = none."
+    )
 
 
 class TeamCreate(Strict):

@@ -13,6 +13,7 @@ from playground.api.views.base import PlaygroundView
 from playground.clusters import services
 from playground.clusters.models import Cluster
 from playground.engine.configuration import without_effect
+from playground.engine.releases import patch_of
 
 
 class Config(PlaygroundView):
@@ -20,7 +21,7 @@ class Config(PlaygroundView):
 
     @staticmethod
     def _answer(cluster: Cluster) -> Response:
-        dead = list(without_effect(cluster.config))
+        dead = list(without_effect(cluster.config, cluster.release))
         return Response(
             {"default": cluster.config is None, "config": cluster.config, "withoutEffect": dead}
         )
@@ -71,6 +72,56 @@ class Config(PlaygroundView):
     def delete(self, request: Request, cluster_id: str) -> Response:
         """From now on."""
         return self._answer(services.set_config(cluster=self.cluster(cluster_id), config=None))
+
+
+class Release(PlaygroundView):
+    @staticmethod
+    def _answer(cluster: Cluster) -> Response:
+        return Response(
+            {
+                "kubernetesRelease": cluster.kubernetes_release,
+                "featureGates": cluster.feature_gates,
+                "emulates": patch_of(cluster.release),
+            }
+        )
+
+    @operation(
+        "Read the release of Kubernetes",
+        id="release_read",
+        answers_={200: answers.ClusterRelease},
+        errors=(400, 404),
+        answer_example=examples.CLUSTER_RELEASE,
+        tag="settings",
+        reads=True,
+    )
+    def get(self, request: Request, cluster_id: str) -> Response:
+        """The release the cluster follows, and the feature gates that are switched."""
+        return self._answer(self.cluster(cluster_id))
+
+    @operation(
+        "Follow another release of Kubernetes",
+        id="release_write",
+        request=requests.ClusterRelease,
+        answers_={200: answers.ClusterRelease},
+        errors=(400, 404, 413, 415),
+        example={"kubernetesRelease": "1.36", "featureGates": {"OpportunisticBatching": False}},
+        answer_example=examples.CLUSTER_RELEASE,
+        tag="settings",
+    )
+    def put(self, request: Request, cluster_id: str) -> Response:
+        """From now on, as an upgrade of kube-scheduler: what was decided before stays as it was decided.
+
+        Gates that are locked in the release cannot be switched. A configuration that the release does not take
+        changes nothing.
+        """
+        cluster = self.cluster(cluster_id)
+        asked = requests.ClusterRelease(data=request.data)
+        asked.is_valid(raise_exception=True)
+        wanted = asked.validated_data
+        services.set_release(
+            cluster=cluster, name=wanted["kubernetesRelease"], gates=wanted.get("featureGates")
+        )
+        return self._answer(cluster)
 
 
 class Clock(PlaygroundView):

@@ -14,8 +14,9 @@ from playground.api.errors import REASONS
 from playground.api.serializers import answers
 from playground.api.views.base import PlaygroundView
 from playground.clusters.errors import NotFound
-from playground.engine import EMULATES, engine_version
+from playground.engine import engine_version
 from playground.engine.differences import engine_readme, known_differences
+from playground.engine.releases import newest_proved, patch_of, release_names, release_outlines
 
 PATHS = {
     "version": "/api/v1/version",
@@ -55,10 +56,11 @@ class Version(PlaygroundView):
         reads=True,
     )
     def get(self, request: Request) -> Response:
-        """The Kubernetes version that is emulated, the engine's own, where they are known to differ."""
+        """The release new clusters follow, all there are, the engine's own, where they are known to differ."""
         return Response(
             {
-                "emulates": EMULATES,
+                "emulates": patch_of({"name": newest_proved()}),
+                "releases": list(release_names()),
                 "engine": engine_version(),
                 "api": "v1",
                 "sampling": {
@@ -67,6 +69,45 @@ class Version(PlaygroundView):
                     " says how many nodes it looked at",
                 },
                 "knownDifferences": known_differences(engine_readme()),
+            }
+        )
+
+
+class Releases(PlaygroundView):
+    one_cluster_reads = True
+
+    @operation(
+        "List the releases of Kubernetes",
+        id="releases_list",
+        answers_={200: answers.Releases},
+        answer_example={"items": [examples.RELEASE]},
+        tag="about",
+        reads=True,
+    )
+    def get(self, request: Request) -> Response:
+        """Those a cluster may follow, oldest first, with their feature gates."""
+        default = newest_proved()
+        return Response(
+            {
+                "items": [
+                    {
+                        "name": release.name,
+                        "emulates": release.patch,
+                        "default": release.name == default,
+                        "agreedDecisions": release.n_agreed,
+                        "gates": [
+                            {
+                                "name": gate.name,
+                                "stage": gate.stage,
+                                "default": gate.default,
+                                "locked": gate.locked,
+                            }
+                            for gate in release.gates
+                        ],
+                        "changes": [{"name": name, "sentence": said} for name, said in release.changes],
+                    }
+                    for release in release_outlines()
+                ]
             }
         )
 

@@ -1,6 +1,7 @@
 """The cluster row: name, clock, counters and the lease of its one engine."""
 
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -50,6 +51,10 @@ class Cluster(models.Model):
     created = models.DateTimeField(auto_now_add=True)
     seed = models.BigIntegerField(default=new_seed)
     config = models.JSONField(null=True, blank=True)  # KubeSchedulerConfiguration; null = the default one
+
+    # Which Kubernetes it follows; rows of before there was a choice are of 1.34.
+    kubernetes_release = models.CharField(max_length=20, default="1.34")
+    feature_gates = models.JSONField(default=dict, blank=True)  # those that are switched, by name
 
     # host:port of extenders inside the network that its person lets this server call (embedded mode)
     extender_hosts = models.JSONField(default=list, blank=True)
@@ -128,6 +133,11 @@ class Cluster(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.public_id})"
+
+    @property
+    def release(self) -> dict[str, Any]:
+        """The release and its switched gates as one document, as the engine and the log have it."""
+        return {"name": self.kubernetes_release, "switched": self.feature_gates}
 
     @property
     def is_parked(self) -> bool:

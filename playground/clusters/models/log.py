@@ -19,7 +19,8 @@ class LogEntry(models.Model):
     api     delete   ``{apiVersion, kind, namespace, name, gracePeriodSeconds, gone, manifest}``; a pod that
                      still terminates is not gone: `manifest` is the object with its deletionTimestamp
     api     permit   ``{namespace, name, plugin, decision, reason}``
-    api     config   ``{document, before}``
+    api     config   ``{document, before}``; of another release also ``{release, releaseBefore}``, and the document
+                     is the one before
     api     clock    ``{mode, rate}`` the clock was paused or let run; the engine first catches up with at_ns
     api     extender ``{call, answer}``; with a cycle: an answer within that cycle, just before the `ran` entry of
                      its batch and never read on its own; without: the answer of a bind call

@@ -10,7 +10,7 @@ from playground.clusters.services.apply import (
     IgnoredObject,
     apply_documents,
 )
-from playground.clusters.services.config import offer_clock, set_clock, set_config
+from playground.clusters.services.config import offer_clock, set_clock, set_config, set_release
 from playground.clusters.services.housekeeping import tidy
 from playground.clusters.services.lifecycle import (
     clone_cluster,
@@ -88,6 +88,7 @@ __all__ = [
     "set_clock",
     "set_config",
     "set_cordon",
+    "set_release",
     "sweep",
     "take_turn",
     "tidy",

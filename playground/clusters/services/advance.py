@@ -395,8 +395,14 @@ def nearest(cluster: Cluster, engine_seq: int, simulator: Simulator) -> tuple[En
             return Engine.restore(simulator, bytes(checkpoint.data)), checkpoint.engine_seq
         except Exception:
             logger.exception("checkpoint cannot be read", extra={"cluster": cluster.public_id})
-    config = initial_config(cluster)
-    return Engine.new(simulator, config=config, seed=cluster.seed, start_ns=cluster.start_ns), 0
+    engine = Engine.new(
+        simulator,
+        config=initial_config(cluster),
+        seed=cluster.seed,
+        start_ns=cluster.start_ns,
+        release=initial_release(cluster),
+    )
+    return engine, 0
 
 
 def stretch(cluster: Cluster, engine: Engine, after_seq: int, to_seq: int) -> Iterator[Entry]:
@@ -420,6 +426,18 @@ def initial_config(cluster: Cluster) -> dict[str, object] | None:
         return cluster.config
     document: dict[str, object] | None = first.payload.get("before")
     return document
+
+
+def initial_release(cluster: Cluster) -> dict[str, object]:
+    """The release of Kubernetes the cluster began with: later ones are inputs in the log."""
+    entries = LogEntry.objects.filter(
+        cluster=cluster, source=LogEntry.Source.API, kind=LogEntry.Kind.CONFIG
+    )
+    for payload in entries.order_by("seq").values_list("payload", flat=True):
+        if "releaseBefore" in payload:
+            before: dict[str, object] = payload["releaseBefore"]
+            return before
+    return cluster.release
 
 
 def _wake_at_deadline(cluster: Cluster, wall: datetime) -> None:

@@ -12,10 +12,13 @@ from playground.clusters.services.quotas import check_bytes
 from playground.clusters.services.writer import writing
 from playground.engine import columns
 from playground.engine.configuration import ConfigurationProblem, check_configuration
+from playground.engine.releases import newest_proved, release_document
 
 
-def checked_config(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The configuration document, loaded once to see that it is one.
+def checked_config(
+    config: Mapping[str, Any] | None, release: Mapping[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """The configuration document, loaded once to see that it is one of the release.
 
     Raises
     ------
@@ -25,7 +28,7 @@ def checked_config(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if config is None:
         return None
     try:
-        check_configuration(config, may_read_files=settings.EMBEDDED)
+        check_configuration(config, release, may_read_files=settings.EMBEDDED)
     except ConfigurationProblem as problem:
         errors = [
             InvalidManifest(
@@ -48,7 +51,7 @@ def set_config(*, cluster: Cluster, config: Mapping[str, Any] | None) -> Cluster
     InvalidManifest
         The configuration cannot be used; nothing changes.
     """
-    checked = checked_config(config)
+    checked = checked_config(config, cluster.release)
     with writing(cluster) as writer:
         payload = {"document": checked, "before": writer.cluster.config}
         writer.cluster.config = checked
@@ -56,6 +59,54 @@ def set_config(*, cluster: Cluster, config: Mapping[str, Any] | None) -> Cluster
         writer.append(LogEntry.Source.API, LogEntry.Kind.CONFIG, payload)
         _recheck_waiting(writer.cluster)
         wake.cluster_on_commit(writer.cluster)
+    return cluster
+
+
+def checked_release(name: str | None, gates: Mapping[str, bool] | None) -> dict[str, Any]:
+    """A release of Kubernetes with switched gates; None is what new clusters follow.
+
+    Raises
+    ------
+    InvalidInput
+        There is no such release, or a gate cannot be switched so in it.
+    """
+    try:
+        document = release_document(newest_proved() if name is None else name, gates or {})
+    except ConfigurationProblem as problem:
+        first = problem.items[0]
+        raise InvalidInput(str(problem), field=first.field, value=first.value) from None
+    return {"name": document["name"], "switched": document.get("switched", {})}
+
+
+def set_release(*, cluster: Cluster, name: str, gates: Mapping[str, bool] | None = None) -> Cluster:
+    """Follow another release of Kubernetes from now on, as an upgrade of kube-scheduler does.
+
+    The log says so: what was decided before stays as it was decided.
+
+    Raises
+    ------
+    InvalidInput
+        There is no such release, a gate cannot be switched so.
+    InvalidManifest
+        The cluster's configuration cannot be used with it; nothing changes.
+    """
+    release = checked_release(name, gates)
+    with writing(cluster) as writer:
+        row = writer.cluster
+        if release == row.release:
+            return cluster
+        checked_config(row.config, release)
+        payload = {
+            "document": row.config,
+            "before": row.config,
+            "release": release,
+            "releaseBefore": row.release,
+        }
+        row.kubernetes_release, row.feature_gates = release["name"], release["switched"]
+        writer.changed |= {"kubernetes_release", "feature_gates"}
+        writer.append(LogEntry.Source.API, LogEntry.Kind.CONFIG, payload)
+        wake.cluster_on_commit(row)
+    cluster.refresh_from_db(fields=["kubernetes_release", "feature_gates"])
     return cluster
 
 

@@ -93,7 +93,8 @@ def allow_extender_host(*, cluster: Cluster, host: str, allowed: bool = True) ->
     """
     if not settings.EMBEDDED:
         raise Forbidden("on this server its operator names the hosts extenders may have")
-    if allowed and host not in [host_of(extender.url) for extender in outline(cluster.config).extenders]:
+    extenders = outline(cluster.config, cluster.release).extenders
+    if allowed and host not in [host_of(extender.url) for extender in extenders]:
         raise InvalidInput("no extender of the configuration has this host", field="host", value=host)
     with transaction.atomic():
         row = locked(cluster.pk)
@@ -107,7 +108,7 @@ def allow_extender_host(*, cluster: Cluster, host: str, allowed: bool = True) ->
 def refused_hosts(cluster: Cluster) -> list[str]:
     """Hosts of its extenders inside the network that nothing lets this server call."""
     policy = _policy(cluster)
-    urls = [extender.url for extender in outline(cluster.config).extenders]
+    urls = [extender.url for extender in outline(cluster.config, cluster.release).extenders]
     refused = [
         host_of(url)
         for url in urls

@@ -23,7 +23,7 @@ from playground.clusters.models import (
 )
 from playground.clusters.rows import rows_of
 from playground.clusters.services.changes import without_server_fields
-from playground.clusters.services.config import checked_config
+from playground.clusters.services.config import checked_config, checked_release
 from playground.clusters.services.identity import object_uid
 from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.quotas import check_clusters, lock_person
@@ -42,6 +42,8 @@ def create_cluster(
     team: Any = None,
     seed: int | None = None,
     config: Mapping[str, Any] | None = None,
+    kubernetes_release: str | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
     start_ns: int | None = None,
 ) -> Cluster:
     """A new cluster, paused, with only what every cluster has (four namespaces, two PriorityClasses).
@@ -58,13 +60,17 @@ def create_cluster(
         Of the named random streams; drawn when None.
     config
         KubeSchedulerConfiguration document; None = the default one.
+    kubernetes_release
+        The release of Kubernetes it follows; None = the newest whose recorded decisions are agreed with.
+    feature_gates
+        Gates of the release that are switched.
     start_ns
         Virtual time it starts at; None = the wall clock.
 
     Raises
     ------
     InvalidInput
-        A bad name, seed or configuration.
+        A bad name, seed, configuration, release or gate.
     QuotaExceeded
         The owner has as much as one person may have.
     """
@@ -81,7 +87,9 @@ def create_cluster(
         if isinstance(seed, bool) or not 0 <= seed < 2**63:
             raise InvalidInput("the seed must be a whole number from 0 to 2^63-1", field="seed", value=seed)
         cluster.seed = seed
-    cluster.config = checked_config(config)
+    release = checked_release(kubernetes_release, feature_gates)
+    cluster.kubernetes_release, cluster.feature_gates = release["name"], release["switched"]
+    cluster.config = checked_config(config, release)
     with transaction.atomic():
         lock_person(owner)
         check_clusters(owner)
@@ -107,7 +115,7 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
     """A new cluster with the objects of this one as they are now, bound pods included.
 
     The clone has a log of its own that begins with these objects; the queue starts afresh, cycles and Events
-    stay behind. Seed, configuration and the virtual time are the same; mock extenders become the clone's own.
+    stay behind. Seed, configuration, release and the virtual time are the same; mock extenders become the clone's own.
     """
     clone = Cluster(
         name=_checked_name(name),
@@ -115,6 +123,8 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
         creator=owner,
         seed=cluster.seed,
         config=cluster.config,
+        kubernetes_release=cluster.kubernetes_release,
+        feature_gates=cluster.feature_gates,
         start_ns=cluster.now_ns,
         now_ns=cluster.now_ns,
     )

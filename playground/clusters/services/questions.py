@@ -23,6 +23,7 @@ from playground.clusters.services.advance import (
     advance,
     engine_of,
     initial_config,
+    initial_release,
     nearest,
     stretch,
 )
@@ -522,6 +523,7 @@ def run_seeds(*, question_id: int, seeds: Sequence[int], turn_s: float | None = 
                 [seed for seed in seeds if seed not in there],
                 own=cluster.seed,
                 config=initial_config(cluster),
+                release=initial_release(cluster),
                 start_ns=cluster.start_ns,
                 each=keep,
                 beginning=beginning,

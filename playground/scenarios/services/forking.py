@@ -14,7 +14,7 @@ from playground.clusters import services as clusters
 from playground.clusters.errors import Conflict, InvalidInput, NotFound, TooManyRequests
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
 from playground.clusters.selectors.objects import get_object
-from playground.clusters.services.advance import as_entry, initial_config
+from playground.clusters.services.advance import as_entry, initial_config, initial_release
 from playground.engine import scenario_making
 from playground.engine.scenario_making import Cut, MadeText
 from playground.engine.scenarios import RunStopped, ScenarioProblem, Step, opening_of
@@ -46,6 +46,8 @@ def fork(*, scenario: Scenario, owner: Any = None, name: str = "") -> Cluster:
             owner=owner,
             seed=opening.seed,
             config=opening.config,
+            kubernetes_release=opening.release["name"],
+            feature_gates=opening.release.get("switched"),
             start_ns=opening.start_ns,
         )
         urls = clusters.serve_mock_extenders(cluster=cluster, rules=opening.mock_rules)
@@ -141,6 +143,11 @@ def _do(cluster: Cluster, verb: str, argument: Any) -> None:
             )
         case "configure":
             clusters.set_config(cluster=cluster, config=argument)
+        case "upgrade":
+            wanted = {"kubernetesRelease": argument} if isinstance(argument, str) else argument
+            clusters.set_release(
+                cluster=cluster, name=wanted["kubernetesRelease"], gates=wanted.get("featureGates")
+            )
 
 
 def _existing(cluster: Cluster, ref: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,6 +216,7 @@ def make_text(
             seed=cluster.seed,
             start_ns=cluster.start_ns,
             config=initial_config(cluster),
+            release=initial_release(cluster),
             entries=(as_entry(row) for row in log.iterator(2000)),
             decided=decided,
             cut=cut,

@@ -16,7 +16,7 @@ from playground.clusters import kinds
 from playground.clusters import wake as cluster_wake
 from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
-from playground.clusters.services.advance import initial_config, nearest, stretch
+from playground.clusters.services.advance import initial_config, initial_release, nearest, stretch
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.compaction import check_past_is_there
 from playground.clusters.services.lifecycle import create_cluster
@@ -185,12 +185,13 @@ def _branch(
     owner: Any,
 ) -> Cluster:
     if cluster is not None:
-        config, at_ns, manifests = _past_of(cluster, cycle)
+        config, release, at_ns, manifests = past_of(cluster, cycle)
         return _begin(
             name or f"{cluster.name[:80]} after {cycle}",
             owner,
             cluster.seed,
             config,
+            release,
             at_ns,
             manifests,
             mock_rules_of(cluster, config),
@@ -201,14 +202,15 @@ def _branch(
         owner,
         scenario.seed,
         past["config"],
+        past["release"],
         past["clock_ns"],
         past["manifests"],
         opening_of(bytes(scenario.document)).mock_rules,
     )
 
 
-def _past_of(cluster: Cluster, number: int) -> tuple[Any, int, list[dict[str, Any]]]:
-    """Configuration, clock and objects after a cycle: the fold of the log up to there."""
+def past_of(cluster: Cluster, number: int) -> tuple[Any, Any, int, list[dict[str, Any]]]:
+    """Configuration, release, clock and objects after a cycle: the fold of the log up to there."""
     cycle = Cycle.objects.filter(cluster=cluster, number=number).defer("trace").first()
     if cycle is None:
         raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
@@ -223,7 +225,7 @@ def _past_of(cluster: Cluster, number: int) -> tuple[Any, int, list[dict[str, An
     ) or cycle.ran_seq
     ran = engine.filter(seq=cycle.ran_seq).values_list("payload", flat=True).first() or {}
     read = int(ran.get("read", last))
-    config = initial_config(cluster)
+    config, release = initial_config(cluster), initial_release(cluster)
     objects: dict[tuple[str, str, str], dict[str, Any]] = {}
     past = log.filter(
         Q(source=LogEntry.Source.ENGINE, seq__lte=last) | Q(source=LogEntry.Source.API, seq__lte=read)
@@ -232,11 +234,12 @@ def _past_of(cluster: Cluster, number: int) -> tuple[Any, int, list[dict[str, An
         key = (entry.object_kind, entry.object_namespace, entry.object_name)
         if entry.kind == LogEntry.Kind.CONFIG:
             config = entry.payload["document"]
+            release = entry.payload.get("release") or release
         elif entry.kind == LogEntry.Kind.DELETE and entry.payload.get("gone", True):
             objects.pop(key, None)
         else:
             objects[key] = entry.payload["manifest"]
-    return config, cycle.at_ns, list(objects.values())
+    return config, release, cycle.at_ns, list(objects.values())
 
 
 def _begin(
@@ -244,12 +247,21 @@ def _begin(
     owner: Any,
     seed: int,
     config: Any,
+    release: Mapping[str, Any],
     at_ns: int,
     manifests: list[dict[str, Any]],
     mock_rules: Mapping[int, Any],
 ) -> Cluster:
     with transaction.atomic():
-        cluster = create_cluster(name=name[:100], owner=owner, seed=seed, config=config, start_ns=at_ns)
+        cluster = create_cluster(
+            name=name[:100],
+            owner=owner,
+            seed=seed,
+            config=config,
+            kubernetes_release=release["name"],
+            feature_gates=release.get("switched"),
+            start_ns=at_ns,
+        )
         serve_mock_extenders(cluster=cluster, rules=mock_rules)
         with writing(cluster) as writer:
             ranked = [(kinds.by_kind(manifest["kind"]), manifest) for manifest in manifests]

@@ -13,7 +13,7 @@ from playground.engine.joint import Unsolvable, best_placement
 from playground.engine.scenarios import RunStopped, ScenarioProblem, run_fresh
 from playground.scenarios import wake
 from playground.scenarios.models import Optimum, Scenario
-from playground.scenarios.services.moments import _past_of
+from playground.scenarios.services.moments import past_of
 
 MAX_NODES: Final = 200
 MAX_PODS: Final = 1000
@@ -75,11 +75,12 @@ def solve_optimum(*, optimum_id: int) -> None:
     optimum = rows.select_related("cluster", "scenario").get()
     began = time.monotonic()
     try:
-        config, manifests, movable = _problem_of(optimum)
+        config, release, manifests, movable = _problem_of(optimum)
         result = best_placement(
             manifests,
             config,
             movable,
+            release=release,
             time_limit_s=optimum.time_limit_s,
             progress=lambda step, share: rows.update(step=step, progress=0.1 + 0.9 * share) and None,
         )
@@ -90,10 +91,10 @@ def solve_optimum(*, optimum_id: int) -> None:
         rows.update(state=Optimum.State.DONE, result=result, progress=1.0, step="")
 
 
-def _problem_of(optimum: Optimum) -> tuple[Any, list[dict[str, Any]], frozenset[str]]:
-    """Configuration, objects, and the pods the scheduler itself placed or could not place."""
+def _problem_of(optimum: Optimum) -> tuple[Any, Any, list[dict[str, Any]], frozenset[str]]:
+    """Configuration, release, objects, and the pods the scheduler itself placed or could not place."""
     if optimum.cluster is not None:
-        config, _, manifests = _past_of(optimum.cluster, optimum.cycle)
+        config, release, _, manifests = past_of(optimum.cluster, optimum.cycle)
         rows: Any = Cycle.objects.filter(cluster=optimum.cluster, number__lte=optimum.cycle)
     else:
         assert optimum.scenario is not None
@@ -101,7 +102,7 @@ def _problem_of(optimum: Optimum) -> tuple[Any, list[dict[str, Any]], frozenset[
         past = run.objects
         if past is None:
             raise NotFound("there was no such cycle", kind="Cycle")
-        config, manifests = past["config"], list(past["manifests"])
+        config, release, manifests = past["config"], past["release"], list(past["manifests"])
         rows = optimum.scenario.cycles.filter(number__lte=optimum.cycle)
     tried = rows.values_list("pod_namespace", "pod_name").distinct()
-    return config, manifests, frozenset(f"{namespace}/{name}" for namespace, name in tried)
+    return config, release, manifests, frozenset(f"{namespace}/{name}" for namespace, name in tried)

@@ -4,21 +4,44 @@ from typing import Any
 
 from django import forms
 
+from playground.engine.releases import newest_proved, release_outlines
 from playground.web.forms.quantities import AmountsField, NameField, PairsField, QuantityField, TaintsField
 
 MAX_NODES = 5000
 
 
+def _releases() -> list[tuple[str, str]]:
+    return [
+        (release.name, f"{release.name} (kube-scheduler {release.patch})")
+        for release in reversed(release_outlines())
+    ]
+
+
+class ReleaseField(forms.ChoiceField):
+    """Which Kubernetes a new cluster follows."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            choices=_releases,
+            initial=newest_proved,
+            required=False,
+            label="Kubernetes release",
+            help_text="It can be changed later, under Config.",
+        )
+
+
 class ClusterNameForm(forms.Form):
-    """A cluster's name."""
+    """A cluster's name and release."""
 
     name = forms.CharField(max_length=100, label="Name")
+    kubernetes_release = ReleaseField()
 
 
 class NodePoolForm(forms.Form):
     """A pool of equal nodes, spread over zones in turn."""
 
     cluster_name = forms.CharField(max_length=100, required=False, label="Cluster name")
+    kubernetes_release = ReleaseField()
     pool = NameField(initial="general", label="Pool", help_text="Nodes are called pool-1, pool-2, …")
     count = forms.IntegerField(min_value=1, max_value=MAX_NODES, initial=6, label="Nodes")
     zones = forms.CharField(
@@ -40,6 +63,7 @@ class ImportForm(forms.Form):
     """Manifests, pasted or from a file; a file wins."""
 
     cluster_name = forms.CharField(max_length=100, required=False, label="Cluster name")
+    kubernetes_release = ReleaseField()
     text = forms.CharField(required=False, widget=forms.Textarea, strip=False, label="YAML or JSON")
     upload = forms.FileField(required=False, label="File")
 

@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from playground.clusters.selectors.queue import LANE_TITLES
+from playground.engine.releases import patch_of, title_of
 from playground.engine.words import headline, placed
 from playground.web import amounts
 from playground.web.explanation import outcome_of
@@ -23,6 +24,8 @@ register.filter("memory", amounts.memory)
 register.filter("duration", amounts.duration)
 register.filter("since", amounts.since_start)
 register.filter("rfc3339", amounts.rfc3339)
+register.filter("patch", patch_of)
+register.filter("release_title", title_of)
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[./-])")
 

@@ -1,5 +1,6 @@
 """Clusters: new ones, imports and pools, and what can be done to one as a whole."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings as site
@@ -42,7 +43,11 @@ def new_blank(request: HttpRequest) -> HttpResponse:
     form = ClusterNameForm(request.POST or None, initial={"name": "my-cluster"})
     if request.method == "POST" and form.is_valid():
         try:
-            cluster = create_cluster(name=form.cleaned_data["name"], owner=_owner(request))
+            cluster = create_cluster(
+                name=form.cleaned_data["name"],
+                kubernetes_release=form.cleaned_data["kubernetes_release"] or None,
+                owner=_owner(request),
+            )
         except ClusterError as error:
             form.add_error("name", error.message)
         else:
@@ -162,7 +167,7 @@ def _pools(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
     is_preview = request.POST.get("deed") == "preview"
     if posted and nodes and not is_preview:
         try:
-            target, _ = _apply(request, cluster, form.cleaned_data["cluster_name"], objects=nodes)
+            target, _ = _apply(request, cluster, form.cleaned_data, objects=nodes)
         except ClusterError as error:
             form.add_error(None, error.message)
         else:
@@ -194,7 +199,7 @@ def _import(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
                 previewed = apply_documents(cluster=cluster, text=data["manifests"], dry_run=True)
                 context["preview"] = view_import(previewed)
             else:
-                target, result = _apply(request, cluster, data["cluster_name"], text=data["manifests"])
+                target, result = _apply(request, cluster, data, text=data["manifests"])
                 messages.success(request, _told(result))
                 return redirect("web:board", target.public_id)
         except ClusterError as error:
@@ -209,13 +214,17 @@ def _import(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
 
 
 def _apply(
-    request: HttpRequest, cluster: Cluster | None, name: str, **manifests: Any
+    request: HttpRequest, cluster: Cluster | None, wanted: Mapping[str, Any], **manifests: Any
 ) -> tuple[Cluster, ApplyResult]:
     """Apply to the cluster, or to a new one that exists only if everything goes well."""
     if cluster is not None:
         return cluster, apply_documents(cluster=cluster, **manifests)
     with transaction.atomic():
-        target = create_cluster(name=name or "my-cluster", owner=_owner(request))
+        target = create_cluster(
+            name=wanted["cluster_name"] or "my-cluster",
+            kubernetes_release=wanted["kubernetes_release"] or None,
+            owner=_owner(request),
+        )
         return target, apply_documents(cluster=target, **manifests)
 
 

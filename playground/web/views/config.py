@@ -57,7 +57,7 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
             messages.success(request, f"{words} from the next cycle on.")
             back = reverse("web:config", args=[cluster.public_id])
             return redirect(f"{back}?profile={quote(_profile_name(request))}")
-    running = outline(cluster.config)
+    running = outline(cluster.config, cluster.release)
     profile = next(
         (p for p in running.profiles if p.scheduler_name == _profile_name(request)), running.profiles[0]
     )
@@ -73,7 +73,7 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "text": text,
         "problems": problems,
         "is_default": cluster.config is None,
-        "without_effect": without_effect(cluster.config),
+        "without_effect": without_effect(cluster.config, cluster.release),
         "refused_hosts": refused_hosts(cluster),
         "allowed_hosts": sorted(allowed_by_person(cluster)),
         "embedded": site.EMBEDDED,
@@ -106,6 +106,6 @@ def _asked_for(request: HttpRequest, cluster: Cluster) -> dict[str, Any] | None:
         return read_mapping(request.POST.get("text", ""))
     if is_policy(cluster.config):
         raise InvalidInput("a Policy has no profiles to switch: change its text, or write a configuration")
-    profiles = outline(cluster.config).profiles
+    profiles = outline(cluster.config, cluster.release).profiles
     profile = next((p for p in profiles if p.scheduler_name == _profile_name(request)), profiles[0])
     return edited(cluster.config, profile, request.POST.dict())

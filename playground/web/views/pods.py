@@ -83,7 +83,7 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
             steps,
             start_ns=cluster.start_ns,
             now_ns=now_ns,
-            backoffs=backoffs_elsewhere(story, cluster.config),
+            backoffs=backoffs_elsewhere(story, cluster.config, cluster.release),
         ),
         "attempts": story.cycles[-4:],
         "streams": isinstance(request, ASGIRequest),

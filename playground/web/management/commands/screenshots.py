@@ -109,6 +109,7 @@ def page_list(cluster: Cluster) -> list[tuple[str, str]]:
         ("import", f"{base}import/"),
         ("pools", f"{base}pools/"),
         ("config", f"{base}config/"),
+        ("release", f"{base}config/release/"),
         ("extender-new", f"{base}config/extenders/new/"),
         ("settings", f"{base}cluster/"),
         ("luck", reverse("web:luck", args=[cluster.public_id])),

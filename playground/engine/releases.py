@@ -1,0 +1,134 @@
+"""Releases of Kubernetes as the site knows them: plain documents, their gates, and which one new clusters follow."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from playground.engine.configuration import ConfigurationItem, ConfigurationProblem
+from scheduler_core import releases
+from scheduler_core.errors import ConfigurationError, InvalidObject
+from scheduler_core.releases import Release
+
+OLDEST: Final = releases.OLDEST.name
+"""What clusters, logs and records from before there was a choice follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutline:
+    """A feature gate in one release.
+
+    Attributes
+    ----------
+    before
+        The default in the release before; None where that one does not have the gate.
+    """
+
+    name: str
+    stage: str
+    default: bool
+    locked: bool
+    before: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseOutline:
+    """A release that clusters may follow.
+
+    Attributes
+    ----------
+    patch
+        The version that was recorded, `v1.36.2`.
+    n_agreed
+        Recorded decisions of that version that the engine agrees with; 0 = none were recorded.
+    gates
+        By name.
+    changes
+        What it changed without a gate: name and sentence, those of earlier releases left out.
+    flipped
+        Gates whose default is not that of the release before.
+    """
+
+    name: str
+    patch: str
+    n_agreed: int
+    gates: tuple[GateOutline, ...]
+    changes: tuple[tuple[str, str], ...]
+    flipped: tuple[str, ...]
+
+
+def release_names() -> tuple[str, ...]:
+    """Oldest first."""
+    return tuple(releases.RELEASES)
+
+
+def newest_proved() -> str:
+    """The newest release whose recorded decisions are agreed with: what new clusters follow."""
+    return [release.name for release in releases.RELEASES.values() if release.n_agreed][-1]
+
+
+def release_outlines() -> list[ReleaseOutline]:
+    """Every release, oldest first."""
+    found = []
+    before: Release | None = None
+    for release in releases.RELEASES.values():
+        found.append(_outline(release, before))
+        before = release
+    return found
+
+
+def _outline(release: Release, before: Release | None) -> ReleaseOutline:
+    known = {} if before is None else before.gates
+    gates = tuple(
+        GateOutline(
+            name, gate.stage, gate.default, gate.locked, known[name].default if name in known else None
+        )
+        for name, gate in sorted(release.gates.items())
+    )
+    earlier = {} if before is None else before.changes
+    return ReleaseOutline(
+        release.name,
+        release.patch,
+        release.n_agreed,
+        gates,
+        tuple((name, said) for name, said in release.changes.items() if name not in earlier),
+        tuple(gate.name for gate in gates if before is not None and bool(gate.before) is not gate.default),
+    )
+
+
+def release_of(document: Mapping[str, Any] | None) -> Release:
+    """The release of a document (`Cluster.release`); None is the oldest."""
+    return releases.release_from(document)
+
+
+def patch_of(document: Mapping[str, Any] | None) -> str:
+    """The version that is followed, `v1.36.2`."""
+    return release_of(document).patch
+
+
+def all_patches() -> str:
+    """For pages about no cluster: `1.34 to 1.36`."""
+    names = release_names()
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
+def title_of(document: Mapping[str, Any] | None) -> str:
+    """For people: `Kubernetes 1.36`, and what is switched."""
+    return release_of(document).title
+
+
+def release_document(name: str, gates: Mapping[str, bool]) -> dict[str, Any]:
+    """A release by name and switched gates, checked.
+
+    Raises
+    ------
+    ConfigurationProblem
+        With every field at fault.
+    """
+    try:
+        return dict(releases.release_named(name).with_gates(gates).document())
+    except InvalidObject as error:
+        items: Sequence[ConfigurationItem] = (ConfigurationItem(error.path, error.value, error.reason),)
+    except ConfigurationError as error:
+        items = [ConfigurationItem(item.field, item.value, item.detail) for item in error.errors]
+    first = items[0]
+    raise ConfigurationProblem(f"{first.field}: {first.message}", tuple(items))
