@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.pod_group import PodGroup
 from scheduler_core.records import record
 
 
@@ -65,25 +66,69 @@ class PatchPodStatus:
 
 
 @record
-class EvictPod:
-    """Delete a preempted pod, after writing `condition` (DisruptionTarget) into its status."""
+class PatchPodGroupStatus:
+    """Write a condition into a PodGroup's status."""
 
-    pod: Pod
-    preemptor: Pod
-    node_name: str
+    group: PodGroup
     condition: dict[str, Any]
 
 
 @record
+class EvictPod:
+    """Delete a preempted pod, after writing `condition` (DisruptionTarget) into its status, and record the event.
+
+    Attributes
+    ----------
+    preemptor : Pod or PodGroup
+    message : str
+        Of the Preempted event, which is recorded only where the pod is still there.
+    """
+
+    pod: Pod
+    preemptor: Pod | PodGroup
+    node_name: str
+    condition: dict[str, Any]
+    message: str
+
+    @property
+    def details(self) -> tuple[str, dict[str, Any], str]:
+        """What is not an object, in order."""
+        return self.node_name, self.condition, self.message
+
+
+@record
+class EvictBeside:
+    """Make these evictions one after the other, then answer with `events.PreemptionAnswered`.
+
+    Attributes
+    ----------
+    uid : str
+        Of the pod or group they make room for.
+    """
+
+    uid: str
+    evictions: tuple[EvictPod, ...]
+
+
+@record
 class RecordEvent:
-    """Record a v1 Event about a pod; `related` is another pod it has to do with."""
+    """Record a v1 Event about a pod; `related` is another object it has to do with."""
 
     pod: Pod
     type: str
     reason: str
     action: str
     message: str
-    related: Pod | None = None
+    related: Pod | PodGroup | None = None
 
 
-Action = WriteBeforeBind | BindPod | BindByExtender | PatchPodStatus | EvictPod | RecordEvent
+Action = (
+    WriteBeforeBind
+    | BindPod
+    | BindByExtender
+    | PatchPodStatus
+    | PatchPodGroupStatus
+    | EvictPod
+    | EvictBeside
+    | RecordEvent
+)

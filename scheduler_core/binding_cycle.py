@@ -15,6 +15,7 @@ from scheduler_core.actions import Action, BindByExtender, BindPod, RecordEvent,
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
+from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.event_handlers import EventHandlers
 from scheduler_core.extender.chain import ExtenderChain, bind_request, parse_bind_answer
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall
@@ -44,9 +45,19 @@ class Binding:
     cycle_state: CycleState = field(default_factory=CycleState)
 
 
+def rejected_on_node(status: Status) -> Status:
+    """The status as a fit error of the one node tells it; an error stays what it is."""
+    if not status.is_rejection:
+        return status
+    message = status.message
+    message = f"0/1 nodes are available: 1 {message}." if message else "0/1 nodes are available:"
+    return Status(status.code, (message,), status.plugin)
+
+
 class BindingCycle:
     """The half of the scheduler that binds; `scheduler.Scheduler` is the other half and owns what both use."""
 
+    loaded: LoadedConfiguration
     clock: Clock
     cache: Cache
     nominator: Nominator
@@ -244,26 +255,29 @@ class BindingCycle:
         if pod.uid not in self.pods:
             self.event_handlers.take_off_deleted(pod)
 
+    def _unreserve(self, framework: Framework, pod: Pod, node_name: str) -> None:
+        """Run Unreserve, and have written what it wants written."""
+        framework.run_unreserve(pod, node_name)
+        writes = tuple(manifest for plugin in framework.pre_bind for manifest in plugin.take_writes(pod))
+        if writes:
+            self._actions.append(WriteBeforeBind(pod, node_name, writes))
+
     def _give_back(self, binding: Binding, status: Status, point: str) -> None:
         """Unreserve, forget and requeue. Source: schedule_one.go handleBindingCycleError."""
         pod = binding.pod
         self.bindings.pop(pod.uid, None)
         self.waiting_pods.remove(pod.uid)
         framework = self._resumed(binding)
-        framework.run_unreserve(pod, binding.node_name)
-        writes = tuple(manifest for plugin in framework.pre_bind for manifest in plugin.take_writes(pod))
-        if writes:
-            self._actions.append(WriteBeforeBind(pod, binding.node_name, writes))
+        self._unreserve(framework, pod, binding.node_name)
         self.cache.forget(pod.uid)
         in_cycle = binding.step == "Permit" and binding.trace.outcome != WAITING
         # Hints look at the node: a pod that was on none frees nothing.
         assumed = dataclasses.replace(pod, node_name=binding.node_name)
         if not in_cycle and not status.is_rejection:
             self.queue.move_all(ASSIGNED_POD_DELETE, assumed, None)
-        message = status.message
         if status.is_rejection:
             binding.info.unschedulable_plugins = frozenset({status.plugin} - {""})
-            message = f"0/1 nodes are available: 1 {message}." if message else "0/1 nodes are available:"
+        message = rejected_on_node(status).message
         trace = binding.trace
         trace.outcome = UNSCHEDULABLE if status.is_rejection else ERROR
         trace.message = message

@@ -11,6 +11,7 @@ from typing import Any
 
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
+from scheduler_core.cluster.pod_groups import PodGroups
 from scheduler_core.framework.cluster_event import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -22,9 +23,11 @@ from scheduler_core.framework.cluster_event import (
     NODE_DELETE,
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
+    POD_GROUP,
     RESOURCE_CLAIM,
     RESOURCE_SLICE,
     STORAGE_CLASS,
+    UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_DELETE,
     VOLUME_ATTACHMENT,
     events_for,
@@ -47,6 +50,7 @@ EVENT_RESOURCE_OF_KIND = {
     "ResourceClaim": RESOURCE_CLAIM,
     "ResourceSlice": RESOURCE_SLICE,
     "DeviceClass": DEVICE_CLASS,
+    "PodGroup": POD_GROUP,
 }
 """Kinds besides Node and Pod whose changes may make a pod schedulable. The others are only looked up."""
 
@@ -66,12 +70,14 @@ class EventHandlers:
         queue: SchedulingQueue,
         nominator: Nominator,
         waiting_pods: WaitingPods,
+        pod_groups: PodGroups,
         is_responsible: Callable[[Pod], bool],
     ) -> None:
         self._cache = cache
         self._queue = queue
         self._nominator = nominator
         self._waiting_pods = waiting_pods
+        self._pod_groups = pod_groups
         self._is_responsible = is_responsible
 
     def object_changed(self, kind: str, old: Any | None, new: Any | None) -> None:
@@ -123,13 +129,19 @@ class EventHandlers:
 
     def _pod_added(self, pod: Pod) -> None:
         if pod.node_name:
+            self._pod_groups.set(pod)
             self._cache.add_pod(pod)
             self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
         elif self._is_responsible(pod):
+            self._pod_groups.set(pod)
             self._nominator.add(pod)
             self._queue.add(pod)
+            if self._pod_groups.are_gangs:
+                self._queue.move_all(UNSCHEDULED_POD_ADD, None, pod)
 
     def _pod_updated(self, old: Pod, new: Pod) -> None:
+        if new.node_name or self._is_responsible(new):
+            self._pod_groups.set(new)
         if old.node_name:
             self._cache.update_pod(new)
             for event in pod_update_events(old, new):
@@ -158,6 +170,7 @@ class EventHandlers:
             self._queue.move_all(ASSIGNED_POD_DELETE, old, None, pre_check=_at_most(old.priority))
 
     def _pod_deleted(self, pod: Pod) -> None:
+        self._pod_groups.remove(pod)
         if pod.node_name:
             self._nominator.remove(pod.uid)
             if self._cache.remove_pod(pod.uid):

@@ -71,8 +71,24 @@ class ExtenderBindAnswered:
 
 
 @record
+class PreemptionAnswered:
+    """The evictions beside a cycle (`actions.EvictBeside`) were asked for, or one of them was refused."""
+
+    uid: str
+    error: str | None = None
+
+
+@record
 class TimeReached:
     """The clock has moved: due timers fire (backoff, flushes, Permit deadlines, assumed pods)."""
 
 
-Event = ObjectChanged | PermitDecided | PreBindAnswered | BindAnswered | ExtenderBindAnswered | TimeReached
+Event = (
+    ObjectChanged
+    | PermitDecided
+    | PreBindAnswered
+    | BindAnswered
+    | ExtenderBindAnswered
+    | PreemptionAnswered
+    | TimeReached
+)

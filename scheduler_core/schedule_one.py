@@ -128,7 +128,9 @@ class Algorithm:
         self.make_attempt: Callable[[Framework, Pod, Snapshot], Attempt] = Attempt
         """Whoever times extension points puts a watched one in its place."""
 
-    def schedule(self, framework: Framework, pod: Pod, snapshot: Snapshot) -> Decision:
+    def schedule(
+        self, framework: Framework, pod: Pod, snapshot: Snapshot, *, with_post_filter: bool = True
+    ) -> Decision:
         """Decide about one pod; nothing in the cluster changes."""
         decision = Decision(self.make_attempt(framework, pod, snapshot))
         if not len(snapshot.order):
@@ -144,7 +146,7 @@ class Algorithm:
             rejected = not decision.attempt.pre_filter_status.is_success
             decision.failed_point = "PreFilter" if rejected else "Filter"
             decision.fit_error = fit_error(decision.attempt)
-            if framework.post_filter:
+            if framework.post_filter and with_post_filter:
                 decision.post_filter = framework.run_post_filter(decision.attempt)
         except PluginFailure as failure:
             decision.error = str(failure)

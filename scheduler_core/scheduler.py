@@ -20,7 +20,7 @@ from scheduler_core.actions import (
     RecordEvent,
     WriteBeforeBind,
 )
-from scheduler_core.binding_cycle import Binding, BindingCycle
+from scheduler_core.binding_cycle import Binding
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
@@ -34,6 +34,7 @@ from scheduler_core.events import (
     ObjectChanged,
     PermitDecided,
     PreBindAnswered,
+    PreemptionAnswered,
     TimeReached,
 )
 from scheduler_core.extender.chain import extender_chain
@@ -55,7 +56,9 @@ from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.runtime import Framework, answered
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.waiting_pods import WaitingPods
+from scheduler_core.group_cycle import GroupCycle
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER, Pod
+from scheduler_core.objects.pod_group import PodGroup
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.queue import (
     HintMap,
@@ -110,7 +113,7 @@ class SchedulerOptions:
     plugin_limit: Limit | None = None
 
 
-class Scheduler(BindingCycle):
+class Scheduler(GroupCycle):
     """All profiles over one cluster.
 
     Parameters
@@ -158,6 +161,7 @@ class Scheduler(BindingCycle):
             extenders=self.extenders or None,
             release=loaded.release,
         )
+        self.pod_groups = self.handle_for_plugins.pod_groups
         self.profiles: dict[str, Framework] = build_profiles(
             loaded,
             registry.with_retired() if loaded.source_kind == POLICY_KIND else registry,
@@ -177,6 +181,7 @@ class Scheduler(BindingCycle):
             initial_backoff_ns=configuration.pod_initial_backoff_s * SECOND_NS,
             max_backoff_ns=configuration.pod_max_backoff_s * SECOND_NS,
             pop_from_backoff=loaded.release.gate("SchedulerPopFromBackoffQ"),
+            is_group_member=lambda pod: self.pod_groups.group_of(pod) is not None,
             observer=observer,
         )
         self.algorithm = Algorithm(
@@ -194,7 +199,7 @@ class Scheduler(BindingCycle):
             if plugin.group_labels
         )
         self.event_handlers = EventHandlers(
-            self.cache, self.queue, self.nominator, self.waiting_pods, self.is_responsible
+            self.cache, self.queue, self.nominator, self.waiting_pods, self.pod_groups, self.is_responsible
         )
         self.bindings: dict[str, Binding] = {}
         self.traces: list[CycleTrace] = []
@@ -203,6 +208,10 @@ class Scheduler(BindingCycle):
         self.pods: dict[str, Pod] = {}
         """Every live pod by uid, as the API server last told."""
         self._actions: list[Action] = []
+        self._beside: list[Action] = []
+        """What goes on beside the cycle, and so after all of it."""
+        self.preemptions = self.handle_for_plugins.preemptions
+        self._knows_prebind = loaded.release.has("PreemptedInMemory")
         self.handle_for_plugins.recorder = lambda event: self._actions.append(event)
         self.handle_for_plugins.activator = self.queue.activate
 
@@ -251,6 +260,8 @@ class Scheduler(BindingCycle):
                 self._bind_answered(uid, error)
             case ExtenderBindAnswered(uid, answer):
                 self._extender_bind_answered(uid, answer)
+            case PreemptionAnswered(uid, error):
+                self._preemption_answered(uid, error)
             case TimeReached():
                 self._time_reached()
         self._settle_waiting_pods()
@@ -282,7 +293,7 @@ class Scheduler(BindingCycle):
             self.pods.pop(old.uid, None)
 
     def _take_actions(self) -> list[Action]:
-        actions, self._actions = self._actions, []
+        actions, self._actions, self._beside = [*self._actions, *self._beside], [], []
         return actions
 
     def _time_reached(self) -> None:
@@ -300,12 +311,21 @@ class Scheduler(BindingCycle):
         info = self.queue.pop()
         if info is None:
             return self._take_actions()
+        group = self.pod_groups.group_of(info.pod)
+        if group is not None:
+            self._schedule_group(group, info)
+        elif not self._is_skipped(info):
+            self._schedule_pod(info)
+        self._settle_waiting_pods()
+        return self._take_actions()
+
+    def _is_skipped(self, info: QueuedPodInfo) -> bool:
+        """Whether a popped pod is not to be tried: it is gone or being deleted, or has a node."""
         pod = info.pod
-        framework = self.profiles[pod.scheduler_name]
         current = self.pods.get(pod.uid)
         if current is None or current.node_name or self.cache.pod(pod.uid) is not None:
             self.queue.done(pod.uid)
-            return self._take_actions()
+            return True
         if current.is_terminating:
             self._actions.append(
                 RecordEvent(
@@ -314,7 +334,12 @@ class Scheduler(BindingCycle):
                 )
             )  # fmt: skip
             self.queue.done(pod.uid)
-            return self._take_actions()
+            return True
+        return False
+
+    def _schedule_pod(self, info: QueuedPodInfo) -> None:
+        pod = info.pod
+        framework = self.profiles[pod.scheduler_name]
         failure = None if framework.order is None else framework.order.failure(pod.uid)
         if failure is None:
             decision = self.algorithm.schedule(framework, pod, self.cache.snapshot())
@@ -328,8 +353,6 @@ class Scheduler(BindingCycle):
         else:
             self._find_no_place(info, decision, trace)
         self.traces.append(trace)
-        self._settle_waiting_pods()
-        return self._take_actions()
 
     def _trace(self, info: QueuedPodInfo, framework: Framework, decision: Decision) -> CycleTrace:
         self.cycle += 1
@@ -389,48 +412,88 @@ class Scheduler(BindingCycle):
         else:
             status = Status(Code.Unschedulable, (decision.message or "",))
             info.unschedulable_plugins = frozenset(decision.attempt.rejecting_plugins())
-        result = decision.post_filter
-        if result is not None and decision.error is None:
-            nominated = result.nominated_node_name
-            if result.writes:
-                self._actions.append(WriteBeforeBind(info.pod, "", result.writes))
-            if result.status.is_success:
-                self._preempt(info.pod, result.nominated_node_name or "", result.victims)
+        if decision.error is None:
+            nominated = self._after_post_filter(info.pod, decision)
         self._fail(info, status, nominated)
 
-    def _preempt(self, preemptor: Pod, node_name: str, victims: tuple[Pod, ...]) -> None:
+    def _after_post_filter(self, pod: Pod, decision: Decision) -> str | None:
+        """Do what PostFilter found; what becomes of the pod's nomination."""
+        result = decision.post_filter
+        if result is None:
+            return None
+        if result.writes:
+            self._actions.append(WriteBeforeBind(pod, "", result.writes))
+        if result.status.is_success:
+            self._preempt(pod, result.nominated_node_name or "", result.victims, pod.scheduler_name)
+        return result.nominated_node_name
+
+    def _preempt(
+        self, preemptor: Pod | PodGroup, node_name: str, victims: tuple[Pod, ...], scheduler_name: str
+    ) -> None:
         """Ask for the victims' eviction and take back promises of the node to lesser pods.
 
-        Source: framework/preemption/preemption.go prepareCandidate, v1.34
+        Source: framework/preemption/preemption.go prepareCandidate, v1.34; executor.go, v1.36
         """
+        kind = "podgroup" if isinstance(preemptor, PodGroup) else "pod"
+        said = f"Preempted by {kind} {preemptor.uid} on node {node_name}"
+        condition = {
+            "type": DISRUPTION_TARGET,
+            "status": "True",
+            "reason": PREEMPTED_BY_SCHEDULER,
+            "message": f"{scheduler_name}: preempting to accommodate a higher priority {kind}",
+        }
+        evictions = []
         for victim in victims:
-            waiting = self.waiting_pods.get(victim.uid)
-            if waiting is not None:
-                waiting.reject("DefaultPreemption", "preempted")
-            else:
+            current = self.pods.get(victim.uid, victim)
+            if current.is_terminating:
+                continue
+            if self._preempt_in_memory(victim):
+                suffix = " (in kube-scheduler memory)." if self._knows_prebind else ""
                 self._actions.append(
-                    EvictPod(
-                        victim,
-                        preemptor,
-                        node_name,
-                        {
-                            "type": DISRUPTION_TARGET,
-                            "status": "True",
-                            "reason": PREEMPTED_BY_SCHEDULER,
-                            "message": f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod",
-                        },
-                    )
+                    RecordEvent(victim, "Normal", "Preempted", "Preempting", said + suffix, preemptor)
                 )
-            self._actions.append(
-                RecordEvent(
-                    victim, "Normal", "Preempted", "Preempting",
-                    f"Preempted by pod {preemptor.uid} on node {node_name}", preemptor,
-                )
-            )  # fmt: skip
+            else:
+                evictions.append(EvictPod(victim, preemptor, node_name, condition, said))
+        if not self.preemptions.is_asynchronous:
+            self._actions.extend(evictions)
+        elif evictions:
+            self._beside.append(self.preemptions.begin(preemptor.uid, evictions))
+        if self.preemptions.is_asynchronous and victims and not evictions:
+            # Nothing is left to be done beside the cycle, so the promises to others stand, as upstream.
+            return
         for pod in self.nominator.pods_for(node_name):
             if pod.priority < preemptor.priority:
                 self.nominator.remove(pod.uid)
                 self._actions.append(PatchPodStatus(pod, None, ""))
+
+    def _preempt_in_memory(self, victim: Pod) -> bool:
+        """Give back a victim that is not bound yet; False where it has to be deleted.
+
+        Source: executor.go PreemptPod, v1.36; until then a pod in PreBind was deleted.
+        """
+        waiting = self.waiting_pods.get(victim.uid)
+        if waiting is not None:
+            if self._knows_prebind:
+                waiting.fail("DefaultPreemption", "preempted")
+            else:
+                waiting.reject("DefaultPreemption", "preempted")
+            return True
+        binding = self.bindings.get(victim.uid)
+        if not self._knows_prebind or binding is None or binding.step != "PreBind":
+            return False
+        self._give_back(binding, Status(Code.Error, ("preempted by DefaultPreemption",)), "PreBind")
+        return True
+
+    def _preemption_answered(self, uid: str, error: str | None) -> None:
+        """The preemptor is held no longer; where an eviction was refused it is tried again at once."""
+        evictions = self.preemptions.end(uid)
+        if error is None or not evictions:
+            return
+        preemptor = evictions[0].preemptor
+        if isinstance(preemptor, PodGroup):
+            self.queue.activate(self.pod_groups.unscheduled((preemptor.namespace, preemptor.name)))
+        else:
+            self.queue.activate([preemptor])
 
     def _fail(self, info: QueuedPodInfo, status: Status, nominated: str | None) -> None:
         """Give a pod back to the queue and say why. Source: schedule_one.go handleSchedulingFailure."""

@@ -123,8 +123,8 @@ def why_it_waits(manifest: Mapping[str, Any], profiles: Collection[str]) -> str:
     if scheduler not in profiles:
         known = ", ".join(sorted(profiles))
         return f'spec.schedulerName "{scheduler}" is no profile of this cluster\'s scheduler (it has {known})'
-    if spec.get("workloadRef") or spec.get("schedulingGroup"):
-        return "pod groups are not simulated"
+    if spec.get("workloadRef"):
+        return "pod groups by spec.workloadRef (Kubernetes 1.35) are not simulated"
     return ""
 
 

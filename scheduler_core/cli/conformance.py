@@ -28,6 +28,7 @@ RUNNERS: dict[str, str] = {
     "dra": "scheduler_core.cli.conformance_devices:run_case",
     "dra-cycle": "scheduler_core.cli.conformance_devices:run_cycle_case",
     "dra-sequence": "scheduler_core.cli.conformance_devices:run_sequence_case",
+    "gang": "scheduler_core.cli.conformance_gang:run_case",
     "trace": "scheduler_core.cli.conformance_sequence:run_trace_case",
 }
 """Family -> what runs its cases; any other family holds ordinary scheduling cases."""

@@ -74,6 +74,8 @@ class Cache:
         """Assumed pods by uid."""
         self._tree = NodeTree()
         self._ghosts: dict[str, None] = {}
+        self._aside: dict[str, str] = {}
+        """Pods that are taken off for a while: uid -> node name."""
         self._generation = 0
         self._snapshot: Snapshot | None = None
 
@@ -264,6 +266,33 @@ class Cache:
                 generation=self._generation,
             )
         return found
+
+    # ---- trying what would be without some pods
+
+    def set_aside(self, pod: Pod) -> None:
+        """Take a pod off its node for a while; `put_back` or `restore_order` ends it."""
+        row = int(self.pods.row[self.pods.id_of[pod.uid]])
+        self._aside[pod.uid] = self.nodes.name(row)
+        self._take_off(pod.uid)
+
+    def put_back(self, pod: Pod) -> None:
+        """Put a pod back where `set_aside` took it from, behind the pods that stayed."""
+        self._put_on(pod, self._aside.pop(pod.uid))
+
+    def restore_order(self, before: Sequence[Pod]) -> None:
+        """Put back whatever is set aside, pods of a node again in the order of `before` (`pods_in_order`)."""
+        for pod in before:
+            if pod.uid in self._aside:
+                self.put_back(pod)
+        wanted: dict[str, list[Pod]] = {}
+        for pod in before:
+            wanted.setdefault(self.node_name_of(pod.uid) or "", []).append(pod)
+        for name, pods in wanted.items():
+            if [self.pods[pod_id] for pod_id in self.nodes.pods_on(self.nodes.row_of[name])] != pods:
+                for pod in pods:
+                    self.set_aside(pod)
+                for pod in pods:
+                    self.put_back(pod)
 
     # ---- inside
 

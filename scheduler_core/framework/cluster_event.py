@@ -110,6 +110,7 @@ STORAGE_CLASS = "storage.k8s.io/StorageClass"
 RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
 RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
 DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+POD_GROUP = "scheduling.k8s.io/PodGroup"
 WILDCARD = "*"
 
 EVENT_RESOURCES = (
@@ -127,6 +128,7 @@ EVENT_RESOURCES = (
     RESOURCE_CLAIM,
     RESOURCE_SLICE,
     DEVICE_CLASS,
+    POD_GROUP,
     WILDCARD,
 )
 

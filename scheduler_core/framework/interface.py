@@ -43,7 +43,9 @@ from scheduler_core.releases import Release
 
 if TYPE_CHECKING:
     from scheduler_core.cluster.nominator import Nominator
+    from scheduler_core.cluster.pod_groups import PodGroups
     from scheduler_core.cluster.what_if import WhatIf
+    from scheduler_core.framework.preemption.beside import Preemptions
     from scheduler_core.framework.waiting_pods import WaitingPods
 
 S = TypeVar("S")
@@ -121,6 +123,16 @@ class Handle(Protocol):
 
     @property
     def waiting_pods(self) -> WaitingPods: ...
+
+    @property
+    def preemptions(self) -> Preemptions:
+        """Which preemptors wait for their victims' eviction to be asked for."""
+        ...
+
+    @property
+    def pod_groups(self) -> PodGroups:
+        """Who belongs to which PodGroup, and who of them holds a node."""
+        ...
 
     @property
     def now_ns(self) -> int:

@@ -9,11 +9,13 @@ from scheduler_core.clock import Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.nominator import Nominator
+from scheduler_core.cluster.pod_groups import PodGroups
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.guard import Limit
 from scheduler_core.framework.interface import ChoiceOptions, PreemptingExtenders
+from scheduler_core.framework.preemption.beside import Preemptions
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.waiting_pods import WaitingPods
@@ -59,6 +61,8 @@ class SchedulerHandle:
         self.choices = choices or ChoiceOptions()
         self.extenders = extenders
         self.release = release
+        self.pod_groups = PodGroups(cache, release)
+        self.preemptions = Preemptions(release.gate("SchedulerAsyncPreemption"))
         self.cycle_state = CycleState()
         self.failures: list[str] = []
         """What went wrong where no cycle could fail for it, the last of it."""

@@ -154,6 +154,9 @@ class CycleTrace:
         `preemption.trace.preemption_document`.
     extenders : list of dict
         Calls, as `ExtenderCall.explain` gives them.
+    group : dict or None
+        Of a member of a pod group, what its group's cycle was: {group, first, place, members, placed,
+        scheduledBefore, status, message}; `first` is the number of the first member's cycle.
     permit : list of dict
         {plugin, decision, timeoutS | afterS, reason}, in order.
     engine : str
@@ -196,6 +199,7 @@ class CycleTrace:
     release: str = OLDEST.name
     gates: dict[str, bool] | None = None
     dry_run: bool = False
+    group: dict[str, Any] | None = None
     body: Body | None = None
 
     @property

@@ -239,19 +239,20 @@ class Framework:
             Plugin -> how long it lets the pod wait, capped at 15 minutes, when the status is Wait.
         """
         waits_ns: dict[str, int] = {}
+        said: tuple[str, ...] = ()
         for plugin in self.permit:
             status, timeout_ns = _permitted(plugin, pod, node_name)
             if status.code is Code.Wait:
                 waits_ns[plugin.name] = min(timeout_ns, MAX_PERMIT_WAIT_NS)
+                said = status.reasons
             elif status.is_rejection:
                 return status.from_plugin(plugin.name), {}
             elif not status.is_success:
                 message = f'running Permit plugin "{plugin.name}": {status.message}'
                 return Status(Code.Error, (message,), plugin.name), {}
         if waits_ns:
-            return Status(
-                Code.Wait, ("one or more plugins asked to wait and no plugin rejected pod",)
-            ), waits_ns
+            reasons = (*said, "one or more plugins asked to wait and no plugin rejected pod")
+            return Status(Code.Wait, reasons), waits_ns
         return SUCCESS, {}
 
     def run_pre_bind(self, pod: Pod, node_name: str) -> Status:

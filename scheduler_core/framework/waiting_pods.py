@@ -59,6 +59,11 @@ class WaitingPod:
         self._decide(Status(Code.Unschedulable, (reason,), plugin))
         return True
 
+    def fail(self, plugin: str, reason: str) -> None:
+        """End the wait in an error, after which the pod is tried again."""
+        if self.decided is None:
+            self._decide(Status(Code.Error, (reason,), plugin))
+
     def _decide(self, status: Status) -> None:
         self.decided = status
         self.home.note_decided(self)

@@ -137,6 +137,7 @@ def explain(record: CycleTrace) -> dict[str, Any]:
         "points": points(record),
         "extenders": record.extenders,
         "permit": record.permit,
+        **({} if record.group is None else {"group": record.group}),
         "emulates": record.followed.patch,
         "kubernetesRelease": record.release,
         "featureGates": record.gates or {},

@@ -51,6 +51,8 @@ NAMESPACED_KINDS = frozenset(
         "Secret",
         "ResourceClaim",
         "ResourceClaimTemplate",
+        "PodGroup",
+        "Workload",
     }
 )
 """Kinds that live in a namespace, among those a cluster here can hold."""

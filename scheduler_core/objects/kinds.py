@@ -11,6 +11,7 @@ from scheduler_core.objects.fields import Document, string
 from scheduler_core.objects.meta import ObjectMeta, object_meta_from
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import pod_from
+from scheduler_core.objects.pod_group import pod_group_from
 from scheduler_core.objects.policy import namespace_from, pod_disruption_budget_from, selecting_object_from
 from scheduler_core.objects.storage import (
     csi_driver_from,
@@ -81,6 +82,7 @@ KINDS: dict[str, Kind] = {
     "ResourceClaim": Kind("resource.k8s.io", True, plain_object_from),
     "ResourceSlice": Kind("resource.k8s.io", False, plain_object_from),
     "DeviceClass": Kind("resource.k8s.io", False, plain_object_from),
+    "PodGroup": Kind("scheduling.k8s.io", True, pod_group_from),
 }
 """Kinds by name, each under the one API group it belongs to."""
 

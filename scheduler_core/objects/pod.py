@@ -147,6 +147,8 @@ class Pod(Named):
     has_required_anti_affinity: bool
     read: object
     """The same in all pods whose spec was read once and is alike but for the node (`objects.by_spec`)."""
+    scheduling_group: str = ""
+    """Name of the PodGroup it is a member of, empty for none; in a release without groups it means nothing."""
 
     @property
     def is_terminating(self) -> bool:
@@ -277,6 +279,7 @@ def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
         has_affinity=bool(pod_affinity[0] or pod_affinity[1] or anti_affinity[0] or anti_affinity[1]),
         has_required_anti_affinity=bool(anti_affinity[0]),
         read=object(),
+        scheduling_group=string(mapping(spec, "schedulingGroup", "spec"), "podGroupName", "spec.schedulingGroup"),
     )
 
 

@@ -18,9 +18,11 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.preemption import KeptTries, PreemptionTrace, preempt
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.pod import PREEMPTED_BY_SCHEDULER, Pod
+from scheduler_core.objects.pod_group import KIND, PodGroup
 from scheduler_core.plugins.hints import default_preemption as hints
 
 NEVER = "not eligible due to preemptionPolicy=Never."
+LEFT_TO_THE_GROUP = "not eligible due to workload aware preemption enabled"
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
 
 
@@ -51,8 +53,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     """Nominates the node where the fewest and least important pods have to go, and names them.
 
     A pod may preempt unless its policy is Never, or a pod it preempted earlier is still going away on its nominated
-    node. PreEnqueue lets every pod pass: evictions are asked for within the cycle here, so no pod is ever found in
-    the middle of its own preemption.
+    node. Victims are deleted beside the cycle (`SchedulerAsyncPreemption`); until that has been asked for PreEnqueue
+    holds the preemptor back.
 
     Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, v1.34
     """
@@ -68,12 +70,30 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         self._kept_tries = KeptTries()
 
     def events(self) -> list[ClusterEventWithHint]:
+        if not self.handle.release.gate("SchedulerAsyncPreemption"):
+            return []
         return hints.events_to_register()
 
     def pre_enqueue(self, pod: Pod) -> Status:
-        return SUCCESS
+        preemptions, release = self.handle.preemptions, self.handle.release
+        if not preemptions.is_asynchronous:
+            return SUCCESS
+        uid, noun = pod.uid, "pod"
+        key = self.handle.pod_groups.group_of(pod)
+        if key is not None and release.gate("WorkloadAwarePreemption"):
+            group: PodGroup | None = self.handle.listers.get(KIND, *key)
+            if group is None:
+                return SUCCESS
+            uid, noun = group.uid, "pod group"
+        if not preemptions.is_running(uid):
+            return SUCCESS
+        reason = f"waiting for the preemption for this {noun} to be finished"
+        return Status(Code.UnschedulableAndUnresolvable, (reason,))
 
     def post_filter(self, cycle: FilteredCycle) -> PostFilterResult:
+        if self.handle.pod_groups.group_of(cycle.pod) and self.handle.release.gate("WorkloadAwarePreemption"):
+            # The whole group preempts, once all of its members were tried.
+            return PostFilterResult(Status(Code.Unschedulable, (f"preemption: {LEFT_TO_THE_GROUP}",)))
         reason = ineligible_reason(cycle)
         if reason:
             trace = PreemptionTrace(cycle.pod, cycle.snapshot, ineligible_reason=reason)

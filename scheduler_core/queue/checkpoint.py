@@ -42,6 +42,7 @@ def checkpoint_of(queue: SchedulingQueue, name_of: Callable[[Any], str | None]) 
         "flushOriginNs": queue._flush_origin_ns,
         "flushedNs": queue._flushed_ns,
         "cycle": queue._active.cycle,
+        **({"nEntered": queue._n_entered} if queue._n_entered else {}),
         "active": documents(queue.active_pods()),
         "backoff": documents(queue.backoff_pods()),
         "errorBackoff": documents(queue.error_backoff_pods()),
@@ -76,6 +77,7 @@ def take_over(
     queue._flush_origin_ns = document["flushOriginNs"]
     queue._flushed_ns = document["flushedNs"]
     queue._active.cycle = document["cycle"]
+    queue._n_entered = document.get("nEntered", 0)
     for lane, name in (
         (Lane.ACTIVE, "active"),
         (Lane.BACKOFF, "backoff"),

@@ -32,6 +32,8 @@ class QueuedPodInfo:
         The PreEnqueue plugin that holds the pod back, and its words; empty when it passes.
     backoff_expiration_ns : int or None
         Whole second at which the backoff ends; None until it is first asked for.
+    first_entry : int
+        Of a member of a group: its number among all that entered the active queue for the first time.
     entered_by, entered_reason : str
         The event that brought the pod where it is, and why.
 
@@ -43,6 +45,7 @@ class QueuedPodInfo:
     timestamp_ns: int
     attempts: int = 0
     initial_attempt_timestamp_ns: int | None = None
+    first_entry: int = 0
     unschedulable_plugins: frozenset[str] = NOBODY
     pending_plugins: frozenset[str] = NOBODY
     gating_plugin: str = ""
@@ -78,6 +81,7 @@ _PLAIN = (
     "timestamp_ns",
     "attempts",
     "initial_attempt_timestamp_ns",
+    "first_entry",
     "gating_plugin",
     "gating_reason",
     "unschedulable_count",

@@ -93,6 +93,8 @@ class SchedulingQueue:
         A pod left among the unschedulable ones longer than this is tried again.
     pop_from_backoff : bool
         Whether an empty active queue takes pods early from backoffQ (v1.34's default).
+    is_group_member : callable
+        Whether a pod is scheduled with its group: it comes back by backoff alone, whatever happened meanwhile.
     observer : callable, optional
         Is told every move. With `observe_skips` also every event that a hint refused.
 
@@ -111,6 +113,7 @@ class SchedulingQueue:
         max_backoff_ns: int = 10 * SECOND_NS,
         max_in_unschedulable_ns: int = 300 * SECOND_NS,
         pop_from_backoff: bool = True,
+        is_group_member: Callable[[Pod], bool] = lambda pod: False,
         observer: Observer | None = None,
         observe_skips: bool = False,
     ) -> None:
@@ -123,6 +126,8 @@ class SchedulingQueue:
         self._infos: dict[str, QueuedPodInfo] = {}
         self._max_in_unschedulable_ns = max_in_unschedulable_ns
         self._pop_from_backoff = pop_from_backoff
+        self._is_group_member = is_group_member
+        self._n_entered = 0
         self._flush_origin_ns = clock.now_ns
         self._flushed_ns = clock.now_ns - 1
         self._concerned: dict[tuple[str, int], tuple[str, ...]] = {}
@@ -145,21 +150,41 @@ class SchedulingQueue:
                 label = POP_FROM_BACKOFF
             if info is None:
                 return None
-            del self._infos[info.key]
-            source = info.lane
-            if not active.start(info):
-                info.lane = Lane.GONE
-                continue
-            info.lane = Lane.IN_FLIGHT
-            if info.initial_attempt_timestamp_ns is None:
-                info.initial_attempt_timestamp_ns = self._clock.now_ns
-            info.backoff_expiration_ns = None
-            if info.unschedulable_plugins or info.pending_plugins:
-                info.unschedulable_plugins = info.pending_plugins = NOBODY
-            info.gating_plugin = info.gating_reason = ""
-            if self.observer is not None:
-                self._tell(info, source, label or "Pop", _WORTH_A_TRY)
-            return info
+            if self._started(info, label or "Pop"):
+                return info
+
+    def pop_member(self, pod: Pod) -> QueuedPodInfo | None:
+        """Another pod of the group whose member was popped; None when it is gated, or not here.
+
+        Source: scheduling_queue.go PopSpecificPod, v1.36
+        """
+        info = self._infos.get(pod.key)
+        if info is None:
+            return None
+        if info.lane is not Lane.ACTIVE:
+            self._activate(info)
+        if info.lane is not Lane.ACTIVE:
+            return None
+        self._active.remove(info.key)
+        return info if self._started(info, "Pop") else None
+
+    def _started(self, info: QueuedPodInfo, label: str) -> bool:
+        """Begin the attempt of a pod that left its heap; False when another version of it is in flight."""
+        del self._infos[info.key]
+        source = info.lane
+        if not self._active.start(info):
+            info.lane = Lane.GONE
+            return False
+        info.lane = Lane.IN_FLIGHT
+        if info.initial_attempt_timestamp_ns is None:
+            info.initial_attempt_timestamp_ns = self._clock.now_ns
+        info.backoff_expiration_ns = None
+        if info.unschedulable_plugins or info.pending_plugins:
+            info.unschedulable_plugins = info.pending_plugins = NOBODY
+        info.gating_plugin = info.gating_reason = ""
+        if self.observer is not None:
+            self._tell(info, source, label, _WORTH_A_TRY)
+        return True
 
     def done(self, uid: str) -> None:
         """The attempt of this pod is over for good: it is bound, or gone."""
@@ -259,14 +284,16 @@ class SchedulingQueue:
         activated = False
         for pod in pods:
             info = self._infos.get(pod.key)
-            if info is not None and info.lane is not Lane.ACTIVE:
-                passed = self._pop_from_backoff and info.lane is not Lane.UNSCHEDULABLE
-                if self._to_active(info, _ACTIVATE, _WORTH_A_TRY, skip_pre_enqueue=passed):
-                    activated = True
-                    continue
+            if info is not None and info.lane is not Lane.ACTIVE and self._activate(info):
+                activated = True
+                continue
             if self._active.is_in_flight(pod.uid):
                 self._active.add_event(FORCE_ACTIVATE, None, pod)
         return activated
+
+    def _activate(self, info: QueuedPodInfo) -> bool:
+        passed = self._pop_from_backoff and info.lane is not Lane.UNSCHEDULABLE
+        return self._to_active(info, _ACTIVATE, _WORTH_A_TRY, skip_pre_enqueue=passed)
 
     def move_all(
         self,
@@ -513,6 +540,8 @@ class SchedulingQueue:
         """
         if not info.unschedulable_plugins and not info.pending_plugins:
             return _WORTH_A_TRY
+        if self._is_group_member(info.pod):
+            return _WORTH_A_TRY
         hint_map = self._hints.get(info.pod.scheduler_name)
 
         def concerns(event: ClusterEvent) -> bool:
@@ -613,6 +642,9 @@ class SchedulingQueue:
             return False
         if info.initial_attempt_timestamp_ns is None:
             info.initial_attempt_timestamp_ns = self._clock.now_ns
+            if self._is_group_member(info.pod):
+                self._n_entered += 1
+                info.first_entry = self._n_entered
         present = self._infos.get(info.key)
         if present is not None:
             self._take_out(present)

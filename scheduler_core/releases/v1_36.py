@@ -34,8 +34,10 @@ RELEASE = V1_35.followed_by(
         "WorkloadAwarePreemption": Gate(ALPHA, False),
     },
     changes={
+        "PodsNameTheirGroup": "A pod names its PodGroup (spec.schedulingGroup); a Workload is a template of groups.",
         "PodWrittenLarge": "A claim that belongs to another pod is told with a capital P.",
         "BalancedAllocationByChange": "The balanced score tells how much a pod changes a node's balance.",
+        "PreemptedInMemory": "A victim that waits in Permit or PreBind is given back in memory, and told so.",
         "ImageVolumesScored": "ImageLocality counts the images of volumes.",
         "AffinityHintsBothWays": "A pod kept off by pod affinity wakes by its own labels and by rivals that avoid it.",
         "NominatedPodsCountInHints": "Queueing hints count nominated pods as placed.",

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from scheduler_core.actions import EvictPod
 from scheduler_core.binding_cycle import Binding
 from scheduler_core.cluster.cache import AssumedPod
 from scheduler_core.framework.cycle_state import CycleState
@@ -94,6 +95,16 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
             if (told := scheduler.pods.get(pod.uid)) is None or told.manifest != pod.manifest
         },
         "nominations": [[uid, name] for uid, name in scheduler.nominator.state()],
+        "preemptions": [
+            [
+                uid,
+                [
+                    [dict(item.pod.manifest), dict(item.preemptor.manifest), *item.details]
+                    for item in scheduler.preemptions.evictions(uid)
+                ],
+            ]
+            for uid in scheduler.preemptions.uids()
+        ],
         "waiting": scheduler.waiting_pods.state(),
         "queue": scheduler.queue.checkpoint(name_of),
         "plugins": {
@@ -170,6 +181,9 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
     scheduler.cache.fill(
         [held[uid] if uid in assumed else pods[uid] for uid in document["podOrder"]], assumed
     )
+    for pod in pods.values():
+        if not pod.is_terminal and (pod.node_name or scheduler.is_responsible(pod)):
+            scheduler.pod_groups.set(pod)
     # Checkpoints of before say nothing of it.
     for name, *port in document.get("forgottenPorts", ()):
         scheduler.cache.forget_port(name, HostPort(*port))
@@ -207,6 +221,15 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
         if call is not None:
             simulation._bind_calls[pod.uid] = call
     scheduler.waiting_pods.restore(document["waiting"], held)
+    # Checkpoints of before know of no evictions beside the cycle.
+    for uid, evictions in document.get("preemptions", ()):
+        scheduler.preemptions.take_over(
+            uid,
+            [
+                EvictPod(parse_manifest(pod), parse_manifest(preemptor), *rest)
+                for pod, preemptor, *rest in evictions
+            ],
+        )
     simulation._last_failures = {uid: (said[0], said[1]) for uid, said in document["failures"].items()}
     simulation._settled_failures = dict(document["settledFailures"])
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from scheduler_core.randomness import Randomness
 
-SLOW_BIND, RELIST = "bind-answers", "watch-lists-again"
+SLOW_BIND, SLOW_EVICT, RELIST = "bind-answers", "evictions-answered", "watch-lists-again"
 """Timers."""
 
 REFUSAL = "the API server is not answering"
@@ -26,6 +26,10 @@ class FaultOptions:
         Bindings that take `slow_bind_ms`.
     failed_binds_percent : int
         Bindings that are refused (slow ones included).
+    slow_evictions_percent : int
+        Preemptions whose evictions are asked for `slow_eviction_ms` later: the preemptor is held meanwhile.
+    failed_evictions_percent : int
+        Preemptions whose evictions are refused.
     lost_events_percent : int
         Changes of assigned pods the scheduler is not told of until its watch lists again, `relist_ms` later.
     """
@@ -33,12 +37,21 @@ class FaultOptions:
     slow_binds_percent: int = 0
     slow_bind_ms: int = 2_000
     failed_binds_percent: int = 0
+    slow_evictions_percent: int = 0
+    slow_eviction_ms: int = 2_000
+    failed_evictions_percent: int = 0
     lost_events_percent: int = 0
     relist_ms: int = 60_000
 
     @property
     def any(self) -> bool:
-        return bool(self.slow_binds_percent or self.failed_binds_percent or self.lost_events_percent)
+        return bool(
+            self.slow_binds_percent
+            or self.failed_binds_percent
+            or self.slow_evictions_percent
+            or self.failed_evictions_percent
+            or self.lost_events_percent
+        )
 
 
 class Faults:
@@ -52,6 +65,12 @@ class Faults:
         """How long the next binding takes in nanoseconds, and why it is refused (None when it is not)."""
         delay_ns = self.options.slow_bind_ms * 1_000_000 if self._hits(self.options.slow_binds_percent) else 0
         return delay_ns, REFUSAL if self._hits(self.options.failed_binds_percent) else None
+
+    def evict(self) -> tuple[int, str | None]:
+        """How long the next preemption's evictions take in nanoseconds, and why they are refused, if they are."""
+        slow = self._hits(self.options.slow_evictions_percent)
+        delay_ns = self.options.slow_eviction_ms * 1_000_000 if slow else 0
+        return delay_ns, REFUSAL if self._hits(self.options.failed_evictions_percent) else None
 
     def loses_event(self) -> bool:
         """Whether the next change of an assigned pod is lost on its way to the scheduler."""

@@ -14,7 +14,9 @@ from scheduler_core.actions import (
     Action,
     BindByExtender,
     BindPod,
+    EvictBeside,
     EvictPod,
+    PatchPodGroupStatus,
     PatchPodStatus,
     RecordEvent,
     WriteBeforeBind,
@@ -29,6 +31,7 @@ from scheduler_core.events import (
     ObjectChanged,
     PermitDecided,
     PreBindAnswered,
+    PreemptionAnswered,
     TimeReached,
 )
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
@@ -40,6 +43,7 @@ from scheduler_core.framework.registry import Registry
 from scheduler_core.installed_plugins import known
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.pod_group import PodGroup
 from scheduler_core.plugins import load_configuration
 from scheduler_core.queue import QueueMove
 from scheduler_core.randomness import Randomness
@@ -61,7 +65,7 @@ from scheduler_core.sim.control_plane import ControlPlane
 from scheduler_core.sim.controllers.job import TTL
 from scheduler_core.sim.controllers.pod_garbage_collector import COLLECT
 from scheduler_core.sim.controllers.taint_eviction import EVICT
-from scheduler_core.sim.faults import RELIST, SLOW_BIND, FaultOptions, Faults
+from scheduler_core.sim.faults import RELIST, SLOW_BIND, SLOW_EVICT, FaultOptions, Faults
 from scheduler_core.sim.kubelet import FINISHES, STARTS, TERMINATED, TIMER_NAMES, Kubelet, delete_pod
 from scheduler_core.sim.queue_view import QueueView
 from scheduler_core.sim.timers import Timer, Timers
@@ -268,7 +272,7 @@ class Simulation:
         """
         self._settle()
         for timer in self.timers.all():
-            if timer.what == SLOW_BIND:
+            if timer.what in (SLOW_BIND, SLOW_EVICT):
                 self.timers.cancel(timer.what, *timer.subject)
         cycle = self.scheduler.cycle
         self._traces.extend(self.scheduler.traces)
@@ -357,10 +361,24 @@ class Simulation:
 
     def _nothing_to_schedule(self) -> bool:
         self._settle()
-        if self.scheduler.can_schedule():
+        if self._can_schedule():
             return False
         self._settle_all()
-        return not self.scheduler.can_schedule()
+        return not self._can_schedule()
+
+    def _can_schedule(self) -> bool:
+        """Whether a cycle is worth running now.
+
+        Members of a group come back by backoff alone, and an idle scheduler takes them from there early: in a loop
+        that takes no virtual time. One that failed twice alike with nothing in between waits for its backoff here.
+        """
+        queue = self.scheduler.queue
+        if queue.n_active or not queue.can_pop():
+            return queue.n_active > 0
+        return not all(self._is_settled(info.pod.uid) for info in queue.backoff_pods())
+
+    def _is_settled(self, uid: str) -> bool:
+        return self._settled_failures.get(uid) == self.world.changes
 
     def next_deadline(self) -> Deadline | None:
         """The next timer of any kind."""
@@ -509,6 +527,9 @@ class Simulation:
         elif timer.what == SLOW_BIND:
             namespace, name, uid, node_name, error = timer.subject
             self._bind(namespace, name, uid, node_name, error or None)
+        elif timer.what == SLOW_EVICT:
+            uid, error = timer.subject
+            self._evict_beside(uid, self.scheduler.preemptions.evictions(uid), error or None)
         elif timer.what == RELIST:
             self._list_again(*timer.subject)
         else:
@@ -529,8 +550,16 @@ class Simulation:
                     self._bind_by_extender(pod, node_name, request)
                 case PatchPodStatus():
                     self._patch_status(action)
-                case EvictPod(pod, _, _, condition):
-                    self._evict(pod, condition)
+                case PatchPodGroupStatus(group, condition):
+                    self._patch_group(group, condition)
+                case EvictPod():
+                    self._evict(action)
+                case EvictBeside(uid, evictions):
+                    delay_ns, error = self.faults.evict() if self._is_faulty else (0, None)
+                    if delay_ns:
+                        self.timers.add(self.now_ns + delay_ns, SLOW_EVICT, uid, error or "")
+                    else:
+                        self._evict_beside(uid, evictions, error)
                 case RecordEvent(pod, type_, reason, what, message, related):
                     other = None if related is None else related.manifest
                     self.world.record_event(
@@ -596,7 +625,28 @@ class Simulation:
         if status != pod.manifest.get("status"):
             self.world.patch_status(pod, status, reason, counts=reason == "nominated")
 
-    def _evict(self, pod: Pod, condition: Mapping[str, Any]) -> None:
+    def _patch_group(self, group: PodGroup, condition: Mapping[str, Any]) -> None:
+        stored = self.world.get("PodGroup", group.namespace, group.name)
+        if stored is None or stored.typed.uid != group.uid:
+            return
+        status = dict(stored.manifest.get("status") or {})
+        now = format_seconds(self.now_ns)
+        generation = stored.manifest["metadata"].get("generation")
+        seen = {"observedGeneration": generation} if generation else {}
+        status["conditions"] = with_condition(status, {**condition, **seen, "lastTransitionTime": now})
+        self.world.put({**stored.manifest, "status": status}, "status")
+
+    def _evict_beside(self, uid: str, evictions: tuple[EvictPod, ...], error: str | None) -> None:
+        """Delete victims one after the other; the preemptor is held until the last one's deletion is asked for."""
+        for place, eviction in enumerate(evictions if error is None else (), 1):
+            self._evict(eviction)
+            if place < len(evictions):
+                self._deliver()
+        self._perform(self.scheduler.handle(PreemptionAnswered(uid, error)))
+        self._deliver()
+
+    def _evict(self, eviction: EvictPod) -> None:
+        pod, condition = eviction.pod, eviction.condition
         live = self.world.live(pod)
         if live is None or live.is_terminating:
             return
@@ -604,6 +654,11 @@ class Simulation:
         now = format_seconds(self.now_ns)
         status["conditions"] = with_condition(status, {**condition, "lastTransitionTime": now})
         delete_pod(self.world, self.world.patch_status(live, status, "preempted"), None, "preempted")
+        related = eviction.preemptor.manifest
+        self.world.record_event(
+            pod.manifest, "Normal", "Preempted", "Preempting", eviction.message, pod.scheduler_name,
+            related=related,
+        )  # fmt: skip
 
     def _move_clock(self, at_ns: int) -> None:
         self.clock.move_to(at_ns)
@@ -622,7 +677,7 @@ class Simulation:
         if scheduler.is_any_past_permit:
             return True
         pods = (*scheduler.queue.backoff_pods(), *scheduler.queue.error_backoff_pods())
-        return any(self._settled_failures.get(info.pod.uid) != self.world.changes for info in pods)
+        return any(not self._is_settled(info.pod.uid) for info in pods)
 
     def _note_failure(self, uid: str, said: str) -> None:
         """Remember how an attempt failed; a second time alike with nothing in between settles it."""
@@ -707,6 +762,7 @@ _WORDS = {
     COLLECT: "pods of the lost node {} are collected",
     TTL: "the finished job {} is removed",
     SLOW_BIND: "the slow binding of {} is answered",
+    SLOW_EVICT: "the slow evictions for {} are answered",
     RELIST: "the watch lists {} again",
 }
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeTable, Rows
+from scheduler_core.cluster.pod_table import NO_START_NS
 
 Int64 = NDArray[np.int64]
 
@@ -66,7 +67,8 @@ def potential_victims(nodes: NodeTable, rows: Rows, priority: int) -> PodsOfPlac
     """Pods below `priority` on each of `rows`, in order of importance.
 
     Of two pods the one of higher priority is more important, then the one that started earlier; a pod that has not
-    started stands behind those that have. Upstream leaves further ties open, here the pod that came first wins.
+    started stands behind those that have. Among these the last to come wins: upstream takes the moment at which it
+    looks for their start, and looks at the later one first. Other ties it leaves open; here the first to come wins.
     """
     pods = nodes.pods
     if len(rows) <= _FEW_ROWS:
@@ -82,5 +84,7 @@ def potential_victims(nodes: NodeTable, rows: Rows, priority: int) -> PodsOfPlac
         place_of_pod = place_of_row[pods.row]
         pod_ids = np.flatnonzero((place_of_pod >= 0) & (pods.priority < priority))
         places = place_of_pod[pod_ids]
-    order = np.lexsort((pods.arrival[pod_ids], pods.start_ns[pod_ids], -pods.priority[pod_ids], places))
+    arrival, start_ns = pods.arrival[pod_ids], pods.start_ns[pod_ids]
+    last = np.where(start_ns == NO_START_NS, -arrival, arrival)
+    order = np.lexsort((last, start_ns, -pods.priority[pod_ids], places))
     return PodsOfPlaces(starts_of(np.bincount(places, minlength=len(rows))), pod_ids[order])

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler_core.objects.pod import Pod
+from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation, SimulationOptions
 from tests.scheduler_core.stored import prepare
@@ -162,10 +163,13 @@ def make_cluster(
     *objects: Mapping[str, Any],
     config: Mapping[str, Any] | None = None,
     seed: int = 1,
+    release: Release = OLDEST,
     **options: Any,
 ) -> Simulation:
     """A cluster of equal nodes `node-0`, ... and some objects."""
-    simulation = Simulation(config, seed=seed, start_ns=START_NS, options=SimulationOptions(**options))
+    simulation = Simulation(
+        config, seed=seed, start_ns=START_NS, options=SimulationOptions(**options), release=release
+    )
     for index in range(n_nodes):
         simulation.submit(WriteObject(make_node(f"node-{index}")))
     write(simulation, *objects)
