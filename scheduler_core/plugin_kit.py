@@ -56,6 +56,7 @@ def check(
     *,
     args: Mapping[str, Any] | None = None,
     objects: Sequence[Manifest] = (),
+    beside: Sequence[type[Plugin]] = (),
     seed: int = 1,
 ) -> list[str]:
     """Everything that is wrong with a plugin, a sentence each; empty when it conforms.
@@ -66,10 +67,12 @@ def check(
         Its arguments as a configuration writes them.
     objects : sequence of mapping
         Manifests that make its points matter, besides the random nodes and pods.
+    beside : sequence of plugin classes
+        Plugins that it needs in its profile, with their default arguments.
     """
     try:
         declared(plugin)
-        run = partial(_cluster, plugin, args, [*_random_objects(seed), *objects], seed)
+        run = partial(_cluster, plugin, args, [*_random_objects(seed), *objects], seed, beside=beside)
         first = run()
     except (PluginDeclarationError, ConfigurationError) as error:
         return [str(error)]
@@ -78,7 +81,7 @@ def check(
     for words, again in (
         ("the same seed decides otherwise", _decisions(run())),
         ("kept answers differ from fresh ones", _decisions(run(_forget_answers))),
-        ("it goes on otherwise from a checkpoint", _from_checkpoint(plugin, run)),
+        ("it goes on otherwise from a checkpoint", _from_checkpoint(plugin, run, beside)),
     ):
         place = next(
             (place for place, pair in enumerate(zip(decided, again, strict=False)) if pair[0] != pair[1]),
@@ -129,10 +132,11 @@ def _least(call: Callable[[], object]) -> int:
 # ---- runs
 
 
-def _registry(plugin: type[Plugin]) -> Registry:
-    """The tree with the plugin, its answers looked at even where it is of the tree."""
-    others = [other for other in IN_TREE if other.name != plugin.name]
-    return Registry([*others, plugin], outside=frozenset((plugin.name,)))
+def _registry(plugin: type[Plugin], beside: Sequence[type[Plugin]] = ()) -> Registry:
+    """The tree with the plugin and those beside it, its answers looked at even where it is of the tree."""
+    outside = {one.name: one for one in (*beside, plugin)}
+    others = [other for other in IN_TREE if other.name not in outside]
+    return Registry([*others, *outside.values()], outside=frozenset(outside))
 
 
 def _release(plugin: type[Plugin]) -> Release:
@@ -148,8 +152,9 @@ def _cluster(
     seed: int,
     before_cycle: Callable[[Simulation], None] | None = None,
     max_cycles: int = 10 * N_PODS,
+    beside: Sequence[type[Plugin]] = (),
 ) -> Simulation:
-    multi: dict[str, Any] = {"enabled": [{"name": plugin.name}], "disabled": []}
+    multi: dict[str, Any] = {"enabled": [{"name": one.name} for one in (plugin, *beside)], "disabled": []}
     if issubclass(plugin, QueueSortPlugin):
         multi["disabled"].append({"name": "PrioritySort"})
     if issubclass(plugin, BindPlugin):
@@ -165,7 +170,7 @@ def _cluster(
         "kind": "KubeSchedulerConfiguration",
         "profiles": [profile],
     }
-    simulation = Simulation(config, seed=seed, plugins=_registry(plugin), release=_release(plugin))
+    simulation = Simulation(config, seed=seed, plugins=_registry(plugin, beside), release=_release(plugin))
     classes = PriorityClasses(
         priority_class_from(manifest) for manifest in objects if manifest["kind"] == "PriorityClass"
     )
@@ -264,12 +269,14 @@ def _failures(plugin: type[Plugin], simulation: Simulation) -> list[str]:
     return [*said, *simulation.plugin_failures]
 
 
-def _from_checkpoint(plugin: type[Plugin], run: Callable[..., Simulation]) -> list[str]:
+def _from_checkpoint(
+    plugin: type[Plugin], run: Callable[..., Simulation], beside: Sequence[type[Plugin]]
+) -> list[str]:
     """Decisions where every cycle is run by an engine that comes fresh from the checkpoint after the one before."""
     simulation = run(max_cycles=N_PODS // 2)
     digests = _decisions(simulation)
     document = json.loads(json.dumps(simulation.checkpoint()))
-    restored = Simulation.restore(document, plugins=_registry(plugin))
+    restored = Simulation.restore(document, plugins=_registry(plugin, beside))
     cycles = len(digests)
     while cycles < 10 * N_PODS and restored.scheduler.can_schedule():
         restored.step()

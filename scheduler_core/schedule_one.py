@@ -232,8 +232,9 @@ class Algorithm:
         if len(tied_rows) == 1:
             return int(tied_rows[0])
         if self.options.first_of_ties:
-            first: int = min(tied_rows.tolist(), key=attempt.name_of)
-            return first
+            if attempt.guests:
+                return int(min(tied_rows.tolist(), key=attempt.name_of))
+            return attempt.snapshot.first_name(tied_rows)
         drawn = self.randomness.stream(TIE_STREAM).below(len(tied_rows))
         if attempt.guests:
             return int(attempt.in_order(tied_rows)[drawn])

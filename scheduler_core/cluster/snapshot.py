@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.matching import Matching
 from scheduler_core.cluster.node_table import NodeTable, Rows
@@ -44,9 +46,18 @@ class Snapshot:
     rank: Rows
     generation: int
     _names: list[str] = field(default_factory=list)
+    _name_rank: Rows | None = None
 
     def names(self) -> list[str]:
         """Names of all nodes in evaluation order; the caller's own list."""
         if not self._names:
             self._names = [self.nodes.name(row) for row in self.order.tolist()]
         return self._names.copy()
+
+    def first_name(self, rows: Rows) -> int:
+        """The one of some rows whose node's name comes first."""
+        rank = self._name_rank
+        if rank is None:
+            rank = self._name_rank = np.full(self.nodes.capacity, len(self.rows), np.int64)
+            rank[sorted(self.rows.tolist(), key=self.nodes.name)] = np.arange(len(self.rows))
+        return int(rows[rank[rows].argmin()])

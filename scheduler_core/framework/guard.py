@@ -30,9 +30,8 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.objects.pod import Pod
 
-_CODES = np.array(
-    [Code.Success, Code.Error, Code.Unschedulable, Code.UnschedulableAndUnresolvable, Code.Pending]
-)
+_SAID_BY_FILTERS = np.isin(np.arange(256), [code for code in Code if code not in (Code.Wait, Code.Skip)])
+"""Which bytes are codes a filter can say: looked up, it is asked of every node in every cycle."""
 
 Check = Callable[[Plugin, Any, tuple[Any, ...]], str | None]
 """What is wrong with an answer, given the plugin and what it was asked; None for nothing."""
@@ -234,7 +233,7 @@ def _verdicts(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
     wrong = _column_problem(result.codes, n_rows, np.int8, "codes")
     if wrong is None and result.details is not None:
         wrong = _column_problem(result.details, n_rows, np.int64, "details")
-    if wrong is None and not np.isin(result.codes, _CODES).all():
+    if wrong is None and not _SAID_BY_FILTERS[result.codes.view(np.uint8)].all():
         wrong = f"returned the codes {sorted(set(result.codes.tolist()))}, which a filter cannot say"
     return wrong
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import sys
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,28 +12,16 @@ import pytest
 from scheduler_core import installed_plugins
 from scheduler_core.plugin_kit import check
 from scheduler_core.sim.simulation import Simulation
-from tests.plugin_packages import Package, install
+from tests.plugin_packages import installed_examples
 from tests.scheduler_core.sim.builders import START_NS, make_node, make_pod, pod_named, write
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = sorted(path.parent for path in (ROOT / "examples").glob("*/pyproject.toml"))
 
 
 @pytest.fixture
 def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    for folder in FOLDERS:
-        project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
-        plugins = project["entry-points"]["kube_scheduler_playground.plugins"]
-        module = next(iter(plugins.values())).partition(":")[0]
-        source = (folder / f"{module}.py").read_text()
-        install(tmp_path, Package(project["name"], project["version"], source, tuple(plugins)))
-    monkeypatch.syspath_prepend(tmp_path)
-    installed_plugins.forget()
-    yield {name: one.plugin for name, one in installed_plugins.outside().items()}
-    monkeypatch.undo()
-    for name in [name for name in sys.modules if name.startswith("example_")]:
-        del sys.modules[name]
-    installed_plugins.forget()
+    with installed_examples(tmp_path, monkeypatch) as plugins:
+        yield plugins
 
 
 def cluster(name: str, args: dict[str, Any] | None = None, *, sorts: bool = False) -> Simulation:

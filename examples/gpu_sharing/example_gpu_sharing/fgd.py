@@ -1,0 +1,115 @@
+"""FGD: the node, and the device, where the pod adds least to the fragmentation that the workload's pods would meet."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from example_gpu_sharing.devices import CHOOSE, DEVICES, best_fit, free_cpu
+from example_gpu_sharing.fragmentation import Fragmentation, TypicalPod
+from example_gpu_sharing.request import MODEL, WHOLE, GpuRequest, request_of
+from scheduler_core.config.args import PluginArgs, invalid
+from scheduler_core.framework.interface import (
+    PreFilterPlugin,
+    PreFilterResult,
+    Reads,
+    ScorePlugin,
+)
+
+
+@dataclass(frozen=True)
+class TypicalPodArgs:
+    """One typical pod as a configuration writes it: how many of `weight` there are beside the others'."""
+
+    cpu_milli: int = 0
+    gpu_count: int = 0
+    gpu_milli: int = WHOLE
+    gpu_models: tuple[str, ...] = ()
+    weight: int = 1
+
+
+@dataclass(frozen=True)
+class FgdArgs(PluginArgs):
+    """What is known of the workload, in descending order of weight."""
+
+    typical_pods: tuple[TypicalPodArgs, ...] = ()
+
+    def problems(self, path):
+        for index, one in enumerate(self.typical_pods):
+            where = f"{path}.typicalPods[{index}]"
+            if one.cpu_milli < 0:
+                yield invalid(f"{where}.cpuMilli", one.cpu_milli, "must not be negative")
+            if not 0 <= one.gpu_count <= 64:
+                yield invalid(f"{where}.gpuCount", one.gpu_count, "not in valid range [0, 64]")
+            if not 1 <= one.gpu_milli <= WHOLE:
+                yield invalid(f"{where}.gpuMilli", one.gpu_milli, "not in valid range [1, 1000]")
+            if one.weight < 1:
+                yield invalid(f"{where}.weight", one.weight, "must be at least 1")
+
+
+class FGD(PreFilterPlugin[None], ScorePlugin[None]):
+    """Scores how much a pod would bring fragmentation down: floor(100 sigmoid(milli / 1000)), 50 for no change."""
+
+    name = "FGD"
+    Args = FgdArgs
+    score_reads = Reads.USAGE
+
+    def __init__(self, args, handle):
+        super().__init__(args, handle)
+        self.fragmentation = Fragmentation(
+            TypicalPod(
+                one.cpu_milli,
+                GpuRequest(one.gpu_count, one.gpu_milli, one.gpu_models) if one.gpu_count else None,
+                one.weight,
+            )
+            for one in args.typical_pods
+        )
+
+    def sign(self, pod):
+        return pod.requests.get("cpu", 0), request_of(pod)
+
+    def pre_filter(self, pod, snapshot):
+        self.handle.cycle_state.write(CHOOSE, self.choose)
+        return PreFilterResult()
+
+    def score(self, state, pod, nodes, rows):
+        free = self.handle.cycle_state.read(DEVICES).free[rows]
+        models = nodes.label_column(MODEL)[rows], nodes.vocabulary.label_values[MODEL]
+        cpu, asked = free_cpu(nodes, rows), pod.requests.get("cpu", 0)
+        # Nodes without room are asked about too; what is said of them does not count.
+        return np.maximum(self.points(asked, request_of(pod), cpu, free, models).max(axis=1), 0)
+
+    def choose(self, pod, request, row):
+        """For a share the first device of the highest score; whole devices by their numbers."""
+        nodes, free = self.handle.snapshot.nodes, self.handle.cycle_state.read(DEVICES).free[row]
+        if not request.is_share:
+            return best_fit(free.tolist(), request)
+        # The pod is assumed to be there already: its cpu is given back to ask about the node without it.
+        rows, asked = np.array([row]), pod.requests.get("cpu", 0)
+        models = nodes.label_column(MODEL)[rows], nodes.vocabulary.label_values[MODEL]
+        scores = self.points(asked, request, free_cpu(nodes, rows) + asked, free[None, :], models)[0]
+        return (int(scores.argmax()),) if scores.max() >= 0 else None
+
+    def points(self, cpu, request, free_cpu, free, models):
+        """Scores of each way to place the pod on each row: by device for a share (-1: no room), one way for others."""
+        if request is not None and request.is_share:
+            fits = free >= request.milli
+            row, device = fits.nonzero()
+            after = free[row]
+            after[np.arange(len(row)), device] -= request.milli
+        else:
+            fits = np.ones((len(free), 1), np.bool_)
+            row = np.arange(len(free))
+            after = free if request is None else _without(free, request)
+        now = self.fragmentation.of(free_cpu, free, *models)
+        then = self.fragmentation.of((free_cpu - cpu)[row], after, models[0][row], models[1])
+        gain = (now[row] - then) / WHOLE
+        scores = np.full(fits.shape, -1, np.int64)
+        scores[fits] = np.floor(100 * (1 / (1 + np.exp(-gain))))
+        return scores
+
+
+def _without(free, request):
+    """What is free after the first devices with room are taken."""
+    fits = free >= request.milli
+    taken = fits & (fits.cumsum(axis=1) <= request.count)
+    return free - request.milli * taken
