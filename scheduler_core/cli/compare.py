@@ -1,5 +1,7 @@
 """`compare`: run scenarios and put them side by side: figures, where each parts from the first, pods that moved.
 
+With two releases it decides one scenario, or the production trace, by both and says what causes each difference.
+
 The exit status is 0 when all decide the same, 1 when they part, 2 when a file cannot be used.
 """
 
@@ -12,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from scheduler_core.cli import upgrade
 from scheduler_core.scenario import ScenarioError, ScenarioRun, compare, load_scenario, run_scenario
 
 SAME, DIFFERENT, UNUSABLE = 0, 1, 2
@@ -19,13 +22,30 @@ LETTERS = "ABCDEF"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scenarios", metavar="FILE", nargs="+", help="two to six scenarios (YAML or JSON)")
+    parser.add_argument(
+        "scenarios",
+        metavar="FILE",
+        nargs="+",
+        help="two to six scenarios (YAML or JSON); one, or a folder as `openb` reads it, with --release",
+    )
+    parser.add_argument(
+        "--release",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="decide one scenario as this release and as the next one; given once, the scenario's own is the first",
+    )
+    parser.add_argument(
+        "--feature-gates", metavar="NAME=BOOL,...", help="switch feature gates of the last release"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     names: list[str] = options.scenarios
+    if options.release or options.feature_gates:
+        return upgrade.run(options)
     if not 2 <= len(names) <= len(LETTERS):
         return _unusable(options, f"two to {len(LETTERS)} scenarios are compared, not {len(names)}")
     runs = []

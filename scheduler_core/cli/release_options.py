@@ -47,9 +47,19 @@ def release_of(options: argparse.Namespace, default: Release) -> Release:
     ------
     ScenarioError
     """
+    return named(options.release, options.feature_gates, default)
+
+
+def named(name: str | None, gates: str | None, default: Release) -> Release:
+    """A release by name (`default` without one), with gates as the flag writes them.
+
+    Raises
+    ------
+    ScenarioError
+    """
     try:
-        release = release_named(options.release, "--release") if options.release else default
-        return release.with_gates(_gates(options.feature_gates or ""))
+        release = release_named(name, "--release") if name else default
+        return release.with_gates(_gates(gates or ""))
     except InvalidObject as error:
         raise ScenarioError([Problem(error.path, error.reason, error.value)]) from None
     except ConfigurationError as error:

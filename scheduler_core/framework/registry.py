@@ -74,7 +74,7 @@ def declared(plugin: type[Plugin], release: Release = OLDEST) -> PluginSpec:
             raise PluginDeclarationError(f"{where}: {error}") from error
     return PluginSpec(
         name,
-        tuple(point for point in points if point not in release.lacking.get(name, ())),
+        tuple(point for point in points if point not in release.lacks(name)),
         args,
         _default_weight(plugin, release),
         plugin.refused_in_v1,
@@ -91,7 +91,7 @@ def _default_weight(plugin: type[Plugin], release: Release) -> int | None:
         return None
     if plugin.default_weight is None:
         return None
-    return release.weights.get(plugin.name, plugin.default_weight)
+    return release.weight(plugin.name, plugin.default_weight)
 
 
 def _is_in(plugin: type[Plugin], release: Release) -> bool:

@@ -46,7 +46,9 @@ class Release:
     weights : mapping of str to int
         Weights in the default set that differ from what the plugins' classes say.
     lacking : mapping of str to tuple of str
-        Extension points that plugins do not have yet in this release.
+        Extension points that plugins did not have in the oldest release.
+    gained : mapping of str to str
+        Change -> the plugin that lacks nothing with it, and has its weight.
     n_agreed : int
         Recorded decisions of that version the engine agrees with (`conformance`); 0 where none were recorded.
     switched : mapping of str to bool
@@ -59,6 +61,7 @@ class Release:
     changes: Mapping[str, str] = field(default_factory=dict)
     weights: Mapping[str, int] = field(default_factory=dict)
     lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    gained: Mapping[str, str] = field(default_factory=dict)
     n_agreed: int = 0
     switched: Mapping[str, bool] = field(default_factory=dict)
 
@@ -79,6 +82,15 @@ class Release:
     def has(self, change: str) -> bool:
         """Whether a change that has no gate has come by this release."""
         return change in self.changes and self.switched.get(change, True)
+
+    def lacks(self, plugin: str) -> tuple[str, ...]:
+        """Extension points that a plugin does not have yet."""
+        has_come = any(name == plugin and self.has(change) for change, name in self.gained.items())
+        return () if has_come else self.lacking.get(plugin, ())
+
+    def weight(self, plugin: str, default: int) -> int:
+        """A plugin's weight in the default set, where its class says `default`."""
+        return default if self.lacks(plugin) else self.weights.get(plugin, default)
 
     def with_gates(self, gates: Mapping[str, bool]) -> Release:
         """The release with feature gates switched.
@@ -118,7 +130,7 @@ class Release:
         gone: tuple[str, ...] = (),
         changes: Mapping[str, str] | None = None,
         weights: Mapping[str, int] | None = None,
-        gained: tuple[str, ...] = (),
+        gained: Mapping[str, str] | None = None,
         n_agreed: int = 0,
     ) -> Release:
         """The next release, by what differs from this one.
@@ -132,7 +144,7 @@ class Release:
         changes, weights
             What is new.
         gained
-            Plugins that lack nothing any more.
+            Change -> the plugin that lacks nothing any more with it.
         n_agreed
             Recorded decisions of it that are agreed with.
         """
@@ -142,7 +154,8 @@ class Release:
             {**{key: gate for key, gate in self.gates.items() if key not in gone}, **gates},
             {**self.changes, **(changes or {})},
             {**self.weights, **(weights or {})},
-            {plugin: points for plugin, points in self.lacking.items() if plugin not in gained},
+            self.lacking,
+            {**self.gained, **(gained or {})},
             n_agreed,
         )
 
@@ -163,6 +176,6 @@ class Release:
         switched = {
             name: merged[name]
             for name in sorted(merged)
-            if merged[name] is not (self.gates[name].default if name in self.gates else True)
+            if merged[name] is not (self.gates[name].default if name in self.gates else name in self.changes)
         }
         return dataclasses.replace(self, switched=switched)

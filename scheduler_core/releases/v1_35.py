@@ -30,12 +30,13 @@ RELEASE = V1_34.followed_by(
         "VolumeLimitScaling": Gate(ALPHA, False),
     },
     changes={
+        "DynamicResourcesScores": "DynamicResources prefers nodes that serve the first alternatives of a request.",
         "UntoleratedTaintsUnnamed": "A message no longer names the taint that keeps a pod off a node.",
         "IncompletePoolsIgnored": "A pool with missing ResourceSlices gives no devices.",
         "ClassConfigNamesRequests": "The configuration of a DeviceClass names the requests that it is for.",
         "LabelLengthInBytes": "A label that is too long is told so in bytes, a bad key as a label key.",
     },
     weights={"DynamicResources": 2},
-    gained=("DynamicResources",),
+    gained={"DynamicResourcesScores": "DynamicResources"},
     n_agreed=3131,
 )

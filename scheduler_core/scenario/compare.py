@@ -147,7 +147,13 @@ def _full_cycle(run: ScenarioRun, place: int) -> CycleTrace | None:
     trace = run.cycles[place]
     if trace.is_full or trace.outcome == ERROR:
         return trace
-    again, _ = run_to_cycle(run.scenario, trace.number, seed=run.simulation.randomness.seed)
+    again, _ = run_to_cycle(
+        run.scenario,
+        trace.number,
+        seed=run.simulation.randomness.seed,
+        release=run.release,
+        first_of_ties=run.first_of_ties,
+    )
     return again.cycle(trace.number) or trace
 
 

@@ -10,7 +10,7 @@ from scheduler_core.framework.words import sentence
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean
 from scheduler_core.scenario.record import Finding, PodFacts, budget_violations
-from scheduler_core.scenario.types import Bounds, Expectation
+from scheduler_core.scenario.types import Bounds, Expectation, UpgradeSelection
 
 if TYPE_CHECKING:
     from scheduler_core.scenario.run import ScenarioRun
@@ -54,6 +54,8 @@ class _Checker:
             return self._order(item, path)
         if item.budgets:
             return self._budgets(path)
+        if item.upgrade is not None:
+            return self._upgrade(item, item.upgrade, path)
         return self._metric(item, path)
 
     # ---- one pod
@@ -227,6 +229,24 @@ class _Checker:
                 said = f"No budget was to be violated, but in cycle {trace.number} {number} {noun} one."
                 return Finding(path, False, f"{said} {sentence(trace)}", trace.number)
         return Finding(path, True, "no eviction violated a PodDisruptionBudget")
+
+    def _upgrade(self, item: Expectation, wanted: UpgradeSelection, path: str) -> Finding:
+        from scheduler_core.scenario.upgrade import preview
+
+        run = self.run
+        found = preview(run.scenario, run.release, wanted.release, first_of_ties=run.first_of_ties)
+        prefix = f"{wanted.namespace}/" if wanted.namespace else ""
+        of_whom = f" of namespace {wanted.namespace}" if wanted.namespace else ""
+        moved = [one for one in found.differences if one.ends_elsewhere and one.pod.startswith(prefix)]
+        what = f"the number of pods{of_whom} that {wanted.release.title} leaves elsewhere"
+        problem = (item.count or Bounds(at_most=0)).problem_of(len(moved))
+        if problem is None:
+            return Finding(path, True, f"{what} is {len(moved)}")
+        first = moved[0] if moved else None
+        causes = [cause.name for cause in found.causes if first in cause.differences]
+        why = f" {first.pod}: {first.before} on {run.release.name}, then {first.after}" if first else ""
+        because = f", because of {causes[0]}." if causes else ""
+        return Finding(path, False, f"{what} {problem}.{why}{because}", first.cycle if first else None)
 
     def _metric(self, item: Expectation, path: str) -> Finding:
         if self._metrics is None:

@@ -30,6 +30,7 @@ from scheduler_core.scenario.types import (
     PluginRef,
     Scenario,
     Upgrade,
+    UpgradeSelection,
 )
 from scheduler_core.sim.simulation import load as load_as_simulated
 
@@ -216,10 +217,16 @@ def _configurations(scenario: Scenario) -> Iterator[tuple[Manifest | None, str, 
 
 def _gate_problems(scenario: Scenario) -> Iterator[Problem]:
     """Feature gates that a release does not have, or that cannot be switched."""
-    parts: list[tuple[str, Scenario | Upgrade]] = [("", scenario)]
+    parts: list[tuple[str, Scenario | Upgrade | UpgradeSelection]] = [("", scenario)]
     for index, step in enumerate(scenario.steps):
         if step.upgrade is not None:
             parts.append((f"steps[{index}].upgrade.", step.upgrade))
+    ends = [("expect", scenario.expect)]
+    ends += [(f"steps[{index}].expect", step.expect or ()) for index, step in enumerate(scenario.steps)]
+    for where, expectations in ends:
+        for index, item in enumerate(expectations):
+            if item.upgrade is not None:
+                parts.append((f"{where}[{index}].upgrade.", item.upgrade))
     for prefix, written in parts:
         try:
             _ = written.release

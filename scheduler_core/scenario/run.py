@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from scheduler_core.framework.record import PREEMPTING, CycleTrace
 from scheduler_core.objects.defaults import NAMESPACED_KINDS, KeptPriority, prepare
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
+from scheduler_core.releases import OLDEST, Release
 from scheduler_core.scenario.bounds import Bounds, time_problem
 from scheduler_core.scenario.canonical import effective_steps, in_run_order
 from scheduler_core.scenario.cassette import CassetteTransport
@@ -70,10 +72,16 @@ class ScenarioRun:
         Of every expectation, those of steps first (see `expectations.check`).
     simulation : Simulation
         As the run left it.
+    release : Release
+        The one it began with.
+    first_of_ties : bool
+        Equals were taken by name.
     """
 
     scenario: Scenario
     simulation: Simulation
+    release: Release = OLDEST
+    first_of_ties: bool = False
     cycles: list[CycleTrace] = field(default_factory=list)
     placements: list[Placed] = field(default_factory=list)
     evictions: list[Evicted] = field(default_factory=list)
@@ -253,13 +261,18 @@ class _Runner:
         max_cycles: int,
         checkpoint: Mapping[str, Any] | None = None,
         bounds: Bounds | None = None,
+        release: Release | None = None,
+        first_of_ties: bool = False,
     ) -> None:
         self.bounds = bounds or Bounds()
         n_nodes = sum(manifest.get("kind") == "Node" for manifest in scenario.objects)
         full = n_nodes <= FULL_TRACES_UP_TO_NODES if full_traces is None else full_traces
         seed = scenario.seed if seed is None else seed
         self.draws_otherwise = seed != scenario.seed
-        options = SimulationOptions(full_traces=full, default_tolerations=True)
+        options = SimulationOptions(
+            full_traces=full, default_tolerations=True, first_of_ties=first_of_ties
+        )
+        release = release or scenario.release
         self.transport = ScenarioTransport(scenario)
         if checkpoint is None:
             self.simulation = Simulation(
@@ -268,14 +281,14 @@ class _Runner:
                 start_ns=scenario.start_ns,
                 options=options,
                 transport=self.transport,
-                release=scenario.release,
+                release=release,
             )
         else:
             document = {**with_seed(checkpoint, seed), "options": dataclasses.asdict(options)}
             self.simulation = Simulation.restore(document, transport=self.transport)
         self.transport.simulation = self.simulation
         self.until_ns = self.simulation.now_ns + self.bounds.virtual_ns
-        self.run = ScenarioRun(scenario, self.simulation)
+        self.run = ScenarioRun(scenario, self.simulation, release, first_of_ties)
         self.cycles_left = max_cycles
         self.max_cycles = max_cycles
         self.stops_quietly = False
@@ -506,6 +519,8 @@ def run(
     after_cycle: Callable[[Simulation], None] | None = None,
     checkpoint: Mapping[str, Any] | None = None,
     bounds: Bounds | None = None,
+    release: Release | None = None,
+    first_of_ties: bool = False,
 ) -> ScenarioRun:
     """Run a scenario from its beginning and check its expectations.
 
@@ -524,6 +539,10 @@ def run(
         before anything was decided or drawn, it is right for every seed.
     bounds : Bounds, optional
         On virtual time.
+    release : Release, optional
+        Instead of the scenario's own.
+    first_of_ties : bool
+        Equals are taken by name; by the seed otherwise.
 
     Raises
     ------
@@ -532,7 +551,9 @@ def run(
     ValueError
         The checkpoint was taken too late, or is of another version.
     """
-    runner = _Runner(scenario, seed, full_traces, max_cycles, checkpoint, bounds)
+    runner = _Runner(
+        scenario, seed, full_traces, max_cycles, checkpoint, bounds, release, first_of_ties
+    )
     runner.simulation.before_cycle = before_cycle
     runner.simulation.after_cycle = after_cycle
     runner.go()
@@ -547,7 +568,27 @@ def run(
     return result
 
 
-def run_to_cycle(scenario: Scenario, number: int, *, seed: int | None = None) -> tuple[ScenarioRun, Scenario]:
+def run_prefix(
+    scenario: Scenario, number: int, *, release: Release | None = None, first_of_ties: bool = False
+) -> list[str]:
+    """The digests of a run's cycles up to a number, as they are right after it."""
+    bare = dataclasses.replace(scenario, expect=(), path=(), decisions=None)
+    runner = _Runner(bare, None, False, number, release=release, first_of_ties=first_of_ties)
+    runner.stops_quietly = True
+    with contextlib.suppress(_Reached):
+        runner.go()
+    runner.run.collect()
+    return [trace.digest for trace in runner.run.cycles]
+
+
+def run_to_cycle(
+    scenario: Scenario,
+    number: int,
+    *,
+    seed: int | None = None,
+    release: Release | None = None,
+    first_of_ties: bool = False,
+) -> tuple[ScenarioRun, Scenario]:
     """Run up to a cycle and stop right after it, keeping that cycle's trace in full whatever the cluster's size.
 
     Returns
@@ -563,7 +604,7 @@ def run_to_cycle(scenario: Scenario, number: int, *, seed: int | None = None) ->
         The run has no such cycle.
     """
     bare = dataclasses.replace(scenario, expect=(), path=(), decisions=None)
-    runner = _Runner(bare, seed, None, number)
+    runner = _Runner(bare, seed, None, number, release=release, first_of_ties=first_of_ties)
     runner.stops_quietly = True
     scheduler = runner.simulation.scheduler
 

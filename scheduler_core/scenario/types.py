@@ -147,7 +147,7 @@ class PodSelection:
     labels: dict[str, str] = part("labels", STRING_MAP, "Labels they carry.")
 
 
-SUBJECTS = ("pod", "pods", "cycle", "cycles", "order", "budgets", "metric")
+SUBJECTS = ("pod", "pods", "cycle", "cycles", "order", "budgets", "metric", "upgrade")
 _POD_FIELDS = (
     "state",
     "node",
@@ -167,7 +167,26 @@ _FIELDS_OF = {
     "order": (),
     "budgets": (),
     "metric": ("count",),
+    "upgrade": ("count",),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeSelection:
+    """The same decided by another release, and whose pods are looked at."""
+
+    kubernetes_release: str = part(
+        "kubernetesRelease", RELEASE_NAME, "The other release of Kubernetes.", required=True
+    )
+    feature_gates: Mapping[str, bool] = part(
+        "featureGates", BOOLEAN_MAP, "Feature gates of it that are switched, by name."
+    )
+    namespace: str = part("namespace", STRING, "Only pods of this namespace.")
+
+    @property
+    def release(self) -> Release:
+        """The release, its gates switched."""
+        return release_named(self.kubernetes_release).with_gates(self.feature_gates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +200,12 @@ class Expectation:
     order: tuple[str, ...] = part("order", ListOf(POD_NAME), "These pods got their nodes in this order.")
     budgets: str = part("budgets", Choice("respected"), "No eviction violated a PodDisruptionBudget.")
     metric: str = part("metric", Choice(*METRICS), "About this figure; `count` bounds it.")
+    upgrade: UpgradeSelection | None = part(
+        "upgrade",
+        Shorthand(part_of(UpgradeSelection), "kubernetesRelease"),
+        "Pods that another release leaves elsewhere: none, or as many as `count` allows.",
+        default=None,
+    )
     state: str = part("state", Choice(*STATES), "Where the pod is in its life.")
     node: str = part("node", STRING, "The node it is on; of a cycle: the node chosen.")
     node_in: tuple[str, ...] = part("nodeIn", ListOf(STRING), "It is on one of these nodes.")
@@ -199,7 +224,10 @@ class Expectation:
     tie: bool | None = part("tie", BOOLEAN, "Whether the cycle hung on a draw among equals.", default=None)
     feasible: Bounds | None = part("feasible", _BOUNDS, "How many nodes were feasible.", default=None)
     count: Bounds | None = part(
-        "count", _BOUNDS, "Of pods: how many hold it (all, when left out).", default=None
+        "count",
+        _BOUNDS,
+        "Of pods: how many hold it (all, when left out); of an upgrade: how many end elsewhere.",
+        default=None,
     )
 
     @staticmethod

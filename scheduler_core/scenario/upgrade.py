@@ -1,0 +1,489 @@
+"""What an upgrade changes: one scenario decided by two releases, each difference under the cause that was proved.
+
+The newer release is brought to the older one step by step. At the first cycle that is decided otherwise, the fewest
+gates and changes are looked for that, put back, have it decided as before; then the whole run is made with them put
+back, and so on until nothing differs. A cause is proved by the run with it alone put back; what vanishes in no such run
+vanishes with those found before it, which is said.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from scheduler_core.releases import Release
+from scheduler_core.scenario.compare import Comparison, compare
+from scheduler_core.scenario.errors import ScenarioError
+from scheduler_core.scenario.run import ScenarioRun, run, run_prefix
+from scheduler_core.scenario.types import Scenario
+
+MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED, OTHER_WORDS, OTHER_COURSE = (
+    "moved", "newlyPending", "newlyPlaced", "newlyEvicted", "otherWords", "otherCourse",
+)  # fmt: skip
+KINDS: Final = (MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED, OTHER_WORDS, OTHER_COURSE)
+
+Progress = Callable[[str, float], None]
+"""Is told what is being run, and the share that is done; may raise to end it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toggle:
+    """A gate or change in which two releases differ.
+
+    Attributes
+    ----------
+    is_gate : bool
+    sentence : str
+        What a change without a gate is; empty for a gate.
+    """
+
+    name: str
+    is_gate: bool
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A pod of which the two runs say something else.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`: another node; no node, or one, only afterwards; evicted only afterwards; the same end in other
+        words; the same end after other decisions.
+    before, after : str
+        The node, or the message of a pod without one.
+    cycle : int
+        Of its last decision in the run after the upgrade, 0 for none.
+    follows : bool
+        It is not the first decision that differs: pods before it stand elsewhere.
+    """
+
+    pod: str
+    kind: str
+    before: str
+    after: str
+    cycle: int
+    follows: bool
+
+    @property
+    def ends_elsewhere(self) -> bool:
+        """Whether the pod ends on another node, or on none."""
+        return self.kind in (MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Gates and changes that, put back, take differences away.
+
+    Attributes
+    ----------
+    toggles : tuple of Toggle
+        More than one where only together they make the difference.
+    proved : str
+        `alone`: shown by a run with this alone put back; `together`: by one with all of these put back, and not by
+        the runs with fewer.
+    differences : tuple of Difference
+        In the order of the run.
+    """
+
+    toggles: tuple[Toggle, ...]
+    proved: str
+    differences: tuple[Difference, ...]
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return " and ".join(toggle.name for toggle in self.toggles)
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradePreview:
+    """What an upgrade changes.
+
+    Attributes
+    ----------
+    n_pods : int
+        Of either run.
+    causes : tuple of Cause
+        The one with most differences first.
+    unexplained : tuple of Difference
+        That no gate and no change takes away: a fault of this engine, and empty otherwise.
+    comparison : Comparison
+        The two runs side by side, the first divergence with every score.
+    n_runs : int
+        Whole runs that were made.
+    """
+
+    before: Release
+    after: Release
+    n_pods: int
+    n_cycles: tuple[int, int]
+    n_unbound: tuple[int, int]
+    causes: tuple[Cause, ...]
+    unexplained: tuple[Difference, ...]
+    comparison: Comparison = field(repr=False)
+    n_runs: int = 2
+
+    @property
+    def differences(self) -> list[Difference]:
+        """All of them."""
+        return [one for cause in self.causes for one in cause.differences] + list(self.unexplained)
+
+    def counts(self) -> dict[str, int]:
+        """How many differences there are of each kind."""
+        found = Counter(one.kind for one in self.differences)
+        return {kind: found[kind] for kind in KINDS}
+
+    @property
+    def sentence(self) -> str:
+        """The whole in one sentence."""
+        counts = self.counts()
+        said = [
+            f"{counts[kind]:,} {words}"
+            for kind, words in (
+                (MOVED, "land elsewhere"),
+                (NEWLY_PENDING, "newly wait"),
+                (NEWLY_PLACED, "wait no longer"),
+                (NEWLY_EVICTED, "are newly evicted"),
+                (OTHER_WORDS, "wait in other words"),
+                (OTHER_COURSE, "end alike after other decisions"),
+            )
+            if counts[kind]
+        ]
+        if not said:
+            return f"No decision differs on {self.after.name}: {self.n_pods:,} of {self.n_pods:,} pods end alike."
+        together = said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+        return f"On {self.after.title.removeprefix('Kubernetes ')}, of {self.n_pods:,} pods {together}."
+
+    def document(self, limit: int | None = None) -> dict[str, Any]:
+        """JSON-able.
+
+        Parameters
+        ----------
+        limit : int, optional
+            So many differences of each cause at most; `n` counts all.
+        """
+        parted = self.comparison.divergence
+        return {
+            "before": self.before.document(),
+            "after": self.after.document(),
+            "sentence": self.sentence,
+            "same": not self.differences,
+            "pods": self.n_pods,
+            "cycles": list(self.n_cycles),
+            "unbound": list(self.n_unbound),
+            "counts": self.counts(),
+            "causes": [
+                {
+                    "name": cause.name,
+                    "toggles": [dataclasses.asdict(toggle) for toggle in cause.toggles],
+                    "proved": cause.proved,
+                    "n": len(cause.differences),
+                    "differences": [dataclasses.asdict(one) for one in cause.differences[:limit]],
+                }
+                for cause in self.causes
+            ],
+            "unexplained": [dataclasses.asdict(one) for one in self.unexplained[:limit]],
+            "firstDivergence": None
+            if parted is None
+            else {
+                "cycle": parted.number,
+                "pod": parted.pod,
+                "before": parted.a,
+                "after": parted.b,
+                "totals": {node: list(totals) for node, totals in list(parted.totals.items())[:20]},
+                "scores": [dataclasses.asdict(score) for score in parted.scores[:40]],
+                "reasons": {node: list(said) for node, said in list(parted.reasons.items())[:40]},
+            },
+            "runs": self.n_runs,
+        }
+
+
+def toggles_between(older: Release, newer: Release) -> list[Toggle]:
+    """Gates and changes in which two releases differ, those of gates first."""
+    names = sorted({*older.gates, *newer.gates, *older.switched, *newer.switched})
+    gates = [Toggle(name, True) for name in names if _is_gate(name, older, newer) and _parts(name, older, newer)]
+    changes = [
+        Toggle(name, False, said)
+        for name, said in newer.changes.items()
+        if newer.has(name) is not older.has(name)
+    ]
+    return gates + changes
+
+
+def _is_gate(name: str, *releases: Release) -> bool:
+    return any(name in release.gates for release in releases)
+
+
+def _parts(name: str, older: Release, newer: Release) -> bool:
+    return older.gate(name) is not newer.gate(name)
+
+
+def put_back(newer: Release, older: Release, toggles: Iterable[Toggle]) -> Release:
+    """The newer release with some gates and changes as in the older one."""
+    return newer.with_switched(
+        {one.name: older.gate(one.name) if one.is_gate else older.has(one.name) for one in toggles}
+    )
+
+
+def preview(
+    scenario: Scenario,
+    before: Release,
+    after: Release,
+    *,
+    first_of_ties: bool = False,
+    progress: Progress | None = None,
+) -> UpgradePreview:
+    """Decide a scenario by two releases, and find the cause of every difference.
+
+    Parameters
+    ----------
+    first_of_ties : bool
+        Equals are taken by name, as in the recorded production trace; by the scenario's seed otherwise.
+
+    Raises
+    ------
+    ScenarioError
+        It cannot be run in one of them.
+    """
+    return _Search(scenario, before, after, first_of_ties, progress or _quiet).preview()
+
+
+def _quiet(step: str, share: float) -> None:
+    """Nothing is told."""
+
+
+Ends = Mapping[str, tuple[str, str, str]]
+"""Pod -> node, message, and the digests of its decisions."""
+
+
+class _Search:
+    def __init__(
+        self, scenario: Scenario, before: Release, after: Release, first_of_ties: bool, progress: Progress
+    ) -> None:
+        # What was recorded, and what an end must be, is of the scenario's own release.
+        steps = tuple(step for step in scenario.steps if step.upgrade is None and step.expect is None)
+        self.scenario = dataclasses.replace(scenario, decisions=None, expect=(), steps=steps)
+        self.before, self.after = before, after
+        self.first_of_ties = first_of_ties
+        self.progress = progress
+        is_upgrade = set(before.changes) <= set(after.changes)
+        self.newer, self.older = (after, before) if is_upgrade else (before, after)
+        self.toggles = toggles_between(self.older, self.newer)
+        self.n_runs = 0
+        self.share = 0.0
+
+    def preview(self) -> UpgradePreview:
+        first = self._run(self.before, f"{self.before.name}")
+        second = self._run(self.after, f"{self.after.name}")
+        comparison = compare(first, second)
+        ends = _ends(first), _ends(second)
+        differences = _differences(first, second, *ends)
+        pair = (first, second) if self.newer is self.after else (second, first)
+        chain = self._chain(*pair, comparison)
+        older_ends = ends[0] if self.older is self.before else ends[1]
+        causes, rest = self._attributed(chain, differences, older_ends)
+        return UpgradePreview(
+            self.before,
+            self.after,
+            len({*ends[0], *ends[1]}),
+            (len(first.cycles), len(second.cycles)),
+            (_unbound(ends[0]), _unbound(ends[1])),
+            tuple(sorted(causes, key=lambda cause: -len(cause.differences))),
+            tuple(rest),
+            comparison,
+            self.n_runs,
+        )
+
+    # ---- runs
+
+    def _run(self, release: Release, what: str) -> ScenarioRun:
+        self.progress(f"deciding as {what}", self.share)
+        self.n_runs += 1
+        found = run(
+            self.scenario, full_traces=False, release=release, first_of_ties=self.first_of_ties
+        )
+        self.share += (1 - self.share) * 0.3
+        return found
+
+    def _chain(
+        self, older: ScenarioRun, newer: ScenarioRun, comparison: Comparison
+    ) -> list[tuple[tuple[Toggle, ...], Ends]]:
+        """Toggles in the order they are found, each with how pods end once they and those before are put back."""
+        found: list[tuple[tuple[Toggle, ...], Ends]] = []
+        back: list[Toggle] = []
+        current = newer
+        while True:
+            parted = _first_difference(older, current)
+            left = [one for one in self.toggles if one not in back]
+            if parted is None or not left:
+                return found
+            likely = _likely_first(left, comparison if current is newer else compare(older, current))
+            wanted = self._needed(parted, back, likely)
+            if not wanted:
+                return found
+            back += wanted
+            current = self._run(
+                put_back(self.newer, self.older, back),
+                f"{self.newer.name} with {', '.join(one.name for one in wanted)} put back",
+            )
+            found.append((tuple(wanted), _ends(current)))
+
+    def _needed(self, number: int, back: Sequence[Toggle], left: Sequence[Toggle]) -> list[Toggle]:
+        """The fewest of the toggles left that, put back too, have a cycle decided as before; none if all do not.
+
+        Each is the last one of the shortest row of toggles that does: without it the row before it does not.
+        """
+
+        def digests(release: Release) -> list[str]:
+            self.progress(f"looking for what decides cycle {number}", self.share)
+            return run_prefix(self.scenario, number, release=release, first_of_ties=self.first_of_ties)
+
+        def agrees(some: Sequence[Toggle]) -> bool:
+            return digests(put_back(self.newer, self.older, [*back, *some])) == wanted
+
+        wanted = digests(self.older)
+        needed: list[Toggle] = []
+        rest = list(left)
+        while True:
+            # The shortest row of the rest that does: short ones are tried first.
+            low, high = 0, min(1, len(rest))
+            while not agrees([*needed, *rest[:high]]):
+                if high == len(rest):
+                    return []
+                low, high = high + 1, min(high * 2 + 1, len(rest))
+            while low < high:
+                middle = (low + high) // 2
+                if agrees([*needed, *rest[:middle]]):
+                    high = middle
+                else:
+                    low = middle + 1
+            if low == 0 and not needed and len(wanted) == number:
+                # With nothing put back it is decided alike up to here: a pod that waited at Permit went on otherwise.
+                number *= 2
+                wanted = digests(self.older)
+                continue
+            if low == 0:
+                return needed
+            needed.append(rest[low - 1])
+            rest = rest[: low - 1]
+            if not rest or agrees(needed):
+                return needed
+
+    # ---- causes
+
+    def _attributed(
+        self,
+        chain: Sequence[tuple[tuple[Toggle, ...], Ends]],
+        differences: Sequence[Difference],
+        older: Ends,
+    ) -> tuple[list[Cause], list[Difference]]:
+        left = list(differences)
+        causes: list[Cause] = []
+        alone: list[Ends] = []
+        for place, (toggles, ends) in enumerate(chain):
+            if place:
+                release = put_back(self.newer, self.older, toggles)
+                names = ", ".join(one.name for one in toggles)
+                ends = _ends(self._run(release, f"{self.newer.name} with {names} alone put back"))
+            alone.append(ends)
+        for (toggles, _), ends in zip(chain, alone, strict=True):
+            gone = [one for one in left if ends.get(one.pod) == older.get(one.pod)]
+            if gone:
+                causes.append(Cause(toggles, "alone", tuple(gone)))
+                left = [one for one in left if one not in set(gone)]
+        for place in range(1, len(chain)):
+            toggles, ends = chain[place]
+            later = [ends_ for _, ends_ in chain[place:]]
+            gone = [one for one in left if all(then.get(one.pod) == older.get(one.pod) for then in later)]
+            if gone:
+                before = tuple(toggle for some, _ in chain[:place] for toggle in some)
+                causes.append(Cause((*before, *toggles), "together", tuple(gone)))
+                left = [one for one in left if one not in set(gone)]
+        return causes, left
+
+
+_WORD = re.compile(r"[A-Z]?[a-z]+")
+
+
+def _likely_first(toggles: Sequence[Toggle], comparison: Comparison) -> list[Toggle]:
+    """The toggles, those whose names have most words in common with what differs first: only the order of a search."""
+    parted = comparison.divergence
+    if parted is None:
+        return list(toggles)
+    plugins = {score.plugin for score in parted.scores if (score.a or 0) != (score.b or 0)}
+    told = " ".join((*plugins, parted.a, parted.b, *(text for pair in parted.reasons.values() for text in pair)))
+    stems = {word[:6].lower() for word in _WORD.findall(told)}
+
+    def in_common(toggle: Toggle) -> int:
+        return sum(word[:6].lower() in stems for word in _WORD.findall(toggle.name))
+
+    return sorted(toggles, key=lambda one: -in_common(one))
+
+
+def _first_difference(a: ScenarioRun, b: ScenarioRun) -> int | None:
+    """Number of the first cycle that is decided otherwise."""
+    for number, (one, other) in enumerate(zip(a.cycles, b.cycles, strict=False), 1):
+        if one.digest != other.digest:
+            return number
+    shorter = min(len(a.cycles), len(b.cycles))
+    return None if len(a.cycles) == len(b.cycles) else shorter + 1
+
+
+def _ends(result: ScenarioRun) -> Ends:
+    pods = result.pods()
+    return {
+        key: (facts.node, facts.message if not facts.node else "", _course(result, key))
+        for key, facts in pods.items()
+    }
+
+
+def _course(result: ScenarioRun, pod: str) -> str:
+    return " ".join(trace.digest[:16] for trace in result.cycles_of(pod))
+
+
+def _unbound(ends: Ends) -> int:
+    return sum(not node for node, _, _ in ends.values())
+
+
+def _differences(a: ScenarioRun, b: ScenarioRun, before: Ends, after: Ends) -> list[Difference]:
+    evicted = {one.pod for one in b.evictions} - {one.pod for one in a.evictions}
+    cycles = {trace.pod: trace.number for trace in b.cycles}
+    first = _first_difference(a, b)
+    found = []
+    for pod in {**after, **before}:
+        old, new = before.get(pod, ("", "", "")), after.get(pod, ("", "", ""))
+        if old == new:
+            continue
+        if pod in evicted:
+            kind = NEWLY_EVICTED
+        elif old[0] and new[0]:
+            kind = MOVED if old[0] != new[0] else OTHER_COURSE
+        elif old[0] or new[0]:
+            kind = NEWLY_PENDING if old[0] else NEWLY_PLACED
+        else:
+            kind = OTHER_WORDS if old[1] != new[1] else OTHER_COURSE
+        cycle = cycles.get(pod, 0)
+        found.append(
+            Difference(pod, kind, old[0] or old[1], new[0] or new[1], cycle, first is not None and cycle > first)
+        )
+    return sorted(found, key=lambda one: (one.cycle or 2**63, one.pod))
+
+
+__all__ = [
+    "KINDS",
+    "Cause",
+    "Difference",
+    "Progress",
+    "ScenarioError",
+    "Toggle",
+    "UpgradePreview",
+    "preview",
+    "put_back",
+    "toggles_between",
+]

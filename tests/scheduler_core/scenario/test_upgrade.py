@@ -1,0 +1,159 @@
+"""What an upgrade changes: every difference has a cause, and each cause is proved by a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler_core.cli.main import main
+from scheduler_core.releases import RELEASES, Release, release_named
+from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
+from scheduler_core.scenario.gallery import ORDER, gallery_text
+from scheduler_core.scenario.upgrade import preview, toggles_between
+
+OLD, NEW = RELEASES["1.34"], RELEASES["1.36"]
+
+
+def node(name: str, cpu: str, memory: str, **spec: Any) -> dict[str, Any]:
+    allocatable = {"cpu": cpu, "memory": memory, "pods": "110"}
+    return {
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": spec,
+        "status": {"allocatable": allocatable},
+    }  # fmt: skip
+
+
+def pod(name: str, namespace: str = "default", **requests: str) -> dict[str, Any]:
+    containers = [{"name": "c", "image": "a", "resources": {"requests": requests}}]
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": containers}}
+
+
+def document(*objects: dict[str, Any], **more: Any) -> dict[str, Any]:
+    head = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario", "kubernetesRelease": "1.34", "seed": 1}
+    return {**head, "objects": list(objects), **more}
+
+
+UNEVEN = [node("lean", "4", "32Gi"), node("wide", "16", "16Gi"), node("even", "8", "16Gi")]
+TAINT = {"taints": [{"key": "disk", "value": "full", "effect": "NoSchedule"}]}
+PODS = [
+    pod(f"p{number}", "payments" if number % 2 else "batch", cpu=f"{300 + 400 * (number % 3)}m",
+        memory=f"{1 + number % 4}Gi")
+    for number in range(12)
+]  # fmt: skip
+TOO_LARGE = pod("large", cpu="100")
+
+
+def found(release: Release = NEW, **more: Any) -> Any:
+    objects = [*UNEVEN, node("full", "64", "64Gi", **TAINT), *PODS, TOO_LARGE]
+    return preview(load_scenario(document(*objects, **more)), OLD, release)
+
+
+def test_each_difference_stands_under_the_cause_that_was_proved() -> None:
+    result = found()
+    by_name = {cause.name: cause for cause in result.causes}
+    assert set(by_name) == {"BalancedAllocationByChange", "UntoleratedTaintsUnnamed"}
+    assert {one.pod for one in by_name["UntoleratedTaintsUnnamed"].differences} == {"default/large"}
+    assert [one.kind for one in by_name["UntoleratedTaintsUnnamed"].differences] == ["otherWords"]
+    moved = by_name["BalancedAllocationByChange"].differences
+    assert moved and all(one.kind in ("moved", "otherCourse") for one in moved)
+    assert all(cause.proved == "alone" for cause in result.causes)
+    assert result.unexplained == ()
+    assert len(result.differences) == sum(result.counts().values())
+
+
+def test_what_moved_is_what_two_runs_say() -> None:
+    text = document(*UNEVEN, *PODS)
+    old, new = (
+        run_scenario(load_scenario(text | {"kubernetesRelease": name})).placement() for name in ("1.34", "1.36")
+    )
+    result = preview(load_scenario(text), OLD, NEW)
+    moved = {one.pod: (one.before, one.after) for one in result.differences if one.kind == "moved"}
+    assert moved == {pod: (old[pod], new[pod]) for pod in old if old[pod] != new[pod]}
+    parted = result.comparison.divergence
+    assert parted is not None
+    assert {one.plugin for one in parted.scores if (one.a or 0) != (one.b or 0)} == {"NodeResourcesBalancedAllocation"}
+
+
+def test_a_downgrade_has_the_same_causes_with_the_sides_changed() -> None:
+    up = found()
+    back = preview(load_scenario(document(*UNEVEN, node("full", "64", "64Gi", **TAINT), *PODS, TOO_LARGE)), NEW, OLD)
+    assert {cause.name for cause in back.causes} == {cause.name for cause in up.causes}
+    assert {(one.pod, one.after, one.before) for one in back.differences} == {
+        (one.pod, one.before, one.after) for one in up.differences
+    }
+    assert back.unexplained == ()
+
+
+def test_one_switched_gate_is_the_only_cause() -> None:
+    needs = pod("needs", cpu="1")
+    needs["spec"] |= {"hostNetwork": True, "hostUsers": False}
+    on = release_named("1.36")
+    off = on.with_gates({"NodeDeclaredFeatures": False})
+    scenario = load_scenario(document(*UNEVEN, needs))
+    result = preview(scenario, off, on)
+    assert [cause.name for cause in result.causes] == ["NodeDeclaredFeatures"]
+    assert [(one.pod, one.kind) for one in result.differences] == [("default/needs", "newlyPending")]
+    same = preview(scenario, on, on)
+    assert same.differences == [] and same.causes == () and same.sentence.startswith("No decision differs")
+
+
+@pytest.mark.parametrize("name", ["backoff-and-flush", "preemption-budget", "gang-timeout", "spread-surprises"])
+def test_every_difference_of_a_lesson_is_explained(name: str) -> None:
+    assert name in ORDER
+    result = preview(load_scenario(gallery_text(name)), OLD, NEW)
+    assert result.unexplained == ()
+
+
+def test_all_that_differs_between_releases_can_be_put_back() -> None:
+    names = {toggle.name for toggle in toggles_between(OLD, NEW)}
+    assert {"BalancedAllocationByChange", "DynamicResourcesScores", "DRAPartitionableDevices"} <= names
+    assert toggles_between(NEW, NEW) == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "holds"),
+    [
+        ({"upgrade": "1.35"}, True),
+        ({"upgrade": {"kubernetesRelease": "1.36", "namespace": "nothing"}}, True),
+        ({"upgrade": {"kubernetesRelease": "1.36", "namespace": "payments"}}, False),
+        ({"upgrade": "1.36", "count": {"max": 12}}, True),
+    ],
+)
+def test_a_scenario_may_expect_what_an_upgrade_leaves_alone(expected: dict[str, Any], holds: bool) -> None:
+    [finding] = run_scenario(load_scenario(document(*UNEVEN, *PODS, expect=[expected]))).findings
+    assert finding.holds is holds, finding.sentence
+    if not holds:
+        assert "BalancedAllocationByChange" in finding.sentence and "payments/" in finding.sentence
+
+
+def test_a_gate_that_a_release_lacks_is_told_where_it_is_expected() -> None:
+    wrong = {"upgrade": {"kubernetesRelease": "1.36", "featureGates": {"Nonsense": True}}}
+    with pytest.raises(ScenarioError, match=r"expect\[0\]\.upgrade\.featureGates\.Nonsense"):
+        load_scenario(document(*UNEVEN, expect=[wrong]))
+
+
+def test_the_command_compares_one_file_in_two_releases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps(document(*UNEVEN, *PODS)))
+    assert main(["compare", str(file), "--release", "1.34", "--release", "1.36", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert [cause["name"] for cause in told["causes"]] == ["BalancedAllocationByChange"]
+    assert told["unexplained"] == [] and told["firstDivergence"]["scores"]
+    assert main(["compare", str(file), "--release", "1.35"]) == 0
+    assert "No decision differs on 1.35" in capsys.readouterr().out
+    assert main(["compare", str(file), "--release", "1.99"]) == 2
+
+
+def test_the_command_reads_the_trace_as_the_openb_command_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "openb_node_list_all_node.csv").write_text(
+        "sn,cpu_milli,memory_mib,gpu,model\n" + "".join(f"n{n},{8000 * (n + 1)},65536,0,\n" for n in range(3))
+    )
+    rows = "".join(f"pod-{n:02},{500 + 700 * (n % 3)},{2048 * (1 + n % 5)},0,\n" for n in range(12))
+    (tmp_path / "openb_pod_list_gpuspec33.csv").write_text("name,cpu_milli,memory_mib,num_gpu,gpu_spec\n" + rows)
+    assert main(["compare", str(tmp_path), "--release", "1.34", "--release", "1.36"]) == 1
+    assert "BalancedAllocationByChange" in capsys.readouterr().out
