@@ -1,9 +1,13 @@
-"""The body of a request, bounded, for the surfaces that read it themselves."""
+"""Bodies: that of a request, bounded, for the surfaces that read it themselves; a long answer's, in parts."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
+
+from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.http import HttpRequest
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, StreamingHttpResponse
 
 
 class BodyTooLarge(Exception):
@@ -47,3 +51,16 @@ def read_body(request: HttpRequest, *, limit_bytes: int | None = None) -> bytes:
 def media_type(request: HttpRequest) -> str:
     """The Content-Type without its parameters, in lower case; empty if the request names none."""
     return (request.META.get("CONTENT_TYPE") or "").partition(";")[0].strip().lower()
+
+
+def in_parts(request: HttpRequest, parts: Iterator[str], content_type: str) -> StreamingHttpResponse:
+    """An answer that is sent as its parts are made, with others' requests in between; all of it is never held."""
+
+    async def one_by_one() -> AsyncIterator[str]:
+        following = sync_to_async(next)
+        while (part := await following(parts, None)) is not None:
+            yield part
+
+    # Django's ASGI handler would make a list of a plain iterator.
+    body = one_by_one() if isinstance(request, ASGIRequest) else parts
+    return StreamingHttpResponse(body, content_type=content_type)

@@ -17,6 +17,7 @@ from scheduler_core.objects.defaults import (
 from scheduler_core.objects.documents import (
     MAX_BYTES,
     DocumentError,
+    DocumentWriter,
     LineMap,
     dump_yaml,
     load_documents,
@@ -33,6 +34,7 @@ from scheduler_core.sim.admission import (
 __all__ = [
     "POD_UPDATES",
     "SYSTEM_PREFIX",
+    "DocumentWriter",
     "ManifestProblem",
     "Posted",
     "PriorityClasses",

@@ -35,7 +35,6 @@ urlpatterns = [
     path("c/<slug:cluster_id>/pods/<str:namespace>/<str:name>/permit/", board.permit, name="permit"),
     path("c/<slug:cluster_id>/cycles/", cycles.cycle_list, name="cycles"),
     path("c/<slug:cluster_id>/cycles/<int:number>/", cycles.cycle, name="cycle"),
-    path("c/<slug:cluster_id>/cycles/<int:number>/recompute/", cycles.recompute, name="recompute"),
     path("c/<slug:cluster_id>/pods/", pods.pod_list, name="pods"),
     path("c/<slug:cluster_id>/pods/new/", pods.pod_new, name="pod-new"),
     path("c/<slug:cluster_id>/pods/<str:namespace>/<str:name>/", pods.pod_story, name="pod"),

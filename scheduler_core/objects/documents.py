@@ -10,6 +10,7 @@ Documents are built from parser events: composing a text in the C parser recurse
 from __future__ import annotations
 
 import json
+import marshal
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -562,6 +563,52 @@ def _entry(node: Any, key: str) -> tuple[Any, Any] | None:
 def dump_yaml(documents: list[Mapping[str, Any]]) -> str:
     """Write documents as one YAML text that `load_documents` reads back equal."""
     return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, explicit_start=True, allow_unicode=True)
+
+
+class DocumentWriter:
+    """The same text one document after the other; what many objects have in common is worded once.
+
+    Parameters
+    ----------
+    most_known : int
+        Distinct values remembered; then it begins anew.
+    """
+
+    def __init__(self, most_known: int = 2000) -> None:
+        self._known: dict[bytes, str] = {}
+        self._most_known = most_known
+
+    def write(self, document: Mapping[str, Any]) -> str:
+        """One document, its first line ``---``. A mapping in block style is its entries one below the other."""
+        parts = ["---\n"]
+        for key, value in document.items():
+            if key in ("spec", "status") and isinstance(value, dict) and value:
+                parts.append(self._shared(key, value))
+            else:
+                parts.append(_dumped({key: value}))
+        return "".join(parts) if len(parts) > 1 else dump_yaml([document])
+
+    def _shared(self, key: str, value: Mapping[str, Any]) -> str:
+        # The node is what tells the specs of bound replicas apart; it is written last.
+        names = list(value)
+        if len(names) < 2 or names[-1] != "nodeName":
+            return self._once({key: value})
+        common = {name: value[name] for name in names[:-1]}
+        node = self._once({key: {"nodeName": value["nodeName"]}})
+        return self._once({key: common}) + node.partition("\n")[2]
+
+    def _once(self, value: Mapping[str, Any]) -> str:
+        mark = marshal.dumps(value, 2)
+        text = self._known.get(mark)
+        if text is None:
+            if len(self._known) >= self._most_known:
+                self._known.clear()
+            text = self._known[mark] = _dumped(value)
+        return text
+
+
+def _dumped(value: Mapping[str, Any]) -> str:
+    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]

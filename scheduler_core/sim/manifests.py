@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from scheduler_core.objects.kinds import is_read, parse
@@ -140,7 +141,7 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
             yield manifest, None
             continue
         if manifest["kind"] != "Pod":
-            yield manifest, parse(manifest).typed
+            yield manifest, _parsed(manifest)
             continue
         key = (metadata.get("namespace"), form, spec, status)
         known = pods.get(key)
@@ -149,6 +150,20 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
             yield manifest, known
         else:
             yield manifest, pod_like(known, manifest, node_name or "")
+
+
+def _parsed(manifest: Manifest) -> Any:
+    try:
+        mark = marshal.dumps(manifest, 2)
+    except ValueError:
+        return parse(manifest).typed
+    return _read_before(mark)
+
+
+@lru_cache(maxsize=20_000)
+def _read_before(mark: bytes) -> Any:
+    """An object as the scheduler reads it: nodes hardly change between the checkpoints that are looked at."""
+    return parse(marshal.loads(mark)).typed
 
 
 def manifests_in(document: Mapping[str, Any]) -> Iterator[Manifest]:

@@ -172,7 +172,7 @@ def test_an_export_applies_to_another_cluster(api: Api, cluster: Cluster) -> Non
     text = api.get(f"/clusters/{cluster.public_id}/export")
     assert text["Content-Type"].startswith("application/yaml")
     other = make_cluster(name="other")
-    applied = api.yaml(f"/clusters/{other.public_id}/apply", text.content)
+    applied = api.yaml(f"/clusters/{other.public_id}/apply", text.getvalue())
     assert sorted(item["name"] for item in applied.json()["created"]) == ["n1", "n2", "p1"]
 
 

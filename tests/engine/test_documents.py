@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.objects.documents import DocumentError, LineMap, dump_yaml, load_documents
+from scheduler_core.objects.documents import DocumentError, DocumentWriter, LineMap, dump_yaml, load_documents
 
 
 @pytest.mark.parametrize(
@@ -104,3 +104,21 @@ def test_what_is_dumped_reads_back_equal() -> None:
     ]
     document = {"a": strings, "b": None, "c": 1.5, "d": {"é": True}}
     assert load_documents(dump_yaml([document]))[0].value == document
+
+
+@pytest.mark.parametrize(
+    "specs",
+    [
+        [{"a": 1, "nodeName": name} for name in ("n1", "1", "true", "n: 1", "- x", "é", "")],
+        [{"nodeName": "n1"}, {"nodeName": "n1", "a": 1}, {}, None, "text", [1], {"a": {"nodeName": "x"}}],
+        [{"script": "one\n  two\n\nthree: # no\n", "list": [{"x": ""}, []], "nodeName": "n1"}],
+        [{"cpu": value} for value in (1, 1.0, True, "1", "1e3", "0o7", "yes", None, 2**70)],
+    ],
+)
+def test_objects_written_one_by_one_are_what_they_are_written_together(specs: list[Any]) -> None:
+    documents = [{"kind": "Pod", "metadata": {"name": f"p{i}"}, "spec": spec} for i, spec in enumerate(specs)]
+    documents += [{"status": spec} for spec in specs] + documents
+    writer = DocumentWriter(most_known=3)
+    text = "".join(map(writer.write, documents))
+    assert text == dump_yaml(documents)
+    assert [item.value for item in load_documents(text)] == documents

@@ -422,7 +422,7 @@ def test_a_cluster_is_renamed_cloned_reset_exported_and_deleted(client, cluster)
     do("reset", sure="yes")
     assert not cluster.cycles.exists()
     export = client.get(url("export", cluster.public_id))
-    assert b"kind: Node" in export.content and "attachment" in export["Content-Disposition"]
+    assert b"kind: Node" in export.getvalue() and "attachment" in export["Content-Disposition"]
     do("delete")
     assert Cluster.objects.filter(pk=cluster.pk).exists()
     do("delete", sure="yes")

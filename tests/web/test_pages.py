@@ -236,12 +236,6 @@ def test_a_part_of_the_message_works_without_script(client, cluster):
     assert 'aria-pressed="true"' in html
 
 
-def test_a_cycle_without_a_trace_shows_what_was_recorded(client, cluster):
-    cluster.cycles.filter(number=1).update(trace=None)
-    html = get(client, "cycle", cluster.public_id, 1).content.decode()
-    assert "Only the summary of this cycle was kept" in html
-
-
 def test_cycles_are_filtered(client, cluster):
     def rows(**query):
         return client.get(reverse("web:cycles", args=[cluster.public_id]), query, **HTMX).content.decode()
@@ -277,10 +271,12 @@ def test_pods_of_a_lane_are_listed(client, cluster):
 
 def test_a_trace_that_was_not_kept_is_asked_of_a_worker(client, cluster, no_broker):
     cluster.cycles.filter(number=1).update(trace=None)
-    response = client.post(reverse("web:recompute", args=[cluster.public_id, 1]))
+    html = get(client, "cycle", cluster.public_id, 1).content.decode()
     assert no_broker[-1] == "playground.clusters.tasks.recompute_trace"
-    html = client.get(response.url).content.decode()
-    assert "A worker runs this cycle again" in html and "every 1s" in html
+    assert "A worker decides this cycle again" in html and "every 500ms" in html
+    cluster.cycles.filter(number=1).update(trace_note="Engine 2 decides this cycle differently.")
+    html = get(client, "cycle", cluster.public_id, 1).content.decode()
+    assert "decides this cycle differently" in html and "every 500ms" not in html
 
 
 def test_a_large_table_of_nodes_has_pages(client, no_broker):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,7 +14,7 @@ from playground.api.documentation import operation, query
 from playground.api.queries import flag
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView, django_request
-from playground.bodies import media_type, read_body
+from playground.bodies import in_parts, media_type, read_body
 from playground.clusters import services
 
 DRY_RUN = query("dryRun", "Say what would happen, keep nothing.", type=OpenApiTypes.BOOL)
@@ -60,12 +60,12 @@ class Export(PlaygroundView):
         answer_example=examples.MANIFESTS,
         reads=True,
     )
-    def get(self, request: Request, cluster_id: str) -> HttpResponse:
+    def get(self, request: Request, cluster_id: str) -> StreamingHttpResponse:
         """Everything that can be applied again, as YAML; Events and what every cluster has are left out."""
         cluster = self.cluster(cluster_id)
         wanted = [kind.strip() for kind in request.GET.get("kind", "").split(",") if kind.strip()]
-        text = services.export_manifests(cluster, kind_names=wanted or None)
-        response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
+        parts = services.export_manifests(cluster, kind_names=wanted or None)
+        response = in_parts(django_request(request), parts, "application/yaml; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="{cluster.public_id}.yaml"'
         return response
 

@@ -1,6 +1,7 @@
 """Clusters come and go: create, rename, clone, reset, delete, export."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from django.db import transaction
@@ -28,10 +29,12 @@ from playground.clusters.services.identity import object_uid
 from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.quotas import check_clusters, lock_person
 from playground.clusters.services.writer import locked, writing
-from playground.engine.admission import SYSTEM_PREFIX, dump_yaml, system_priority_classes
+from playground.engine.admission import SYSTEM_PREFIX, DocumentWriter, system_priority_classes
 from playground.engine.times import format_seconds, wall_now_ns
 
 MAX_NAME = 100
+EXPORT_PART: Final = 200
+"""Objects an export holds at once."""
 SYSTEM_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
@@ -191,24 +194,31 @@ def delete_cluster(*, cluster: Cluster, by: Any = None) -> None:
         row.delete()
 
 
-def export_manifests(cluster: Cluster, *, kind_names: Iterable[str] | None = None) -> str:
+def export_manifests(cluster: Cluster, *, kind_names: Iterable[str] | None = None) -> Iterator[str]:
     """Everything people can apply again, as multi-document YAML; Events and what every cluster has left out.
 
     Parameters
     ----------
     kind_names
         Only these kinds.
+
+    Returns
+    -------
+    iterator of str
+        The text in parts, read from the database as they are asked for.
     """
     wanted = None if kind_names is None else set(kind_names)
-    documents: list[Mapping[str, Any]] = []
+    writer = DocumentWriter()
     for kind in sorted(kinds.KINDS, key=lambda item: item.apply_rank):
         if kind.kind == "Event" or (wanted is not None and kind.kind not in wanted):
             continue
-        rows = rows_of(cluster, kind).order_by("resource_version")
-        documents.extend(
-            without_server_fields(manifest) for manifest in _manifests(rows) if not is_system_object(manifest)
-        )
-    return dump_yaml(documents)
+        rows = _manifests(rows_of(cluster, kind).order_by("resource_version"))
+        while part := list(islice(rows, EXPORT_PART)):
+            yield "".join(
+                writer.write(without_server_fields(manifest))
+                for manifest in part
+                if not is_system_object(manifest)
+            )
 
 
 def is_system_object(manifest: Mapping[str, Any]) -> bool:
@@ -219,7 +229,7 @@ def is_system_object(manifest: Mapping[str, Any]) -> bool:
     return manifest["kind"] == "PriorityClass" and name.startswith(SYSTEM_PREFIX)
 
 
-def _manifests(rows: Any) -> Iterable[dict[str, Any]]:
+def _manifests(rows: Any) -> Iterator[dict[str, Any]]:
     return rows.values_list("manifest", flat=True).iterator(chunk_size=1000)
 
 

@@ -29,6 +29,7 @@ def request_trace(*, cluster: Cluster, number: int) -> bool:
         raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
     missing = Cycle.objects.filter(pk=cycle.pk, trace__isnull=True).exists()
     if missing and not cycle.trace_note:
+        # Asked again by whoever looks again, should it not have been heard.
         wake.send(wake.RECOMPUTE_TRACE, cluster_id=cluster.pk, number=number)
         return True
     return False

@@ -6,13 +6,14 @@ from typing import Any
 from django.conf import settings as site
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.bodies import in_parts
 from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.models import Cluster
 from playground.clusters.selectors.home_cards import figures_of
@@ -134,10 +135,10 @@ def deed(request: HttpRequest, cluster_id: str, deed: str) -> HttpResponse:
 
 
 @require_safe
-def export(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def export(request: HttpRequest, cluster_id: str) -> StreamingHttpResponse:
     """Every object people can apply again, as a YAML file."""
     cluster = get_cluster(request, cluster_id)
-    response = HttpResponse(export_manifests(cluster), content_type="application/yaml; charset=utf-8")
+    response = in_parts(request, export_manifests(cluster), "application/yaml; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{slugify(cluster.name) or "cluster"}.yaml"'
     return response
 

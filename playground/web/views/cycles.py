@@ -4,14 +4,11 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from playground.clusters import wake
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cycle
 from playground.clusters.selectors.aftermath import aftermath
@@ -19,6 +16,7 @@ from playground.clusters.selectors.cycle_pages import cycle_page
 from playground.clusters.selectors.cycles import Explanation, cycle_explanation, neighbours
 from playground.clusters.selectors.extender_calls import calls_of_cycle
 from playground.clusters.selectors.pod_lists import pod_of_cycle
+from playground.clusters.services.traces import request_trace
 from playground.web.access import get_cluster
 from playground.web.amounts import rfc3339
 from playground.web.board import priority_scale
@@ -26,8 +24,6 @@ from playground.web.explanation import view_cycle
 from playground.web.next_steps import next_steps
 from playground.web.numbers import positive_int
 from playground.web.wire_calls import with_wire_calls
-
-RECOMPUTE = "playground.clusters.tasks.recompute_trace"
 
 
 @require_safe
@@ -72,7 +68,8 @@ def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
         "row": row,
         "view": view,
         "recorded_only": found.document is None,
-        "waiting": found.document is None and not row.trace_note and "wait" in request.GET,
+        # A body that was not kept is made again for whoever looks.
+        "waiting": found.document is None and request_trace(cluster=cluster, number=number),
         "previous": before,
         "next": after,
         "n_cycles": cluster.next_cycle - 1,
@@ -86,16 +83,6 @@ def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
     if view.is_sampled:
         context["sampling"] = f"this cycle evaluated {view.n_evaluated:,} of {view.n_nodes:,} nodes"
     return render(request, "cycles/page.html", context)
-
-
-@require_POST
-def recompute(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
-    """Ask a worker for the trace of a cycle that kept only its summary; the page waits for it."""
-    cluster = get_cluster(request, cluster_id)
-    if wake.send(RECOMPUTE, cluster_id=cluster.pk, number=number):
-        return redirect(f"{reverse('web:cycle', args=[cluster.public_id, number])}?wait=1")
-    messages.error(request, "No worker could be asked; try again in a moment.")
-    return redirect("web:cycle", cluster.public_id, number)
 
 
 def _document(found: Explanation) -> dict[str, Any]:
