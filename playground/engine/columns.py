@@ -1,6 +1,8 @@
 """The typed columns of an object row, read from its manifest as the scheduler reads it."""
 
+import marshal
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from playground.engine.times import parse_time_ns
@@ -83,7 +85,7 @@ def pod_columns(
     meta = manifest.get("metadata") or {}
     spec = manifest.get("spec") or {}
     status = manifest.get("status") or {}
-    amounts = pod_requests(manifest).requests if requests is None else requests
+    amounts = _requests_of(spec, status) if requests is None else requests
     extended = {name: amount for name, amount in _rest(amounts).items() if amount}
     owner: Mapping[str, Any] = next(
         (item for item in meta.get("ownerReferences") or () if item.get("controller")), {}
@@ -109,6 +111,33 @@ def pod_columns(
         "created_ns": _time(meta.get("creationTimestamp")),
         "waits_for": why_it_waits(manifest, profiles),
     }
+
+
+_ASKING: Final = ("containers", "initContainers", "resources", "overhead")
+_RESIZING: Final = ("containerStatuses", "initContainerStatuses")
+
+
+def _requests_of(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Mapping[str, int]:
+    """What a pod requests; replicas are asked once."""
+    asking: dict[str, Any] = {key: spec[key] for key in _ASKING if key in spec}
+    resizing: dict[str, Any] = {key: status[key] for key in _RESIZING if key in status}
+    # What has another form is for `pod_requests` to refuse.
+    resizing["conditions"] = [
+        item
+        for item in status.get("conditions") or ()
+        if not isinstance(item, dict) or item.get("type") == "PodResizePending"
+    ]
+    try:
+        mark = marshal.dumps((asking, resizing), 2)
+    except ValueError:
+        return pod_requests({"spec": asking, "status": resizing}).requests
+    return _requests_read_before(mark)
+
+
+@lru_cache(maxsize=4096)
+def _requests_read_before(mark: bytes) -> Mapping[str, int]:
+    asking, resizing = marshal.loads(mark)
+    return pod_requests({"spec": asking, "status": resizing}).requests
 
 
 def why_it_waits(manifest: Mapping[str, Any], profiles: Collection[str]) -> str:
