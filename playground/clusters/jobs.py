@@ -1,7 +1,8 @@
 """Work of the lanes `ask` and `make`: put there, taken in fair turns, and given up with a reason.
 
 Whose turn it is the rows say, as with clusters (turns.py): the person who has waited longest for one, one piece of
-work at a time for each person, and of a person's work the single questions before what comes in bulk. Every change
+work at a time for each person, and of a person's work the single questions before what comes in bulk. A sweep, which is
+left after each turn, takes all workers that would be idle. Every change
 is a conditional UPDATE or DELETE, so a worker that was thought dead changes nothing.
 """
 
@@ -171,11 +172,16 @@ def claim(lane: str, *, holder: str | None = None) -> Job | None:
     )
     if not free:
         return None
-    at_work = set(Job.objects.filter(~_free(), lane=lane).values_list("person", flat=True))
+    under_way = list(Job.objects.filter(~_free(), lane=lane).values_list("person", "task"))
+    at_work = {person for person, _ in under_way}
+    only_in_parts = at_work - {person for person, task in under_way if task not in lanes.IN_PARTS}
     turns = dict(Turn.objects.filter(lane=lane).values_list("person", "at"))
-    eligible = [job for job in free if job.person not in at_work]
-    # One that has never had a turn comes first; of equals the first in the order above.
-    for job in sorted(eligible, key=lambda job: (job.person in turns, turns.get(job.person, now))):
+    eligible = [job for job in free if job.person not in at_work or job.person in only_in_parts]
+    # Those of whom nothing is under way come first, of these one that has never had a turn; of equals the first in
+    # the order above.
+    for job in sorted(
+        eligible, key=lambda job: (job.person in at_work, job.person in turns, turns.get(job.person, now))
+    ):
         taken = Job.objects.filter(_free(), pk=job.pk).update(
             holder=holder, claimed_until=now + timedelta(seconds=CLAIM_S), turn_at=now
         )

@@ -51,6 +51,8 @@ def lane_of(task: str) -> str:
 
 IN_BULK: Final = (f"{_CLUSTERS}run_seeds", f"{_SCENARIOS}luck", f"{_SCENARIOS}gallery", f"{_SCENARIOS}verify")
 """Tasks that come in numbers, or that no page waits for: they stand behind a person's other work."""
+IN_PARTS: Final = (f"{_CLUSTERS}run_seeds",)
+"""Bulk that is left after each turn: one person's may take every worker that would have nothing else to do."""
 TURN_S: Final = 2.0
 """Work that can be left and taken up again is left after so long, for whose turn comes then."""
 MOST_OPEN: Final = 100

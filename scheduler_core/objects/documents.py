@@ -597,7 +597,7 @@ class DocumentWriter:
         node = self._once({key: {"nodeName": value["nodeName"]}})
         return self._once({key: common}) + node.partition("\n")[2]
 
-    def _once(self, value: Mapping[str, Any]) -> str:
+    def _once(self, value: dict[str, Any]) -> str:
         mark = marshal.dumps(value, 2)
         text = self._known.get(mark)
         if text is None:

@@ -154,7 +154,7 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
 
 def _parsed(manifest: Manifest) -> Any:
     try:
-        mark = marshal.dumps(manifest, 2)
+        mark = marshal.dumps(dict(manifest), 2)
     except ValueError:
         return parse(manifest).typed
     return _read_before(mark)

@@ -86,6 +86,22 @@ def test_a_person_has_one_piece_of_work_under_way_in_a_lane_and_others_go_on() -
     assert jobs.claim(lanes.ASK, holder="c:x") is not None
 
 
+def test_a_sweep_takes_every_worker_that_would_be_idle_and_stands_behind_all_else() -> None:
+    sweeper, other = person("sweeper"), person("other")
+    sweep = asked(sweeper)
+    wake.send_group(wake.SEEDS, [{"question_id": sweep.pk, "seeds": [number]} for number in range(6)])
+    held = [jobs.claim(lanes.ASK, holder=f"{letter}:x") for letter in "abc"]
+    assert all(job is not None and job.task == wake.SEEDS for job in held) and len({job.pk for job in held}) == 3
+    wake.send(wake.ANSWER, question_id=sweep.pk)
+    wake.send(wake.ANSWER, question_id=asked(other, "try").pk)
+    next_ones = [jobs.claim(lanes.ASK, holder=f"{letter}:x") for letter in "def"]
+    assert [job and (job.task, job.person) for job in next_ones] == [
+        (wake.ANSWER, f"user-{other.pk}"),
+        (wake.ANSWER, f"user-{sweeper.pk}"),
+        None,
+    ]
+
+
 def test_what_a_dead_worker_held_is_taken_by_another_and_its_word_counts_no_more() -> None:
     question = asked()
     wake.send(wake.ANSWER, question_id=question.pk)
