@@ -11,7 +11,14 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scheduler_core.actions import Action, BindByExtender, BindPod, RecordEvent, WriteBeforeBind
+from scheduler_core.actions import (
+    Action,
+    BindByExtender,
+    BindPod,
+    PatchPodStatus,
+    RecordEvent,
+    WriteBeforeBind,
+)
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
@@ -101,7 +108,12 @@ class BindingCycle:
             return
         status, waits_ns = framework.run_permit(pod, node_name)
         state.keep_data()
-        if status.code is Code.Wait:
+        waits = status.code is Code.Wait
+        takes_time = waits or (status.is_success and framework.will_pre_bind(pod, node_name))
+        if takes_time and self.loaded.release.gate("NominatedNodeNameForExpectation"):
+            # Others (a cluster autoscaler) are told which node is expected.
+            self._actions.append(PatchPodStatus(pod, None, node_name))
+        if waits:
             self.bindings[pod.uid] = binding
             self.waiting_pods.add(pod, node_name, waits_ns, self.clock.now_ns)
             trace.outcome = WAITING

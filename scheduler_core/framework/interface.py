@@ -532,6 +532,13 @@ class PreBindPlugin(Plugin):
         """
         return SUCCESS
 
+    def will_pre_bind(self, pod: Pod, node_name: str) -> bool:
+        """Whether `pre_bind` has anything to do for a pod that holds the node.
+
+        Source: framework/interface.go PreBindPreFlight, v1.34
+        """
+        return True
+
     def take_writes(self, pod: Pod) -> tuple[Document, ...]:
         """Manifests to be written for a pod that waits, each given out once."""
         return ()

@@ -255,6 +255,10 @@ class Framework:
             return Status(Code.Wait, reasons), waits_ns
         return SUCCESS, {}
 
+    def will_pre_bind(self, pod: Pod, node_name: str) -> bool:
+        """Whether any plugin has something to do before the pod is bound."""
+        return any(plugin.will_pre_bind(pod, node_name) for plugin in self.pre_bind)
+
     def run_pre_bind(self, pod: Pod, node_name: str) -> Status:
         for plugin in self.pre_bind:
             status = answered(plugin.pre_bind, pod, node_name)

@@ -185,7 +185,11 @@ class Simulation:
         self.clock = Clock(start_ns)
         self.randomness = Randomness(seed)
         self.timers = Timers()
-        self.world = World(self.clock, default_tolerations=self.options.default_tolerations)
+        self.world = World(
+            self.clock,
+            default_tolerations=self.options.default_tolerations,
+            clears_nominations=release.gate("ClearingNominatedNodeNameAfterBinding"),
+        )
         self.faults = Faults(self.options.faults, self.randomness)
         self._is_faulty = self.options.faults.any
         self.control_plane = ControlPlane(

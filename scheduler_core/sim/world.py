@@ -47,6 +47,12 @@ class Noticed(NamedTuple):
 class World:
     """Objects by kind, namespace and name, in order of creation.
 
+    Parameters
+    ----------
+    default_tolerations : bool
+    clears_nominations : bool
+        Whether a Binding takes `status.nominatedNodeName` away, as API servers from 1.35 on do.
+
     Attributes
     ----------
     noticed : deque of Noticed
@@ -57,8 +63,11 @@ class World:
         Counts changes of any kind: "no cluster event since" is this number standing still.
     """
 
-    def __init__(self, clock: Clock, *, default_tolerations: bool = False) -> None:
+    def __init__(
+        self, clock: Clock, *, default_tolerations: bool = False, clears_nominations: bool = True
+    ) -> None:
         self.clock = clock
+        self._clears_nominations = clears_nominations
         self._default_tolerations = default_tolerations
         self.cycle = 0
         self.changes = 0
@@ -174,7 +183,8 @@ class World:
         status["conditions"] = with_condition(
             status, {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}
         )
-        status.pop("nominatedNodeName", None)
+        if self._clears_nominations:
+            status.pop("nominatedNodeName", None)
         spec = {**live.manifest["spec"], "nodeName": node_name}
         manifest = {**live.manifest, "spec": spec, "status": status}
         self.put(manifest, "bound", with_node(live, node_name, manifest))

@@ -464,6 +464,9 @@ class DynamicResources(
         if writes:
             self._writes[pod.uid] = tuple(writes)
 
+    def will_pre_bind(self, pod: Pod, node_name: str) -> bool:
+        return pod.uid in self._reservations
+
     def pre_bind(self, pod: Pod, node_name: str) -> Status:
         reservation = self._reservations.get(pod.uid)
         if reservation is None:

@@ -213,6 +213,10 @@ class VolumeBinding(
         for claim in reservation.provisions:
             self._cache.restore_claim(claim.namespace, claim.name)
 
+    def will_pre_bind(self, pod: Pod, node_name: str) -> bool:
+        reservation = self._reservations.get(pod.uid)
+        return reservation is not None and not reservation.all_bound
+
     def pre_bind(self, pod: Pod, node_name: str) -> Status:
         """Success when all claims are bound; Wait while they are not: ask again when storage objects change.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from scheduler_core.releases import RELEASES, Release
-from scheduler_core.sim.changes import EventRecorded
+from scheduler_core.sim.changes import EventRecorded, PermitDecision
 from scheduler_core.sim.faults import FaultOptions
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
+    PERMIT_CONFIG,
     make_cluster,
     make_node,
     make_pod,
@@ -44,6 +45,23 @@ def test_the_cycle_ends_before_its_victims_are_deleted(release: Release) -> None
     cluster.run_until_idle()
     high = pod_named(cluster, "high")
     assert high is not None and high.node_name == "node-0"
+    # From 1.35 on a Binding takes the nomination away.
+    assert high.nominated_node_name == ("node-0" if release.name == "1.34" else "")
+
+
+@ALL
+def test_a_pod_whose_binding_takes_time_says_which_node_it_expects(release: Release) -> None:
+    cluster = make_cluster(1, config=PERMIT_CONFIG, release=release)
+    write(cluster, make_pod("asks", annotations={"playground.dev/approval": "required"}))
+    cluster.step()
+    [waiting] = cluster.queue_view()["permit"]
+    assert waiting["node"] == "node-0"
+    asks = pod_named(cluster, "asks")
+    assert asks is not None
+    assert asks.nominated_node_name == ("" if release.name == "1.34" else "node-0")
+    cluster.submit(PermitDecision("default", "asks", False, None, "no"))
+    asks = pod_named(cluster, "asks")
+    assert asks is not None and asks.nominated_node_name == ""
 
 
 def test_with_the_gate_off_they_are_deleted_within_it() -> None:
