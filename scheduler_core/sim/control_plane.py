@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduler_core.randomness import Randomness
+from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.controllers import CONTROLLERS, Controller, Site
 from scheduler_core.sim.controllers.base import WorkloadController
 from scheduler_core.sim.timers import Timer, Timers
@@ -13,9 +14,15 @@ class ControlPlane:
     """The controllers of one cluster."""
 
     def __init__(
-        self, world: World, timers: Timers, randomness: Randomness, *, controllers: bool = True
+        self,
+        world: World,
+        timers: Timers,
+        randomness: Randomness,
+        *,
+        controllers: bool = True,
+        release: Release = OLDEST,
     ) -> None:
-        self.site = Site(world, timers, randomness)
+        self.site = Site(world, timers, randomness, release)
         self.controllers: list[Controller] = [kind(self.site) for kind in CONTROLLERS if controllers]
         self._told: dict[str, list[Controller]] = {}
         self._told_of_pods_of: dict[str, list[Controller]] = {}

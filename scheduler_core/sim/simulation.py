@@ -188,12 +188,12 @@ class Simulation:
         self.world = World(
             self.clock,
             default_tolerations=self.options.default_tolerations,
-            clears_nominations=release.gate("ClearingNominatedNodeNameAfterBinding"),
+            release=release,
         )
         self.faults = Faults(self.options.faults, self.randomness)
         self._is_faulty = self.options.faults.any
         self.control_plane = ControlPlane(
-            self.world, self.timers, self.randomness, controllers=self.options.controllers
+            self.world, self.timers, self.randomness, controllers=self.options.controllers, release=release
         )
         self.kubelet = Kubelet(self.world, self.timers, self.control_plane.site.pods)
         self.moves: list[QueueMove] = []
@@ -282,7 +282,7 @@ class Simulation:
         self._traces.extend(self.scheduler.traces)
         for namespace, name in self._untold:
             self.timers.cancel(RELIST, namespace, name)
-        self.release = release
+        self.release = self.world.release = self.control_plane.site.release = release
         self._set_up(document)
         self.scheduler.cycle = cycle
         for stored in self.world.everything():

@@ -12,6 +12,7 @@ from scheduler_core.objects.fields import format_micro_time, format_seconds
 from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, with_node, with_status
+from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.changes import EventRecorded, Manifest, ObjectDeleted, ObjectWritten, Outcome
 from scheduler_core.sim.manifests import Packer, pack, unpack
@@ -50,8 +51,8 @@ class World:
     Parameters
     ----------
     default_tolerations : bool
-    clears_nominations : bool
-        Whether a Binding takes `status.nominatedNodeName` away, as API servers from 1.35 on do.
+    release : Release
+        Whose API server it is.
 
     Attributes
     ----------
@@ -64,10 +65,10 @@ class World:
     """
 
     def __init__(
-        self, clock: Clock, *, default_tolerations: bool = False, clears_nominations: bool = True
+        self, clock: Clock, *, default_tolerations: bool = False, release: Release = OLDEST
     ) -> None:
         self.clock = clock
-        self._clears_nominations = clears_nominations
+        self.release = release
         self._default_tolerations = default_tolerations
         self.cycle = 0
         self.changes = 0
@@ -183,7 +184,7 @@ class World:
         status["conditions"] = with_condition(
             status, {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}
         )
-        if self._clears_nominations:
+        if self.release.gate("ClearingNominatedNodeNameAfterBinding"):
             status.pop("nominatedNodeName", None)
         spec = {**live.manifest["spec"], "nodeName": node_name}
         manifest = {**live.manifest, "spec": spec, "status": status}

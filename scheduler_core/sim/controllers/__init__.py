@@ -9,12 +9,14 @@ from __future__ import annotations
 from scheduler_core.sim.controllers.base import Controller, Site
 from scheduler_core.sim.controllers.daemon_set import DaemonSetController
 from scheduler_core.sim.controllers.deployment import DeploymentController
+from scheduler_core.sim.controllers.device_driver import DeviceDriver
 from scheduler_core.sim.controllers.disruption_budget import DisruptionController
 from scheduler_core.sim.controllers.garbage_collector import GarbageCollector
 from scheduler_core.sim.controllers.job import JobController
 from scheduler_core.sim.controllers.node_lifecycle import NodeLifecycleController
 from scheduler_core.sim.controllers.pod_garbage_collector import PodGarbageCollector
 from scheduler_core.sim.controllers.replica_set import ReplicaSetController, ReplicationControllerController
+from scheduler_core.sim.controllers.resource_claim import ResourceClaimController
 from scheduler_core.sim.controllers.stateful_set import StatefulSetController
 from scheduler_core.sim.controllers.taint_eviction import TaintEvictionController
 from scheduler_core.sim.controllers.volume_binder import VolumeBinder
@@ -31,6 +33,8 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     DaemonSetController,
     JobController,
     VolumeBinder,
+    DeviceDriver,
+    ResourceClaimController,
     DisruptionController,
 )
 

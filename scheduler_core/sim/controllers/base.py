@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
+from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.controllers.pod_factory import PodFactory
 from scheduler_core.sim.controllers.workload import Workload, workload_from
 from scheduler_core.sim.kubelet import delete_pod
@@ -28,10 +29,15 @@ class Site:
     pods : PodIndex
         Already told of a change when controllers are.
     factory : PodFactory
+    release : Release
+        Whose behaviour they follow.
     """
 
-    def __init__(self, world: World, timers: Timers, randomness: Randomness) -> None:
+    def __init__(
+        self, world: World, timers: Timers, randomness: Randomness, release: Release = OLDEST
+    ) -> None:
         self.world = world
+        self.release = release
         self.timers = timers
         self.randomness = randomness
         self.pods = PodIndex()
