@@ -29,12 +29,23 @@ from scheduler_core.extender.transport import ExtenderAnswer, ExtenderCall
 from scheduler_core.framework.cluster_event import ASSIGNED_POD_DELETE
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.interface import PermitPlugin
-from scheduler_core.framework.record import BOUND, ERROR, UNSCHEDULABLE, WAITING, CycleTrace
+from scheduler_core.framework.record import (
+    BINDING,
+    BOUND,
+    ERROR,
+    EXPIRED,
+    UNSCHEDULABLE,
+    WAITING,
+    CycleTrace,
+)
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import Code, Status
 from scheduler_core.framework.waiting_pods import WaitingPod, WaitingPods
 from scheduler_core.objects.pod import Pod
-from scheduler_core.queue import QueuedPodInfo, SchedulingQueue
+from scheduler_core.queue import Lane, QueuedPodInfo, QueueMove, SchedulingQueue
+
+_GONE = "the pod was deleted before its Binding to {} was heard of"
+_RESTARTED = "the scheduler was started anew before the pod's Binding to {} was heard of"
 
 
 @dataclass(slots=True)
@@ -75,6 +86,10 @@ class BindingCycle:
     profiles: dict[str, Framework]
     bindings: dict[str, Binding]
     """Pods past Reserve whose binding is not over, by uid."""
+    awaited: dict[str, CycleTrace]
+    """Cycles whose bind extender said yes while their Binding is not heard of, by the pod's uid."""
+    expired: dict[str, tuple[str, int]]
+    """Pods that were assumed for too long and have not changed since: uid -> (node, when)."""
     traces: list[CycleTrace]
     pods: dict[str, Pod]
     _actions: list[Action]
@@ -194,8 +209,10 @@ class BindingCycle:
         pod, node_name = binding.pod, binding.node_name
         call = self.bind_call(binding)
         if call is not None:
+            binding.trace.outcome, binding.trace.awaited = BINDING, {"sinceNs": self.clock.now_ns}
             self._actions.append(call)
             return
+        binding.trace.outcome, binding.trace.awaited = BOUND, None
         status = self._resumed(binding).run_bind(pod, node_name)
         if not status.is_success:
             self._give_back(binding, status, "Bind")
@@ -232,6 +249,73 @@ class BindingCycle:
             self._give_back(binding, Status(Code.Error, (error,)), "Bind")
         else:
             self._bound(binding)
+            self._await(uid, binding)
+
+    # ---- until the Binding of a pod that an extender accepted is heard of
+
+    def _await(self, uid: str, binding: Binding) -> None:
+        trace = binding.trace
+        if self.cache.is_assumed(uid):
+            self.awaited[uid] = trace
+            return
+        pod = self.pods.get(uid)
+        if pod is None:
+            self._end_wait(trace, ERROR, _GONE.format(binding.node_name))
+        elif pod.node_name == trace.node and trace.awaited == {"sinceNs": self.clock.now_ns}:
+            # It was there before the answer, and in the same moment: nothing was awaited.
+            trace.outcome, trace.awaited = BOUND, None
+            self._tell_again(trace)
+        else:
+            self._hear(trace, pod.node_name)
+
+    def _hear(self, trace: CycleTrace, node: str) -> None:
+        """The Binding came; it may name another node than the one that was chosen."""
+        self._end_wait(trace, BOUND, None if node == trace.node else f"its Binding names {node}", node)
+
+    def _end_wait(self, trace: CycleTrace, outcome: str, message: str | None, node: str | None = None) -> None:
+        trace.outcome, trace.message = outcome, message
+        if outcome == ERROR:
+            trace.error, trace.failed_point = message, "Bind"
+        trace.awaited = {**(trace.awaited or {}), "untilNs": self.clock.now_ns, "node": node}
+        self._tell_again(trace)
+
+    def _tell_again(self, trace: CycleTrace) -> None:
+        if not self.traces or self.traces[-1] is not trace:
+            self.traces.append(trace)
+
+    def hear_of(self, uid: str, pod: Pod | None) -> None:
+        """A pod changed, or is gone (None): perhaps this is the Binding that is awaited."""
+        self.expired.pop(uid, None)
+        trace = self.awaited.get(uid)
+        if trace is None:
+            return
+        if pod is not None and pod.node_name:
+            self._hear(self.awaited.pop(uid), pod.node_name)
+        elif pod is None or pod.is_terminal:
+            self._end_wait(self.awaited.pop(uid), ERROR, _GONE.format(trace.node))
+
+    def end_waits(self) -> None:
+        """The scheduler ends: what it assumed is known to nothing any more."""
+        for uid in list(self.awaited):
+            trace = self.awaited.pop(uid)
+            self._end_wait(trace, ERROR, _RESTARTED.format(trace.node))
+
+    def expire(self) -> None:
+        """Take back what was assumed for too long. As upstream, nothing is told: whatever could use the room waits
+        for another event or the flush, and the pod itself is tried again when it changes.
+        """
+        now_ns, ttl_s = self.clock.now_ns, self.cache.assumed_pod_ttl_ns / SECOND_NS
+        nodes = {uid: assumed.node_name for uid, assumed in self.cache.assumed.items()}
+        for pod in self.cache.expire(now_ns):
+            self.expired[pod.uid] = nodes[pod.uid], now_ns
+            if self.queue.observer is not None:
+                what = "AssumedPodExpired"
+                self.queue.observer(
+                    QueueMove(now_ns, pod.key, pod.uid, Lane.ASSUMED, Lane.EXPIRED, what, what)
+                )
+            trace = self.awaited.pop(pod.uid, None)
+            if trace is not None:
+                self._end_wait(trace, EXPIRED, f"no Binding to {trace.node} was heard of within {ttl_s:g} s")
 
     def _pre_bind_answered(self, uid: str, error: str | None) -> None:
         binding = self.bindings.get(uid)
@@ -292,6 +376,7 @@ class BindingCycle:
         message = rejected_on_node(status).message
         trace = binding.trace
         trace.outcome = UNSCHEDULABLE if status.is_rejection else ERROR
+        trace.awaited = None
         trace.message = message
         trace.failed_point, trace.failed_plugin = point, status.plugin or None
         if not status.is_rejection:

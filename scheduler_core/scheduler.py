@@ -202,6 +202,8 @@ class Scheduler(GroupCycle):
             self.cache, self.queue, self.nominator, self.waiting_pods, self.pod_groups, self.is_responsible
         )
         self.bindings: dict[str, Binding] = {}
+        self.awaited: dict[str, CycleTrace] = {}
+        self.expired: dict[str, tuple[str, int]] = {}
         self.traces: list[CycleTrace] = []
         """Traces to be taken by the caller; a trace comes again when its binding goes on."""
         self.cycle = 0
@@ -291,6 +293,9 @@ class Scheduler(GroupCycle):
             self.pods[uid] = new
         if old is not None and old.uid != uid:
             self.pods.pop(old.uid, None)
+            self.hear_of(old.uid, None)
+        if new is not None:
+            self.hear_of(new.uid, new)
 
     def _take_actions(self) -> list[Action]:
         actions, self._actions, self._beside = [*self._actions, *self._beside], [], []
@@ -299,8 +304,7 @@ class Scheduler(GroupCycle):
     def _time_reached(self) -> None:
         now_ns = self.clock.now_ns
         self.waiting_pods.expire(now_ns)
-        # As upstream, nobody is told: whoever could use the room waits for another event or the flush.
-        self.cache.expire(now_ns)
+        self.expire()
         self.queue.flush_due()
         self._ask_pre_bind_again()
 

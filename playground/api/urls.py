@@ -107,6 +107,7 @@ urlpatterns: list[URLPattern] = [
     *both(f"{_CLUSTER}config/", settings.Config.as_view(), "config"),
     *both(f"{_CLUSTER}release/", settings.Release.as_view(), "release"),
     *both(f"{_CLUSTER}clock/", settings.Clock.as_view(), "clock"),
+    *both(f"{_CLUSTER}assumed-pods/", settings.AssumedPods.as_view(), "assumed-pods"),
     *both(f"{_CLUSTER}mock-extenders/", mock_extenders.MockExtenders.as_view(), "mock-extenders"),
     *both(
         f"{_CLUSTER}mock-extenders/<str:extender_id>/",

@@ -28,6 +28,7 @@ from scheduler_core.sim.changes import (
     ObjectWritten,
     Outcome,
     PermitDecision,
+    SetAssumedPodExpiry,
     SetConfiguration,
     WriteObject,
 )
@@ -117,6 +118,8 @@ class CoreSimulator:
             case "config":
                 release = payload.get("release")
                 return SetConfiguration(payload["document"], release and release_from(release))
+            case "expiry":
+                return SetAssumedPodExpiry(payload["afterNs"])
             case "extender":
                 return BindCallAnswered(payload["call"]["pod"]["uid"], answer_of(payload))
         raise ValueError(f"an entry of kind {entry.kind!r} is no input of a simulation")
@@ -226,7 +229,7 @@ def record_of(trace: CycleTrace) -> CycleRecord:
             if "afterS" in item
         ),
         # What a summary says is in the columns; bytes of it alone would say it twice.
-        trace=trace.to_bytes() if trace.is_full or trace.outcome == ERROR else None,
+        trace=trace.to_bytes() if trace.is_full or trace.outcome == ERROR or trace.awaited else None,
     )
 
 

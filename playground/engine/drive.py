@@ -256,8 +256,11 @@ class Engine:
                 is_slice = True
                 break
             if stop == "call":
-                # The batch ends here: what is about to be sent is committed before it is sent.
+                # The batch ends here: what is about to be sent is committed before it is sent. The log names the
+                # cycles there were, so that a scenario made of it stops there, too.
                 stop = "batch"
+                name, argument, _ = calls[-1]
+                calls[-1] = (name, argument, report.cycles)
                 break
             if goal.until == "cycle" or stop != "budget":
                 break

@@ -141,6 +141,8 @@ class Opening:
         Place of an extender in the configuration -> the rules it is made of.
     recorded
         Addresses of extenders that answer from a recording here, and would be called in a cluster.
+    assumed_expiry_ns
+        After how long assumed pods expire; 0 never.
     """
 
     name: str
@@ -152,6 +154,7 @@ class Opening:
     steps: tuple[Step, ...]
     mock_rules: Mapping[int, tuple[Mapping[str, Any], ...]]
     recorded: tuple[str, ...]
+    assumed_expiry_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +292,7 @@ def opening_of(text: str | bytes) -> Opening:
         objects=scenario.objects,
         steps=tuple(steps),
         mock_rules=mocks,
+        assumed_expiry_ns=scenario.assumed_expiry_ns or 0,
         recorded=tuple(url for place, url in enumerate(urls) if place not in mocks),
     )
 
@@ -302,6 +306,10 @@ def _words(verb: str, argument: Any) -> str:
         return f"{verb} {argument['kind']} {argument['name']}"
     if verb in ("allow", "reject"):
         return f"{verb} {argument if isinstance(argument, str) else argument['pod']} at Permit"
+    if verb == "bind":
+        return f"bind {argument['pod']} to {argument['node']}"
+    if verb == "durationToExpireAssumedPod":
+        return f"let assumed pods expire after {argument}"
     if verb == "advance":
         return f"advance by {argument if isinstance(argument, str) else argument['by']}"
     if verb == "run":

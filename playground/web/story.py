@@ -46,6 +46,7 @@ _LANES = {
     "backoffQ": ("Into backoffQ", "k-ev"),
     "errorBackoffQ": ("Into backoffQ, after an error", "k-ev"),
     "unschedulable": ("Into Unschedulable", "k-u"),
+    "expired": ("Expired", "k-u"),
 }
 # What the queue calls its own doings, in words.
 _OWN_EVENTS = {
@@ -55,6 +56,7 @@ _OWN_EVENTS = {
     "UnscheduledPodAdd": "it is new",
     "UnschedulableTimeout": "it has waited for long enough to be tried anyway",
     "ForceActivate": "a plugin asked for it",
+    "AssumedPodExpired": "its Binding was not heard of in time: it no longer counts on its node",
 }
 
 
@@ -90,6 +92,12 @@ def story_sentence(story: PodTraces) -> tuple[Outcome, str]:
         return outcome_of("waiting"), f"waits at Permit {tries}."
     if pod.lane == "binding":
         return outcome_of("binding"), f"is assumed on {pod.reserved_node} {tries}; its Binding is not heard of yet."
+    if story.cycles and story.cycles[-1].outcome == Cycle.Outcome.EXPIRED and pod.lane in ("", "foreign"):
+        node = story.cycles[-1].node
+        return (
+            outcome_of("expired"),
+            f"was assumed on {node} {tries} and expired; it is tried again when it changes.",
+        )
     if pod.nominated_node:
         return outcome_of("preempting"), f"waits for {pod.nominated_node} to be freed, {tries}."
     where = {"active": "in activeQ", "backoff": "in backoffQ", "gated": "held by a gate"}.get(pod.lane)
@@ -99,10 +107,7 @@ def story_sentence(story: PodTraces) -> tuple[Outcome, str]:
 
 
 def cache_state(pod: Pod | None, last: Cycle | None) -> str:
-    """Say what the scheduler's cache holds of a pod with that last cycle: added, assumed, or nothing.
-
-    Assumed pods do not expire, as in v1.34's default.
-    """
+    """Say what the scheduler's cache holds of a pod with that last cycle: added, assumed, expired, or nothing."""
     if pod is None or pod.phase in ("Succeeded", "Failed"):
         return "removed: what has ended takes no room"
     if pod.node_name:
@@ -112,9 +117,11 @@ def cache_state(pod: Pod | None, last: Cycle | None) -> str:
         last is not None
         and is_its
         and last.node
-        and last.outcome in (Cycle.Outcome.BOUND, Cycle.Outcome.WAITING)
+        and last.outcome in (Cycle.Outcome.BOUND, Cycle.Outcome.WAITING, Cycle.Outcome.BINDING)
     ):
         return f"assumed: counted on {last.node} until its binding is heard of"
+    if last is not None and is_its and last.outcome == Cycle.Outcome.EXPIRED:
+        return f"expired: it was counted on {last.node}, and is no longer"
     return "not in it: pending pods take no room"
 
 

@@ -27,6 +27,7 @@ _CSS = {
     "backoffQ": "l-w",
     "Unschedulable": "l-u",
     "Permit": "l-p",
+    "Binding": "l-p",
     "On its node": "l-r",
 }
 LANES = tuple(_CSS)
@@ -130,9 +131,14 @@ def swim_lanes(
         stays["Cycle"].append((cycle.at_ns, cycle.at_ns, f"{cycle.number}, {cycle.outcome}"))
     bound_ns = next((step.at_ns for step in steps if step.title == "Bound"), None)
     gone_ns = next((step.at_ns for step in reversed(steps) if step.title == "Deleted"), None)
-    waits = [cycle.at_ns for cycle in story.cycles if cycle.outcome == "waiting"]
-    if story.pod is not None and story.pod.lane == "permit" and waits:
-        stays["Permit"].append((waits[-1], now_ns, "waits"))
+    waits = [cycle.at_ns for cycle in story.cycles if cycle.outcome in ("waiting", "binding")]
+    lane = "" if story.pod is None else {"permit": "Permit", "binding": "Binding"}.get(story.pod.lane, "")
+    expired_ns = next((step.at_ns for step in steps if step.title == "Expired"), None)
+    if lane and waits:
+        stays[lane].append((waits[-1], now_ns, "waits"))
+    elif expired_ns is not None and story.cycles:
+        assumed_ns = max((cycle.at_ns for cycle in story.cycles if cycle.at_ns <= expired_ns), default=expired_ns)
+        stays["Binding"].append((assumed_ns, expired_ns, "waited, and expired"))
     elif bound_ns is not None and story.cycles and story.cycles[-1].at_ns < bound_ns:
         stays["Permit"].append((story.cycles[-1].at_ns, bound_ns, "waited"))
     if bound_ns is not None:
@@ -148,7 +154,7 @@ def swim_lanes(
     scale = 100 / (last - first)
     lanes = []
     for name, spans in stays.items():
-        if not spans and name == "Permit":
+        if not spans and name in ("Permit", "Binding"):
             continue
         total = (
             str(len(spans)) if name == "Cycle" else amounts.duration(sum(end - at for at, end, _ in spans))

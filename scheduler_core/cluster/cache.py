@@ -184,6 +184,13 @@ class Cache:
             if self.assumed_pod_ttl_ns:
                 assumed.deadline_ns = now_ns + self.assumed_pod_ttl_ns
 
+    def set_expiry(self, ttl_ns: int, now_ns: int) -> None:
+        """Believe assumed pods for so long; those whose binding has ended, from now on."""
+        self.assumed_pod_ttl_ns = ttl_ns
+        for assumed in self.assumed.values():
+            if assumed.binding_finished:
+                assumed.deadline_ns = now_ns + ttl_ns if ttl_ns else None
+
     def forget(self, uid: str) -> None:
         """Take back an assumption; nothing happens without one."""
         if self.assumed.pop(uid, None) is not None:

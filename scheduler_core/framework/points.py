@@ -74,6 +74,10 @@ def points(record: CycleTrace) -> list[Point]:
         told["Permit"] = (WAITS, _permit(record))
         for later in ("PreBind", "Bind", "PostBind"):
             told[later] = (NOT_REACHED, "")
+    if record.outcome == "binding":
+        told["Bind"] = (WAITS, "for the Binding")
+    if record.outcome == "expired":
+        told["Bind"] = (FAILED, "no Binding came")
     if record.dry_run and record.outcome == "bound":
         told |= dict.fromkeys(("PreBind", "Bind", "PostBind"), (NOT_REACHED, "only tried"))
     if record.n_feasible:

@@ -26,6 +26,8 @@ FORMAT_VERSION: Final = 2
 COMPRESSION: Final = 3
 
 BOUND, UNSCHEDULABLE, PREEMPTING, WAITING, ERROR = "bound", "unschedulable", "preempting", "waiting", "error"
+BINDING, EXPIRED = "binding", "expired"
+"""An extender said that it bound the pod, and its Binding is not heard of yet; or it came in no time."""
 
 FEASIBLE = -1
 """In verdict columns: the node passes."""
@@ -131,7 +133,8 @@ class CycleTrace:
     pod, uid : str
         `namespace/name`, and which of that name.
     outcome : str
-        ``bound``, ``unschedulable``, ``preempting``, ``waiting`` (at Permit) or ``error``.
+        ``bound``, ``unschedulable``, ``preempting``, ``waiting`` (at Permit), ``binding`` (a bind extender said yes,
+        and its Binding is not heard of yet), ``expired`` (it came in no time: no longer assumed) or ``error``.
     node : str or None
         The node chosen, also where it was given back later.
     message : str or None
@@ -159,6 +162,9 @@ class CycleTrace:
         scheduledBefore, status, message}; `first` is the number of the first member's cycle.
     permit : list of dict
         {plugin, decision, timeoutS | afterS, reason}, in order.
+    awaited : dict or None
+        Of a pod that a bind extender said it bound: ``{sinceNs, untilNs, node}``, the last two as soon as it is known
+        how that ended; `node` is the one its Binding names, None where no Binding came.
     engine : str
         Version that decided.
     release : str
@@ -195,6 +201,7 @@ class CycleTrace:
     preemption: dict[str, Any] | None = None
     extenders: list[dict[str, Any]] = field(default_factory=list)
     permit: list[dict[str, Any]] = field(default_factory=list)
+    awaited: dict[str, Any] | None = None
     engine: str = ENGINE_VERSION
     release: str = OLDEST.name
     gates: dict[str, bool] | None = None
@@ -235,14 +242,17 @@ class CycleTrace:
 
     @property
     def digest(self) -> str:
-        """Hex digest of what was decided: the same decision has the same digest in every engine version."""
+        """Hex digest of what was decided: the same decision has the same digest in every engine version.
+
+        Whether and when a Binding is heard of is no decision: a pod that its bind extender accepted is bound here.
+        """
         # Summaries of before the fields were declared had no victims where PostFilter was not asked.
         asked = self.preemption is not None
         decided = [
             self.pod,
-            self.outcome,
+            self.outcome if self.awaited is None else BOUND,
             self.node,
-            self.message,
+            self.message if self.awaited is None else None,
             self.victims if asked else None,
             self.nominated_node if asked else None,
         ]

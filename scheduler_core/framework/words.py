@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 BESIDE_NOMINATED: Final = "passes by itself, not beside the pods nominated there"
 _UNSEEN: Final = -2
 """`record.UNSEEN`."""
+_PLACED: Final = {
+    "bound": "bound to",
+    "waiting": "waits at Permit on",
+    "binding": "waits for its Binding to",
+}
 _ON_A_NODE: Final = ("Reserve", "Permit", "PreBind", "Bind")
 
 
@@ -57,15 +62,19 @@ def sentence(told: Told) -> str:
     """One plain sentence that says how the cycle ended, or how it would have, where it was only tried."""
     if told.outcome == "error":
         return f"{headline(told)}: {told.error or told.message}."
-    if told.outcome == "unschedulable":
+    if told.outcome in ("unschedulable", "expired"):
         return f"{headline(told)}: {told.message}"
+    if told.outcome == "bound" and told.message:
+        return f"{headline(told)}; {told.message}."
     return f"{headline(told)}."
 
 
 def headline(told: Told) -> str:
     """The sentence without what Kubernetes says in the pod's event, and without its full stop."""
-    if told.outcome in ("bound", "waiting"):
-        verb = "waits at Permit on" if told.outcome == "waiting" else "bound to"
+    if told.outcome == "expired":
+        return f"{told.pod} is no longer assumed on {told.node}"
+    if told.outcome in ("bound", "waiting", "binding"):
+        verb = _PLACED[told.outcome]
         if told.dry_run:
             verb = "would wait at Permit on" if told.outcome == "waiting" else "would be bound to"
         return f"{told.pod} {verb} {placed(told)}"
@@ -137,6 +146,7 @@ def explain(record: CycleTrace) -> dict[str, Any]:
         "points": points(record),
         "extenders": record.extenders,
         "permit": record.permit,
+        "awaited": None if record.awaited is None else _told_wait(record.awaited),
         **({} if record.group is None else {"group": record.group}),
         "emulates": record.followed.patch,
         "kubernetesRelease": record.release,
@@ -151,6 +161,16 @@ def explain(record: CycleTrace) -> dict[str, Any]:
         result.update(_told_body(body))
         result["preemption"] = record.preemption
     return result
+
+
+def _told_wait(awaited: Mapping[str, Any]) -> dict[str, Any]:
+    """Since and until when a Binding was awaited, and the node it named; the end is None as long as it is."""
+    until_ns = awaited.get("untilNs")
+    return {
+        "since": format_time_ns(awaited["sinceNs"]),
+        "until": None if until_ns is None else format_time_ns(until_ns),
+        "node": awaited.get("node"),
+    }
 
 
 def _told_body(body: Body) -> dict[str, Any]:

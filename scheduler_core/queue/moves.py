@@ -7,7 +7,11 @@ from typing import NamedTuple
 
 
 class Lane(StrEnum):
-    """The one place a pod of the queue is in."""
+    """The one place a pod of the queue is in.
+
+    The last two are places outside of it, in the scheduler's cache: a pod that counts on its node before its Binding
+    is heard of, and one that no longer does, for it came in no time.
+    """
 
     NEW = ""
     ACTIVE = "activeQ"
@@ -16,6 +20,8 @@ class Lane(StrEnum):
     UNSCHEDULABLE = "unschedulable"
     IN_FLIGHT = "inFlight"
     GONE = "gone"
+    ASSUMED = "assumed"
+    EXPIRED = "expired"
 
 
 class QueueMove(NamedTuple):
@@ -66,5 +72,7 @@ _PLACES = {
     Lane.ERROR_BACKOFF: "the error backoff queue",
     Lane.UNSCHEDULABLE: "among the unschedulable pods",
     Lane.IN_FLIGHT: "its scheduling attempt",
+    Lane.ASSUMED: "on the node it is assumed on",
+    Lane.EXPIRED: "outside the queue: it is no longer assumed on its node",
     Lane.GONE: "nowhere: it was deleted",
 }

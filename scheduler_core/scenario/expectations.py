@@ -285,6 +285,10 @@ def _where(facts: PodFacts) -> str:
         return "it is gone"
     if facts.state == "waiting":
         return f"it waits at Permit, holding {facts.node}"
+    if facts.state == "binding":
+        return f"it is assumed on {facts.node} until its Binding is heard of"
+    if facts.state == "expired":
+        return "it was assumed on a node, and expired"
     if facts.state == "gated":
         return "it is held back by a scheduling gate"
     if facts.node:

@@ -34,6 +34,7 @@ from scheduler_core.scenario.priorities import ClassesForBarePriorities
 from scheduler_core.scenario.record import Decided, cycle_line, decisions_digest
 from scheduler_core.scenario.types import (
     Advance,
+    Binding,
     Decisions,
     Deletion,
     Extenders,
@@ -190,7 +191,9 @@ class _Maker:
     uids: dict[str, str] = field(default_factory=dict)
     """Uid in the log -> the uid a run gives the object."""
     generations: dict[Key, int] = field(default_factory=dict)
-    bound_by_extender: set[Key] = field(default_factory=set)
+    expiry_ns: int | None = None
+    posts_bindings: bool = False
+    """Whether an extender accepted a pod, so that Bindings are steps as they came, or did not."""
     highest_rank: int = 0
     has_workloads: bool = False
     """Of `objects`: the highest `run_rank`, and whether a controller looks after any of them."""
@@ -230,8 +233,7 @@ class _Maker:
         call, answer = payload["call"], payload["answer"]
         pod = call.get("pod") or {}
         key = f"{pod['namespace']}/{pod['name']}" if pod else ""
-        if pod:
-            self.bound_by_extender.add(("Pod", pod["namespace"], pod["name"]))
+        self.posts_bindings |= bool(pod)
         text = answer.get("text") or ""
         body: Any = None
         with contextlib.suppress(ValueError):
@@ -269,6 +271,8 @@ class _Maker:
                     return Step(upgrade=Upgrade(release.name, release.switched))
                 default = {"apiVersion": CONFIG_API_VERSION, "kind": CONFIG_KIND}
                 return Step(configure=payload["document"] or default)
+            case "expiry":
+                return Step(assumed_expiry_ns=int(payload["afterNs"]))
             case "clock":
                 return None
         self.notes.append(f"record {record.seq} of kind {record.kind} is no input and was left out")
@@ -289,10 +293,8 @@ class _Maker:
         patch = patch_between(without_server_fields(before), without_server_fields(manifest))
         if not patch:
             return None
-        only_binds = set(patch) <= {"spec", "status"} and set(patch.get("spec", {})) <= {"nodeName"}
-        if key in self.bound_by_extender and only_binds:
-            # The extender's own binding: a run binds the pod when the recorded answer says so.
-            return None
+        if key[0] == "Pod" and set(patch) <= {"spec", "status"} and set(patch.get("spec", {})) == {"nodeName"}:
+            return Step(bind=Binding(f"{key[1]}/{key[2]}", str(patch["spec"]["nodeName"])))
         return Step(patch=Patch(kind=key[0], namespace=key[1], name=key[2], patch=patch))
 
     def _delete(self, record: LogRecord) -> Step | None:
@@ -347,7 +349,9 @@ class _Maker:
                 continue
             self.target_ns = None
             is_first = not self.goes_on and not self.steps and self.now_ns == self.start_ns
-            if item.step.apply is not None and is_first and self._comes_in_turn(item.step.apply):
+            if item.step.assumed_expiry_ns is not None and is_first:
+                self.expiry_ns = item.step.assumed_expiry_ns
+            elif item.step.apply is not None and is_first and self._comes_in_turn(item.step.apply):
                 self.objects += item.step.apply
             elif item.step.apply is not None and self.steps and self.steps[-1].apply is not None:
                 self.steps[-1] = Step(apply=(*self.steps[-1].apply, *item.step.apply))
@@ -438,7 +442,7 @@ class _Maker:
                 dataclasses.replace(call, answer=_renamed_uids(call.answer, self.uids, owners))
                 for call in self.cassette
             )
-            extenders = Extenders(cassette=calls)
+            extenders = Extenders(cassette=calls, post_bindings=self.posts_bindings)
         if not steps:
             # Nothing was run: a scenario without steps would run until idle.
             steps = (Step(advance=Advance(0, 0)),)
@@ -447,7 +451,9 @@ class _Maker:
             steps = (Step(apply=tuple(bare.made)), *steps)
         elif bare.made:
             objects = (*bare.made, *objects)
-        return dataclasses.replace(scenario, objects=objects, steps=steps, extenders=extenders)
+        return dataclasses.replace(
+            scenario, objects=objects, steps=steps, extenders=extenders, assumed_expiry_ns=self.expiry_ns
+        )
 
 
 def _renamed_uids(value: Any, uids: Mapping[str, str], kept: frozenset[str]) -> Any:

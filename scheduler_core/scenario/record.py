@@ -33,9 +33,9 @@ class PodFacts:
 
     Attributes
     ----------
-    state : {"bound", "pending", "waiting", "gated", "gone"}
+    state : {"bound", "pending", "waiting", "binding", "expired", "gated", "gone"}
     node : str
-        Where it is, or holds a place while it waits at Permit; empty otherwise.
+        Where it is, or holds a place while it waits at Permit or for its Binding; empty otherwise.
     message : str
         The last thing said about why it has no node.
     cycle : int

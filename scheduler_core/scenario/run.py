@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_core.errors import ForbiddenObject, InvalidObject
-from scheduler_core.extender import ExtenderAnswer, ExtenderRequest
 from scheduler_core.framework.record import PREEMPTING, CycleTrace
 from scheduler_core.objects.defaults import NAMESPACED_KINDS, KeptPriority, prepare
 from scheduler_core.objects.fields import format_seconds
@@ -17,13 +16,11 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.scenario.bounds import Bounds, time_problem
 from scheduler_core.scenario.canonical import effective_steps, in_run_order
-from scheduler_core.scenario.cassette import CassetteTransport
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.expectations import check
 from scheduler_core.scenario.figures import node_figures
 from scheduler_core.scenario.load import check_shape, object_key, plugin_notes
 from scheduler_core.scenario.merge import merged
-from scheduler_core.scenario.mock_extender import MockTransport
 from scheduler_core.scenario.record import (
     Evicted,
     Finding,
@@ -33,17 +30,30 @@ from scheduler_core.scenario.record import (
     cycle_line,
     decisions_digest,
 )
-from scheduler_core.scenario.types import MAX_CYCLES, Advance, Manifest, PermitAnswer, Run, Scenario, Step
+from scheduler_core.scenario.transport import ScenarioTransport
+from scheduler_core.scenario.types import (
+    MAX_CYCLES,
+    Advance,
+    Binding,
+    Manifest,
+    PermitAnswer,
+    Run,
+    Scenario,
+    Step,
+)
 from scheduler_core.sim.admission import (
     check_priority_class,
     check_priority_is_kept,
     with_default_tolerations,
 )
 from scheduler_core.sim.changes import (
+    BindCallAnswered,
+    Change,
     DeleteObject,
     ObjectDeleted,
     ObjectWritten,
     PermitDecision,
+    SetAssumedPodExpiry,
     SetConfiguration,
     WriteObject,
 )
@@ -123,7 +133,8 @@ class ScenarioRun:
     def pods(self) -> dict[str, PodFacts]:
         """Every pod there is or was, by `namespace/name`."""
         simulation = self.simulation
-        waiting = {item.pod.uid: item.node_name for item in simulation.scheduler.waiting_pods.all()}
+        scheduler = simulation.scheduler
+        waiting = {item.pod.uid: item.node_name for item in scheduler.waiting_pods.all()}
         gated = {info.pod.uid for info in simulation.scheduler.queue.unschedulable_pods() if info.gated}
         facts: dict[str, PodFacts] = {
             key: PodFacts(key, labels, "gone") for key, labels in self._seen_pods.items()
@@ -135,6 +146,10 @@ class ScenarioRun:
                 state = "bound"
             elif pod.uid in waiting:
                 state, node = "waiting", waiting[pod.uid]
+            elif scheduler.cache.is_assumed(pod.uid):
+                state, node = "binding", scheduler.cache.assumed[pod.uid].node_name
+            elif pod.uid in scheduler.expired:
+                state = "expired"
             elif pod.uid in gated:
                 state = "gated"
             facts[pod.key] = PodFacts(pod.key, pod.labels, state, node, pod.nominated_node_name)
@@ -208,38 +223,12 @@ class ScenarioRun:
         self._seen_pods[f"{meta['namespace']}/{meta['name']}"] = meta.get("labels") or {}
 
 
-class ScenarioTransport:
-    """Where a scenario's extender answers come from: rules, else the recording."""
-
-    def __init__(self, scenario: Scenario) -> None:
-        extenders = scenario.extenders
-        self.simulation: Simulation | None = None
-        self.cassette = CassetteTransport(extenders.cassette if extenders else ())
-        self._mock = MockTransport(extenders.mock if extenders else (), self._node_labels, self._pod_of_uid)
-
-    def __call__(self, requests: Sequence[ExtenderRequest]) -> list[ExtenderAnswer]:
-        return [
-            self._mock.answer(request)
-            if self._mock.knows(request.extender_index)
-            else self.cassette.answer(request)
-            for request in requests
-        ]
-
-    def _node_labels(self, name: str) -> Mapping[str, str] | None:
-        stored = None if self.simulation is None else self.simulation.world.get("Node", "", name)
-        return None if stored is None else stored.typed.labels
-
-    def _pod_of_uid(self, uid: str) -> Mapping[str, Any] | None:
-        pod = None if self.simulation is None else self.simulation.scheduler.pods.get(uid)
-        return None if pod is None else pod.manifest
-
-
 class _Reached(Exception):
     """The cycle that was wanted has been run."""
 
 
 class _IsGone(ScenarioError):
-    """What a step is about is not there."""
+    """What a step is about is not there, or not as it was."""
 
 
 def _bounded(step: Step, n_cycles: int) -> Step:
@@ -269,8 +258,13 @@ class _Runner:
         full = n_nodes <= FULL_TRACES_UP_TO_NODES if full_traces is None else full_traces
         seed = scenario.seed if seed is None else seed
         self.draws_otherwise = seed != scenario.seed
+        self.posts_bindings = scenario.extenders is not None and scenario.extenders.post_bindings
         options = SimulationOptions(
-            full_traces=full, default_tolerations=True, first_of_ties=first_of_ties
+            full_traces=full,
+            first_of_ties=first_of_ties,
+            default_tolerations=True,
+            extenders_post_bindings=self.posts_bindings,
+            assumed_pod_ttl_ns=scenario.assumed_expiry_ns or 0,
         )
         release = release or scenario.release
         self.transport = ScenarioTransport(scenario)
@@ -284,6 +278,8 @@ class _Runner:
                 release=release,
             )
         else:
+            expiry_ns = checkpoint["options"]["assumed_pod_ttl_ns"] or options.assumed_pod_ttl_ns
+            options = dataclasses.replace(options, assumed_pod_ttl_ns=expiry_ns)
             document = {**with_seed(checkpoint, seed), "options": dataclasses.asdict(options)}
             self.simulation = Simulation.restore(document, transport=self.transport)
         self.transport.simulation = self.simulation
@@ -364,7 +360,7 @@ class _Runner:
         if kind == "Pod":
             self.run.saw_pod(prepared)
 
-    def _submit(self, change: WriteObject | DeleteObject | PermitDecision | SetConfiguration) -> None:
+    def _submit(self, change: Change) -> None:
         self.simulation.submit(change)
         self._has_input = True
 
@@ -412,10 +408,14 @@ class _Runner:
             self._permit(step.allow, True, here)
         elif step.reject is not None:
             self._permit(step.reject, False, here)
+        elif step.bind is not None:
+            self._bind(step.bind, here)
         elif step.configure is not None:
             self._submit(SetConfiguration(step.configure))
         elif step.upgrade is not None:
             self._submit(SetConfiguration(self.simulation.config, step.upgrade.release))
+        elif step.assumed_expiry_ns is not None:
+            self._submit(SetAssumedPodExpiry(step.assumed_expiry_ns))
         elif step.expect is not None:
             self.run.collect()
             self.run.findings += check(step.expect, self.run, here)
@@ -476,6 +476,14 @@ class _Runner:
             )
         self._submit(PermitDecision(namespace, name, allow, answer.plugin or None, answer.reason))
 
+    def _bind(self, binding: Binding, path: str) -> None:
+        namespace, _, name = binding.pod.partition("/")
+        pod: Pod = self._existing("Pod", namespace, name, path).typed
+        refusal = self.simulation.world.bind(namespace, name, pod.uid, binding.node)
+        if refusal is not None:
+            raise _IsGone([Problem(path, refusal)])
+        self._has_input = True
+
     def _go(self, step: Step, path: str) -> None:
         simulation = self.simulation
         if self._has_input:
@@ -486,15 +494,25 @@ class _Runner:
         wanted = step.run.cycles if step.run is not None else step.advance.cycles if step.advance else None
         if wanted is not None:
             bound = min(bound, wanted)
-        if step.run is not None and step.run.until == "cycle":
-            report = simulation.step()
-        elif step.run is not None:
-            report = simulation.run_until_idle(max_cycles=bound, until_ns=self.until_ns)
-        else:
-            assert step.advance is not None
+        if step.advance is not None:
             self._check_time(path, simulation.now_ns + step.advance.by_ns)
-            report = simulation.advance(step.advance.by_ns, max_cycles=bound)
-        self.cycles_left -= report.cycles
+        target_ns = simulation.now_ns + (step.advance.by_ns if step.advance is not None else 0)
+        while True:
+            if step.run is not None and step.run.until == "cycle":
+                report = simulation.step()
+            elif step.run is not None:
+                report = simulation.run_until_idle(max_cycles=bound, until_ns=self.until_ns)
+            else:
+                report = simulation.advance(target_ns - simulation.now_ns, max_cycles=bound)
+            self.cycles_left -= report.cycles
+            bound -= report.cycles
+            calls = simulation.bind_calls()
+            for call in calls:
+                [answer] = self.transport([call.request])
+                simulation.submit(BindCallAnswered(call.pod.uid, answer))
+            one_is_done = step.run is not None and step.run.until == "cycle" and report.cycles
+            if report.stop != "call" or not calls or one_is_done or bound <= 0:
+                break
         self.run.stop = report.message
         self.run.collect()
         if self.stops_quietly and self.cycles_left <= 0:

@@ -44,8 +44,8 @@ MAX_CYCLES = 1_000_000
 
 Manifest = Mapping[str, Any]
 
-OUTCOMES = ("bound", "unschedulable", "preempting", "waiting", "error")
-STATES = ("bound", "pending", "waiting", "gated", "gone")
+OUTCOMES = ("bound", "unschedulable", "preempting", "waiting", "binding", "expired", "error")
+STATES = ("bound", "pending", "waiting", "binding", "expired", "gated", "gone")
 METRICS = (
     "cycles", "bound", "pending", "gated", "waiting", "preemptions", "victims", "budgetViolations", "ties",
     "cpuUtilisation", "memoryUtilisation", "gpuUtilisation",
@@ -111,6 +111,14 @@ class Run:
 
     until: str = part("until", Choice("idle", "cycle"), "`idle`, or one `cycle`.", default="idle")
     cycles: int | None = part("cycles", Number(0, MAX_CYCLES), "Stop after so many cycles.", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Posts the Binding of a pod, as a bind extender does."""
+
+    pod: str = part("pod", POD_NAME, "The pod.", required=True)
+    node: str = part("node", STRING, "The node it is bound to.", required=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +256,8 @@ class Expectation:
 
 
 VERB_FIELDS = (
-    "apply", "patch", "delete", "cordon", "uncordon", "drain", "allow", "reject", "advance", "run", "configure",
-    "upgrade", "expect",
+    "apply", "patch", "delete", "cordon", "uncordon", "drain", "allow", "reject", "bind", "advance", "run", "configure",
+    "upgrade", "durationToExpireAssumedPod", "expect",
 )  # fmt: skip
 
 
@@ -288,6 +296,7 @@ class Step:
     reject: PermitAnswer | None = part(
         "reject", Shorthand(part_of(PermitAnswer), "pod"), "Reject at Permit.", default=None
     )
+    bind: Binding | None = part("bind", part_of(Binding), "Post a pod's Binding.", default=None)
     advance: Advance | None = part(
         "advance", Shorthand(part_of(Advance), "by"), "Let time pass.", default=None
     )
@@ -303,6 +312,9 @@ class Step:
         "Go on as another release of Kubernetes.",
         default=None,
     )
+    assumed_expiry_ns: int | None = part(
+        "durationToExpireAssumedPod", DURATION, "Let assumed pods expire after so long; 0s: never.", default=None
+    )
     expect: tuple[Expectation, ...] | None = part(
         "expect", ListOf(part_of(Expectation)), "What must hold at this moment.", default=None
     )
@@ -314,7 +326,11 @@ class Step:
 
     @property
     def verb(self) -> str:
-        return next(name for name in VERB_FIELDS if getattr(self, name) not in (None, ""))
+        return next(name for name in VERB_FIELDS if getattr(self, _ATTRIBUTES.get(name, name)) not in (None, ""))
+
+
+_ATTRIBUTES = {"durationToExpireAssumedPod": "assumed_expiry_ns"}
+"""Verb -> attribute of a step, where they differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +348,12 @@ class Extenders:
 
     mock: tuple[MockExtender, ...] = part("mock", ListOf(part_of(MockExtender)), "Extenders made of rules.")
     cassette: tuple[RecordedCall, ...] = part("cassette", ListOf(part_of(RecordedCall)), "Recorded answers.")
+    post_bindings: bool = part(
+        "postBindings",
+        BOOLEAN,
+        "A pod that a bind extender accepted stays assumed until a step binds it; left out, it is bound at once.",
+        default=False,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +402,12 @@ class Scenario:
         "scheduler",
         DOCUMENT,
         "A KubeSchedulerConfiguration or Policy; the default one when left out.",
+        default=None,
+    )
+    assumed_expiry_ns: int | None = part(
+        "durationToExpireAssumedPod",
+        DURATION,
+        "How long a pod is assumed on its node without news of its Binding; for ever when left out, as in Kubernetes.",
         default=None,
     )
     plugins: tuple[PluginRef, ...] = part(

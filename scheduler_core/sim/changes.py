@@ -81,7 +81,24 @@ class BindCallAnswered:
     answer: ExtenderAnswer
 
 
-Change = WriteObject | DeleteObject | PermitDecision | SetConfiguration | BindCallAnswered
+@record
+class SetAssumedPodExpiry:
+    """How long a pod is assumed on its node, once its binding has ended, without the watch telling of it.
+
+    Pods whose binding has ended already are assumed for so long from now on.
+
+    Attributes
+    ----------
+    after_ns : int
+        0 is for ever, as kube-scheduler has it (its constant `durationToExpireAssumedPod`).
+    """
+
+    after_ns: int
+
+
+Change = (
+    WriteObject | DeleteObject | PermitDecision | SetConfiguration | SetAssumedPodExpiry | BindCallAnswered
+)
 
 
 @record

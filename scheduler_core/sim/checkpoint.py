@@ -89,6 +89,10 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
             uid: [item.node_name, item.binding_finished, item.deadline_ns]
             for uid, item in scheduler.cache.assumed.items()
         },
+        "awaited": {
+            uid: base64.b64encode(trace.to_bytes()).decode() for uid, trace in scheduler.awaited.items()
+        },
+        "expired": {uid: list(item) for uid, item in scheduler.expired.items()},
         "heldPods": {
             pod.uid: dict(pod.manifest)
             for pod in _held_pods(scheduler)
@@ -220,6 +224,10 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
         call = scheduler.bind_call(binding) if binding.step == "Bind" else None
         if call is not None:
             simulation._bind_calls[pod.uid] = call
+    # Checkpoints of before say nothing of either.
+    for uid, trace in document.get("awaited", {}).items():
+        scheduler.awaited[uid] = CycleTrace.from_bytes(base64.b64decode(trace))
+    scheduler.expired |= {uid: (node, at_ns) for uid, (node, at_ns) in document.get("expired", {}).items()}
     scheduler.waiting_pods.restore(document["waiting"], held)
     # Checkpoints of before know of no evictions beside the cycle.
     for uid, evictions in document.get("preemptions", ()):

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue import QueuedPodInfo
 from scheduler_core.queue.backoff_queue import ORDERING_WINDOW_NS
@@ -50,8 +51,11 @@ class QueueView:
             ],
             "binding": _binding(scheduler),
             "notSimulated": [
-                {**_identity(key, pod), "attempts": 0, "reason": reason}
-                for key, (pod, reason) in sorted(strangers.items())
+                *(
+                    {**_identity(key, pod), "attempts": 0, "reason": reason}
+                    for key, (pod, reason) in sorted(strangers.items())
+                ),
+                *_expired(scheduler),
             ],
         }
 
@@ -82,6 +86,17 @@ def _identity(key: str, pod: Pod) -> dict[str, Any]:
         "priority": pod.priority,
         "priorityClass": spec.get("priorityClassName") or None,
     }
+
+
+def _expired(scheduler: Scheduler) -> list[dict[str, Any]]:
+    """Pods that were assumed for too long: nothing tries them before they change."""
+    result = []
+    for uid, (node, at_ns) in scheduler.expired.items():
+        pod = scheduler.pods.get(uid)
+        if pod is not None:
+            said = f"Expired at {format_time_ns(at_ns)}, no longer assumed on {node}: tried again when it changes"
+            result.append({**_identity(pod.key, pod), "attempts": 0, "reason": said})
+    return result
 
 
 def _binding(scheduler: Scheduler) -> list[dict[str, Any]]:

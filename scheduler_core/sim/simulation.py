@@ -57,6 +57,7 @@ from scheduler_core.sim.changes import (
     Outcome,
     PermitDecision,
     RunReport,
+    SetAssumedPodExpiry,
     SetConfiguration,
     WriteObject,
 )
@@ -92,7 +93,8 @@ class SimulationOptions:
     adaptive_sampling : bool
         Let an unset percentageOfNodesToScore mean upstream's adaptive share of the nodes.
     assumed_pod_ttl_ns : int
-        How long a bound pod is assumed without the watch confirming it; 0 for ever, as v1.34.
+        How long a bound pod is assumed without the watch confirming it; 0 for ever, as v1.34. `SetAssumedPodExpiry`
+        changes it.
     default_tolerations : bool
         Give pods that controllers make the default not-ready and unreachable tolerations of 300 s (admission gives
         them to all others).
@@ -261,6 +263,10 @@ class Simulation:
                     self._perform(self.scheduler.handle(PermitDecided(pod.uid, allow, plugin, reason)))
             case SetConfiguration(document, release):
                 self._reconfigure(document, release or self.release)
+            case SetAssumedPodExpiry(after_ns):
+                self._settle()
+                self.options = replace(self.options, assumed_pod_ttl_ns=after_ns)
+                self.scheduler.cache.set_expiry(after_ns, self.now_ns)
             case BindCallAnswered(uid, answer):
                 self._settle()
                 self._bind_call_answered(uid, answer)
@@ -279,6 +285,7 @@ class Simulation:
             if timer.what in (SLOW_BIND, SLOW_EVICT):
                 self.timers.cancel(timer.what, *timer.subject)
         cycle = self.scheduler.cycle
+        self.scheduler.end_waits()
         self._traces.extend(self.scheduler.traces)
         for namespace, name in self._untold:
             self.timers.cancel(RELIST, namespace, name)
@@ -302,8 +309,9 @@ class Simulation:
         """Run cycles and timers until nothing is left that would happen by itself, or until a bound is reached.
 
         Idle is when no pod may be tried, nothing is being bound, started or terminated, and every timer left is a
-        leftover: the flush of unschedulable pods, a Permit deadline, or the backoff of a pod whose last attempt
-        failed as the one before it, with nothing having happened in between.
+        leftover: the flush of unschedulable pods, a Permit deadline, the expiry of an assumed pod whose Binding its
+        extender is to post (`extenders_post_bindings`), or the backoff of a pod whose last attempt failed as the one
+        before it, with nothing having happened in between.
 
         Parameters
         ----------
@@ -426,7 +434,9 @@ class Simulation:
 
     def cycles_under_way(self) -> list[int]:
         """Numbers of the cycles whose binding goes on: each comes again, with the trace it has now."""
-        return [binding.trace.number for binding in self.scheduler.bindings.values()]
+        scheduler = self.scheduler
+        traces = [binding.trace for binding in scheduler.bindings.values()] + list(scheduler.awaited.values())
+        return [trace.number for trace in traces]
 
     def drain_moves(self) -> list[QueueMove]:
         """Moves of pods in the queue since the last call."""
@@ -676,7 +686,8 @@ class Simulation:
             return True
         scheduler = self.scheduler
         cache = scheduler.cache
-        if cache.assumed_pod_ttl_ns and any(item.deadline_ns is not None for item in cache.assumed.values()):
+        may_expire = cache.assumed_pod_ttl_ns and not self.options.extenders_post_bindings
+        if may_expire and any(item.deadline_ns is not None for item in cache.assumed.values()):
             return True
         if scheduler.is_any_past_permit:
             return True

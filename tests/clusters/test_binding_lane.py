@@ -8,10 +8,15 @@ import pytest
 from django.test import Client
 
 from playground.clusters import selectors, services
-from playground.clusters.models import Cluster, Cycle, ExtenderCall, Pod
+from playground.clusters.kinds import by_kind
+from playground.clusters.models import Cluster, Cycle, ExtenderCall, LogEntry, Pod, Run
 from playground.clusters.selectors.board_nodes import node_uses
+from playground.clusters.services.advance import as_entry, initial_config, load
+from playground.engine.scenario_making import make_text
+from playground.engine.simulator import default_simulator
+from scheduler_core.scenario import load_scenario, run_scenario
 from tests.clusters.builders import make_cluster, make_node, make_pod
-from tests.clusters.test_extenders import address, configuration, passing, run
+from tests.clusters.test_extenders import address, configuration, passing, run, work
 from tests.engine.extender_server import serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -73,3 +78,104 @@ def test_it_is_bound_when_the_binding_is_heard_of(cluster: Cluster) -> None:
     [node] = node_uses(Cluster.objects.get(pk=cluster.pk))
     assert (node.used_cpu_milli, node.n_pods) == (3000, 1)
     assert selectors.queue_view(cluster)["binding"] == []
+
+
+def outcome(cluster: Cluster) -> str:
+    return str(Cycle.objects.get(cluster=cluster, pod_name="p1").outcome)
+
+
+def advance(cluster: Cluster, by: str) -> None:
+    services.request_run(cluster=cluster, until=by)
+    work(cluster)
+
+
+def check_share_and_replay(cluster: Cluster) -> None:
+    """A share of it decides, and ends, as the cluster did; and so does its own log."""
+    made = make_text(
+        name="it", title="it", seed=cluster.seed, start_ns=cluster.start_ns, config=initial_config(cluster),
+        entries=(as_entry(row) for row in LogEntry.objects.filter(cluster=cluster).order_by("seq")),
+    )  # fmt: skip
+    ran = run_scenario(load_scenario(made.text))
+    cycles = list(Cycle.objects.filter(cluster=cluster).order_by("number"))
+    assert [trace.digest for trace in ran.cycles] == [row.digest for row in cycles]
+    assert [trace.outcome for trace in ran.cycles] == [row.outcome for row in cycles]
+    nodes = {f"{pod.namespace}/{pod.name}": pod.node_name for pod in Pod.objects.filter(cluster=cluster)}
+    assert {key: facts.node for key, facts in ran.pods().items() if facts.state == "bound"} == {
+        key: node for key, node in nodes.items() if node
+    }
+    engine = load(cluster, default_simulator()).engine
+    assert engine.simulation.queue_view()["binding"] == []
+
+
+def test_its_outcome_is_binding_until_the_binding_is_heard_of(cluster: Cluster, client: Client) -> None:
+    assert outcome(cluster) == "binding"
+    cycle = Cycle.objects.get(pod_name="p1")
+    path = f"/c/{cluster.public_id}/cycles/{cycle.number}/"
+    assert "waits for its Binding to" in client.get(path).content.decode()
+    api = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/", {"outcome": "binding"}).json()
+    assert [item["pod"] for item in api["items"]] == ["default/p1"]
+    told = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{cycle.number}/").json()
+    assert (told["outcome"], told["awaited"]["until"]) == ("binding", None)
+    assert Run.objects.filter(cluster=cluster).latest("pk").pods_bound == 0
+    advance(cluster, "2s")
+    services.bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
+    run(cluster)
+    told = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{cycle.number}/").json()
+    assert (told["outcome"], told["awaited"]["node"], told["digest"]) == ("bound", "n1", cycle.digest)
+    assert "waits for its Binding" not in client.get(path).content.decode()
+    check_share_and_replay(cluster)
+
+
+def test_its_outcome_is_an_error_where_it_is_deleted_first(cluster: Cluster) -> None:
+    kind = by_kind("Pod")
+    assert kind is not None
+    services.delete_object(cluster=cluster, kind=kind, namespace="default", name="p1")
+    run(cluster)
+    row = Cycle.objects.get(pod_name="p1")
+    assert row.outcome == "error"
+    assert "the pod was deleted before its Binding to n1 was heard of" in row.sentence
+
+
+def test_assumed_pods_expire_where_the_cluster_says_so(cluster: Cluster, client: Client) -> None:
+    base, api = f"/c/{cluster.public_id}/", f"/api/v1/clusters/{cluster.public_id}"
+    assert client.get(f"{api}/assumed-pods/").json() == {
+        "durationToExpireAssumedPodSeconds": 0.0,
+        "assumed": ["default/p1"],
+    }
+    for bad in ("-1", "0.5", "nan", "soon", "1e12"):
+        client.post(f"{base}config/", {"deed": "expiry", "expiry": bad})
+        assert Cluster.objects.get(pk=cluster.pk).assumed_expiry_ns == 0, bad
+    answer = client.put(
+        f"{api}/assumed-pods/",
+        {"durationToExpireAssumedPodSeconds": 0.5},
+        content_type="application/json",
+    )
+    assert answer.status_code == 400 and "durationToExpireAssumedPodSeconds" in answer.content.decode()
+    answer = client.post(f"{base}config/", {"deed": "expiry", "expiry": "30"}, follow=True)
+    assert "Assumed pods expire after 30 s without news" in answer.content.decode()
+    run(cluster)
+    assert outcome(cluster) == "binding"
+    board = client.get(base).content.decode()
+    assert "is no longer assumed on n1" in board, "the next moment is told"
+    assert "left" in board
+    advance(cluster, "29s")
+    assert outcome(cluster) == "binding"
+    advance(cluster, "2s")
+    assert outcome(cluster) == "expired"
+    [node] = node_uses(Cluster.objects.get(pk=cluster.pk))
+    assert node.used_cpu_milli == 0
+    story = client.get(f"{base}pods/default/p1/").content.decode()
+    assert "was assumed on n1" in story and "and expired" in story
+    assert "its Binding was not heard of in time" in story
+    row = Cycle.objects.get(pod_name="p1")
+    page = client.get(f"{base}cycles/{row.number}/").content.decode()
+    assert "no Binding to n1 was heard of within 30 s" in page
+    lanes = selectors.queue_view(Cluster.objects.get(pk=cluster.pk))
+    assert [item.pod for item in lanes["foreign"]] == ["default/p1"]
+    assert "<b>p1</b> is next" not in client.get(base).content.decode()
+    check_share_and_replay(cluster)
+    clone = services.clone_cluster(cluster=cluster, name="clone")
+    services.reset_cluster(cluster=cluster)
+    for it in (clone, cluster):
+        first = LogEntry.objects.filter(cluster=it, kind="expiry").get()
+        assert first.payload == {"afterNs": 30 * 10**9} and it.assumed_expiry_ns == 30 * 10**9

@@ -54,6 +54,13 @@ class ClockAnswer(Answer):
     )
 
 
+class AssumedPods(Answer):
+    durationToExpireAssumedPodSeconds = serializers.FloatField(help_text="0 is never.")
+    assumed = serializers.ListField(
+        child=serializers.CharField(), help_text="Pods whose Binding is not heard of yet, `namespace/name`."
+    )
+
+
 class Cluster(Answer):
     id = _text()
     name = _text()
@@ -137,7 +144,9 @@ class CycleSummary(Answer):
     uid = _text()
     profile = _text()
     attempt = serializers.IntegerField()
-    outcome = serializers.ChoiceField(["bound", "unschedulable", "preempting", "waiting", "error"])
+    outcome = serializers.ChoiceField(
+        ["bound", "unschedulable", "preempting", "waiting", "binding", "expired", "error"]
+    )
     node = _text(allow_null=True)
     sentence = _text()
     message = _text(allow_null=True)

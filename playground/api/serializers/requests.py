@@ -133,6 +133,14 @@ class Clock(Strict):
     rate = StrictNumber(required=False, default=1.0, min_value=0.1, max_value=100)
 
 
+class AssumedPods(Strict):
+    durationToExpireAssumedPodSeconds = StrictNumber(
+        min_value=0,
+        max_value=366 * 24 * 3600,
+        help_text="After so many virtual seconds without news of its Binding; 0 is never, as in kube-scheduler.",
+    )
+
+
 class NodePool(Strict):
     name = StrictString(max_length=200, help_text="`{n}` is the number, `{n:02}` padded, `{zone}` the zone.")
     count = StrictInteger(min_value=1, max_value=10_000)

@@ -11,7 +11,7 @@ from playground.api.parsers import StrictJSONParser, YAMLParser
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
 from playground.clusters import services
-from playground.clusters.models import Cluster
+from playground.clusters.models import Cluster, Pod
 from playground.engine.configuration import without_effect
 from playground.engine.releases import patch_of
 
@@ -121,6 +121,55 @@ class Release(PlaygroundView):
         services.set_release(
             cluster=cluster, name=wanted["kubernetesRelease"], gates=wanted.get("featureGates")
         )
+        return self._answer(cluster)
+
+
+class AssumedPods(PlaygroundView):
+    @staticmethod
+    def _answer(cluster: Cluster) -> Response:
+        assumed = Pod.objects.filter(cluster=cluster, lane=Pod.Lane.BINDING).order_by("namespace", "name")
+        return Response(
+            {
+                "durationToExpireAssumedPodSeconds": cluster.assumed_expiry_ns / 1e9,
+                "assumed": [f"{pod.namespace}/{pod.name}" for pod in assumed.only("namespace", "name")[:1000]],
+            }
+        )
+
+    @operation(
+        "Read when assumed pods expire",
+        id="assumed_pods_read",
+        answers_={200: answers.AssumedPods},
+        errors=(400, 404),
+        answer_example={"durationToExpireAssumedPodSeconds": 0.0, "assumed": ["default/web-1"]},
+        tag="settings",
+        reads=True,
+    )
+    def get(self, request: Request, cluster_id: str) -> Response:
+        """A pod that a bind extender accepted is assumed on its node until its Binding is heard of, or it expires."""
+        return self._answer(self.cluster(cluster_id))
+
+    @operation(
+        "Set when assumed pods expire",
+        id="assumed_pods_write",
+        request=requests.AssumedPods,
+        answers_={200: answers.AssumedPods},
+        errors=(400, 404, 413, 415),
+        example={"durationToExpireAssumedPodSeconds": 30},
+        answer_example={"durationToExpireAssumedPodSeconds": 30.0, "assumed": []},
+        tag="settings",
+    )
+    def put(self, request: Request, cluster_id: str) -> Response:
+        """kube-scheduler has it as a constant, `durationToExpireAssumedPod`, which is 0: never.
+
+        It counts from the end of a pod's binding; for those assumed already, from now on. A pod that expired gives
+        its room back and is tried again when it changes.
+        """
+        cluster = self.cluster(cluster_id)
+        asked = requests.AssumedPods(data=request.data)
+        asked.is_valid(raise_exception=True)
+        seconds = asked.validated_data["durationToExpireAssumedPodSeconds"]
+        services.set_assumed_expiry(cluster=cluster, after_ns=round(seconds * 1e9))
+        cluster.refresh_from_db()
         return self._answer(cluster)
 
 

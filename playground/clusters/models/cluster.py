@@ -55,6 +55,8 @@ class Cluster(models.Model):
     # Which Kubernetes it follows; rows of before there was a choice are of 1.34.
     kubernetes_release = models.CharField(max_length=20, default="1.34")
     feature_gates = models.JSONField(default=dict, blank=True)  # those that are switched, by name
+    # How long a pod is assumed on its node without news of its Binding; 0 for ever, as kube-scheduler.
+    assumed_expiry_ns = models.BigIntegerField(default=0)
 
     # host:port of extenders inside the network that its person lets this server call (embedded mode)
     extender_hosts = models.JSONField(default=list, blank=True)

@@ -22,6 +22,8 @@ class Cycle(models.Model):
         UNSCHEDULABLE = "unschedulable"
         PREEMPTING = "preempting"
         WAITING = "waiting"
+        BINDING = "binding"
+        EXPIRED = "expired"
         ERROR = "error"
 
     TOLD = (
@@ -73,7 +75,9 @@ class Cycle(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["cluster", "number"], name="cycle_number_once"),
             models.CheckConstraint(
-                condition=models.Q(outcome__in=["bound", "unschedulable", "preempting", "waiting", "error"]),
+                condition=models.Q(outcome__in=[
+                        "bound", "unschedulable", "preempting", "waiting", "binding", "expired", "error",
+                    ]),
                 name="cycle_outcome_known",
             ),
         ]

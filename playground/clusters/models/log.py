@@ -22,6 +22,7 @@ class LogEntry(models.Model):
     api     config   ``{document, before}``; of another release also ``{release, releaseBefore}``, and the document
                      is the one before
     api     clock    ``{mode, rate}`` the clock was paused or let run; the engine first catches up with at_ns
+    api     expiry   ``{afterNs}`` how long assumed pods are believed from now on; 0 is for ever
     api     extender ``{call, answer}``; with a cycle: an answer within that cycle, just before the `ran` entry of
                      its batch and never read on its own; without: the answer of a bind call
     engine  write    ``{manifest, reason}``
@@ -41,6 +42,7 @@ class LogEntry(models.Model):
         PERMIT = "permit"
         CONFIG = "config"
         CLOCK = "clock"
+        EXPIRY = "expiry"
         EXTENDER = "extender"
         EVENT = "event"
         RAN = "ran"
@@ -65,7 +67,9 @@ class LogEntry(models.Model):
             models.CheckConstraint(condition=models.Q(source__in=["api", "engine"]), name="log_source_known"),
             models.CheckConstraint(
                 condition=models.Q(
-                    kind__in=["write", "delete", "permit", "config", "clock", "extender", "event", "ran"]
+                    kind__in=[
+                        "write", "delete", "permit", "config", "clock", "expiry", "extender", "event", "ran",
+                    ]
                 ),
                 name="log_kind_known",
             ),

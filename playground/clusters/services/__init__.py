@@ -10,7 +10,13 @@ from playground.clusters.services.apply import (
     IgnoredObject,
     apply_documents,
 )
-from playground.clusters.services.config import offer_clock, set_clock, set_config, set_release
+from playground.clusters.services.config import (
+    offer_clock,
+    set_assumed_expiry,
+    set_clock,
+    set_config,
+    set_release,
+)
 from playground.clusters.services.housekeeping import tidy
 from playground.clusters.services.lifecycle import (
     clone_cluster,
@@ -85,6 +91,7 @@ __all__ = [
     "request_trace",
     "reset_cluster",
     "serve_mock_extenders",
+    "set_assumed_expiry",
     "set_clock",
     "set_config",
     "set_cordon",

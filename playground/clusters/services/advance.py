@@ -382,8 +382,11 @@ def _go_on(cluster: Cluster, engine: Engine, engine_seq: int, wanted: Container[
 
 
 def _waiting(cluster: Cluster) -> set[int]:
-    """Cycles that wait at Permit, and go on with their traces: others are hardly ever under way between batches."""
-    cycles = Cycle.objects.filter(cluster=cluster, outcome=Cycle.Outcome.WAITING)
+    """Cycles that wait at Permit or for their Binding, and go on with their traces: others are hardly ever under way
+    between batches.
+    """
+    under_way = (Cycle.Outcome.WAITING, Cycle.Outcome.BINDING)
+    cycles = Cycle.objects.filter(cluster=cluster, outcome__in=under_way)
     return set(cycles.values_list("number", flat=True))
 
 

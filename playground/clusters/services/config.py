@@ -1,7 +1,7 @@
 """The scheduler configuration and the clock of a cluster."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 
@@ -13,6 +13,9 @@ from playground.clusters.services.writer import writing
 from playground.engine import columns
 from playground.engine.configuration import ConfigurationProblem, check_configuration
 from playground.engine.releases import newest_proved, release_document
+
+SHORTEST_EXPIRY_S: Final = 1
+LONGEST_EXPIRY_S: Final = 366 * 24 * 3600
 
 
 def checked_config(
@@ -122,6 +125,35 @@ def _recheck_waiting(cluster: Cluster) -> None:
             pod.waits_for = reason
             changed.append(pod)
     Pod.objects.bulk_update(changed, ["waits_for"], batch_size=500)
+
+
+def set_assumed_expiry(*, cluster: Cluster, after_ns: int) -> Cluster:
+    """Let pods whose binding has ended be assumed for so long without the watch telling of it, from now on.
+
+    Parameters
+    ----------
+    after_ns
+        Virtual nanoseconds, 1 s to a year; 0 is for ever, as kube-scheduler has it.
+
+    Raises
+    ------
+    InvalidInput
+    """
+    seconds = after_ns / 1e9
+    if after_ns and not SHORTEST_EXPIRY_S <= seconds <= LONGEST_EXPIRY_S:
+        raise InvalidInput(
+            f"must be 0 (never) or {SHORTEST_EXPIRY_S} to {LONGEST_EXPIRY_S} seconds",
+            field="durationToExpireAssumedPodSeconds",
+            value=seconds,
+        )
+    with writing(cluster) as writer:
+        if writer.cluster.assumed_expiry_ns == after_ns:
+            return cluster
+        writer.cluster.assumed_expiry_ns = after_ns
+        writer.changed.add("assumed_expiry_ns")
+        writer.append(LogEntry.Source.API, LogEntry.Kind.EXPIRY, {"afterNs": after_ns})
+        wake.cluster_on_commit(writer.cluster)
+    return cluster
 
 
 def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:

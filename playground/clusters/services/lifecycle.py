@@ -128,6 +128,7 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
         config=cluster.config,
         kubernetes_release=cluster.kubernetes_release,
         feature_gates=cluster.feature_gates,
+        assumed_expiry_ns=cluster.assumed_expiry_ns,
         start_ns=cluster.now_ns,
         now_ns=cluster.now_ns,
     )
@@ -138,6 +139,8 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
         clone.save(force_insert=True)
         serve_mock_extenders(cluster=clone, rules=mock_rules_of(source, clone.config))
         with writing(clone) as writer:
+            if clone.assumed_expiry_ns:
+                writer.append(LogEntry.Source.API, LogEntry.Kind.EXPIRY, {"afterNs": clone.assumed_expiry_ns})
             for kind in sorted(kinds.KINDS, key=lambda item: item.apply_rank):
                 if kind.kind == "Event":
                     continue
@@ -177,6 +180,8 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
         row.save()
         with writing(row) as writer:
             writer.may_exceed = True
+            if row.assumed_expiry_ns:
+                writer.append(LogEntry.Source.API, LogEntry.Kind.EXPIRY, {"afterNs": row.assumed_expiry_ns})
             for (kind_name, _, _), manifest in kept.items():
                 kind = kinds.by_kind(kind_name)
                 if kind is not None:

@@ -44,6 +44,7 @@ _QUEUES: Final = {
 }
 _RESULTS: Final = {
     "bound": "scheduled",
+    "expired": "scheduled",
     "unschedulable": "unschedulable",
     "preempting": "unschedulable",
     "error": "error",

@@ -15,6 +15,7 @@ from playground.clusters.errors import Conflict, InvalidInput, NotFound, TooMany
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
 from playground.clusters.selectors.objects import get_object
 from playground.clusters.services.advance import as_entry, initial_config, initial_release
+from playground.clusters.services.runs import parse_duration_ns
 from playground.engine import scenario_making
 from playground.engine.scenario_making import Cut, MadeText
 from playground.engine.scenarios import RunStopped, ScenarioProblem, Step, opening_of
@@ -51,6 +52,7 @@ def fork(*, scenario: Scenario, owner: Any = None, name: str = "") -> Cluster:
             start_ns=opening.start_ns,
         )
         urls = clusters.serve_mock_extenders(cluster=cluster, rules=opening.mock_rules)
+        clusters.set_assumed_expiry(cluster=cluster, after_ns=opening.assumed_expiry_ns)
         if opening.objects:
             clusters.apply_documents(cluster=cluster, objects=opening.objects)
         cluster.refresh_from_db()
@@ -141,6 +143,11 @@ def _do(cluster: Cluster, verb: str, argument: Any) -> None:
             clusters.request_run(
                 cluster=cluster, until=run.get("until", "idle"), max_cycles=run.get("cycles") or 100_000
             )
+        case "bind":
+            namespace, _, name = argument["pod"].partition("/")
+            clusters.bind_pod(cluster=cluster, namespace=namespace, name=name, node=argument["node"])
+        case "durationToExpireAssumedPod":
+            clusters.set_assumed_expiry(cluster=cluster, after_ns=parse_duration_ns(argument))
         case "configure":
             clusters.set_config(cluster=cluster, config=argument)
         case "upgrade":

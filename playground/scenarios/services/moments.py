@@ -19,6 +19,7 @@ from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
 from playground.clusters.services.advance import initial_config, initial_release, nearest, stretch
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.compaction import check_past_is_there
+from playground.clusters.services.config import set_assumed_expiry
 from playground.clusters.services.lifecycle import create_cluster
 from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.writer import writing
@@ -186,7 +187,7 @@ def _branch(
 ) -> Cluster:
     if cluster is not None:
         config, release, at_ns, manifests = past_of(cluster, cycle)
-        return _begin(
+        branch = _begin(
             name or f"{cluster.name[:80]} after {cycle}",
             owner,
             cluster.seed,
@@ -196,8 +197,10 @@ def _branch(
             manifests,
             mock_rules_of(cluster, config),
         )
+        return set_assumed_expiry(cluster=branch, after_ns=cluster.assumed_expiry_ns)
     assert scenario is not None and past is not None
-    return _begin(
+    opening = opening_of(bytes(scenario.document))
+    branch = _begin(
         name or f"{scenario.words[:80]} after {cycle}",
         owner,
         scenario.seed,
@@ -205,8 +208,9 @@ def _branch(
         past["release"],
         past["clock_ns"],
         past["manifests"],
-        opening_of(bytes(scenario.document)).mock_rules,
+        opening.mock_rules,
     )
+    return set_assumed_expiry(cluster=branch, after_ns=opening.assumed_expiry_ns)
 
 
 def past_of(cluster: Cluster, number: int) -> tuple[Any, Any, int, list[dict[str, Any]]]:

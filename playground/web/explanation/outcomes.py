@@ -1,4 +1,4 @@
-"""The five outcomes of a cycle: each has a word, an icon and a colour, so colour is never alone."""
+"""The outcomes of a cycle: each has a word, an icon and a colour, so colour is never alone."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ class Outcome:
     Attributes
     ----------
     key : str
-        The word of the explanation: bound, unschedulable, preempting, waiting or error.
+        The word of the explanation: bound, unschedulable, preempting, waiting, binding, expired or error.
     icon : str
         Name of the symbol in ``templates/components/icons.html``.
     css : str
@@ -28,6 +28,7 @@ OUTCOMES: dict[str, Outcome] = {
     "preempting": Outcome("preempting", "pre", "pre"),
     "waiting": Outcome("waiting", "wait", "wait"),
     "binding": Outcome("binding", "wait", "wait"),
+    "expired": Outcome("expired", "clock", "warn"),
     "error": Outcome("error", "err", "warn"),
 }
 

@@ -16,6 +16,8 @@ _OUTCOMES = {
     "unschedulable": "#b3261e",
     "preempting": "#7b2fa0",
     "waiting": "#0f6674",
+    "binding": "#0f6674",
+    "expired": "#8a5300",
     "error": "#8a5300",
 }
 MAX_NODES = 12

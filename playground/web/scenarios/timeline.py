@@ -13,13 +13,17 @@ _DRAWN = {
     "preempting": ("prem", "P", 0, 20),
     "error": ("err", "E", 0, 20),
     "unschedulable": ("uns", "U", 0, 20),
+    "expired": ("err", "X", 0, 20),
     "waiting": ("waitg", "W", 5, 15),
+    "binding": ("waitg", "B", 5, 15),
     "bound": ("bound", "", 10, 10),
 }
 _WORDS = {
     "bound": ("ok", "bound (short)"),
     "unschedulable": ("bad", "U unschedulable"),
     "waiting": ("wait", "W waiting at Permit"),
+    "binding": ("wait", "B waiting for its Binding"),
+    "expired": ("warn", "X expired"),
     "error": ("warn", "E error"),
     "preempting": ("pre", "P preempting"),
 }

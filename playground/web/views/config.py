@@ -1,5 +1,6 @@
 """The cluster's KubeSchedulerConfiguration."""
 
+import math
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
 from playground.clusters.models import Cluster
 from playground.clusters.selectors import list_mock_extenders
-from playground.clusters.services.config import set_config
+from playground.clusters.services.config import set_assumed_expiry, set_config
 from playground.clusters.services.extenders import allow_extender_host, allowed_by_person, refused_hosts
 from playground.engine.configuration import is_policy, without_effect
 from playground.engine.plugins import problems as plugin_problems
@@ -41,6 +42,8 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
     status = 200
     if request.method == "POST" and "host" in request.POST:
         return _allow_host(request, cluster)
+    if request.method == "POST" and request.POST.get("deed") == "expiry":
+        return _set_expiry(request, cluster)
     if request.method == "POST":
         text = request.POST.get("text", "")
         try:
@@ -77,6 +80,7 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "refused_hosts": refused_hosts(cluster),
         "allowed_hosts": sorted(allowed_by_person(cluster)),
         "embedded": site.EMBEDDED,
+        "expiry_s": cluster.assumed_expiry_ns / 1e9,
     }
     return render(request, "config/page.html", context, status=status)
 
@@ -91,6 +95,24 @@ def _allow_host(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     else:
         messages.success(request, f"{host} may {'be called from now on' if allowed else 'no longer be called'}.")
     return redirect(f"{reverse('web:config', args=[cluster.public_id])}#extenders")
+
+
+def _set_expiry(request: HttpRequest, cluster: Cluster) -> HttpResponse:
+    """Say after how long assumed pods expire."""
+    written = request.POST.get("expiry", "").strip()
+    try:
+        seconds = float(written)
+        if not math.isfinite(seconds) or seconds < 0:
+            raise ValueError(written)
+        set_assumed_expiry(cluster=cluster, after_ns=round(seconds * 1e9))
+    except ValueError:
+        messages.error(request, f"{written!r} is no number of seconds; nothing was changed.")
+    except ClusterError as error:
+        messages.error(request, f"{written} seconds: {error.message}; nothing was changed.")
+    else:
+        said = f"expire after {seconds:g} s without news" if seconds else "never expire, as in kube-scheduler"
+        messages.success(request, f"Assumed pods {said}, from now on.")
+    return redirect(f"{reverse('web:config', args=[cluster.public_id])}#assumed")
 
 
 def _profile_name(request: HttpRequest) -> str:
