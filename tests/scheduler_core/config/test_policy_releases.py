@@ -1,6 +1,7 @@
-"""Policy files as they were written for the releases 1.0 to 1.19: each is read, and nothing of it is dropped.
+"""Policy files as upstream keeps them for the releases 1.0 to 1.19: each is read, and nothing of it is dropped.
 
-A file of a release names what the file of the release before named and what came in with it.
+Facts of pkg/scheduler/api/compatibility and, since 1.17, pkg/scheduler/apis/config/testing: what each tagged file added
+to the one before, or left out. Releases that are not named tagged no file of their own.
 """
 
 from __future__ import annotations
@@ -10,122 +11,157 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.config.policy import PREDICATES, PRIORITIES
 from scheduler_core.errors import DecodeError
 from scheduler_core.plugins import load_configuration
 
-SERVICE = {"name": "TestServiceAffinity", "argument": {"serviceAffinity": {"labels": ["region"]}}}
-PRESENCE = {"name": "TestLabelsPresence", "argument": {"labelsPresence": {"labels": ["foo"], "presence": True}}}
-ANTI = {"name": "TestServiceAntiAffinity", "weight": 3, "argument": {"serviceAntiAffinity": {"label": "zone"}}}
-LABEL = {
-    "name": "TestLabelPreference",
-    "weight": 4,
-    "argument": {"labelPreference": {"label": "bar", "presence": True}},
+RATIO = "RequestedToCapacityRatioPriority"
+SHAPE = {"shape": [{"utilization": 0, "score": 0}, {"utilization": 50, "score": 7}]}
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "TestServiceAffinity": {"serviceAffinity": {"labels": ["region"]}},
+    "TestLabelsPresence": {"labelsPresence": {"labels": ["foo"], "presence": True}},
+    "TestServiceAntiAffinity": {"serviceAntiAffinity": {"label": "zone"}},
+    "TestLabelPreference": {"labelPreference": {"label": "bar", "presence": True}},
+    RATIO: {"requestedToCapacityRatioArguments": SHAPE},
 }
-RATIO = {
-    "name": "RequestedToCapacityRatioPriority",
-    "weight": 2,
-    "argument": {
-        "requestedToCapacityRatioArguments": {
-            "shape": [{"utilization": 0, "score": 0}, {"utilization": 50, "score": 7}]
-        }
-    },
-}
+RESOURCES = [{"name": "intel.com/foo", "weight": 3}, {"name": "intel.com/bar", "weight": 5}]
+WEIGHTS = {"TestServiceAntiAffinity": 3, "TestLabelPreference": 4}
+BY_TAINTS = ["CheckNodeMemoryPressure", "CheckNodeDiskPressure", "CheckNodePIDPressure", "CheckNodeCondition"]
 
-CAME_IN: dict[str, tuple[list[str], list[str]]] = {
+CHANGES: dict[str, tuple[list[str], list[str], list[str]]] = {
     "1.0": (
-        ["MatchNodeSelector", "PodFitsResources", "PodFitsPorts", "NoDiskConflict"],
-        ["LeastRequestedPriority", "ServiceSpreadingPriority"],
+        ["MatchNodeSelector", "PodFitsResources", "PodFitsPorts", "NoDiskConflict",
+         "TestServiceAffinity", "TestLabelsPresence"],
+        ["LeastRequestedPriority", "ServiceSpreadingPriority", "TestServiceAntiAffinity", "TestLabelPreference"],
+        [],
     ),
     "1.1": (
         ["PodFitsHostPorts", "HostName"],
         ["EqualPriority", "BalancedResourceAllocation", "SelectorSpreadPriority"],
+        ["PodFitsPorts", "ServiceSpreadingPriority"],
     ),
-    "1.2": (["NoVolumeZoneConflict"], ["NodeAffinityPriority"]),
-    "1.3": (["MaxEBSVolumeCount", "MaxGCEPDVolumeCount"], ["ImageLocalityPriority", "TaintTolerationPriority"]),
-    "1.4": (
-        ["PodToleratesNodeTaints", "CheckNodeMemoryPressure", "CheckNodeDiskPressure", "MatchInterPodAffinity",
-         "GeneralPredicates"],
-        ["InterPodAffinityPriority", "NodePreferAvoidPodsPriority"],
+    "1.2": (
+        ["NoVolumeZoneConflict", "MaxEBSVolumeCount", "MaxGCEPDVolumeCount", "MaxAzureDiskVolumeCount"],
+        ["NodeAffinityPriority", "ImageLocalityPriority"],
+        [],
     ),
-    "1.5": ([], []),
-    "1.6": (["MaxAzureDiskVolumeCount"], []),
-    "1.7": (["NoVolumeNodeConflict"], []),
-    "1.8": (["CheckNodeCondition"], []),
-    "1.9": (["CheckVolumeBinding"], []),
-    "1.10": (["CheckNodePIDPressure"], []),
-    "1.11": ([], ["RequestedToCapacityRatioPriority"]),
-    "1.12": (["MaxCSIVolumeCountPred", "CheckNodeUnschedulable"], []),
-    "1.13": ([], []),
-    "1.14": (["MaxCinderVolumeCount"], []),
-    "1.15": ([], []),
-    "1.16": ([], []),
-    "1.17": ([], []),
-    "1.18": (["EvenPodsSpread"], ["EvenPodsSpreadPriority"]),
-    "1.19": ([], []),
+    "1.3": (
+        ["PodToleratesNodeTaints", "CheckNodeMemoryPressure", "MatchInterPodAffinity", "GeneralPredicates"],
+        ["TaintTolerationPriority", "InterPodAffinityPriority"],
+        ["TestServiceAntiAffinity", "TestLabelPreference"],
+    ),
+    "1.4": (["CheckNodeDiskPressure"], ["NodePreferAvoidPodsPriority", "MostRequestedPriority"], []),
+    "1.7": ([], [], []),
+    "1.8": (["CheckNodeCondition"], [], []),
+    "1.9": (["CheckVolumeBinding"], [], []),
+    "1.10": (["CheckNodePIDPressure"], [], []),
+    "1.11": ([], [RATIO], []),
+    "1.12": (["MaxCSIVolumeCountPred"], [], []),
+    "1.14": (["MaxCinderVolumeCount"], [], []),
+    "1.16": ([], [], []),
+    "1.19": ([], [], ["GeneralPredicates", *BY_TAINTS]),
 }  # fmt: skip
-EXTENDER_FROM: dict[str, dict[str, Any]] = {
-    "1.0": {},
-    "1.2": {"urlPrefix": "/prefix", "filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1,
-            "enableHttps": True, "tlsConfig": {"Insecure": True}, "httpTimeout": 1},
-    "1.6": {"nodeCacheCapable": True},
-    "1.7": {"BindVerb": "bind"},
+"""Release -> predicates and priorities that came in, and what went."""
+EXTENDERS: dict[str, dict[str, Any]] = {
+    "1.7": {"urlPrefix": "/prefix", "filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1,
+            "BindVerb": "bind", "enableHttps": True, "tlsConfig": {"Insecure": True}, "httpTimeout": 1,
+            "nodeCacheCapable": True},
     "1.8": {"bindVerb": "bind"},
-    "1.9": {"managedResources": [{"Name": "example.com/foo", "IgnoredByScheduler": True}], "ignorable": True},
-    "1.11": {"preemptVerb": "preempt"},
+    "1.10": {"managedResources": [{"name": "example.com/foo", "ignoredByScheduler": True}], "ignorable": True},
 }  # fmt: skip
 """Spellings of the time: keys were read whatever their case."""
+
+FILTERS = {
+    "MatchNodeSelector": "NodeAffinity", "PodFitsResources": "NodeResourcesFit", "PodFitsPorts": "NodePorts",
+    "NoDiskConflict": "VolumeRestrictions", "TestServiceAffinity": "ServiceAffinity",
+    "TestLabelsPresence": "NodeLabel", "PodFitsHostPorts": "NodePorts", "HostName": "NodeName",
+    "NoVolumeZoneConflict": "VolumeZone", "MaxEBSVolumeCount": "EBSLimits", "MaxGCEPDVolumeCount": "GCEPDLimits",
+    "MaxAzureDiskVolumeCount": "AzureDiskLimits", "PodToleratesNodeTaints": "TaintToleration",
+    "MatchInterPodAffinity": "InterPodAffinity", "CheckVolumeBinding": "VolumeBinding",
+    "MaxCSIVolumeCountPred": "NodeVolumeLimits", "MaxCinderVolumeCount": "CinderLimits",
+}  # fmt: skip
+"""Predicate -> the plugin upstream expects of it; those of `BY_TAINTS` are TaintToleration's since 1.18."""
+SCORES = {
+    "LeastRequestedPriority": "NodeResourcesFit", "MostRequestedPriority": "NodeResourcesFit",
+    RATIO: "NodeResourcesFit", "BalancedResourceAllocation": "NodeResourcesBalancedAllocation",
+    "ImageLocalityPriority": "ImageLocality", "InterPodAffinityPriority": "InterPodAffinity",
+    "NodeAffinityPriority": "NodeAffinity", "TaintTolerationPriority": "TaintToleration",
+    "NodePreferAvoidPodsPriority": "NodePreferAvoidPods", "SelectorSpreadPriority": "SelectorSpread",
+    "ServiceSpreadingPriority": "SelectorSpread", "TestServiceAntiAffinity": "ServiceAffinity",
+    "TestLabelPreference": "NodeLabel",
+}  # fmt: skip
+"""Priority -> the plugin that scores it; upstream's three of resources are strategies of one today."""
 
 
 def policy_of(release: str) -> dict[str, Any]:
     """The whole file of a release."""
-    predicates: list[Any] = []
-    priorities: list[Any] = []
+    predicates: list[str] = []
+    priorities: list[str] = []
     extender: dict[str, Any] = {}
-    for number in range(int(release.partition(".")[2]) + 1):
-        came_in = CAME_IN[f"1.{number}"]
-        predicates += [{"name": name} for name in came_in[0]]
-        priorities += [
-            RATIO if name == RATIO["name"] else {"name": name, "weight": 2} for name in came_in[1]
-        ]
-        added = EXTENDER_FROM.get(f"1.{number}", {})
+    arguments = dict(ARGUMENTS)
+    for name, (more_predicates, more_priorities, gone) in CHANGES.items():
+        predicates = [item for item in predicates if item not in gone] + more_predicates
+        priorities = [item for item in priorities if item not in gone] + more_priorities
+        added = EXTENDERS.get(name, {})
         extender = {k: v for k, v in extender.items() if k.lower() not in {key.lower() for key in added}} | added
+        if name == "1.16":
+            arguments[RATIO] = {"requestedToCapacityRatioArguments": {**SHAPE, "resources": RESOURCES}}
+        if name == release:
+            break
+
+    def written(names: list[str], **more: Any) -> list[dict[str, Any]]:
+        return [
+            {"name": name, **{key: value(name) for key, value in more.items()}}
+            | ({"argument": arguments[name]} if name in arguments else {})
+            for name in names
+        ]
+
+    def weight(name: str) -> int:
+        return 1 if (release, name) == ("1.0", "LeastRequestedPriority") else WEIGHTS.get(name, 2)
+
     body: dict[str, Any] = {
         "kind": "Policy",
         "apiVersion": "v1",
-        "predicates": [*predicates, SERVICE, PRESENCE],
-        "priorities": [*priorities, ANTI, LABEL],
+        "predicates": written(predicates),
+        "priorities": written(priorities, weight=weight),
     }
     return body | ({"extenders": [extender]} if extender else {})
 
 
-@pytest.mark.parametrize("release", CAME_IN)
+@pytest.mark.parametrize("release", CHANGES)
 def test_a_policy_of_each_release_is_read_whole(release: str) -> None:
     document = policy_of(release)
     loaded = load_configuration(json.dumps(document))
     plan = loaded.plans[0]
-    dropped = {item.name for item in loaded.untranslated}
+    named = {item.name for item in loaded.untranslated}
     assert all(item.reason and item.field for item in loaded.untranslated)
-    aliases = {"PodFitsPorts": "PodFitsHostPorts", "ServiceSpreadingPriority": "SelectorSpreadPriority"}
-    for item in document["predicates"]:
-        name = aliases.get(item["name"], item["name"])
-        names = PREDICATES.get(name, ())
-        assert item["name"] in dropped or "argument" in item or set(names) <= set(plan.plugins["filter"]), name
+    names = [item["name"] for item in document["predicates"]]
+    wanted = {FILTERS[name] for name in names if name in FILTERS}
+    if "GeneralPredicates" in names:
+        wanted |= {"NodeResourcesFit", "NodeName", "NodePorts", "NodeAffinity"}
+    limits = {"EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits"}
+    # Claims of devices came later than Policies did, and are looked at whatever the file says.
+    filters = set(plan.plugins["filter"]) - {"DynamicResources"}
+    # These two are asked whatever the file says, as upstream expects of the oldest files.
+    assert wanted | {"NodeUnschedulable", "TaintToleration"} == filters | (wanted & limits)
+    # Of these limits what is left is said where they have no plugin of their own any more.
+    assert (wanted & limits) - set(plan.plugins["filter"]) <= {FILTERS.get(name, name) for name in named}
+    weights: dict[str, int] = {}
     for item in document["priorities"]:
-        name = aliases.get(item["name"], item["name"])
-        # Equal scores for all change no decision.
-        known = name == "EqualPriority" or "argument" in item or PRIORITIES.get(name) in plan.plugins["score"]
-        assert item["name"] in dropped or known, name
-    assert {"ServiceAffinity", "NodeLabel"} <= set(plan.plugins["filter"])
-    for extender in loaded.configuration.extenders:
-        assert (extender.url_prefix, extender.filter_verb, extender.enable_https) == ("/prefix", "filter", True)
+        if item["name"] != "EqualPriority":  # equal scores for all change no decision
+            plugin = SCORES[item["name"]]
+            weights[plugin] = weights.get(plugin, 0) + item["weight"]
+    told = {SCORES.get(name) for name in named}
+    assert set(weights) - told <= set(plan.plugins["score"]), (set(weights), plan.plugins["score"], named)
+    if release in ("1.7", "1.8", "1.9", "1.10", "1.11", "1.12", "1.14", "1.16", "1.19"):
+        (extender,) = loaded.configuration.extenders
+        assert (extender.url_prefix, extender.filter_verb, extender.bind_verb) == ("/prefix", "filter", "bind")
         assert extender.tls_config is not None and extender.tls_config.insecure
-        assert extender.http_timeout_ns == 1
-        number = int(release.partition(".")[2])
-        assert extender.bind_verb == ("bind" if number >= 7 else "")
-        assert extender.node_cache_capable == (number >= 6)
+        assert (extender.enable_https, extender.http_timeout_ns, extender.node_cache_capable) == (True, 1, True)
         managed = [(item.name, item.ignored_by_scheduler) for item in extender.managed_resources]
-        assert managed == ([("example.com/foo", True)] if number >= 9 else [])
+        is_late = release not in ("1.7", "1.8", "1.9")
+        assert (managed, extender.ignorable) == (([("example.com/foo", True)], True) if is_late else ([], False))
+    else:
+        assert not loaded.configuration.extenders
 
 
 def test_a_key_no_release_knew_is_still_refused() -> None:
