@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scheduler_core.errors import ConfigurationError
 from scheduler_core.queue.backoff_queue import BackoffQueue
 from scheduler_core.releases import release_from
 from scheduler_core.sim.simulation import load
@@ -25,8 +26,17 @@ def backoffs_ns(
         Of each attempt in order: whether it ended in an error, and not because no node fitted.
     release
         The cluster's release of Kubernetes; None is the oldest.
+
+    Returns
+    -------
+    list of int
+        0 where the configuration cannot be used any more.
     """
-    configuration = load(document, release=release_from(release)).configuration
+    try:
+        configuration = load(document, release=release_from(release)).configuration
+    except ConfigurationError:
+        # A plugin it names was uninstalled: how long pods backed off is unknown.
+        return [0] * len(failures)
     queue = BackoffQueue(
         configuration.pod_initial_backoff_s * SECOND_NS,
         configuration.pod_max_backoff_s * SECOND_NS,

@@ -38,19 +38,16 @@ def is_policy(document: Mapping[str, Any] | None) -> bool:
 def without_effect(
     document: Mapping[str, Any] | None, release: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, str], ...]:
-    """Entries of a Policy that have no counterpart today: where each stands, its name, and why.
-
-    Raises
-    ------
-    ConfigurationError
-        It is not usable.
+    """Entries of a Policy that have no counterpart today: where each stands, its name, and why; none where it cannot
+    be used at all.
     """
     if not is_policy(document):
         return ()
-    loaded = load(document, release=release_from(release))
-    return tuple(
-        {"field": item.field, "name": item.name, "reason": item.reason} for item in loaded.untranslated
-    )
+    try:
+        dropped = load(document, release=release_from(release)).untranslated
+    except ConfigurationError:
+        return ()
+    return tuple({"field": item.field, "name": item.name, "reason": item.reason} for item in dropped)
 
 
 FILES_REFUSED: Final = (

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from scheduler_core.config.catalog import EXTENSION_POINTS
 from scheduler_core.config.load import LoadedConfiguration
+from scheduler_core.errors import ConfigurationError
 from scheduler_core.releases import release_from
 from scheduler_core.sim.simulation import load
 
@@ -101,6 +102,16 @@ def outline(
         for extender in loaded.configuration.extenders
     )
     return ConfigurationOutline(profiles, extenders)
+
+
+def outline_and_problem(
+    document: Mapping[str, Any] | None, release: Mapping[str, Any] | None = None
+) -> tuple[ConfigurationOutline, str]:
+    """The same, and why it cannot be used any more (a plugin it names was uninstalled): then of the default one."""
+    try:
+        return outline(document, release), ""
+    except ConfigurationError as error:
+        return outline(None, release), str(error)
 
 
 def _fields(args: Any) -> Mapping[str, Any]:

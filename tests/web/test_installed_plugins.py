@@ -138,3 +138,25 @@ def test_a_team_site_lets_in_only_what_is_on_its_list(client, site):
     plugins.use(["NightShift"])
     html = client.get(reverse("web:config", args=[cluster.public_id])).content.decode()
     assert "night-shift 1.2" in html and "no-shift" not in html
+
+
+def test_a_configuration_whose_plugin_is_gone_is_told_and_can_be_replaced(site, client):
+    cluster = make_cluster(night_node("n1", 3), shift_pod("early", "early"))
+    set_config(cluster=cluster, config=config())
+    request_run(cluster=cluster, until="idle")
+    advance(cluster_id=cluster.pk)
+    plugins.use([])
+    base = reverse("web:board", args=[cluster.public_id])
+    page = client.get(f"{base}config/")
+    assert page.status_code == 200
+    text = page.content.decode()
+    assert "cannot be used" in text and "NightShift" in text
+    for path in ("", "config/classes/", "pods/", "pods/default/early/", "cycles/", "metrics/", "advice/", "nodes/n1/"):
+        assert client.get(base + path).status_code in (200, 301, 302, 404), path
+    api = f"/api/v1/clusters/{cluster.public_id}"
+    for path in ("", "config/", "queue/", "metrics/", "cycles/"):
+        assert client.get(f"{api}/{path}", follow=True).status_code == 200, path
+    told = client.get(f"{api}/config/").json()
+    assert told["config"] == config() and "NightShift" in told["problem"]
+    assert client.post(f"{base}config/", {"deed": "default"}).status_code == 302
+    assert "cannot be used" not in client.get(f"{base}config/").content.decode()

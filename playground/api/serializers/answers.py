@@ -216,6 +216,7 @@ class Config(Answer):
         child=serializers.DictField(child=_text()),
         help_text="Entries of a Policy with no counterpart today: field, name and reason of each.",
     )
+    problem = _text("Why it cannot be used any more, such as a plugin that is gone.", allow_null=True)
 
 
 class GateAnswer(Answer):

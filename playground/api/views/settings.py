@@ -13,6 +13,7 @@ from playground.api.views.base import PlaygroundView
 from playground.clusters import services
 from playground.clusters.models import Cluster, Pod
 from playground.engine.configuration import without_effect
+from playground.engine.profiles import outline_and_problem
 from playground.engine.releases import patch_of
 
 
@@ -23,7 +24,12 @@ class Config(PlaygroundView):
     def _answer(cluster: Cluster) -> Response:
         dead = list(without_effect(cluster.config, cluster.release))
         return Response(
-            {"default": cluster.config is None, "config": cluster.config, "withoutEffect": dead}
+            {
+                "default": cluster.config is None,
+                "config": cluster.config,
+                "withoutEffect": dead,
+                "problem": outline_and_problem(cluster.config, cluster.release)[1] or None,
+            }
         )
 
     @operation(
@@ -31,7 +37,7 @@ class Config(PlaygroundView):
         id="config_read",
         answers_={200: answers.Config},
         errors=(400, 404),
-        answer_example={"default": False, "config": examples.CONFIG, "withoutEffect": []},
+        answer_example={"default": False, "config": examples.CONFIG, "withoutEffect": [], "problem": None},
         tag="settings",
         reads=True,
     )
@@ -49,7 +55,7 @@ class Config(PlaygroundView):
         answers_={200: answers.Config},
         errors=(400, 404, 413, 415),
         example=examples.CONFIG,
-        answer_example={"default": False, "config": examples.CONFIG, "withoutEffect": []},
+        answer_example={"default": False, "config": examples.CONFIG, "withoutEffect": [], "problem": None},
         tag="settings",
     )
     def put(self, request: Request, cluster_id: str) -> Response:
@@ -66,7 +72,7 @@ class Config(PlaygroundView):
         id="config_default",
         answers_={200: answers.Config},
         errors=(400, 404),
-        answer_example={"default": True, "config": None, "withoutEffect": []},
+        answer_example={"default": True, "config": None, "withoutEffect": [], "problem": None},
         tag="settings",
     )
     def delete(self, request: Request, cluster_id: str) -> Response:

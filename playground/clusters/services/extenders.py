@@ -24,7 +24,7 @@ from playground.clusters.services.lease import Fenced, Lease
 from playground.clusters.services.writer import LogWriter, locked
 from playground.engine.entries import OutsideCall
 from playground.engine.outbound import OutboundPolicy, OwnSite, host_of, may_be_called
-from playground.engine.profiles import outline
+from playground.engine.profiles import outline_and_problem
 from playground.engine.relay import entry_payload
 from playground.engine.transport import Exchanged, ExtenderAnswer, HttpTransport
 
@@ -93,7 +93,7 @@ def allow_extender_host(*, cluster: Cluster, host: str, allowed: bool = True) ->
     """
     if not settings.EMBEDDED:
         raise Forbidden("on this server its operator names the hosts extenders may have")
-    extenders = outline(cluster.config, cluster.release).extenders
+    extenders = outline_and_problem(cluster.config, cluster.release)[0].extenders
     if allowed and host not in [host_of(extender.url) for extender in extenders]:
         raise InvalidInput("no extender of the configuration has this host", field="host", value=host)
     with transaction.atomic():
@@ -108,7 +108,7 @@ def allow_extender_host(*, cluster: Cluster, host: str, allowed: bool = True) ->
 def refused_hosts(cluster: Cluster) -> list[str]:
     """Hosts of its extenders inside the network that nothing lets this server call."""
     policy = _policy(cluster)
-    urls = [extender.url for extender in outline(cluster.config, cluster.release).extenders]
+    urls = [extender.url for extender in outline_and_problem(cluster.config, cluster.release)[0].extenders]
     refused = [
         host_of(url)
         for url in urls

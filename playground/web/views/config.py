@@ -18,7 +18,7 @@ from playground.clusters.services.config import set_assumed_expiry, set_config
 from playground.clusters.services.extenders import allow_extender_host, allowed_by_person, refused_hosts
 from playground.engine.configuration import is_policy, without_effect
 from playground.engine.plugins import problems as plugin_problems
-from playground.engine.profiles import outline
+from playground.engine.profiles import outline_and_problem
 from playground.web.access import get_cluster
 from playground.web.extension_points import edited, installed_plugins, view_profile
 from playground.web.posted_yaml import line_of, read_mapping, yaml_of
@@ -60,7 +60,7 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
             messages.success(request, f"{words} from the next cycle on.")
             back = reverse("web:config", args=[cluster.public_id])
             return redirect(f"{back}?profile={quote(_profile_name(request))}")
-    running = outline(cluster.config, cluster.release)
+    running, unusable = outline_and_problem(cluster.config, cluster.release)
     profile = next(
         (p for p in running.profiles if p.scheduler_name == _profile_name(request)), running.profiles[0]
     )
@@ -76,6 +76,7 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "text": text,
         "problems": problems,
         "is_default": cluster.config is None,
+        "unusable": unusable,
         "without_effect": without_effect(cluster.config, cluster.release),
         "refused_hosts": refused_hosts(cluster),
         "allowed_hosts": sorted(allowed_by_person(cluster)),
@@ -128,6 +129,9 @@ def _asked_for(request: HttpRequest, cluster: Cluster) -> dict[str, Any] | None:
         return read_mapping(request.POST.get("text", ""))
     if is_policy(cluster.config):
         raise InvalidInput("a Policy has no profiles to switch: change its text, or write a configuration")
-    profiles = outline(cluster.config, cluster.release).profiles
+    running, unusable = outline_and_problem(cluster.config, cluster.release)
+    if unusable:
+        raise InvalidInput(f"the configuration cannot be used, so nothing in it can be switched: {unusable}")
+    profiles = running.profiles
     profile = next((p for p in profiles if p.scheduler_name == _profile_name(request)), profiles[0])
     return edited(cluster.config, profile, request.POST.dict())
