@@ -54,7 +54,7 @@ class ClockAnswer(Answer):
     )
 
 
-class AssumedPods(Answer):
+class AssumedPodsAnswer(Answer):
     durationToExpireAssumedPodSeconds = serializers.FloatField(help_text="0 is never.")
     assumed = serializers.ListField(
         child=serializers.CharField(), help_text="Pods whose Binding is not heard of yet, `namespace/name`."

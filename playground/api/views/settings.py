@@ -144,7 +144,7 @@ class AssumedPods(PlaygroundView):
     @operation(
         "Read when assumed pods expire",
         id="assumed_pods_read",
-        answers_={200: answers.AssumedPods},
+        answers_={200: answers.AssumedPodsAnswer},
         errors=(400, 404),
         answer_example={"durationToExpireAssumedPodSeconds": 0.0, "assumed": ["default/web-1"]},
         tag="settings",
@@ -158,7 +158,7 @@ class AssumedPods(PlaygroundView):
         "Set when assumed pods expire",
         id="assumed_pods_write",
         request=requests.AssumedPods,
-        answers_={200: answers.AssumedPods},
+        answers_={200: answers.AssumedPodsAnswer},
         errors=(400, 404, 413, 415),
         example={"durationToExpireAssumedPodSeconds": 30},
         answer_example={"durationToExpireAssumedPodSeconds": 30.0, "assumed": []},
