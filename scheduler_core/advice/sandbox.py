@@ -113,17 +113,20 @@ class Sandbox:
         weights : mapping of str to int, optional
             Other weights for some score plugins.
         """
-        framework = self.framework(pod)
-        if not preempt or weights is not None:
+        framework = self.framework(pod) if preempt else self.without_post_filter(pod)
+        if weights is not None:
             framework = copy.copy(framework)
-            if not preempt:
-                framework.post_filter = []
-            if weights is not None:
-                framework.weights = {**framework.weights, **weights}
-                # Kept answers are weighted sums.
-                framework.answers = Answers(self.scheduler.cache.nodes)
-        self._rewind()
+            framework.weights = {**framework.weights, **weights}
+            # Kept answers are weighted sums.
+            framework.answers = Answers(self.scheduler.cache.nodes)
+        self.rewind()
         return self.scheduler.algorithm.schedule(framework, pod, self.snapshot)
+
+    def without_post_filter(self, pod: Pod) -> Framework:
+        """The pod's profile, with preemption left out."""
+        framework = copy.copy(self.framework(pod))
+        framework.post_filter = []
+        return framework
 
     def attempt(self, pod: Pod) -> Attempt:
         """The pod's way through PreFilter and Filter alone, on all nodes; extenders are not asked.
@@ -146,7 +149,7 @@ class Sandbox:
         except PluginFailure:
             return False
 
-    def _rewind(self) -> None:
+    def rewind(self) -> None:
         """Every question is about the same next cycle: same start index, same draws."""
         self.scheduler.algorithm.next_start_node_index = self._start_index
         self.scheduler.randomness.restore(self._streams)

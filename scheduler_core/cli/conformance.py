@@ -29,6 +29,7 @@ RUNNERS: dict[str, str] = {
     "dra-cycle": "scheduler_core.cli.conformance_devices:run_cycle_case",
     "dra-sequence": "scheduler_core.cli.conformance_devices:run_sequence_case",
     "gang": "scheduler_core.cli.conformance_gang:run_case",
+    "capacity": "scheduler_core.cli.conformance_capacity:run_case",
     "trace": "scheduler_core.cli.conformance_sequence:run_trace_case",
 }
 """Family -> what runs its cases; any other family holds ordinary scheduling cases."""

@@ -6,7 +6,7 @@ import argparse
 import gc
 from collections.abc import Sequence
 
-from scheduler_core.cli import bench, compare, conformance, model, openb, optimum, plugin, replay
+from scheduler_core.cli import bench, compare, conformance, model, openb, optimum, plan, plugin, replay
 from scheduler_core.releases import RELEASES
 from scheduler_core.version import ENGINE_VERSION
 
@@ -23,6 +23,7 @@ def main(arguments: Sequence[str]) -> int:
         ("model", model),
         ("optimum", optimum),
         ("compare", compare),
+        ("plan", plan),
         ("conformance", conformance),
         ("bench", bench),
         ("plugin", plugin),

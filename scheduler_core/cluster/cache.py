@@ -229,6 +229,26 @@ class Cache:
         """Node names zone by zone, for a checkpoint: adding them in this order gives the same evaluation order."""
         return self._tree.by_zone()
 
+    def node_places(self) -> dict[str, dict[str, None]]:
+        """Zones and their nodes in evaluation order, for `restore_node_places`."""
+        return self._tree.places()
+
+    def restore_node_places(self, places: dict[str, dict[str, None]]) -> None:
+        """Evaluate the nodes, the same ones as then, in the order of then."""
+        self._tree.restore(places)
+        self._nodes_changed()
+
+    def arrivals(self, node_name: str) -> list[tuple[int, int]]:
+        """(pod id, moment of arrival) of a node's pods, for `restore_arrivals`."""
+        row = self.nodes.row_of[node_name]
+        return [(pod_id, int(self.pods.arrival[pod_id])) for pod_id in self.nodes.pods_on(row)]
+
+    def restore_arrivals(self, node_name: str, arrivals: Sequence[tuple[int, int]]) -> None:
+        """Let a node's pods, the same ones under the same ids, have arrived as then."""
+        self.nodes.set_arrivals(self.nodes.row_of[node_name], [pod_id for pod_id, _ in arrivals])
+        for pod_id, moment in arrivals:
+            self.pods.arrival[pod_id] = moment
+
     def pod_order(self) -> list[str]:
         """Uids of `pods_in_order`, for a checkpoint."""
         return [pod.uid for pod in self.pods_in_order()]

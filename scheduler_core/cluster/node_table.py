@@ -254,6 +254,10 @@ class NodeTable(NodeColumns):
         pods[pod_id] = None
         self._changed(row)
 
+    def set_arrivals(self, row: int, pod_ids: Sequence[int]) -> None:
+        """Let a row's pods, the same ones, have arrived in this order."""
+        self._pods_on[row] = dict.fromkeys(pod_ids)
+
     def holds_pods(self, row: int) -> bool:
         return bool(self._pods_on[row])
 

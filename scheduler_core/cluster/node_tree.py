@@ -22,6 +22,14 @@ class NodeTree:
             if not names:
                 del self._zones[zone]
 
+    def places(self) -> dict[str, dict[str, None]]:
+        """A copy of what is known, for `restore`."""
+        return {zone: dict(names) for zone, names in self._zones.items()}
+
+    def restore(self, places: dict[str, dict[str, None]]) -> None:
+        """Be as when `places` was asked."""
+        self._zones = {zone: dict(names) for zone, names in places.items()}
+
     def by_zone(self) -> list[str]:
         """All names, zone by zone."""
         return [name for names in self._zones.values() for name in names]

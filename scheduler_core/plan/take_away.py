@@ -1,0 +1,326 @@
+"""What becomes of the pods when nodes go: a drain, the loss of nodes, and the loss of any one node.
+
+Pods are followed through their owners: a controller makes a pod anew, and the scheduler finds it a node or says why
+not, by preemption too, whose victims are followed in turn. A drain cordons first and evicts what the budgets allow; a
+pod that found its new node gives its budget back. A loss asks no budget.
+
+What is left out: time (grace periods, how long a pod takes to be ready), Permit and PreBind, cluster autoscalers, and
+pods that were pending before, which may take the room first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scheduler_core.advice.sandbox import Sandbox
+from scheduler_core.objects.node import Node, node_from
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.policy import PodDisruptionBudget
+from scheduler_core.plan.headroom import Report, silent
+from scheduler_core.plan.trial import Trial, homeless
+
+LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING = (
+    "lands",
+    "pending",
+    "blocked",
+    "lost",
+    "with-node",
+    "ending",
+)
+OUTCOMES = (LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING)
+"""It finds another node; it finds none; a budget holds it back; it has no owner that would make it again; it belongs
+to its node (DaemonSet, static pod); it was being deleted before."""
+
+_OF_THE_NODE = ("DaemonSet", "Node")
+
+
+class UnknownNodes(ValueError):
+    """Nodes were named that are not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """One pod that had to leave its node.
+
+    Attributes
+    ----------
+    pod : str
+        `namespace/name`.
+    owner : str
+        `Kind name` of its controller, empty without one.
+    origin : str
+        The node it was on.
+    outcome : str
+        One of `OUTCOMES`.
+    node : str or None
+        Where it landed.
+    reason : str
+        The scheduler's message for `pending`, the budget for `blocked`.
+    because : str
+        The pod that preempted it; empty when its node went.
+    """
+
+    pod: str
+    owner: str
+    origin: str
+    outcome: str
+    node: str | None = None
+    reason: str = ""
+    because: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {
+            "pod": self.pod,
+            "owner": self.owner,
+            "from": self.origin,
+            "outcome": self.outcome,
+            "node": self.node,
+            "reason": self.reason,
+            "because": self.because,
+        }
+
+
+@dataclass(slots=True)
+class TakenAway:
+    """The answer for a set of nodes.
+
+    Attributes
+    ----------
+    how : str
+        `drain` or `loss`.
+    nodes : tuple of str
+    pods : list of Followed
+        In the order in which they left.
+    n_decisions : int
+        Scheduling cycles that were run.
+    """
+
+    how: str
+    nodes: tuple[str, ...]
+    pods: list[Followed] = field(default_factory=list)
+    n_decisions: int = 0
+
+    def count(self, outcome: str) -> int:
+        return sum(item.outcome == outcome for item in self.pods)
+
+    def of(self, outcome: str) -> list[Followed]:
+        return [item for item in self.pods if item.outcome == outcome]
+
+    @property
+    def preempted(self) -> list[Followed]:
+        """Pods of other nodes that had to make room."""
+        return [item for item in self.pods if item.because]
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether every pod that is made again finds a node, nothing is held back, lost or preempted."""
+        return not self.preempted and all(item.outcome in (LANDS, WITH_NODE, ENDING) for item in self.pods)
+
+    def document(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {
+            "how": self.how,
+            "nodes": list(self.nodes),
+            "counts": {outcome: self.count(outcome) for outcome in OUTCOMES},
+            "preempted": len(self.preempted),
+            "harmless": self.is_harmless,
+            "decisions": self.n_decisions,
+            "pods": [item.document() for item in self.pods],
+        }
+
+
+def lose(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
+    """These nodes are gone at once, with all that is on them.
+
+    Raises
+    ------
+    UnknownNodes
+    """
+    _check(sandbox, nodes)
+    result = TakenAway("loss", tuple(nodes))
+    with Trial(sandbox) as trial:
+        _Following(trial, result).lose(nodes)
+    return result
+
+
+def lose_any(sandbox: Sandbox, *, report: Report = silent) -> Iterator[TakenAway]:
+    """The loss of each node alone, in evaluation order."""
+    names = sandbox.nodes_in_order()
+    for done, name in enumerate(names):
+        report(done, len(names), f"without {name}")
+        yield lose(sandbox, (name,))
+
+
+def drain(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
+    """These nodes are cordoned and their pods evicted, as `kubectl drain --ignore-daemonsets --force` does.
+
+    Raises
+    ------
+    UnknownNodes
+    """
+    _check(sandbox, nodes)
+    result = TakenAway("drain", tuple(nodes))
+    with Trial(sandbox) as trial:
+        _Following(trial, result).drain(nodes)
+    return result
+
+
+def nodes_with(sandbox: Sandbox, key: str, value: str) -> tuple[str, ...]:
+    """Nodes that carry a label, in evaluation order: a zone, a rack, a pool."""
+    cache = sandbox.scheduler.cache
+    named = ((name, cache.node(name)) for name in sandbox.nodes_in_order())
+    return tuple(name for name, node in named if node is not None and node.meta.labels.get(key) == value)
+
+
+def _check(sandbox: Sandbox, nodes: Iterable[str]) -> None:
+    unknown = [name for name in nodes if sandbox.scheduler.cache.node(name) is None]
+    if unknown:
+        raise UnknownNodes(f"there is no node {', '.join(unknown)}")
+
+
+class _Following:
+    """Follows the pods of one question."""
+
+    def __init__(self, trial: Trial, result: TakenAway) -> None:
+        self.trial = trial
+        self.result = result
+        self._to_place: list[tuple[int, int, Pod]] = []
+        """(minus priority, place in `result.pods`, pod)"""
+
+    # ---- leaving
+
+    def lose(self, nodes: Sequence[str]) -> None:
+        pods = [(pod, name) for name in nodes for pod in self.trial.pods_on(name)]
+        self.trial.remove_nodes(nodes)
+        for pod, name in pods:
+            self._left(pod, name)
+        self._place_all()
+
+    def drain(self, nodes: Sequence[str]) -> None:
+        trial = self.trial
+        for name in nodes:
+            node = trial.sandbox.scheduler.cache.node(name)
+            assert node is not None
+            trial.set_node(cordoned(node))
+        waiting: list[tuple[Pod, str]] = []
+        for name in nodes:
+            for pod in trial.pods_on(name):
+                if pod.is_terminating or _owner_kind(pod) in _OF_THE_NODE:
+                    self._tell(pod, name, ENDING if pod.is_terminating else WITH_NODE)
+                else:
+                    waiting.append((pod, name))
+        budgets = _Budgets(trial.sandbox)
+        while waiting:
+            held: list[tuple[Pod, str]] = []
+            for pod, name in waiting:
+                if trial.sandbox.scheduler.cache.pod(pod.uid) is None:
+                    continue  # A preemption took it meanwhile.
+                if budgets.refusal(pod):
+                    held.append((pod, name))
+                    continue
+                budgets.take(pod)
+                trial.remove_pod(pod)
+                self._left(pod, name)
+            landed = self._place_all()
+            for pod in landed:
+                budgets.give_back(pod)
+            if len(held) == len(waiting):
+                break
+            waiting = held
+        for pod, name in waiting:
+            if trial.sandbox.scheduler.cache.pod(pod.uid) is not None:
+                self._tell(pod, name, BLOCKED, reason=budgets.refusal(pod))
+
+    def _left(self, pod: Pod, origin: str, because: str = "") -> None:
+        """A pod is off its node: say what comes of it, or have it placed."""
+        kind = _owner_kind(pod)
+        if pod.is_terminating:
+            self._tell(pod, origin, ENDING, because=because)
+        elif kind in _OF_THE_NODE and not because:
+            self._tell(pod, origin, WITH_NODE)
+        elif not kind:
+            self._tell(pod, origin, LOST, because=because)
+        else:
+            self._tell(pod, origin, PENDING, because=because)
+            heapq.heappush(self._to_place, (-pod.priority, len(self.result.pods) - 1, homeless(pod)))
+
+    def _tell(self, pod: Pod, origin: str, outcome: str, *, reason: str = "", because: str = "") -> None:
+        owner = pod.meta.controller
+        words = "" if owner is None else f"{owner.kind} {owner.name}"
+        self.result.pods.append(Followed(pod.key, words, origin, outcome, None, reason, because))
+
+    # ---- landing
+
+    def _place_all(self) -> list[Pod]:
+        """Find places in the order of priority, then of leaving; pods that landed."""
+        landed: list[Pod] = []
+        trial, sandbox = self.trial, self.trial.sandbox
+        while self._to_place:
+            _, place, pod = heapq.heappop(self._to_place)
+            told = self.result.pods[place]
+            if pod.scheduler_name not in sandbox.scheduler.profiles:
+                said = f"it waits for the scheduler {pod.scheduler_name}, which is not here"
+                self.result.pods[place] = replace(told, reason=said)
+                continue
+            placed = trial.place(pod)
+            self.result.n_decisions += 1 + bool(placed.victims)
+            outcome = PENDING if placed.node is None else LANDS
+            self.result.pods[place] = replace(told, outcome=outcome, node=placed.node, reason=placed.message)
+            if placed.node is not None:
+                landed.append(pod)
+            for victim, origin in placed.victims:
+                self._left(victim, origin, because=pod.key)
+        return landed
+
+
+class _Budgets:
+    """What each PodDisruptionBudget still allows, as the eviction API counts it."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        listers = sandbox.scheduler.cache.listers
+        self._budgets: list[PodDisruptionBudget] = list(listers.all("PodDisruptionBudget"))
+        self._allowed = [budget.disruptions_allowed for budget in self._budgets]
+
+    def _of(self, pod: Pod) -> list[int]:
+        return [
+            index
+            for index, budget in enumerate(self._budgets)
+            if budget.meta.namespace == pod.namespace and budget.selector.matches(pod.labels)
+        ]
+
+    def refusal(self, pod: Pod) -> str:
+        """Why the pod may not be evicted now; empty when it may."""
+        found = self._of(pod)
+        if len(found) > 1:
+            return "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        for index in found:
+            if self._allowed[index] <= 0:
+                name = self._budgets[index].meta.name
+                return (
+                    "Cannot evict pod as it would violate the pod's disruption budget."
+                    f" The disruption budget {name} allows no disruption now."
+                )
+        return ""
+
+    def take(self, pod: Pod) -> None:
+        for index in self._of(pod):
+            self._allowed[index] -= 1
+
+    def give_back(self, pod: Pod) -> None:
+        for index in self._of(pod):
+            self._allowed[index] += 1
+
+
+def cordoned(node: Node) -> Node:
+    """The node as `kubectl cordon` leaves it."""
+    spec: Mapping[str, Any] = {**(node.manifest.get("spec") or {}), "unschedulable": True}
+    return node_from({**node.manifest, "spec": spec})
+
+
+def _owner_kind(pod: Pod) -> str:
+    controller = pod.meta.controller
+    return "" if controller is None else str(controller.kind)

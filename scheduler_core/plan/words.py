@@ -1,0 +1,78 @@
+"""The sentences of the answers, made once for command line, REST and pages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from scheduler_core.plan.headroom import Headroom
+from scheduler_core.plan.take_away import BLOCKED, LANDS, LOST, PENDING, Followed, TakenAway
+
+_NAMED = 3
+
+
+def taken_away_verdict(answer: TakenAway) -> str:
+    """One sentence: how many of the pods find another node, and who does not."""
+    lands, pending = answer.count(LANDS), answer.of(PENDING)
+    blocked, lost = answer.of(BLOCKED), answer.of(LOST)
+    moving = lands + len(pending)
+    parts = []
+    if moving and not pending:
+        parts.append(
+            "The one pod finds another node" if moving == 1 else f"All {moving:,} pods find another node"
+        )
+    elif pending:
+        finds = "find" if len(pending) > 1 else "finds"
+        parts.append(f"{lands:,} of {moving:,} pods find another node; {_names(pending)} {finds} none")
+    if blocked:
+        is_held = "are held up by a budget" if len(blocked) > 1 else "is held up by a budget"
+        parts.append(f"{_names(blocked)} {is_held}")
+    if lost:
+        parts.append(
+            f"{_names(lost)} {'have no owner that makes them' if len(lost) > 1 else 'has no owner that makes it'}"
+            " again"
+        )
+    if answer.preempted:
+        n_preempted = len(answer.preempted)
+        parts.append(f"{n_preempted:,} {'pods are' if n_preempted > 1 else 'pod is'} preempted for them")
+    if not parts:
+        parts.append("No pod has to move")
+    return f"{'; '.join(parts)}."
+
+
+def any_node_verdict(answers: Sequence[TakenAway]) -> str:
+    """One sentence for the loss of any one node."""
+    n_nodes = len(answers)
+    strands = [answer for answer in answers if answer.count(PENDING)]
+    harmless = sum(answer.is_harmless for answer in answers)
+    if harmless == n_nodes:
+        return f"Any one of the {n_nodes:,} nodes can be lost: every pod finds another node."
+    if strands:
+        hurt = f"{len(strands):,} of the {n_nodes:,} nodes cannot be lost without leaving pods without a node"
+        return f"{hurt}; {harmless:,} can be lost without harm."
+    found = f"Any one of the {n_nodes:,} nodes can be lost and every pod that is made again finds a node"
+    return f"{found}; {harmless:,} without any other harm."
+
+
+def headroom_verdict(answer: Headroom) -> str:
+    """One sentence: how many more fit."""
+    if answer.limit is not None:
+        return f"At least {answer.limit:,} more of {answer.pod} fit; the count was stopped there."
+    if not answer.replicas:
+        return f"No more of {answer.pod} fits."
+    fits = "fits" if answer.replicas == 1 else "fit"
+    return f"{answer.replicas:,} more of {answer.pod} {fits}, on {len(answer.by_node):,} of {answer.n_nodes:,} nodes."
+
+
+def causes(pods: Sequence[Followed]) -> list[tuple[str, list[Followed]]]:
+    """Pods grouped by the reason that they share, the commonest first."""
+    counts = Counter(item.reason for item in pods)
+    return [(reason, [item for item in pods if item.reason == reason]) for reason, _ in counts.most_common()]
+
+
+def _names(pods: Sequence[Followed]) -> str:
+    names = [item.pod for item in pods[:_NAMED]]
+    more = len(pods) - len(names)
+    if more:
+        return f"{', '.join(names)} and {more:,} more"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,80 @@
+"""How many more fit: as recorded, as one at a time, and leaving the copy as it was."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler_core.advice.sandbox import Sandbox
+from scheduler_core.cli.conformance import read_cases, run_case
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.objects.pod import pod_from
+from scheduler_core.plan import headroom as module
+from scheduler_core.plan.headroom import headroom
+from tests.scheduler_core.plan.clusters import cluster_of, node, pod, state_of
+
+RECORDED = Path(__file__).parent / "data" / "replicas.jsonl.gz"
+
+
+@pytest.mark.parametrize("case", list(read_cases(RECORDED)), ids=lambda case: case["name"])
+def test_as_many_fit_as_the_capacity_tool_recorded_and_the_same_stops_the_next(
+    case: Mapping[str, Any],
+) -> None:
+    assert run_case(case) == []
+
+
+def _random_cluster(seed: int) -> list[dict[str, Any]]:
+    draw = random.Random(seed)
+    nodes = [
+        node(f"n{index}", cpu=str(draw.randint(1, 6)), pods=str(draw.randint(2, 9)), zone=draw.choice("ab"))
+        for index in range(draw.randint(1, 7))
+    ]
+    pods = [
+        pod(
+            f"p{index}",
+            cpu=f"{draw.randint(1, 12)}00m",
+            on=draw.choice(nodes)["metadata"]["name"],
+            port=draw.choice([0, 0, 80]),
+        )
+        for index in range(draw.randint(0, 10))
+    ]
+    return nodes + pods
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_nodes_filled_at_once_hold_what_they_hold_one_copy_at_a_time(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    template = pod_from(prepare(pod("web", cpu="700m", port=80 if seed % 3 == 0 else 0)))
+    at_once = headroom(Sandbox(cluster_of(_random_cluster(seed)).scheduler), template)
+    monkeypatch.setattr(module, "_fill", lambda *_: True)
+    one_by_one = headroom(Sandbox(cluster_of(_random_cluster(seed)).scheduler), template)
+    assert at_once.document() == one_by_one.document()
+
+
+def test_copies_that_spread_are_placed_one_by_one_and_the_copy_is_left_as_it_was() -> None:
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    objects = [node("a1", cpu="8", zone="a"), node("b1", cpu="2", zone="b")]
+    template = pod("web", cpu="1", labels={"app": "web"})
+    template["spec"]["topologySpreadConstraints"] = [spread]
+    sandbox = Sandbox(cluster_of(objects).scheduler)
+    before = state_of(sandbox)
+    answer = headroom(sandbox, pod_from(prepare(template)))
+    assert (answer.replicas, answer.by_node) == (5, {"a1": 3, "b1": 2})
+    assert "didn't match pod topology spread constraints" in answer.stop
+    assert state_of(sandbox) == before
+
+
+def test_a_count_that_meets_its_limit_says_so() -> None:
+    sandbox = Sandbox(cluster_of([node("a", cpu="8")]).scheduler)
+    answer = headroom(sandbox, pod_from(prepare(pod("web", cpu="100m"))), max_copies=20)
+    assert (answer.replicas, answer.limit, answer.stop) == (20, 20, "")

@@ -1,0 +1,71 @@
+"""`python -m scheduler_core plan`, as a person or a CI job uses it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scheduler_core.cli.main import main
+from tests.scheduler_core.plan.clusters import Manifest, node, pod
+
+
+def _dump(folder: Path, *objects: Manifest) -> str:
+    path = folder / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    return str(path)
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    owned = pod("web-1", on="a", owner="ReplicaSet/web")
+    return _dump(tmp_path, node("a", zone="x"), node("b", zone="y"), owned, pod("bare", on="b"))
+
+
+def test_a_harmless_drain_ends_with_0_and_a_loss_that_hurts_with_1(
+    dump: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", dump, "drain", "a"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("The one pod finds another node.\n")
+    assert "default/web-1: a -> b" in said
+    assert main(["plan", dump, "lose", "-l", "topology.kubernetes.io/zone=y"]) == 1
+    assert capsys.readouterr().out.startswith("default/bare has no owner that makes it again.\n")
+
+
+def test_answers_as_json_are_the_same_bytes_twice(dump: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for question in (["any-node"], ["headroom", "--like", "default/web-1"]):
+        main(["plan", "--json", dump, *question])
+        first = capsys.readouterr().out
+        main(["plan", "--json", dump, *question])
+        assert capsys.readouterr().out == first
+        assert json.loads(first)["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["lose", "nowhere"], "there is no node nowhere"),
+        (["drain"], "drain: name a node, or give --label"),
+        (["drain", "-l", "zone=q"], "--label zone=q: no node carries it"),
+        (["headroom", "--like", "default/no"], "--like default/no: there is no such pod"),
+        (["headroom", "--pod", "/nowhere.yaml"], "/nowhere.yaml: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_used_is_named(
+    dump: str, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", dump, *arguments]) == 2
+    assert capsys.readouterr().err.strip() == said
+
+
+def test_a_mangled_file_is_told_with_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "dump.yaml"
+    path.write_text("kind: List\nitems:\n- kind: Node\n  metadata: {name: a\n")
+    assert main(["plan", str(path), "any-node"]) == 2
+    assert "line" in capsys.readouterr().err
+    broken = node("a")
+    broken["status"]["allocatable"]["cpu"] = "lots"
+    assert main(["plan", _dump(tmp_path, broken), "any-node"]) == 2
+    assert "allocatable.cpu" in capsys.readouterr().err

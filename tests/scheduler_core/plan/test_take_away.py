@@ -1,0 +1,176 @@
+"""Nodes that go: who finds a node, who is held back, and that nothing is left changed."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from scheduler_core.advice.sandbox import Sandbox
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.plan.take_away import UnknownNodes, drain, lose, lose_any, nodes_with
+from scheduler_core.plan.words import any_node_verdict, taken_away_verdict
+from scheduler_core.sim.changes import WriteObject
+from tests.scheduler_core.plan.clusters import Manifest, budget, cluster_of, node, pod, state_of
+
+WEB = "ReplicaSet/web"
+
+
+def _sandbox(*objects: Manifest) -> Sandbox:
+    return Sandbox(cluster_of(objects).scheduler)
+
+
+def _outcomes(answer: Any) -> dict[str, tuple[str, str | None]]:
+    return {item.pod.removeprefix("default/"): (item.outcome, item.node) for item in answer.pods}
+
+
+def test_pods_of_a_lost_node_are_followed_through_their_owners() -> None:
+    ending = pod("ending", on="a", owner=WEB)
+    ending["metadata"]["deletionTimestamp"] = "2025-01-01T00:00:00Z"
+    sandbox = _sandbox(
+        node("a"), node("b", cpu="2"),
+        pod("web-1", on="a", owner=WEB), pod("web-2", on="a", owner=WEB, cpu="2"),
+        pod("bare", on="a", cpu="100m"), pod("agent", on="a", owner="DaemonSet/agent", cpu="100m"),
+        ending,
+    )  # fmt: skip
+    answer = lose(sandbox, ["a"])
+    assert _outcomes(answer) == {
+        "web-1": ("lands", "b"),
+        "web-2": ("pending", None),
+        "bare": ("lost", None),
+        "agent": ("with-node", None),
+        "ending": ("ending", None),
+    }
+    reason = next(item.reason for item in answer.pods if item.pod == "default/web-2")
+    assert reason.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert taken_away_verdict(answer) == (
+        "1 of 2 pods find another node; default/web-2 finds none; default/bare has no owner that makes it again."
+    )
+
+
+def test_victims_of_a_displaced_pod_are_followed_too() -> None:
+    sandbox = _sandbox(
+        node("a"), node("b", cpu="2"), node("c", cpu="1"),
+        pod("high", on="a", owner=WEB, cpu="2", priority=100),
+        pod("low-1", on="b", owner="ReplicaSet/low"), pod("low-2", on="b", owner="ReplicaSet/low"),
+    )  # fmt: skip
+    answer = lose(sandbox, ["a"])
+    found = _outcomes(answer)
+    assert found["high"] == ("lands", "b")
+    assert sorted([found["low-1"], found["low-2"]], key=str) == [("lands", "c"), ("pending", None)]
+    assert {item.because for item in answer.preempted} == {"default/high"}
+    assert not answer.is_harmless
+
+
+def test_a_drain_waits_for_budgets_that_come_back_and_says_which_one_holds() -> None:
+    labels = {"app": "web"}
+    webs = [pod(f"web-{index}", on="a", owner=WEB, labels=labels) for index in range(3)]
+    roomy = _sandbox(node("a"), node("b"), *webs, budget("web", 1, app="web"))
+    assert {item.outcome for item in drain(roomy, ["a"]).pods} == {"lands"}
+    # The first one to leave finds no node, and its budget never comes back.
+    tight = _sandbox(node("a"), node("b", cpu="500m"), *webs, budget("web", 1, app="web"))
+    answer = drain(tight, ["a"])
+    assert [item.outcome for item in answer.pods] == ["pending", "blocked", "blocked"]
+    assert "1 node(s) were unschedulable" in answer.pods[0].reason
+    assert "The disruption budget web allows no disruption now." in answer.pods[1].reason
+    spent = _sandbox(node("a"), node("b"), *webs, budget("web", 0, app="web"))
+    assert {item.outcome for item in drain(spent, ["a"]).pods} == {"blocked"}
+    assert {item.outcome for item in lose(spent, ["a"]).pods} == {"lands"}, "a loss asks no budget"
+
+
+def test_a_pod_with_two_budgets_cannot_be_evicted() -> None:
+    sandbox = _sandbox(
+        node("a"), node("b"), pod("web-1", on="a", owner=WEB, labels={"app": "web"}),
+        budget("one", 5, app="web"), budget("two", 5, app="web"),
+    )  # fmt: skip
+    (told,) = drain(sandbox, ["a"]).pods
+    assert told.outcome == "blocked"
+    assert "more than one PodDisruptionBudget" in told.reason
+
+
+def test_a_node_that_is_not_there_is_named_and_nothing_is_changed() -> None:
+    sandbox = _sandbox(node("a"), pod("web-1", on="a"))
+    before = state_of(sandbox)
+    with pytest.raises(UnknownNodes, match="there is no node b, c"):
+        lose(sandbox, ["a", "b", "c"])
+    assert state_of(sandbox) == before
+
+
+def _random_cluster(seed: int) -> list[Manifest]:
+    draw = random.Random(seed)
+    nodes = [
+        node(f"n{index}", cpu=str(draw.randint(2, 5)), zone=draw.choice("abc"))
+        for index in range(draw.randint(2, 7))
+    ]
+    pods = []
+    for index in range(draw.randint(3, 22)):
+        app = draw.choice("xyz")
+        made = pod(
+            f"p{index}",
+            cpu=f"{draw.randint(2, 15)}00m",
+            on=draw.choice(nodes)["metadata"]["name"],
+            owner=draw.choice([f"ReplicaSet/{app}", f"ReplicaSet/{app}", "DaemonSet/d", ""]),
+            priority=draw.choice([0, 0, 0, 10]),
+            labels={"app": app},
+        )
+        if draw.random() < 0.3:
+            term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
+            terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+            made["spec"]["affinity"] = {"podAntiAffinity": terms}
+        pods.append(made)
+    return [*nodes, *pods, budget("x", draw.randint(0, 2), app="x")]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_an_answer_does_not_depend_on_the_questions_before_it_and_leaves_no_trace(seed: int) -> None:
+    objects = _random_cluster(seed)
+    sandbox = _sandbox(*objects)
+    before = state_of(sandbox)
+    together = [answer.document() for answer in lose_any(sandbox)]
+    names = sandbox.nodes_in_order()
+    drain(sandbox, names[:2])
+    assert state_of(sandbox) == before
+    alone = [lose(_sandbox(*objects), [name]).document() for name in names]
+    assert together == alone
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_loss_is_what_a_cluster_without_these_nodes_decides(seed: int) -> None:
+    """Proof by a run of its own: the cluster made without the nodes, their pods submitted to its scheduler."""
+    objects = _random_cluster(seed)
+    for manifest in objects:
+        if manifest["kind"] == "Pod":
+            manifest["spec"]["priority"] = 0
+    gone = {"n0", "n1"} if seed % 2 else {"n0"}
+    answer = lose(Sandbox(cluster_of(objects, first_of_ties=True).scheduler), sorted(gone))
+    staying = [
+        manifest
+        for manifest in objects
+        if manifest["metadata"]["name"] not in gone and manifest.get("spec", {}).get("nodeName") not in gone
+    ]
+    simulation = cluster_of(staying, first_of_ties=True)
+    moving = [item for item in answer.pods if item.outcome in ("lands", "pending")]
+    manifests = {f"default/{item['metadata']['name']}": item for item in objects if item["kind"] == "Pod"}
+    for item in moving:
+        again = prepare(manifests[item.pod])
+        del again["spec"]["nodeName"]
+        simulation.submit(WriteObject(again))
+        simulation.run_until_idle()
+    for item in moving:
+        namespace, _, name = item.pod.partition("/")
+        decided = simulation.world.pod(namespace, name)
+        assert decided is not None
+        assert (decided.node_name or None) == item.node, item.pod
+
+
+def test_nodes_of_a_zone_are_found_by_their_label_and_any_node_is_summed_up() -> None:
+    sandbox = _sandbox(
+        node("a1", zone="a"), node("b1", zone="b"), node("a2", zone="a"), pod("web-1", on="b1", owner=WEB, cpu="3"),
+        pod("web-2", on="a1", owner=WEB, cpu="4"), pod("web-3", on="a2", owner=WEB, cpu="4"),
+    )  # fmt: skip
+    assert sorted(nodes_with(sandbox, "topology.kubernetes.io/zone", "a")) == ["a1", "a2"]
+    answers = list(lose_any(sandbox))
+    assert any_node_verdict(answers) == (
+        "3 of the 3 nodes cannot be lost without leaving pods without a node; 0 can be lost without harm."
+    )
