@@ -25,7 +25,7 @@ def test_the_database_tests_pass_on_postgresql_too(
     }
     result = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "-rf"),
+            *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfE"),
             *("-n", "2", "-m", "database and not browser and not postgres", "tests"),
         ],
         env=environment | {"PLAYGROUND_TEST_ON": postgresql_url},
@@ -37,4 +37,11 @@ def test_the_database_tests_pass_on_postgresql_too(
     lines = result.stdout.splitlines()
     with capsys.disabled():
         print(f"\non PostgreSQL: {lines[-1] if lines else result.stderr}")
-    assert result.returncode == 0, "\n".join((*lines[-60:], result.stderr[-2000:]))
+    assert result.returncode == 0, _told(lines) + result.stderr[-2000:]
+
+
+def _told(lines: list[str]) -> str:
+    """Which tests failed, each in a line, and the beginning of what pytest says of them."""
+    failed = [line[:300] for line in lines if line.startswith(("FAILED ", "ERROR "))]
+    begins = next((place for place, line in enumerate(lines) if " FAILURES " in line or " ERRORS " in line), 0)
+    return "\n".join((*failed, *lines[-1:], *lines[begins : begins + 150]))
