@@ -12,14 +12,13 @@ from typing import Any, Final
 from django.urls import URLPattern, path, re_path
 
 from playground.api.views import (
+    asked_for,
     audit,
     clusters,
     manifests,
     mock_extenders,
-    model,
     objects,
     openapi,
-    optimum,
     questions,
     runs,
     scenarios,
@@ -51,7 +50,12 @@ def documented_only(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[st
     ]
 
 
+def _search(search: asked_for.Search, of: str) -> Callable[..., Any]:
+    return asked_for.view_of(search, of).as_view()
+
+
 _CLUSTER: Final = "clusters/<str:cluster_id>/"
+_SCENARIO: Final = "scenarios/<str:scenario_id>/"
 
 urlpatterns: list[URLPattern] = [
     path("", site.Index.as_view(), name="index"),
@@ -115,10 +119,11 @@ urlpatterns: list[URLPattern] = [
         "mock-extender",
     ),
     *both(f"{_CLUSTER}scenario", scenarios.ClusterScenario.as_view(), "cluster-scenario"),
-    *both(f"{_CLUSTER}model/", model.ClusterModel.as_view(), "cluster-model"),
-    *both(f"{_CLUSTER}optimum/", optimum.ClusterOptimum.as_view(), "cluster-optimum"),
-    *both("scenarios/<str:scenario_id>/optimum/", optimum.ScenarioOptimum.as_view(), "scenario-optimum"),
-    *both("scenarios/<str:scenario_id>/model/", model.ScenarioModel.as_view(), "scenario-model"),
+    *both(f"{_CLUSTER}model/", _search(asked_for.MODEL, "cluster"), "cluster-model"),
+    *both(f"{_CLUSTER}optimum/", _search(asked_for.OPTIMUM, "cluster"), "cluster-optimum"),
+    *both(f"{_SCENARIO}optimum/", _search(asked_for.OPTIMUM, "scenario"), "scenario-optimum"),
+    *both(f"{_SCENARIO}model/", _search(asked_for.MODEL, "scenario"), "scenario-model"),
+    *both(f"{_SCENARIO}luck/", _search(asked_for.LUCK, "scenario"), "scenario-luck"),
     *both("scenarios/", scenarios.Scenarios.as_view(), "scenarios"),
     *both("scenarios/<str:scenario_id>/", scenarios.OneScenario.as_view(), "scenario"),
     *both("scenarios/<str:scenario_id>/verify", scenarios.Verify.as_view(), "scenario-verify"),

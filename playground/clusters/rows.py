@@ -86,8 +86,15 @@ def _event_time(manifest: Mapping[str, Any], cluster: Cluster) -> int:
         return cluster.now_ns
 
 
-def upsert(rows: Iterable[tuple[Kind, dict[str, Any]]]) -> None:
-    """Insert rows (as `row_values` gives them) or overwrite those of the same identity, one statement a model."""
+def upsert(rows: Iterable[tuple[Kind, dict[str, Any]]], *, update_lanes: bool = False) -> None:
+    """Insert rows (as `row_values` gives them) or overwrite those of the same identity, one statement a model.
+
+    Parameters
+    ----------
+    update_lanes
+        Whether the values of pods have the queue's lane, too: the engine is writing.
+    """
+    kept = KEPT - {"lane"} if update_lanes else KEPT
     by_model: dict[str, list[dict[str, Any]]] = {}
     for kind, values in rows:
         by_model.setdefault(kind.model, []).append(values)
@@ -104,7 +111,7 @@ def upsert(rows: Iterable[tuple[Kind, dict[str, Any]]]) -> None:
             fields,
             [[values.get(field, default[field]) for field in fields] for values in same],
             identity=identity,
-            update=[field for field in fields if field not in KEPT and field not in identity],
+            update=[field for field in fields if field not in kept and field not in identity],
         )
 
 

@@ -7,12 +7,12 @@ the calls are written down (the `ran` entry), so a replay makes exactly the same
 import gc
 import json
 import time
-import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Self
 
+from playground.engine.compressed import compress, decompress
 from playground.engine.entries import (
     CycleRecord,
     Draft,
@@ -190,7 +190,7 @@ class Engine:
                 "simulation": self.simulation.checkpoint(),
             }
             text = json.dumps(document, separators=(",", ":"), sort_keys=False, allow_nan=False)
-            return zlib.compress(text.encode(), 1)
+            return compress(text.encode())
 
     def drive(
         self,
@@ -395,7 +395,7 @@ def checkpoint_document(data: bytes) -> dict[str, Any]:
     CheckpointError
         If the format is another one.
     """
-    document: dict[str, Any] = json.loads(zlib.decompress(data))
+    document: dict[str, Any] = json.loads(decompress(data))
     if document.get("format") != CHECKPOINT_FORMAT:
         raise CheckpointError(f"checkpoint format {document.get('format')!r} is not {CHECKPOINT_FORMAT}")
     return document

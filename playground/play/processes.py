@@ -13,6 +13,16 @@ def is_stopped(pid: int) -> bool:
         return False
 
 
+def descendants(pid: int) -> list[int]:
+    """Children of a process, and theirs; empty on systems that do not tell."""
+    found: list[int] = []
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError, ValueError):
+            for child in map(int, children.read_text().split()):
+                found += [child, *descendants(child)]
+    return found
+
+
 def name_process(name: str) -> None:
     """What `ps -o comm` and `top` show; only where /proc can be written."""
     if sys.platform == "linux":

@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from django.utils import timezone
 
 from playground.broker.transport import Transport
 from playground.clusters.models import LanePulse
+from playground.play.processes import descendants, is_stopped
 from playground.play.rooms import Room
 
 logger = logging.getLogger(__name__)
@@ -31,6 +33,9 @@ BUSY_S: Final = 300.0
 """So is one that has been at one task for so long."""
 LANE_SILENT_S: Final = 45.0
 """So is, perhaps, every worker of a lane through which nothing went for so long while the database could be read."""
+STOPPED_S: Final = 1.0
+"""A child, or a child's child, that has been stopped for so long is ended: it may hold the lock that its own worker
+waits for, so its room cannot be the one to notice."""
 BUSY_WEB_S: Final = 30.0
 """A web process answers requests in threads; a loop of its own that stands still for so long is stuck."""
 LOOK_EVERY_S: Final = 1.0
@@ -62,6 +67,7 @@ class Watch:
         self.end = end
         self.signed_s = self.began_s = time.monotonic()
         self.busy_since_s: float | None = None
+        self._stopped_since_s: dict[int, float] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._stay, name="watch", daemon=True)
 
@@ -87,10 +93,23 @@ class Watch:
 
     def _stay(self) -> None:
         while not self._stopping.wait(LOOK_EVERY_S):
+            self.end_stopped(time.monotonic())
             why = self.why_stuck(time.monotonic())
             if why:
                 logger.error("this worker is stuck and ends: %s", why)
                 self.end()
+
+    def end_stopped(self, now_s: float) -> list[int]:
+        """End the processes below this one that have been stopped for long; which."""
+        since_s = self._stopped_since_s
+        stopped = [pid for pid in descendants(os.getpid()) if is_stopped(pid)]
+        self._stopped_since_s = {pid: since_s.get(pid, now_s) for pid in stopped}
+        ended = [pid for pid, at_s in self._stopped_since_s.items() if now_s - at_s >= STOPPED_S]
+        for pid in ended:
+            logger.error("process %d below this worker was stopped by a signal and is ended", pid)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return ended
 
     def why_stuck(self, now_s: float) -> str:
         """What is wrong with this process; empty when nothing is."""

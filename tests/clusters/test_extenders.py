@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +18,7 @@ from playground.clusters.services import extenders
 from playground.clusters.services.advance import load
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
+from playground.engine.drive import checkpoint_document
 from playground.engine.simulator import default_simulator
 from tests.clusters.builders import folded, make_cluster, make_node, make_pod, same_objects, stored
 from tests.engine.extender_server import ExtenderServer, serving
@@ -73,7 +73,7 @@ def run(cluster: Cluster, until: str = "idle", **how: Any) -> Run:
 def state_of(cluster: Cluster) -> Any:
     """The engine's state as the log alone gives it."""
     Checkpoint.objects.filter(cluster=cluster).delete()
-    document = json.loads(zlib.decompress(load(cluster, default_simulator()).engine.checkpoint()))
+    document = checkpoint_document(load(cluster, default_simulator()).engine.checkpoint())
     return document["simulation"]
 
 
@@ -212,7 +212,7 @@ def test_a_replay_never_calls_out_and_arrives_where_the_engine_is() -> None:
         run(cluster, memory=memory, max_cycles=2)
         driven = memory.take(cluster)
         assert driven is not None
-        lived = json.loads(zlib.decompress(driven.engine.checkpoint()))["simulation"]
+        lived = checkpoint_document(driven.engine.checkpoint())["simulation"]
     assert len(server.log) == 10
     assert state_of(cluster) == lived
     Cycle.objects.filter(number=2).update(trace=None)

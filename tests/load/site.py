@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from playground.play.processes import descendants
 from tests import servers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +42,9 @@ def add_to(commands: Any) -> None:
         default=["sqlite", "postgresql"],
         dest="databases",
     )
+    parser.add_argument(
+        "--warm-up", type=int, default=0, help="pods before those measured: what a site allocates once is no growth"
+    )
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--core", nargs=3, metavar=("NODES", "PODS", "KIND"), help=argparse.SUPPRESS)
     parser.set_defaults(measure=measure_site)
@@ -56,7 +60,7 @@ def measure_site(options: argparse.Namespace, folder: Path, stops: contextlib.Ex
             for n_nodes in options.nodes:
                 for kind in options.kinds:
                     row = {"database": database, "nodes": n_nodes, "pods": kind}
-                    row |= site.run(n_nodes, options.pods, kind)
+                    row |= site.run(n_nodes, options.pods, kind, warm_up=options.warm_up)
                     row |= _core(n_nodes, options.pods, kind)
                     rows.append(row)
                     print(json.dumps(row), file=sys.stderr, flush=True)
@@ -84,7 +88,7 @@ def nodes(number: int) -> list[dict[str, Any]]:
     ]
 
 
-def pods(number: int, kind: str) -> list[dict[str, Any]]:
+def pods(number: int, kind: str, prefix: str = "p") -> list[dict[str, Any]]:
     """`replicas` are of five classes; `mixed` all ask for something else."""
 
     def requests(index: int) -> dict[str, str]:
@@ -98,7 +102,7 @@ def pods(number: int, kind: str) -> list[dict[str, Any]]:
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {
-                "name": f"p{index}",
+                "name": f"{prefix}{index}",
                 "namespace": "default",
                 "labels": {"app": f"a{index % N_CLASSES}"},
             },
@@ -159,14 +163,16 @@ class Site:
         _start(command, folder / "play.log", ends)
         _until(lambda: _answers(f"{self.address}/readyz"), 180, "play does not get ready")
 
-    def run(self, n_nodes: int, n_pods: int, kind: str) -> dict[str, Any]:
+    def run(self, n_nodes: int, n_pods: int, kind: str, *, warm_up: int = 0) -> dict[str, Any]:
         from tests.load.__main__ import _send
 
         made = _send(f"{self.address}/api/v1/clusters/", {"name": f"{kind}-{n_nodes}"})
         cluster = f"{self.address}/api/v1/clusters/{made['id']}"
         for objects in _parts(nodes(n_nodes)):
             _send(f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": objects})
-        self._finish(cluster, n_pods=0)
+        for objects in _parts(pods(warm_up, kind, "warm-")):
+            _send(f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": objects})
+        self._finish(cluster, n_pods=warm_up)
         before = self._size()
         began = time.monotonic()
         for objects in _parts(pods(n_pods, kind)):
@@ -211,7 +217,7 @@ class Site:
 
     def peak_mb(self) -> int | None:
         """The most any process below this one took, as Linux tells it."""
-        peaks = [peak for pid in _children(os.getpid()) if (peak := _peak_mb(pid)) is not None]
+        peaks = [peak for pid in descendants(os.getpid()) if (peak := _peak_mb(pid)) is not None]
         return max(peaks, default=None)
 
     @staticmethod
@@ -250,19 +256,10 @@ def _get(url: str) -> Any:
         return json.load(answer)
 
 
-def _children(pid: int) -> list[int]:
-    below: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for child in task.read_text().split():
-                below += [int(child), *_children(int(child))]
-    return below
-
-
 def _cpu_seconds(pid: int) -> dict[int, float]:
     """Processor seconds of each process below this one so far, as Linux tells them."""
     spent: dict[int, float] = {}
-    for child in _children(pid):
+    for child in descendants(pid):
         with contextlib.suppress(OSError):
             fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
             spent[child] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

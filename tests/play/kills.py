@@ -17,7 +17,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUND_WITHIN_S = 10.0
@@ -108,14 +108,19 @@ class Site:
 
     def bind_one(self, cluster: str, name: str) -> float:
         """Submit a pod to a cluster at 1x and wait for its node; the seconds that took."""
+        return self.post_and_bind(cluster, name)[1]
+
+    def post_and_bind(self, cluster: str, name: str) -> tuple[float, float]:
+        """The same: seconds until the pod was taken, and until it was bound."""
         began_s = time.monotonic()
         path = f"/k8s/{cluster}/api/v1/namespaces/default/pods"
         self.send("POST", path, pod(name))
+        posted_s = time.monotonic() - began_s
         while not self.send("GET", f"{path}/{name}")["spec"].get("nodeName"):
             if time.monotonic() - began_s > 120:
                 raise AssertionError(f"{name} is not bound after 120 s: {self.send('GET', '/readyz')}")
             time.sleep(0.02)
-        return time.monotonic() - began_s
+        return posted_s, time.monotonic() - began_s
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGINT)
@@ -133,8 +138,7 @@ def run(
     """Hit a random process so many times; after each a pod must be bound. What was seen, as JSON-able data."""
     dice = random.Random(seed)
     site = Site(data, port)
-    took_s: list[float] = []
-    hits: list[str] = []
+    hits: list[Hit] = []
     try:
         site.wait_until_ready()
         cluster = site.send("POST", "/api/v1/clusters/", {"name": "watched"})["id"]
@@ -156,20 +160,38 @@ def run(
                 os.kill(pid, how)
             except ProcessLookupError:
                 continue
-            hits.append(f"{how.name} {name}")
-            took_s.append(site.bind_one(cluster, f"hit-{number}"))
+            posted_s, bound_s = site.post_and_bind(cluster, f"hit-{number}")
+            hits.append(Hit(f"{how.name} {name}", number, posted_s, bound_s, os.getloadavg()[0]))
     finally:
         site.stop()
-    worst = max(zip(took_s, hits, strict=True), default=(0.0, ""))
+    kinds = sorted({hit.kind for hit in hits})
     return {
         "seed": seed,
-        "hits": len(hits),
-        "by_process": {name: hits.count(name) for name in sorted(set(hits))},
-        "bound_s": {
-            "p50": round(sorted(took_s)[len(took_s) // 2], 2),
-            "longest": round(worst[0], 2),
-            "longest_after": worst[1],
-        },
-        "late": sum(seconds > BOUND_WITHIN_S for seconds in took_s),
+        "bound_s": _figures(hits),
+        "by_process": {kind: _figures([hit for hit in hits if hit.kind == kind]) for kind in kinds},
+        "slowest": [hit._asdict() for hit in sorted(hits, key=lambda hit: -hit.bound_s)[:5]],
         "load": os.getloadavg()[0],
+    }
+
+
+class Hit(NamedTuple):
+    """One kill or stop, and how long the next pod took: until it was taken, and until it was bound."""
+
+    kind: str
+    number: int
+    posted_s: float
+    bound_s: float
+    load: float
+
+
+def _figures(hits: list[Hit]) -> dict[str, float]:
+    took_s = sorted(hit.bound_s for hit in hits)
+    if not took_s:
+        return {"hits": 0}
+    return {
+        "hits": len(took_s),
+        "p50": round(took_s[len(took_s) // 2], 2),
+        "p99": round(took_s[int(len(took_s) * 0.99)], 2),
+        "longest": round(took_s[-1], 2),
+        "late": sum(seconds > BOUND_WITHIN_S for seconds in took_s),
     }

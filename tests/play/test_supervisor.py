@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from playground.play.processes import descendants, is_stopped
 from playground.play.supervisor import Place, Supervisor
+from playground.play.watch import Watch
 
 WAIT_S = 60.0
 linux = pytest.mark.skipif(sys.platform != "linux", reason="stopped processes are seen in /proc")
@@ -84,3 +86,25 @@ def test_they_end_with_a_supervisor_that_was_killed(tmp_path: Path) -> None:
     parent.kill()
     parent.communicate()
     until(lambda: not lives(child))
+
+
+@linux
+def test_a_worker_ends_what_is_stopped_below_it_even_while_its_rooms_wait_for_a_lock() -> None:
+    watch = Watch(["ask"], [])
+    program = "import subprocess; subprocess.run(['sleep', '600'])"
+    with subprocess.Popen([sys.executable, "-c", program]) as child:
+        until(lambda: descendants(child.pid))
+        (grandchild,) = descendants(child.pid)
+        now_s = time.monotonic()
+        assert watch.end_stopped(now_s) == []
+        os.kill(grandchild, signal.SIGSTOP)
+        until(lambda: is_stopped(grandchild))
+        assert watch.end_stopped(now_s) == []  # a moment is no reason
+        os.kill(grandchild, signal.SIGCONT)
+        until(lambda: not is_stopped(grandchild))
+        assert watch.end_stopped(now_s + 10) == []
+        os.kill(grandchild, signal.SIGSTOP)
+        until(lambda: is_stopped(grandchild))
+        assert watch.end_stopped(now_s + 11) == []
+        assert watch.end_stopped(now_s + 12) == [grandchild]
+        assert child.wait(WAIT_S) == 0

@@ -78,7 +78,7 @@ class OptimumRequest(Strict):
 class Optimum(Answer):
     page = _text()
     url = _text()
-    state = serializers.ChoiceField(["queued", "running", "done", "failed"])
+    state = serializers.ChoiceField(["queued", "running", "done", "failed", "cancelled"])
     problem = _text(allow_null=True)
     cycle = serializers.IntegerField()
     timeLimitS = serializers.IntegerField()
@@ -91,10 +91,32 @@ class Optimum(Answer):
     )
 
 
+class LuckRequest(Strict):
+    seeds = StrictInteger(required=False, default=50, help_text="How many, the scenario's own among them: 2 to 50.")
+
+
+class LuckProgress(Answer):
+    done = serializers.IntegerField()
+    total = serializers.IntegerField()
+
+
+class Luck(Answer):
+    page = _text()
+    url = _text()
+    state = serializers.ChoiceField(["queued", "done", "failed", "cancelled"])
+    problem = _text(allow_null=True)
+    createdAt = serializers.DateTimeField()
+    seeds = serializers.IntegerField()
+    progress = LuckProgress()
+    result = serializers.JSONField(
+        allow_null=True, help_text="End states and how often each occurs, pods that vary, draws among equals."
+    )
+
+
 class ModelCheck(Answer):
     page = _text()
     url = _text()
-    state = serializers.ChoiceField(["queued", "running", "done", "failed"])
+    state = serializers.ChoiceField(["queued", "running", "done", "failed", "cancelled"])
     problem = _text(allow_null=True)
     cycle = serializers.IntegerField(help_text="The last cycle that is checked.")
     engine = _text()

@@ -1,7 +1,6 @@
 """The scheduling queue as of the engine's last commit."""
 
 import json
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -9,6 +8,7 @@ from typing import Any, Final
 from django.db.models import F
 
 from playground.clusters.models import Cluster, Pod, QueueSnapshot
+from playground.engine.compressed import decompress
 
 LANES: Final = ("active", "permit", "binding", "backoff", "unschedulable", "gated", "foreign")
 """In the order pages show them; ``foreign`` = pods of another scheduler, or of a kind not simulated."""
@@ -148,7 +148,7 @@ def _whole(
     long = [lane for lane, items in head.items() if len(items) < counts[lane]]
     if not long:
         return head
-    known: dict[str, list[dict[str, Any]]] = json.loads(zlib.decompress(bytes(snapshot.full)))
+    known: dict[str, list[dict[str, Any]]] = json.loads(decompress(bytes(snapshot.full)))
     if snapshot.full_seq in (None, snapshot.engine_seq):
         return known
     rows = Pod.objects.filter(cluster=cluster, lane__in=long)

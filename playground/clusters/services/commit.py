@@ -2,7 +2,7 @@
 
 import json
 import time
-import zlib
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from playground.clusters.services.memory import Driven
 from playground.clusters.services.moves import keep_moves
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, locked
 from playground.engine import CycleRecord, DriveResult, engine_version
+from playground.engine.compressed import compress
 from playground.engine.demand import DAY_NS, MAX_VIRTUAL_NS
 from playground.engine.entries import HEAD_ITEMS, Draft
 
@@ -27,7 +28,7 @@ CHECKPOINT_EVERY: Final = 1000
 DEAR_CHECKPOINT_MS: Final = 200
 CHECKPOINT_SHARE: Final = 10
 """Within a run so many times as long is driven as the last checkpoint took."""
-LARGE_CHECKPOINT_BYTES: Final = 100_000
+LARGE_CHECKPOINT_BYTES: Final = 50_000
 """For each of these a checkpoint kept for looking back stands for another thousand entries."""
 CYCLE_NEWS: Final = [
     "outcome",
@@ -62,6 +63,8 @@ CYCLE_COLUMNS: Final = [
     "trace_note",
     "sentence_then",
 ]
+NO_LANE: Final = ("", "")
+
 
 class Raced(Exception):
     """An object the batch wrote was written by somebody else since the batch read the log."""
@@ -134,11 +137,14 @@ def commit_batch(
             "wall_anchor",
             "virtual_anchor_ns",
         }
+        lanes = dict(result.queue.places)
+        writer.lane_of = lambda namespace, name: lanes.get(f"{namespace}/{name}", NO_LANE)
+        written = writer.pods()
         writer.flush()
         renew(lease)
         extenders.intend(cluster, result.calls)
         keep_moves(cluster, result.moves)
-        lanes = _keep_queue(cluster, driven, result)
+        _keep_queue(cluster, driven, result, lanes, written)
         if run is not None:
             _move_run(run, result, n_new, began_ns, now)
     driven.lanes = lanes
@@ -353,8 +359,15 @@ def _keep_checkpoint(cluster: Cluster, result: DriveResult, data: bytes, took_ms
     )
 
 
-def _keep_queue(cluster: Cluster, driven: Driven, result: DriveResult) -> dict[str, tuple[str, str]]:
-    """The queue as pages read it, and each pending pod's lane on its row (only those that changed)."""
+def _keep_queue(
+    cluster: Cluster,
+    driven: Driven,
+    result: DriveResult,
+    lanes: Mapping[str, tuple[str, str]],
+    written: set[tuple[str, str]],
+) -> None:
+    """The queue as pages read it, and each pending pod's lane on its row: of those that changed, and were not `written`
+    with their lane just now."""
     queue = result.queue
     counts = queue.counts()
     snapshot: dict[str, Any] = {
@@ -371,9 +384,9 @@ def _keep_queue(cluster: Cluster, driven: Driven, result: DriveResult) -> dict[s
     }
     if queue.whole is not None:
         text = json.dumps(queue.whole, separators=(",", ":"))
-        snapshot |= {"full": zlib.compress(text.encode(), 1), "full_seq": cluster.engine_seq}
+        snapshot |= {"full": compress(text.encode()), "full_seq": cluster.engine_seq}
     if not QueueSnapshot.objects.filter(cluster=cluster).update(**snapshot):
-        nothing = {"full": zlib.compress(b"{}"), "full_seq": 0}
+        nothing = {"full": compress(b"{}"), "full_seq": 0}
         QueueSnapshot.objects.create(cluster=cluster, **{**nothing, **snapshot})
     before = driven.lanes
     if before is None:
@@ -382,22 +395,17 @@ def _keep_queue(cluster: Cluster, driven: Driven, result: DriveResult) -> dict[s
             f"{namespace}/{name}": (lane, node)
             for namespace, name, lane, node in stored.values_list("namespace", "name", "lane", "reserved_node")
         }
-    lanes = dict(queue.places)
     changed: dict[tuple[str, str, str], list[str]] = {}
-    for pod, place in lanes.items():
-        if before.get(pod) != place:
-            namespace, _, name = pod.partition("/")
+    for pod in [*lanes, *(pod for pod in before if pod not in lanes)]:
+        place = lanes.get(pod, NO_LANE)
+        namespace, _, name = pod.partition("/")
+        if before.get(pod, NO_LANE) != place and (namespace, name) not in written:
             changed.setdefault((*place, namespace), []).append(name)
-    for pod in before:
-        if pod not in lanes:
-            namespace, _, name = pod.partition("/")
-            changed.setdefault(("", "", namespace), []).append(name)
     for (lane, node, namespace), names in changed.items():
         for start in range(0, len(names), 500):
             Pod.objects.filter(
                 cluster=cluster, namespace=namespace, name__in=names[start : start + 500]
             ).update(lane=lane, reserved_node=node)
-    return lanes
 
 
 def _move_run(run: Run, result: DriveResult, n_new: int, began_ns: int, now: datetime) -> None:

@@ -8,7 +8,6 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from typing import Any, Final
 
 from django.db import DatabaseError, IntegrityError, transaction
@@ -46,8 +45,6 @@ logger = logging.getLogger(__name__)
 
 MAX_OPEN: Final = 20
 KEPT: Final = 200
-STALE_S: Final = 45
-"""A question nobody gave a sign of life of for so long is sent again."""
 PATIENCE: Final = 40
 """How often a question is put off because its engine has not read everything yet."""
 PUT_OFF_S: Final = 0.25
@@ -97,11 +94,6 @@ def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
                 transaction.on_commit(lambda: _send(found.pk), robust=True)
         except IntegrityError:  # somebody asked the same this moment
             found = Question.objects.get(**wanted)
-    elif found.is_open and found.touched < timezone.now() - timedelta(seconds=STALE_S):
-        # Its message was lost, or its worker was killed.
-        Question.objects.filter(pk=found.pk).update(state=Question.State.QUEUED, touched=timezone.now())
-        _send(found.pk)
-        found.refresh_from_db()
     return found
 
 

@@ -1,6 +1,6 @@
 """The pen: appends to a cluster's log and folds every entry into object rows, under the cluster's lock."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -47,6 +47,8 @@ class LogWriter:
     ----------
     may_exceed
         Whether it writes over a quota: what only gets smaller is not refused.
+    lane_of
+        Set by the engine's commit: a pod's namespace and name -> its lane and reserved node, written with its row.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -60,6 +62,7 @@ class LogWriter:
         self._asked: list[dict[str, Any]] = []
         self._texts: dict[int, str] = {}
         self.may_exceed = False
+        self.lane_of: Callable[[str, str], tuple[str, str]] | None = None
         self._asks_for_pods = False
 
     def append(
@@ -157,6 +160,10 @@ class LogWriter:
         self._rows[key] = None if gone else (kind, whole, seq)
         return whole
 
+    def pods(self) -> set[tuple[str, str]]:
+        """Namespace and name of the pods that `flush` will write."""
+        return {(namespace, name) for kind, namespace, name in self._rows if kind == "Pod"}
+
     def check_room(self) -> None:
         """Refuse what would leave the cluster with more objects than `PLAYGROUND_MAX_OBJECTS`; Events are not counted.
 
@@ -240,7 +247,16 @@ class LogWriter:
                 rows = rows_of(self.cluster, kind).filter(name__in=names[start : start + 500])
                 (rows.filter(namespace=namespace) if kind.namespaced else rows).delete()
         # An object written twice is one row, of its last state.
-        upsert((row[0], self._row(*row)) for row in self._rows.values() if row is not None)
+        values = [
+            (row[0], self._row(*row))
+            for row in self._rows.values()
+            if row is not None
+        ]
+        if self.lane_of is not None:
+            for kind, row in values:
+                if kind.kind == "Pod":
+                    row["lane"], row["reserved_node"] = self.lane_of(row["namespace"], row["name"])
+        upsert(values, update_lanes=self.lane_of is not None)
         self.cluster.version += 1
         names_changed = {"next_seq", "version", "entries_since_checkpoint", *self.changed, *also}
         self.cluster.save(update_fields=sorted(names_changed))

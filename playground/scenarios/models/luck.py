@@ -14,6 +14,8 @@ class Luck(models.Model):
         FAILED = "failed"
         CANCELLED = "cancelled"
 
+    OPEN = (State.QUEUED,)
+
     scenario = models.ForeignKey(Scenario, on_delete=models.CASCADE, related_name="lucks")
     n_seeds = models.IntegerField()
     created = models.DateTimeField(auto_now_add=True)

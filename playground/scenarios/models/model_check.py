@@ -14,6 +14,7 @@ class ModelCheck(models.Model):
         RUNNING = "running"
         DONE = "done"
         FAILED = "failed"
+        CANCELLED = "cancelled"
 
     OPEN = (State.QUEUED, State.RUNNING)
 
@@ -28,7 +29,7 @@ class ModelCheck(models.Model):
     created = models.DateTimeField(auto_now_add=True)
     touched = models.DateTimeField(auto_now=True)
     engine_version = models.CharField(max_length=40)
-    state = models.CharField(max_length=8, choices=State.choices, default=State.QUEUED)
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     problem = models.TextField(blank=True, default="")
     took_ms = models.IntegerField(null=True, blank=True)
     result = models.BinaryField(blank=True, default=b"")  # zlib of JSON (`engine.model.check_document`)
@@ -41,7 +42,7 @@ class ModelCheck(models.Model):
                 name="model_check_of_one",
             ),
             models.CheckConstraint(
-                condition=models.Q(state__in=["queued", "running", "done", "failed"]),
+                condition=models.Q(state__in=["queued", "running", "done", "failed", "cancelled"]),
                 name="model_check_state_known",
             ),
             models.UniqueConstraint(fields=["scenario"], name="model_check_of_scenario_once"),

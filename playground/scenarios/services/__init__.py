@@ -1,16 +1,17 @@
 """Everything that writes scenarios. Keyword arguments only; refusals are `clusters.errors`."""
 
 from playground.scenarios.services import subjects
+from playground.scenarios.services.cancelling import cancel
 from playground.scenarios.services.comparing import compare_now, delete_comparison, request_comparison
 from playground.scenarios.services.errands import run_errand
 from playground.scenarios.services.forking import do_next_step, fork, make_from_cluster
 from playground.scenarios.services.four_ways import compare_four_ways
 from playground.scenarios.services.gallery import open_gallery_scenario, share_gallery, share_lookalike
 from playground.scenarios.services.housekeeping import tidy
-from playground.scenarios.services.luck import cancel_luck, request_luck, run_luck
+from playground.scenarios.services.luck import request_luck, run_luck
 from playground.scenarios.services.model_checks import check_model_now, request_model_check
 from playground.scenarios.services.moments import branch, compute_moments, request_moment
-from playground.scenarios.services.optima import cancel_optimum, request_optimum, solve_optimum
+from playground.scenarios.services.optima import request_optimum, solve_optimum
 from playground.scenarios.services.proof import (
     keep_whole_cycle,
     record_now,
@@ -25,8 +26,7 @@ subjects.register()
 __all__ = [
     "Shared",
     "branch",
-    "cancel_luck",
-    "cancel_optimum",
+    "cancel",
     "check_model_now",
     "compare_four_ways",
     "compare_now",

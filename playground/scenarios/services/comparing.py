@@ -201,7 +201,8 @@ def compare_now(*, comparison_id: int) -> None:
         )
         comparison.figures = found["figures"]
         comparison.result = packed(found)
-    comparison.save(update_fields=["state", "problem", "title", "figures", "result"])
+    news = {name: getattr(comparison, name) for name in ("state", "problem", "title", "figures", "result")}
+    Comparison.objects.filter(pk=comparison.pk, state=Comparison.State.QUEUED).update(**news)
     count_stored(comparison.owner_id)
 
 

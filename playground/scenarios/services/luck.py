@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
@@ -22,8 +21,6 @@ N_SEEDS: Final = 50
 SEEDS_A_TASK: Final = 5
 MOST_CYCLES: Final = 100_000
 """Cycles times seeds that one asking may cost."""
-STALE_S: Final = 300
-"""One nobody gave a sign of life of for so long is sent again: longer than a task may take."""
 
 
 def request_luck(*, scenario: Scenario, n_seeds: int = N_SEEDS) -> Luck:
@@ -59,9 +56,6 @@ def request_luck(*, scenario: Scenario, n_seeds: int = N_SEEDS) -> Luck:
                 transaction.on_commit(lambda: _scatter(found), robust=True)
         except IntegrityError:  # somebody asked the same this moment
             return rows.get()
-    elif found.state == Luck.State.QUEUED and found.touched < timezone.now() - timedelta(seconds=STALE_S):
-        rows.update(touched=timezone.now())
-        _scatter(found)
     return found
 
 
@@ -80,13 +74,6 @@ def parts_of(luck: Luck) -> list[dict[str, Any]]:
     parts = [list(seeds[at : at + SEEDS_A_TASK]) for at in range(0, len(seeds), SEEDS_A_TASK)]
     left = [part for part in parts if not there.issuperset(part)]
     return [{"luck_id": luck.pk, "seeds": part} for part in left or parts[-1:]]
-
-
-def cancel_luck(*, luck: Luck) -> None:
-    """It is not wanted any more; a worker that is at it stops within a second. Twice is once."""
-    Luck.objects.filter(pk=luck.pk, state=Luck.State.QUEUED).update(
-        state=Luck.State.CANCELLED, problem="Cancelled."
-    )
 
 
 def seeds_of(luck: Luck) -> range:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
@@ -21,8 +20,6 @@ from playground.scenarios.services.recording import packed, unpacked
 
 KEPT: Final = 10
 """Checks of one cluster."""
-STALE_S: Final = 300
-"""One without a sign of life for so long is sent again: longer than a check may take."""
 
 
 def request_model_check(*, cluster: Cluster | None = None, scenario: Scenario | None = None) -> ModelCheck:
@@ -44,7 +41,8 @@ def request_model_check(*, cluster: Cluster | None = None, scenario: Scenario | 
         raise Conflict("no cycle was run yet, so there is nothing to check", kind="ModelCheck")
     found = ModelCheck.objects.filter(**whose).first()
     if found is not None and (
-        found.state == ModelCheck.State.FAILED or found.engine_version != engine_version()
+        found.state in (ModelCheck.State.FAILED, ModelCheck.State.CANCELLED)
+        or found.engine_version != engine_version()
     ):
         found.delete()
         found = None
@@ -57,9 +55,6 @@ def request_model_check(*, cluster: Cluster | None = None, scenario: Scenario | 
             found = ModelCheck.objects.get(**whose)
         if cluster is not None:
             _forget_old(cluster)
-    elif found.state in ModelCheck.OPEN and found.touched < timezone.now() - timedelta(seconds=STALE_S):
-        ModelCheck.objects.filter(pk=found.pk).update(state=ModelCheck.State.QUEUED, touched=timezone.now())
-        wake.on_commit(wake.MODEL, check_id=found.pk)
     return found
 
 

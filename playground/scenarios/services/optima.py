@@ -60,13 +60,6 @@ def request_optimum(
     return optimum
 
 
-def cancel_optimum(*, optimum: Optimum) -> None:
-    """It is not wanted any more; a worker that is at it stops within a second. Twice is once."""
-    Optimum.objects.filter(pk=optimum.pk, state__in=Optimum.OPEN).update(
-        state=Optimum.State.CANCELLED, problem="Cancelled.", step=""
-    )
-
-
 def solve_optimum(*, optimum_id: int) -> None:
     """Solve it and write down what was found. Twice is once: only an open one is written."""
     rows = Optimum.objects.filter(pk=optimum_id, state__in=Optimum.OPEN)

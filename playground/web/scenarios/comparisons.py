@@ -16,7 +16,6 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters.errors import ClusterError, Forbidden, NotFound
 from playground.clusters.selectors.board_nodes import PodUse
 from playground.scenarios import selectors, services
-from playground.scenarios import wake as tasks
 from playground.scenarios.comparing import LETTERS
 from playground.scenarios.models import Comparison, Visibility
 from playground.scenarios.services.comparing import may_delete, result_of
@@ -24,7 +23,6 @@ from playground.web.access import visible_clusters
 from playground.web.bars import Bar, bar
 from playground.web.numbers import positive_int
 from playground.web.priorities import PriorityScale
-from playground.web.scenarios.nudge import nudge
 from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for, wants_login
 
 MOVED_SHOWN = 40
@@ -148,7 +146,6 @@ def _side(request: HttpRequest, name: str) -> dict[str, Any]:
 def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
     """What was found."""
     comparison = _get(request, comparison_id)
-    nudge(comparison, tasks.COMPARE, comparison_id=comparison.pk)
     found = result_of(comparison)
     context: dict[str, Any] = {
         "comparison": comparison,
@@ -197,14 +194,20 @@ def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
 @wants_login
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, comparison_id: str) -> HttpResponse:
-    """Delete a comparison; its link leads nowhere then."""
+    """Delete a comparison; its link leads nowhere then, and a worker that is at it stops."""
     comparison = _get(request, comparison_id)
     if request.method == "POST":
         try:
             services.delete_comparison(comparison=comparison, user=site_user(request))
         except Forbidden as error:
             raise PermissionDenied(error.message) from None
-        messages.success(request, "The comparison is deleted; its link leads nowhere now.")
+        was_open = comparison.state == Comparison.State.QUEUED
+        messages.success(
+            request,
+            "The comparison is cancelled."
+            if was_open
+            else "The comparison is deleted; its link leads nowhere now.",
+        )
         return redirect("scenarios:compare-ask")
     return render(request, "scenarios/compare_delete.html", {"comparison": comparison})
 

@@ -33,8 +33,7 @@ def luck(request: HttpRequest, share_id: str) -> HttpResponse:
             if site_user(request) is None and not settings.EMBEDDED:
                 raise Forbidden("running the seeds wants a login")
             if "cancel" in request.POST:
-                for asked in Luck.objects.filter(scenario=share, state=Luck.State.QUEUED):
-                    services.cancel_luck(luck=asked)
+                services.cancel(Luck.objects.filter(scenario=share))
                 return redirect(here)
             services.request_luck(scenario=share, n_seeds=positive_int(request.POST.get("seeds")) or N_SEEDS)
         except ClusterError as error:

@@ -18,12 +18,10 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters.errors import ClusterError, Forbidden
 from playground.engine.model import MODEL_DEPARTURES
 from playground.scenarios import services
-from playground.scenarios import wake as tasks
 from playground.scenarios.models import ModelCheck
 from playground.scenarios.services.model_checks import model_result
 from playground.web.access import get_cluster
 from playground.web.numbers import positive_int
-from playground.web.scenarios.nudge import nudge
 from playground.web.scenarios.shares import STOP_POLLING, get_share
 from playground.web.scenarios.sharing import site_user
 
@@ -84,6 +82,9 @@ def _answer(
         try:
             if site_user(request) is None and not settings.EMBEDDED:
                 raise Forbidden("checking the model wants a login")
+            if "cancel" in request.POST:
+                services.cancel(rows)
+                return redirect(here)
             services.request_model_check(**of)
         except ClusterError as error:
             messages.error(request, error.message)
@@ -96,7 +97,6 @@ def _answer(
         "departures": MODEL_DEPARTURES.items(),
     }
     if newest is not None:
-        nudge(newest, tasks.MODEL, check_id=newest.pk)
         context["is_open"] = newest.state in ModelCheck.OPEN
         found = model_result(newest)
         if found is not None:

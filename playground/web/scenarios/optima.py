@@ -13,11 +13,9 @@ from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.errors import ClusterError
 from playground.scenarios import services
-from playground.scenarios import wake as tasks
 from playground.scenarios.models import Optimum
 from playground.web.access import get_cluster
 from playground.web.numbers import positive_int
-from playground.web.scenarios.nudge import nudge
 from playground.web.scenarios.shares import get_share
 from playground.web.scenarios.sharing import wants_login
 
@@ -51,8 +49,7 @@ def _answer(
 ) -> HttpResponse:
     if request.method == "POST":
         if "cancel" in request.POST:
-            for asked in rows.filter(state__in=Optimum.OPEN):
-                services.cancel_optimum(optimum=asked)
+            services.cancel(rows)
             return redirect(here)
         try:
             services.request_optimum(
@@ -64,8 +61,6 @@ def _answer(
             messages.error(request, error.message)
         return redirect(here)
     newest = rows.order_by("-pk").first()
-    if newest is not None:
-        nudge(newest, tasks.OPTIMUM, optimum_id=newest.pk)
     context |= {"optimum": newest, "here": here}
     if newest is not None and newest.state == Optimum.State.DONE:
         context["gap"] = f"{100 * newest.result.get('gap', 0):.2g}"

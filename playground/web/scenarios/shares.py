@@ -16,7 +16,6 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters.errors import ClusterError, NotFound
 from playground.engine.scenarios import opening_of, with_decisions
 from playground.scenarios import selectors, services
-from playground.scenarios import wake as tasks
 from playground.scenarios.models import Scenario
 from playground.scenarios.services.proof import is_whole
 from playground.security import CONTENT_SECURITY_POLICY
@@ -24,7 +23,6 @@ from playground.web.explanation import view_cycle
 from playground.web.numbers import positive_int
 from playground.web.problems import problems_of
 from playground.web.scenarios.focus import view_focus
-from playground.web.scenarios.nudge import nudge
 from playground.web.scenarios.past_board import nothing_new, view_past
 from playground.web.scenarios.picture import draw_cycle
 from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for, wants_login
@@ -140,9 +138,6 @@ def _moment_context(request: HttpRequest, share: Scenario, cycle: str | None) ->
 
 def _page_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
     found = selectors.scenario_page(share)
-    nudge(share, tasks.RECORD, scenario_id=share.pk)
-    if found.proof is not None:
-        nudge(found.proof, tasks.VERIFY, verification_id=found.proof.pk)
     differing = None
     if found.last_proof is not None and not found.last_proof.is_proof:
         differing = selectors.differing_proof(share)

@@ -1,0 +1,268 @@
+"""What is asked for once and looked at later, of a cluster or a share: the formal model, the joint placement, luck.
+
+They differ in what they find, and in nothing else: POST asks, GET reads the newest, DELETE cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from playground.api.documentation import operation
+from playground.api.serializers import scenarios as answers
+from playground.api.views.base import PlaygroundView
+from playground.api.views.scenarios import Reads
+from playground.clusters.errors import NotFound
+from playground.scenarios import selectors, services
+from playground.scenarios.models import Luck, ModelCheck, Optimum
+from playground.scenarios.services.model_checks import model_result
+
+_WHERE: Final = {"cluster": ("clusters", "c", "scheduling"), "scenario": ("scenarios", "s", "scenarios")}
+"""Of what -> its collection in this API, in the pages, and the tag of its operations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One kind of work that is asked for.
+
+    Attributes
+    ----------
+    name
+        Last part of its path, here and on the pages.
+    model
+        Of its rows; each belongs to a cluster (of a generation) or a scenario.
+    verb
+        Last part of the POST's operation id.
+    ask
+        Asks for it: ``ask(cluster=...)`` or ``ask(scenario=...)``, with what the body says.
+    fields
+        What an answer has besides the fields all have.
+    read_it, ask_for_it, finds, does
+        Summaries and texts of GET and POST.
+    missing
+        What a 404 says when it was not asked for.
+    answer, queued, done
+        Serializer of an answer, and examples of `fields`.
+    body, asked
+        Serializer of the request's body and an example, if there is one.
+    said
+        Keyword arguments of `ask` from a valid body.
+    """
+
+    name: str
+    model: Any
+    verb: str
+    ask: Callable[..., Any]
+    fields: Callable[[Any], dict[str, Any]]
+    read_it: str
+    ask_for_it: str
+    finds: str
+    does: str
+    missing: str
+    answer: Any
+    queued: Mapping[str, Any]
+    done: Mapping[str, Any]
+    body: Any = None
+    asked: Any = None
+    said: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
+
+    def document(self, request: Request, row: Any, of: str, public_id: str) -> dict[str, Any]:
+        """A row as this API writes it."""
+        collection, pages, _ = _WHERE[of]
+        return {
+            "page": request.build_absolute_uri(f"/{pages}/{public_id}/{self.name}/"),
+            "url": f"/api/v1/{collection}/{public_id}/{self.name}/",
+            "state": row.state,
+            "problem": row.problem or None,
+            "createdAt": row.created,
+            **self.fields(row),
+        }
+
+    def rows(self, found: Any, of: str) -> Any:
+        """All that were asked for, of a cluster those since its last reset."""
+        if of == "cluster":
+            return self.model.objects.filter(cluster=found, generation=found.generation)
+        return self.model.objects.filter(scenario=found)
+
+    def newest(self, found: Any, of: str) -> Any:
+        row = self.rows(found, of).order_by("-pk").first()
+        if row is None:
+            raise NotFound(self.missing, kind=self.model.__name__)
+        return row
+
+    def example(self, of: str, **fields: Any) -> dict[str, Any]:
+        collection, pages, _ = _WHERE[of]
+        public_id = "fk5pq8t2ab" if of == "cluster" else "k3fq9abc2mxy"
+        return {
+            "page": f"https://playground.example/{pages}/{public_id}/{self.name}/",
+            "url": f"/api/v1/{collection}/{public_id}/{self.name}/",
+            "state": "queued",
+            "problem": None,
+            "createdAt": "2026-01-02T00:00:00Z",
+            **self.queued,
+            **fields,
+        }
+
+
+def _found(view: Any, request: Request, of: str, public_id: str) -> Any:
+    return view.cluster(public_id) if of == "cluster" else selectors.get_scenario(public_id, request.user)
+
+
+def view_of(search: Search, of: str) -> type[PlaygroundView]:
+    """The view of a kind of work, of a cluster or of a scenario."""
+    collection, _, tag = _WHERE[of]
+    prefix = f"{collection}_{search.name}"
+    base = PlaygroundView if of == "cluster" else Reads
+
+    def get(self: Any, request: Request, **path: str) -> Response:
+        found = _found(self, request, of, path[f"{of}_id"])
+        return Response(search.document(request, search.newest(found, of), of, found.public_id))
+
+    def post(self: Any, request: Request, **path: str) -> Response:
+        found = _found(self, request, of, path[f"{of}_id"])
+        said: dict[str, Any] = {}
+        if search.body is not None:
+            body = search.body(data=request.data or {})
+            body.is_valid(raise_exception=True)
+            said = search.said(body.validated_data)
+        answer = search.document(request, search.ask(**{of: found}, **said), of, found.public_id)
+        return Response(answer, status=202, headers={"Location": answer["url"], "Retry-After": "1"})
+
+    def delete(self: Any, request: Request, **path: str) -> Response:
+        found = _found(self, request, of, path[f"{of}_id"])
+        row = search.newest(found, of)
+        services.cancel(search.rows(found, of))
+        row.refresh_from_db()
+        return Response(search.document(request, row, of, found.public_id))
+
+    get.__doc__, post.__doc__ = search.finds, search.does
+    delete.__doc__ = "It is not wanted any more: a worker that is at it stops within about a second. Twice is once."
+    errors = (400, 403, 404, 409) if search.body is None else (400, 403, 404, 409, 413, 415)
+    cancelled = search.example(of, state="cancelled", problem="Cancelled.")
+    methods = {
+        "get": operation(
+            search.read_it,
+            id=f"{prefix}_read",
+            answers_={200: search.answer},
+            errors=(400, 404),
+            answer_example=search.example(of, state="done", **search.done),
+            tag=tag,
+            reads=True,
+        )(get),
+        "post": operation(
+            search.ask_for_it,
+            id=f"{prefix}_{search.verb}",
+            request=search.body,
+            answers_={202: search.answer},
+            errors=errors,
+            example=search.asked,
+            answer_example=search.example(of),
+            tag=tag,
+        )(post),
+        "delete": operation(
+            f"Cancel: {search.ask_for_it[0].lower()}{search.ask_for_it[1:]}",
+            id=f"{prefix}_cancel",
+            answers_={200: search.answer},
+            errors=(400, 403, 404),
+            answer_example=cancelled,
+            tag=tag,
+        )(delete),
+    }
+    return type(f"{of.capitalize()}{search.name.capitalize()}", (base,), {**methods, "__module__": __name__})
+
+
+MODEL: Final = Search(
+    name="model",
+    model=ModelCheck,
+    verb="check",
+    ask=services.request_model_check,
+    fields=lambda row: {
+        "cycle": row.cycle,
+        "engine": row.engine_version,
+        "tookMs": row.took_ms,
+        "result": model_result(row),
+    },
+    read_it="Read the newest check of the formal model",
+    ask_for_it="Check the formal model on every cycle",
+    finds="Order, placement and minimal casualty of every cycle; the result is there once `state` is done.",
+    does="A worker makes the run again with the model looking on. The same cycles are checked once.",
+    missing="the model was not checked yet: POST here asks for it",
+    answer=answers.ModelCheck,
+    queued={"cycle": 12, "engine": "0.1.0", "tookMs": None, "result": None},
+    done={
+        "tookMs": 840,
+        "result": {
+            "status": "holds",
+            "sentence": "The model holds in all 12 cycles.",
+            "nCycles": 12,
+            "counts": {"order": {"holds": 12, "leaves": 0, "fails": 0, "notComputed": 0}},
+            "departures": [],
+            "violations": [],
+            "cycles": [],
+        },
+    },
+)
+
+OPTIMUM: Final = Search(
+    name="optimum",
+    model=Optimum,
+    verb="find",
+    ask=services.request_optimum,
+    fields=lambda row: {
+        "cycle": row.cycle,
+        "timeLimitS": row.time_limit_s,
+        "step": row.step or None,
+        "progress": row.progress,
+        "result": row.result or None,
+    },
+    read_it="Read the newest joint placement",
+    ask_for_it="Look for the best joint placement",
+    finds="How far one pod at a time is from the best of all placements; there once `state` is done.",
+    does="All pods at once, as many as possible, higher priorities first; rules between pods are constraints.",
+    missing="it was not looked for yet: POST here asks for it",
+    answer=answers.Optimum,
+    queued={"cycle": 12, "timeLimitS": 30, "step": None, "progress": 0.0, "result": None},
+    done={
+        "progress": 1.0,
+        "result": {
+            "levels": [{"priority": 0, "pods": 3, "now": 2, "best": 3, "atMost": 3}],
+            "placed": [2, 3],
+            "score": [150, 190],
+            "scoreAtMost": 190,
+            "gap": 0.0,
+            "proved": True,
+            "nRules": 0,
+            "pods": [{"pod": "default/big", "priority": 0, "now": "", "best": "node-b"}],
+        },
+    },
+    body=answers.OptimumRequest,
+    asked={"timeLimitS": 10},
+    said=lambda body: {"cycle": body.get("cycle"), "time_limit_s": body["timeLimitS"]},
+)
+
+LUCK: Final = Search(
+    name="luck",
+    model=Luck,
+    verb="run",
+    ask=services.request_luck,
+    fields=lambda row: {
+        "seeds": row.n_seeds,
+        "progress": {"done": row.done, "total": row.n_seeds},
+        "result": row.answer,
+    },
+    read_it="Read how much of a scenario is luck",
+    ask_for_it="Run a scenario with other seeds",
+    finds="How often each end state occurs with other seeds; there once `state` is done.",
+    does="Workers run the same objects and steps with other draws among equals. The same seeds are run once.",
+    missing="no other seeds were run yet: POST here asks for it",
+    answer=answers.Luck,
+    queued={"seeds": 50, "progress": {"done": 0, "total": 50}, "result": None},
+    done={"progress": {"done": 50, "total": 50}, "result": {"nSeeds": 50, "nPods": 3, "nVarying": 1, "ends": []}},
+    body=answers.LuckRequest,
+    asked={"seeds": 50},
+    said=lambda body: {"n_seeds": body["seeds"]},
+)

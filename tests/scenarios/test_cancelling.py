@@ -1,0 +1,109 @@
+"""Whatever was asked for can be cancelled, on its page and by REST; what was lost is put again by one rule."""
+
+import pytest
+from celery import current_app
+
+from playground.clusters import jobs, lanes, wake
+from playground.clusters import services as clusters
+from playground.clusters.models import Job
+from playground.scenarios.models import Comparison, Luck, ModelCheck, Optimum
+from playground.scenarios.services import compare_now, open_gallery_scenario, request_comparison, share
+from scheduler_core.scenario.gallery import gallery_text
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MODELS = {"model": ModelCheck, "optimum": Optimum, "luck": Luck}
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """Be a worker of the lane `make`, as its room is."""
+    monkeypatch.setattr(wake, "_message", lambda *args: None)
+    current_app.loader.import_default_modules()
+
+    def run() -> None:
+        while job := jobs.claim(lanes.MAKE):
+            assert current_app.tasks[job.task](**job.params) is None
+            jobs.finish(job)
+
+    return run
+
+
+@pytest.fixture
+def paths(work):
+    """Pages and REST paths of a share and a cluster that were run."""
+    scenario = share(document=gallery_text("nominated-overtaken"), visibility="public").scenario
+    cluster = open_gallery_scenario(name="tie-break-1-violations")
+    clusters.request_run(cluster=cluster)
+    clusters.take_turn(cluster_id=cluster.pk)
+    work()
+    return {
+        "scenario": (f"/s/{scenario.public_id}/", f"/api/v1/scenarios/{scenario.public_id}/"),
+        "cluster": (f"/c/{cluster.public_id}/", f"/api/v1/clusters/{cluster.public_id}/"),
+    }
+
+
+def posted(client, path):
+    return client.post(path, {}, content_type="application/json")
+
+
+@pytest.mark.parametrize(
+    ("of", "name"),
+    [("scenario", name) for name in MODELS] + [("cluster", "model"), ("cluster", "optimum")],
+)
+def test_work_is_cancelled_by_rest_and_on_its_page_and_can_be_asked_for_again(client, paths, work, of, name):
+    page, rest = (f"{prefix}{name}/" for prefix in paths[of])
+    rows = MODELS[name].objects
+    assert client.delete(rest).status_code == 404
+    asked = posted(client, rest)
+    assert (asked.status_code, asked.json()["state"]) == (202, "queued"), asked.content
+    job = jobs.claim(lanes.MAKE)
+    assert jobs.renew(job)
+    for _ in range(2):  # twice is once
+        answer = client.delete(rest)
+        assert (answer.status_code, answer.json()["state"]) == (200, "cancelled")
+    assert not jobs.renew(job)  # by which the worker that is at it knows
+    assert client.get(rest).json()["problem"] == "Cancelled."
+    jobs.finish(job)
+    work()
+    assert rows.get().state == "cancelled" and not Job.objects.filter(task__endswith=name).exists()
+
+    client.post(page)
+    shown = client.get(page).content.decode()
+    assert 'name="cancel"' in shown
+    assert client.post(page, {"cancel": "1"}).status_code == 302
+    assert rows.latest("pk").state == "cancelled"
+    assert "Cancelled." in client.get(page).content.decode()
+    assert posted(client, rest).status_code == 202
+    work()
+    assert client.get(rest).json()["state"] == "done"
+
+
+def test_a_comparison_is_cancelled_on_its_page_and_what_a_worker_finds_then_is_dropped(client, paths, work):
+    cluster = {"kind": "cluster", "id": paths["cluster"][0].split("/")[2]}
+    comparison = request_comparison(a=cluster, b=cluster)
+    page = f"/compare/{comparison.public_id}/"
+    assert f'action="{page}delete/"' in client.get(page).content.decode()
+    job = jobs.claim(lanes.MAKE)
+    said = client.post(f"{page}delete/", follow=True).content.decode()
+    assert "The comparison is cancelled." in said
+    assert not jobs.renew(job) and not Comparison.objects.exists()
+    compare_now(comparison_id=comparison.pk)
+    assert client.get(page).status_code == 404
+
+
+def test_work_whose_row_is_open_is_put_again_when_it_was_lost(client, paths):
+    """The one rule for lost work: what pages looked after themselves, and services by the age of a row."""
+    for of, name in (("scenario", "luck"), ("scenario", "model"), ("cluster", "optimum")):
+        posted(client, f"{paths[of][1]}{name}/")
+    cluster = {"kind": "cluster", "id": paths["cluster"][0].split("/")[2]}
+    request_comparison(a=cluster, b=cluster)
+    posted(client, f"{paths['cluster'][1]}seeds?seeds=2")
+    asked = ("answer", "check_model", "compare", "luck", "optimum")
+    jobs_of = Job.objects.filter(task__regex=rf"\.({'|'.join(asked)})$")
+    known = sorted(jobs_of.values_list("key", flat=True))
+    assert len(set(jobs_of.values_list("task", flat=True))) == len(asked)
+    Job.objects.all().delete()
+    assert jobs.adopt() == len(known)
+    assert sorted(Job.objects.values_list("key", flat=True)) == known
+    assert jobs.adopt() == 0
