@@ -90,26 +90,35 @@ class FGD(PreFilterPlugin[None], ScorePlugin[None]):
         return (int(scores.argmax()),) if scores.max() >= 0 else None
 
     def points(self, cpu, request, free_cpu, free, models):
-        """Scores of each way to place the pod on each row: by device for a share (-1: no room), one way for others."""
-        if request is not None and request.is_share:
-            fits = free >= request.milli
-            row, device = fits.nonzero()
-            after = free[row]
-            after[np.arange(len(row)), device] -= request.milli
-        else:
-            fits = np.ones((len(free), 1), np.bool_)
-            row = np.arange(len(free))
-            after = free if request is None else _without(free, request)
-        now = self.fragmentation.of(free_cpu, free, *models)
-        then = self.fragmentation.of((free_cpu - cpu)[row], after, models[0][row], models[1])
-        gain = (now[row] - then) / WHOLE
-        scores = np.full(fits.shape, -1, np.int64)
-        scores[fits] = np.floor(100 * (1 / (1 + np.exp(-gain))))
+        """Scores of each way to place the pod on each row, -1 for no room: by device for a share, else one way."""
+        ways = _ways(cpu, request, free_cpu, free)
+        row, device = ways.nonzero()
+        after = free[row]
+        if request is not None:
+            is_share = request.is_share
+            taken = np.arange(free.shape[1]) == device[:, None] if is_share else _first(after, request)
+            after = after - request.milli * taken
+        # Devices of one row are asked about side by side; the row as it is, once.
+        rows, place = np.unique(row, return_inverse=True)
+        now = self.fragmentation.of(free_cpu[rows], free[rows], models[0][rows], models[1])[place]
+        then = self.fragmentation.of(free_cpu[row] - cpu, after, models[0][row], models[1])
+        scores = np.full(ways.shape, -1, np.int64)
+        scores[ways] = np.floor(100 * (1 / (1 + np.exp((then - now) / WHOLE))))
         return scores
 
 
-def _without(free, request):
-    """What is free after the first devices with room are taken."""
+def _ways(cpu, request, free_cpu, free):
+    """Where there is room: a mask by row and device for a share, by row and one column for other pods."""
+    has_cpu = free_cpu >= cpu
+    if request is None:
+        return has_cpu[:, None]
     fits = free >= request.milli
-    taken = fits & (fits.cumsum(axis=1) <= request.count)
-    return free - request.milli * taken
+    if request.is_share:
+        return fits & has_cpu[:, None]
+    return (has_cpu & (fits.sum(axis=1) >= request.count))[:, None]
+
+
+def _first(free, request):
+    """A mask of the first devices with room."""
+    fits = free >= request.milli
+    return fits & (fits.cumsum(axis=1) <= request.count)

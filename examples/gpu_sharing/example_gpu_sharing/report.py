@@ -121,7 +121,7 @@ WIDTH, HEIGHT, MARGIN, GAP = 460, 300, 50, 70
 
 
 def curves(results, trace, expected=None):
-    """SVG text: unallocated GPUs over load 75 to 120, and fragmentation over load 0 to 120, medians of the seeds.
+    """SVG text: unallocated GPUs over load 75 to 120, medians of the seeds, and fragmentation over 0 to 120, means.
 
     Solid lines are the runs with the first name of equals, dotted ones those with equals drawn, dashed the authors'.
     """
@@ -140,13 +140,14 @@ def curves(results, trace, expected=None):
             range(75, 121),
             30,
             lambda one: 100 - one.alloc,
+            np.median,
             0,
             lambda pct: 100 - pct,
         ),
-        ("Fragmented, % of idle GPUs", range(121), 100, lambda one: one.frag_ratio, 1, lambda pct: pct),
+        ("Fragmented, % of idle GPUs", range(121), 100, lambda one: one.frag_ratio, np.mean, 1, lambda pct: pct),
     ]
     parts = []
-    for number, (title, loads, top, of, column, shown) in enumerate(panels):
+    for number, (title, loads, top, of, middle, column, shown) in enumerate(panels):
         left = MARGIN + number * (WIDTH + GAP)
         parts += _axes(title, left, loads, top)
         for policy in ORDER:
@@ -154,7 +155,7 @@ def curves(results, trace, expected=None):
             for ties, dash in dashes.items():
                 runs = found.get((trace, ties, policy))
                 if runs:
-                    values = np.median([of(one) for one in runs.values()], axis=0)
+                    values = middle([of(one) for one in runs.values()], axis=0)
                     parts.append(_line(left, loads, top, values, policy, dash))
             if policy in theirs:
                 values = np.full(131, np.nan)

@@ -15,6 +15,7 @@ ORDER: tuple[str, ...] = (
     "gpu-isolation",
     "gpu-four-ways",
     "packing-and-spreading",
+    "ties-spread",
     "preemption-budget",
     "greedy-against-optimum",
     "spread-surprises",

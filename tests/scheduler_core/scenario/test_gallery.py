@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -60,6 +61,18 @@ def test_the_last_tie_break_is_a_draw_and_either_pod_may_be_evicted() -> None:
     states = end_states(gallery_scenario("tie-break-6-draw"), range(30))
     assert len(states) == 2
     assert sum(len(state.seeds) for state in states) == 30
+
+
+def test_ties_that_are_drawn_spread_what_a_packing_score_cannot_tell_apart() -> None:
+    scenario = replace(gallery_scenario("ties-spread"), expect=())
+    states = end_states(scenario, SEEDS)
+    assert len(states) > 1 and all(state.pending >= 1 for state in states)
+    config = scenario.scheduler
+    assert config is not None
+    told = json.loads(json.dumps(config).replace('"name": "cpu"', '"name": "nvidia.com/gpu"'))
+    assert told != config
+    by_gpu = end_states(replace(scenario, scheduler=told), SEEDS)
+    assert {state.pending for state in by_gpu} == {0}
 
 
 def test_the_optimum_of_the_greedy_scene_is_what_trying_all_placements_finds() -> None:
