@@ -101,7 +101,7 @@ class CoreSimulator:
         payload = entry.payload
         match entry.kind:
             case "write":
-                return WriteObject(payload["manifest"])
+                return WriteObject(payload["manifest"], payload.get("reason"))
             case "delete":
                 if not payload.get("gone", True):
                     # The row says already when it will be gone; the kubelet here keeps to the same moment.
@@ -123,6 +123,13 @@ class CoreSimulator:
             case "extender":
                 return BindCallAnswered(payload["call"]["pod"]["uid"], answer_of(payload))
         raise ValueError(f"an entry of kind {entry.kind!r} is no input of a simulation")
+
+    def manifest(
+        self, simulation: Simulation, kind: str, namespace: str, name: str
+    ) -> Mapping[str, Any] | None:
+        """An object as it is now."""
+        stored = simulation.world.get(kind, namespace, name)
+        return None if stored is None else stored.manifest
 
     def outcomes(self, simulation: Simulation) -> Sequence[Draft]:
         """Drain what the cluster did by itself, in order."""

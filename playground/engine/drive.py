@@ -23,6 +23,7 @@ from playground.engine.entries import (
     QueueState,
 )
 from playground.engine.ports import Deadline, RunReport, Simulation, Simulator
+from playground.engine.reading import read
 from playground.engine.relay import Relay
 from playground.engine.timing import ExtensionPointTimes, Observe
 from scheduler_core.extender import Transport
@@ -30,8 +31,6 @@ from scheduler_core.extender import Transport
 CHECKPOINT_FORMAT: Final = 1
 LONGEST_SLICE_NS: Final = 48 * 3600 * 10**9
 """Virtual time one batch advances by at most, so that it ends in time whatever timers there are."""
-CATCH_UP_CYCLES: Final = 1_000_000
-"""Bound on the cycles run while the clock catches up with an input's own time."""
 
 Call = tuple[str, int, int]
 """``(name, argument, max_cycles)``: one call of the simulation, as the `ran` entry keeps it."""
@@ -359,20 +358,12 @@ class Engine:
         return cycles
 
     def _read(self, entries: Iterable[Entry]) -> int:
-        """Submit inputs, each at its own time if the clock runs behind it; the world takes them in."""
-        n_read = 0
-        for entry in entries:
-            if entry.seq <= self.read_seq:
-                continue
-            if entry.at_ns > self.simulation.now_ns:
-                self.simulation.advance(entry.at_ns - self.simulation.now_ns, max_cycles=CATCH_UP_CYCLES)
-            if entry.kind != "clock":
-                self.simulation.submit(self.simulator.change(entry))
-            self.read_seq = entry.seq
-            n_read += 1
-        if n_read:
-            self.simulation.advance(0, max_cycles=0)
-        return n_read
+        """Take in the inputs that were not read yet; how many there were."""
+        new = [entry for entry in entries if entry.seq > self.read_seq]
+        read(self.simulator, self.simulation, new)
+        if new:
+            self.read_seq = new[-1].seq
+        return len(new)
 
     def _call(self, call: Call, calls: list[Call]) -> RunReport:
         calls.append(call)

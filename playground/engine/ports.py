@@ -1,6 +1,6 @@
 """What driving needs of a simulation. scheduler_core's own is in simulator.py; tests bring a small fake."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Protocol
 
 from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall, QueueState
@@ -93,6 +93,12 @@ class Simulator(Protocol):
 
     def change(self, entry: Entry) -> Any:
         """An input entry as the simulation takes it."""
+        ...
+
+    def manifest(
+        self, simulation: Any, kind: str, namespace: str, name: str
+    ) -> Mapping[str, Any] | None:
+        """An object as it is now; None when there is none. `namespace` is empty for cluster-scoped kinds."""
         ...
 
     def outcomes(self, simulation: Any) -> Sequence[Draft]:

@@ -15,9 +15,16 @@ Manifest = Mapping[str, Any]
 
 @record
 class WriteObject:
-    """Create an object or replace it whole; the manifest is admitted and prepared (`objects.defaults.prepare`)."""
+    """Create an object or replace it whole; the manifest is admitted and prepared (`objects.defaults.prepare`).
+
+    Attributes
+    ----------
+    reason : str or None
+        Why the cluster writes it, which makes it an outcome; None for a person's write.
+    """
 
     manifest: Manifest
+    reason: str | None = None
 
 
 @record

@@ -248,8 +248,8 @@ class Simulation:
     def submit(self, change: Change) -> None:
         """Take in one input; it holds from now on."""
         match change:
-            case WriteObject(manifest):
-                self.world.put(manifest)
+            case WriteObject(manifest, reason):
+                self.world.put(manifest, reason)
             case DeleteObject(kind, namespace, name, grace_period_s):
                 pod = self.world.pod(namespace, name) if kind == "Pod" else None
                 if pod is not None:

@@ -10,7 +10,7 @@ import pytest
 from playground.clusters import services
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import by_kind
-from playground.clusters.models import Cluster, Pod, PodDisruptionBudget
+from playground.clusters.models import Cluster, Event, Pod, PodDisruptionBudget
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
@@ -220,3 +220,48 @@ def test_a_budget_deleted_after_its_pod_is_not_written_again(wall: Wall) -> None
     wall.work(cluster)
     assert not PodDisruptionBudget.objects.filter(cluster=cluster).exists()
     assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_what_people_change_before_the_engine_looks_holds_together_with_what_it_did_in_between(wall: Wall) -> None:
+    cluster = make_cluster(make_node("n1"), make_node("n2"))
+    services.set_clock(cluster=cluster, mode="realtime")
+    wall.work(cluster)
+    pod = by_kind("Pod")
+    assert pod is not None
+    wall.passes(1)
+    services.apply_documents(cluster=cluster, objects=[make_pod("labelled"), make_pod("ends")])
+    wall.passes(1)
+    changed = make_pod("labelled")
+    changed["metadata"]["labels"] = {"tier": "web"}
+    services.apply_documents(cluster=cluster, objects=[changed])
+    delete(cluster, "ends", grace_s=0)
+    wall.passes(1)
+    wall.work(cluster)
+    # It is bound at the time at which it was created, once, and the label that came later is kept.
+    labelled = Pod.objects.get(name="labelled")
+    assert labelled.manifest["metadata"]["labels"] == {"tier": "web"}
+    assert (bool(labelled.node_name), labelled.phase) == (True, "Running")
+    told = Event.objects.filter(cluster=cluster, reason="Scheduled", involved_name="labelled")
+    assert told.count() == 1
+    assert f"to {labelled.node_name}" in told.get().manifest["message"]
+    assert not Pod.objects.filter(name="ends").exists()
+    assert same_objects(folded(cluster), stored(cluster))
+
+
+def test_what_the_cluster_removed_in_between_does_not_come_back_by_a_late_change(wall: Wall) -> None:
+    cluster = make_cluster(make_node("n1"), make_pod("going"))
+    services.set_clock(cluster=cluster, mode="realtime")
+    wall.passes(1)
+    wall.work(cluster)
+    delete(cluster, "going", grace_s=5)
+    wall.passes(10)
+    changed = make_pod("going")
+    changed["metadata"]["labels"] = {"tier": "web"}
+    services.apply_documents(cluster=cluster, objects=[changed])
+    wall.passes(1)
+    wall.work(cluster)
+    assert not Pod.objects.filter(name="going").exists()
+    assert same_objects(folded(cluster), stored(cluster))
+    services.request_run(cluster=cluster, until="idle")
+    wall.work(cluster)
+    assert not Pod.objects.filter(name="going").exists()

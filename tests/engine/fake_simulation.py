@@ -282,6 +282,11 @@ class FakeSimulator:
     def calls(self, simulation: FakeSimulation) -> Sequence[OutsideCall]:
         return ()
 
+    def manifest(
+        self, simulation: FakeSimulation, kind: str, namespace: str, name: str
+    ) -> dict[str, Any] | None:
+        return simulation.nodes.get(name) if kind == "Node" else simulation.pods.get(f"{namespace}/{name}")
+
     def outcomes(self, simulation: FakeSimulation) -> Sequence[Draft]:
         drained, simulation.new_outcomes = simulation.new_outcomes, []
         return drained

@@ -1,4 +1,7 @@
-"""``python -m tests.faults --rounds 300 --seed 1``: the faults, as many rounds as wanted; 1 on a violation."""
+"""``python -m tests.faults``: rounds of faults on a whole site, or with ``--mutants`` on broken ones; 1 on a violation.
+
+With ``--mutants`` it is 1 when a mutant was not found.
+"""
 
 from __future__ import annotations
 
@@ -7,71 +10,70 @@ import contextlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from tests import servers
+from tests.faults import mutants
+
+ROOT = Path(__file__).resolve().parents[2]
+PEOPLE = 100_000
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=20)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=20, help="how many; with --mutants how many at most for each")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first round, to see one again")
-    parser.add_argument("--log", help="file to keep what workers say")
-    parser.add_argument("--on", choices=("embedded", "servers", "rabbitmq"), default="embedded",
-                        help="SQLite and the embedded broker; PostgreSQL and Redis, throw-away ones; or "
-                        "PostgreSQL and RabbitMQ")  # fmt: skip
+    parser.add_argument(
+        "--on",
+        choices=("embedded", "servers"),
+        default="embedded",
+        help="`manage.py play` on SQLite and the embedded broker; or a team's site on PostgreSQL and Redis, "
+        "throw-away ones",
+    )
+    parser.add_argument("--port", type=int, default=0, help="of the site; a free one if it is not said")
+    parser.add_argument("--pace", type=float, default=0.12, help="seconds between two requests of one person, at most")
+    parser.add_argument("--mutants", action="store_true", help="find every mutant (tests/faults/mutants.py)")
+    parser.add_argument("--only", default="", help="comma-separated names of mutants")
+    parser.add_argument("--mutant", default="", help="live with this mutant until it is found")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at the same time")
+    parser.add_argument("--log", help="file to keep what the site says")
+    parser.add_argument("--keep", help="folder to copy the data folder to (embedded), to look at what went wrong")
     parser.add_argument("--quiet", action="store_true", help="only the report, as JSON")
     options = parser.parse_args()
+    if options.mutants:
+        return _find_mutants(options)
     folder = Path(tempfile.mkdtemp(prefix="playground-faults-"))
-    stops: list[Callable[[], None]] = []
-    try:
-        return _run(options, folder, stops)
-    finally:
-        for stop in reversed(stops):
-            with contextlib.suppress(Exception):
-                stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.ExitStack() as ends:
+        ends.callback(shutil.rmtree, folder, ignore_errors=True)
+        return _live(options, folder, ends)
 
 
-def _run(options: argparse.Namespace, folder: Path, stops: list[Callable[[], None]]) -> int:
-    os.environ.update(
-        {
-            "DJANGO_SETTINGS_MODULE": "playground.settings",
-            "PLAYGROUND_DATA": str(folder),
-            "PLAYGROUND_EXTENDER_HOSTS": "127.0.0.1",
-        }
-    )
-    for name in ("DATABASE_URL", "CELERY_BROKER_URL", "PLAYGROUND_MODE"):
+def _live(options: argparse.Namespace, folder: Path, ends: contextlib.ExitStack) -> int:
+    tree = mutants.mutated(options.mutant, ROOT, folder / "tree") if options.mutant else ROOT
+    (folder / "data").mkdir()
+    for name in [name for name in os.environ if name.startswith("PLAYGROUND_")]:
+        del os.environ[name]
+    for name in ("DATABASE_URL", "CELERY_BROKER_URL"):
         os.environ.pop(name, None)
+    os.environ |= {
+        "DJANGO_SETTINGS_MODULE": "playground.settings",
+        "PLAYGROUND_DATA": str(folder / "data"),
+        "PLAYGROUND_EXTENDER_HOSTS": "127.0.0.1",
+    }
+    restart: Callable[[], None] | None = None
     where = "SQLite and the embedded broker"
-    redis: _Redis | None = None
-    if options.on != "embedded":
-        database = servers.find_postgresql()
-        if database is None:
-            print("no PostgreSQL was found", file=sys.stderr)
-            return 2
-        url, stop = database.start()
-        stops.append(stop)
-        os.environ["DATABASE_URL"], drop = servers.make_database(url, "faults")
-        stops.append(drop)
-        where = f"PostgreSQL ({database.where})"
     if options.on == "servers":
-        redis = _Redis()
-        stops.append(redis.stop)
-        os.environ["CELERY_BROKER_URL"] = redis.url
-        where += " and Redis"
-    if options.on == "rabbitmq":
-        rabbitmq = servers.find_rabbitmq()
-        if rabbitmq is None:
-            print("no RabbitMQ was found", file=sys.stderr)
-            return 2
-        os.environ["CELERY_BROKER_URL"], stop = rabbitmq.start()
-        stops.append(stop)
-        where += f" and RabbitMQ ({rabbitmq.where})"
+        where, restart = _servers(ends)
 
     import django
 
@@ -79,66 +81,139 @@ def _run(options: argparse.Namespace, folder: Path, stops: list[Callable[[], Non
     import logging
 
     from django.core.management import call_command
-    from django.db import connection, connections
-
-    from playground.celery import app
-    from tests.faults.harness import Harness
-    from tests.faults.zygote import Workers
+    from django.db import connections
 
     logging.disable(logging.CRITICAL)
-    app.finalize()
-    app.loader.import_default_modules()
-    workers = Workers(options.log or str(folder / "workers.log"))
-    stops.append(workers.stop)
     call_command("migrate", verbosity=0)
+    token = _token() if options.on == "servers" else ""
     connections.close_all()
 
-    def cut_connections() -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
+    from tests.faults.chaos import Means
+    from tests.faults.rounds import Harness
+    from tests.faults.site import Site
 
-    def lose_messages() -> None:
-        app.control.purge()
-
-    harness = Harness(
-        options.seed,
-        workers,
-        redis.restart if redis else lose_messages,
-        cut_connections if options.on != "embedded" else None,
-        (lambda line: None) if options.quiet else print,
+    site = Site(tree, dict(os.environ), folder, options.port or servers.free_port(), token)
+    if options.log:
+        ends.callback(lambda: shutil.copy(site.log, options.log))
+    if options.keep:
+        ends.callback(lambda: shutil.copytree(folder / "data", options.keep, dirs_exist_ok=True))
+    ends.callback(connections.close_all)
+    ends.callback(site.stop)
+    site.wait_until_ready()
+    means = Means(
+        restart or (lambda: (folder / "data" / "broker.sqlite3").unlink(missing_ok=True)),
+        _lose_messages,
+        _cut_connections if options.on == "servers" else None,
     )
-    report = harness.run(options.rounds, options.first)
-    print(json.dumps({"on": where, **vars(report)}, indent=None if options.quiet else 2))
+    say: Callable[[str], None] = (lambda line: None) if options.quiet else (lambda line: print(line, flush=True))
+    harness = Harness(options.seed, site, means, say, options.pace)
+    report = harness.run(options.rounds, options.first, until_found=bool(options.mutant))
+    words = {"on": where, "mutant": options.mutant or None, **vars(report)}
+    print(json.dumps(words, indent=None if options.quiet else 2), flush=True)
     return 1 if report.violations else 0
 
 
+def _servers(ends: contextlib.ExitStack) -> tuple[str, Callable[[], None]]:
+    """Throw-away servers, named in the environment; what they are, and what restarts the broker."""
+    database = servers.find_postgresql()
+    if database is None:
+        raise SystemExit("no PostgreSQL was found")
+    url, stop = database.start()
+    ends.callback(stop)
+    os.environ["DATABASE_URL"], drop = servers.make_database(url, "faults")
+    ends.callback(drop)
+    redis = _Redis()
+    ends.callback(redis.stop)
+    os.environ |= {
+        "CELERY_BROKER_URL": redis.url,
+        "PLAYGROUND_MODE": "team",
+        "PLAYGROUND_SECRET_KEY": "a secret key of the tests, long enough for the check",
+        "PLAYGROUND_HOSTS": "playground.example",
+        "PLAYGROUND_REQUEST_RATE": f"{PEOPLE}/min",
+        "PLAYGROUND_WRITE_RATE": f"{PEOPLE}/min",
+        "PLAYGROUND_MAX_CLUSTERS": str(PEOPLE),
+    }
+    return f"PostgreSQL ({database.where}) and Redis", redis.restart
+
+
+def _token() -> str:
+    from playground.accounts.models import User
+    from playground.accounts.tokens import create_token
+
+    return create_token(user=User.objects.create_user("someone"), name="faults")[1]
+
+
+def _cut_connections() -> None:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def _lose_messages() -> None:
+    from playground.celery import app
+
+    app.control.purge()
+
+
 class _Redis:
-    """A throw-away Redis that keeps nothing when it is restarted, at one address."""
+    """A throw-away Redis that keeps nothing when it is killed, at one address."""
 
     def __init__(self) -> None:
         self._port = servers.free_port()
-        self._stop: Callable[[], None] = lambda: None
-        self._start()
+        self.restart()
 
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self._port}/0"
 
-    def _start(self) -> None:
+    def restart(self) -> None:
+        self.stop()
         program = shutil.which("redis-server") or shutil.which("valkey-server")
         if program is None:
             raise SystemExit("no redis-server was found")
         _, self._stop = servers.start_redis(program, port=self._port)
 
-    def restart(self) -> None:
-        self._stop()
-        self._start()
-
     def stop(self) -> None:
         self._stop()
+
+    def _stop(self) -> None:
+        """Nothing runs yet."""
+
+
+def _find_mutants(options: argparse.Namespace) -> int:
+    names = [name for name in options.only.split(",") if name] or list(mutants.MUTANTS)
+    began_s = time.monotonic()
+    with ThreadPoolExecutor(options.jobs) as pool:
+        results = list(pool.map(lambda name: _find(name, options), names))
+    missed = [result["mutant"] for result in results if result["found_in"] is None]
+    print(json.dumps({"mutants": results, "not found": missed, "seconds": round(time.monotonic() - began_s)}))
+    return 1 if missed else 0
+
+
+def _find(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Live with a mutant in a process of its own; where it was found, and by what."""
+    command = [sys.executable, "-m", "tests.faults", "--quiet", "--mutant", name, "--on", options.on]
+    for option in ("rounds", "seed", "first", "pace"):
+        command += [f"--{option}", str(getattr(options, option))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    if not lines:
+        raise SystemExit(f"mutant {name}: {done.stderr[-3000:]}")
+    report = json.loads(lines[-1])
+    result = {
+        "mutant": name,
+        "found_in": report["found_in"],
+        "by": report["violations"][:1],
+        "rounds": report["rounds"],
+        "seconds": report["seconds"],
+    }
+    if not options.quiet:
+        print(json.dumps(result), flush=True)
+    return result
 
 
 if __name__ == "__main__":

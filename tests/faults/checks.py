@@ -1,47 +1,88 @@
-"""What must hold after a round, whatever happened in it."""
+"""What must hold of a cluster when all is quiet, whatever happened to its site."""
 
 from __future__ import annotations
 
+import json
+import zlib
 from typing import Any
 
 from tests.clusters.builders import folded, same_objects, stored
+from tests.faults.people import CHANGE, REQUEST, Acknowledged
+
+COMPARED = (
+    *("number", "at_ns", "pod_namespace", "pod_name", "pod_uid", "outcome", "digest", "node", "message"),
+    *("profile", "attempt", "n_nodes", "n_evaluated", "n_feasible", "failed_point", "failed_plugin"),
+    *("nominated_node", "n_victims"),
+)
 
 
-def violations(cluster: Any, posted: set[str], deleted: set[str]) -> list[str]:
-    """Everything that is wrong with a cluster at rest."""
-    return [
-        *_lost(cluster, posted, deleted),
-        *_bound_twice(cluster),
-        *_does_not_fit(cluster),
-        *([] if same_objects(folded(cluster), stored(cluster)) else ["the log's fold is not the rows"]),
-        *_log_has_gaps(cluster),
-    ]
+def violations(cluster: Any, said: list[Acknowledged]) -> tuple[list[str], dict[str, int]]:
+    """Everything that is wrong with a cluster at rest, and what was looked at."""
+    from tests.faults.replay import replay
+
+    try:
+        again = replay(cluster)
+    except Exception as error:
+        return [f"its log cannot be lived through again: {type(error).__name__}: {error}"], {}
+    found = [*again.violations]
+    if not found:
+        found += _cycles(cluster, again)
+        found += _queue(cluster, again)
+        if cluster.now_ns != again.clock_ns:
+            found.append(f"its clock is at {cluster.now_ns} instead of {again.clock_ns}")
+        if cluster.next_deadline_ns != again.next_deadline_ns:
+            found.append(f"its next deadline is {cluster.next_deadline_ns} and not {again.next_deadline_ns}")
+    found += _rows(cluster)
+    found += _bound_twice(cluster)
+    found += _gaps(cluster)
+    resets = sum(one.resets for one in said)
+    for one in said:
+        found += _inputs(cluster, one, resets)
+    return found, {"cycles": len(again.cycles), "events": again.n_events, "batches": again.n_batches}
 
 
-def end_of(cluster: Any) -> dict[str, Any]:
-    """Where a run ended, without what counts attempts: uids and versions depend on sequence numbers."""
-    from playground.clusters.models import Cycle, Pod
+def _cycles(cluster: Any, again: Any) -> list[str]:
+    from playground.clusters.models import Cycle
 
-    pods = Pod.objects.filter(cluster=cluster).order_by("namespace", "name")
-    cycles = Cycle.objects.filter(cluster=cluster).order_by("number")
-    return {
-        "pods": list(pods.values_list("name", "node_name", "phase", "lane", "terminating")),
-        "cycles": list(cycles.values_list("number", "pod_name", "outcome", "node", "message", "at_ns")),
-        "clock": cluster.now_ns,
-    }
+    rows = {row.number: row for row in Cycle.objects.filter(cluster=cluster)}
+    if sorted(rows) != sorted(again.cycles):
+        different = sorted(set(rows) ^ set(again.cycles))
+        return [f"cycles {different[:5]} are only among the {'rows' if different[0] in rows else 'replayed'}"]
+    for number, wanted in again.cycles.items():
+        row = rows[number]
+        for name in COMPARED:
+            if getattr(row, name) != getattr(wanted, name):
+                have, other = getattr(row, name), getattr(wanted, name)
+                return [f"cycle {number}: {name} is {have!r} instead of {other!r}"]
+    return []
 
 
-def _lost(cluster: Any, posted: set[str], deleted: set[str]) -> list[str]:
-    """Pods that are neither there nor were taken away on purpose."""
-    from playground.clusters.models import LogEntry, Pod
+def _queue(cluster: Any, again: Any) -> list[str]:
+    from playground.clusters.models import Pod, QueueSnapshot
 
-    there = set(Pod.objects.filter(cluster=cluster).values_list("name", flat=True))
-    taken = set(
-        LogEntry.objects.filter(cluster=cluster, kind="delete", object_kind="Pod").values_list(
-            "object_name", flat=True
-        )
-    )
-    return [f"pod {name} is lost" for name in sorted(posted - deleted - there - taken)]
+    if not again.n_batches:
+        return []
+    found = []
+    snapshot = QueueSnapshot.objects.get(cluster=cluster)
+    kept = json.loads(zlib.decompress(bytes(snapshot.full)))
+    if kept != json.loads(json.dumps(again.queue)):
+        found.append(f"its queue is {_pods(kept)} instead of {_pods(again.queue)}")
+    wanted = {item["pod"]: lane for lane, items in again.queue.items() for item in items}
+    for namespace, name, lane in Pod.objects.filter(cluster=cluster).values_list("namespace", "name", "lane"):
+        if wanted.get(f"{namespace}/{name}", "") != lane:
+            found.append(f"pod {name} is in the lane {lane!r} and not {wanted.get(f'{namespace}/{name}')!r}")
+    return found
+
+
+def _pods(queue: dict[str, Any]) -> dict[str, list[str]]:
+    return {lane: [item["pod"] for item in items] for lane, items in queue.items() if items}
+
+
+def _rows(cluster: Any) -> list[str]:
+    try:
+        return [] if same_objects(folded(cluster), stored(cluster)) else ["the log's fold is not the rows"]
+    except (AssertionError, KeyError) as error:
+        return [f"the log does not fold: {type(error).__name__} {error}"]
 
 
 def _bound_twice(cluster: Any) -> list[str]:
@@ -55,9 +96,8 @@ def _bound_twice(cluster: Any) -> list[str]:
         uid, node = manifest["metadata"]["uid"], manifest["spec"].get("nodeName", "")
         before = nodes.get(uid, "")
         if before and node != before:
-            found.append(
-                f"pod {manifest['metadata']['name']} was on {before} and then on {node or 'no node'}"
-            )
+            name = manifest["metadata"]["name"]
+            found.append(f"pod {name} was on {before} and then on {node or 'no node'}")
         nodes[uid] = node
     scheduled: dict[str, int] = {}
     for payload in LogEntry.objects.filter(cluster=cluster, kind="event").values_list("payload", flat=True):
@@ -65,28 +105,104 @@ def _bound_twice(cluster: Any) -> list[str]:
         if event.get("reason") == "Scheduled":
             uid = event["involvedObject"]["uid"]
             scheduled[uid] = scheduled.get(uid, 0) + 1
-    found += [f"pod {uid} was scheduled {n} times" for uid, n in scheduled.items() if n > 1]
-    return found
+    return found + [f"pod {uid} was scheduled {n} times" for uid, n in scheduled.items() if n > 1]
 
 
-def _does_not_fit(cluster: Any) -> list[str]:
-    from playground.clusters.models import Node, Pod
-
-    found = []
-    room = {node.name: node.cpu_milli for node in Node.objects.filter(cluster=cluster)}
-    used: dict[str, int] = {}
-    for pod in (
-        Pod.objects.filter(cluster=cluster).exclude(node_name="").exclude(phase__in=["Succeeded", "Failed"])
-    ):
-        used[pod.node_name] = used.get(pod.node_name, 0) + pod.cpu_milli
-    for name, milli in used.items():
-        if name in room and milli > room[name]:
-            found.append(f"node {name} holds {milli}m of {room[name]}m")
-    return found
-
-
-def _log_has_gaps(cluster: Any) -> list[str]:
+def _gaps(cluster: Any) -> list[str]:
     from playground.clusters.models import LogEntry
 
     seqs = list(LogEntry.objects.filter(cluster=cluster).order_by("seq").values_list("seq", flat=True))
-    return [] if seqs == list(range(1, len(seqs) + 1)) else ["sequence numbers have gaps or repeat"]
+    if seqs and seqs != list(range(seqs[0], seqs[0] + len(seqs))):
+        return ["sequence numbers have gaps or repeat"]
+    return [] if not seqs or seqs[-1] == cluster.last_seq else ["the newest sequence number has no entry"]
+
+
+def _inputs(cluster: Any, said: Acknowledged, resets: int) -> list[str]:
+    """What was acknowledged is there, once; what was asked for together is there together."""
+    from playground.clusters.models import LogEntry, Pod, Question, Run
+
+    found = [f"a request was refused: {words}" for words in said.refused]
+    entries = LogEntry.objects.filter(cluster=cluster, object_kind="Pod").order_by("seq")
+    created: dict[str, list[int]] = {}
+    together: dict[str, dict[str, int]] = {}
+    removed: set[str] = set()
+    for entry in entries:
+        if entry.kind == "delete":
+            removed.add(entry.object_name)
+        elif entry.source == "api" and entry.created:
+            created.setdefault(entry.object_name, []).append(entry.seq)
+            labels = entry.payload["manifest"]["metadata"].get("labels") or {}
+            if REQUEST in labels:
+                together.setdefault(labels[REQUEST], {})[entry.object_name] = entry.seq
+    pods = {pod.name: pod for pod in Pod.objects.filter(cluster=cluster)}
+    for name in sorted(said.pods):
+        n_times = len(created.get(name, ()))
+        if n_times > 1:
+            found.append(f"pod {name} was created {n_times} times")
+        if n_times == 0 and not (resets and name in said.deleted):
+            found.append(f"pod {name} was acknowledged, and is not in the log")
+        elif name not in pods and name not in removed and name not in said.deleted:
+            found.append(f"pod {name} is lost")
+    for request, names in said.together.items() if not resets else ():
+        seqs = together.get(request, {})
+        if set(seqs) != names:
+            found.append(f"of request {request} only {sorted(seqs)} of {sorted(names)} were kept")
+        elif sorted(seqs.values()) != list(range(min(seqs.values()), min(seqs.values()) + len(seqs))):
+            found.append(f"request {request} was kept in parts")
+    for name, value in said.changes.items():
+        if name in pods and (pods[name].manifest["metadata"].get("labels") or {}).get(CHANGE) != value:
+            found.append(f"pod {name} has lost its label {CHANGE}={value}")
+    for name in sorted(said.deleted):
+        if name in pods and not pods[name].manifest["metadata"].get("deletionTimestamp"):
+            found.append(f"pod {name} was deleted, and is there")
+    if not resets:
+        answered = LogEntry.objects.filter(cluster=cluster, kind="permit").values_list("seq", flat=True)
+        lost = {int(seq) for seq in said.permits} - set(answered)
+        if lost:
+            found.append(f"answers for Permit were acknowledged as {sorted(lost)}, and are not in the log")
+    runs = {str(row.public_id): row for row in Run.objects.filter(cluster=cluster)}
+    for run in said.runs:
+        if run not in runs and not resets:
+            found.append(f"run {run} is lost")
+        elif run in runs and runs[run].state not in ("done", "cancelled") and not (
+            runs[run].state == "failed" and "the engine failed" in runs[run].message
+        ):
+            found.append(f"run {run} is {runs[run].state}: {runs[run].message}")
+    for question in Question.objects.filter(cluster=cluster):
+        if question.state not in ("done", "failed", "cancelled"):
+            found.append(f"question {question.public_id} is {question.state}")
+    asked = set(Question.objects.filter(cluster=cluster).values_list("public_id", flat=True))
+    if not resets:
+        found += [f"question {one} is lost" for one in said.questions if one not in asked]
+    return found
+
+
+def unrest(clusters: list[Any]) -> list[str]:
+    """Why it is not quiet yet."""
+    from playground.clusters.models import Cluster, ExtenderCall, Job, Question, Run
+    from playground.clusters.services.lease import has_work
+
+    found = []
+    for row in Cluster.objects.filter(pk__in=[cluster.pk for cluster in clusters]):
+        words = []
+        if row.is_parked:
+            words.append(f"is parked: {row.parked_reason}")
+        if row.last_input_seq > row.cursor_seq:
+            words.append(f"has read {row.cursor_seq} of {row.last_input_seq}")
+        open_runs = Run.objects.filter(cluster=row, state__in=Run.OPEN).count()
+        if open_runs:
+            words.append(f"has {open_runs} open runs")
+        if ExtenderCall.objects.filter(cluster=row, state=ExtenderCall.State.INTENDED).exists():
+            words.append("has bind calls without an answer")
+        if row.lease_expires is not None:
+            words.append(f"is leased to {row.lease_holder} (token {row.lease_token})")
+        if not words and has_work(row):
+            words.append("has work")
+        n_open = Question.objects.filter(cluster=row, state__in=Question.OPEN).count()
+        if n_open:
+            words.append(f"has {n_open} questions without an answer")
+        found += [f"{row.name} {word}" for word in words]
+    waiting = Job.objects.exclude(task__endswith="tidy").exclude(task__endswith="ready_engine").count()
+    if waiting:
+        found.append(f"{waiting} pieces of work wait")
+    return found
