@@ -95,9 +95,7 @@ class Simulator(Protocol):
         """An input entry as the simulation takes it."""
         ...
 
-    def manifest(
-        self, simulation: Any, kind: str, namespace: str, name: str
-    ) -> Mapping[str, Any] | None:
+    def manifest(self, simulation: Any, kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
         """An object as it is now; None when there is none. `namespace` is empty for cluster-scoped kinds."""
         ...
 

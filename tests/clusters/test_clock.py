@@ -222,7 +222,9 @@ def test_a_budget_deleted_after_its_pod_is_not_written_again(wall: Wall) -> None
     assert same_objects(folded(cluster), stored(cluster))
 
 
-def test_what_people_change_before_the_engine_looks_holds_together_with_what_it_did_in_between(wall: Wall) -> None:
+def test_what_people_change_before_the_engine_looks_holds_together_with_what_it_did_in_between(
+    wall: Wall,
+) -> None:
     cluster = make_cluster(make_node("n1"), make_node("n2"))
     services.set_clock(cluster=cluster, mode="realtime")
     wall.work(cluster)

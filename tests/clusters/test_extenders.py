@@ -300,6 +300,21 @@ def test_after_a_crash_a_bind_is_not_sent_for_a_bound_pod(killed_after_the_call:
     assert lived == state_of(cluster)
 
 
+def test_a_reset_forgets_the_bind_call_a_killed_worker_had_intended(killed_after_the_call: None) -> None:
+    cluster = three_nodes(make_pod("a"))
+    with serving(passing) as server:
+        services.set_config(cluster=cluster, config=configuration(address(server), "bind"))
+        services.request_run(cluster=cluster)
+        with pytest.raises(Killed):
+            work(cluster)
+    assert ExtenderCall.objects.filter(state="intended").exists()
+    services.reset_cluster(cluster=cluster)
+    assert work(cluster) == "driven"
+    # It would be work for ever: each visit would end with a wake-up for the next.
+    assert work(cluster) == "idle"
+    assert not ExtenderCall.objects.exists()
+
+
 def test_an_extender_that_says_yes_and_never_binds_leaves_the_pod_assumed() -> None:
     cluster = three_nodes(make_pod("a", "4"), make_pod("b", "4"), make_pod("c", "4"), make_pod("d", "4"))
     with serving(passing) as server:

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -28,9 +29,13 @@ PEOPLE = 100_000
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.faults", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m tests.faults",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--rounds", type=int, default=20, help="how many; with --mutants how many at most for each")
+    parser.add_argument(
+        "--rounds", type=int, default=20, help="how many; with --mutants how many at most for each"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first round, to see one again")
     parser.add_argument(
@@ -41,13 +46,21 @@ def main() -> int:
         "throw-away ones",
     )
     parser.add_argument("--port", type=int, default=0, help="of the site; a free one if it is not said")
-    parser.add_argument("--pace", type=float, default=0.12, help="seconds between two requests of one person, at most")
+    parser.add_argument(
+        "--pace", type=float, default=0.12, help="seconds between two requests of one person, at most"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=90.0, help="seconds after the last fault in which all must be quiet"
+    )
     parser.add_argument("--mutants", action="store_true", help="find every mutant (tests/faults/mutants.py)")
     parser.add_argument("--only", default="", help="comma-separated names of mutants")
     parser.add_argument("--mutant", default="", help="live with this mutant until it is found")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at the same time")
+    parser.add_argument("--data", help="folder to begin with a copy of (embedded)")
     parser.add_argument("--log", help="file to keep what the site says")
-    parser.add_argument("--keep", help="folder to copy the data folder to (embedded), to look at what went wrong")
+    parser.add_argument(
+        "--keep", help="folder to copy the data folder to (embedded), to look at what went wrong"
+    )
     parser.add_argument("--quiet", action="store_true", help="only the report, as JSON")
     options = parser.parse_args()
     if options.mutants:
@@ -60,7 +73,7 @@ def main() -> int:
 
 def _live(options: argparse.Namespace, folder: Path, ends: contextlib.ExitStack) -> int:
     tree = mutants.mutated(options.mutant, ROOT, folder / "tree") if options.mutant else ROOT
-    (folder / "data").mkdir()
+    shutil.copytree(options.data, folder / "data") if options.data else (folder / "data").mkdir()
     for name in [name for name in os.environ if name.startswith("PLAYGROUND_")]:
         del os.environ[name]
     for name in ("DATABASE_URL", "CELERY_BROKER_URL"):
@@ -101,12 +114,16 @@ def _live(options: argparse.Namespace, folder: Path, ends: contextlib.ExitStack)
     ends.callback(site.stop)
     site.wait_until_ready()
     means = Means(
-        restart or (lambda: (folder / "data" / "broker.sqlite3").unlink(missing_ok=True)),
+        restart or (lambda: _empty_broker(folder / "data" / "broker.sqlite3")),
         _lose_messages,
         _cut_connections if options.on == "servers" else None,
     )
-    say: Callable[[str], None] = (lambda line: None) if options.quiet else (lambda line: print(line, flush=True))
-    harness = Harness(options.seed, site, means, say, options.pace)
+    say: Callable[[str], None] = (
+        (lambda line: None)
+        if options.quiet
+        else (lambda line: print(f"{time.strftime('%H:%M:%S')} {line}", flush=True))
+    )
+    harness = Harness(options.seed, site, means, say, options.pace, options.patience)
     report = harness.run(options.rounds, options.first, until_found=bool(options.mutant))
     words = {"on": where, "mutant": options.mutant or None, **vars(report)}
     print(json.dumps(words, indent=None if options.quiet else 2), flush=True)
@@ -153,6 +170,15 @@ def _cut_connections() -> None:
         )
 
 
+def _empty_broker(path: Path) -> None:
+    """The embedded broker answers nothing for a second, and has lost everything then."""
+    with contextlib.closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as broker:
+        broker.execute("BEGIN EXCLUSIVE")
+        broker.execute("DELETE FROM message")
+        time.sleep(1.0)
+        broker.execute("COMMIT")
+
+
 def _lose_messages() -> None:
     from playground.celery import app
 
@@ -187,18 +213,32 @@ class _Redis:
 def _find_mutants(options: argparse.Namespace) -> int:
     names = [name for name in options.only.split(",") if name] or list(mutants.MUTANTS)
     began_s = time.monotonic()
-    with ThreadPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(lambda name: _find(name, options), names))
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
+        data = _migrated(Path(folder, "data")) if options.on == "embedded" else None
+        results = list(pool.map(lambda name: _find(name, options, data), names))
     missed = [result["mutant"] for result in results if result["found_in"] is None]
     print(json.dumps({"mutants": results, "not found": missed, "seconds": round(time.monotonic() - began_s)}))
     return 1 if missed else 0
 
 
-def _find(name: str, options: argparse.Namespace) -> dict[str, Any]:
+def _migrated(data: Path) -> Path:
+    """A data folder whose database is there; making it anew for each mutant would be most of what they cost."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PLAYGROUND_")}
+    subprocess.run(
+        [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
+        cwd=ROOT,
+        env=environment | {"PLAYGROUND_DATA": str(data)},
+        check=True,
+    )
+    return data
+
+
+def _find(name: str, options: argparse.Namespace, data: Path | None) -> dict[str, Any]:
     """Live with a mutant in a process of its own; where it was found, and by what."""
     command = [sys.executable, "-m", "tests.faults", "--quiet", "--mutant", name, "--on", options.on]
-    for option in ("rounds", "seed", "first", "pace"):
+    for option in ("rounds", "seed", "first", "pace", "patience"):
         command += [f"--{option}", str(getattr(options, option))]
+    command += ["--data", str(data)] if data else []
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     lines = done.stdout.splitlines()
     if not lines:

@@ -64,7 +64,7 @@ class Chaos:
         self._kinds, self._dice, self._done = kinds, dice, done
         self._stopped: list[tuple[float, int]] = []
         # Three deaths of a cluster's workers in a row would rightly park it.
-        self._left = {kind: 2 for kind in KINDS} | {"messages doubled": 20, "messages lost": 10}
+        self._left = dict.fromkeys(KINDS, 2) | {"messages doubled": 20, "messages lost": 10}
 
     def begin(self) -> None:
         dice = self._dice

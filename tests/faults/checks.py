@@ -164,8 +164,10 @@ def _inputs(cluster: Any, said: Acknowledged, resets: int) -> list[str]:
     for run in said.runs:
         if run not in runs and not resets:
             found.append(f"run {run} is lost")
-        elif run in runs and runs[run].state not in ("done", "cancelled") and not (
-            runs[run].state == "failed" and "the engine failed" in runs[run].message
+        elif (
+            run in runs
+            and runs[run].state not in ("done", "cancelled")
+            and not (runs[run].state == "failed" and "the engine failed" in runs[run].message)
         ):
             found.append(f"run {run} is {runs[run].state}: {runs[run].message}")
     for question in Question.objects.filter(cluster=cluster):

@@ -31,7 +31,6 @@ class Extender:
         self.n_bound = self.n_calls = self.n_bad = 0
         self._site, self._dice = site, dice
         self._bound: set[tuple[str, str]] = set()
-        self._generation: dict[str, int] = {}
         self._clusters: dict[str, str] = {}
         self._lock = threading.Lock()
         self._server = ExtenderServer(self._answer).start()
@@ -42,12 +41,6 @@ class Extender:
     def know(self, key: str, cluster_id: str) -> None:
         """Which cluster the path belongs to."""
         self._clusters[key] = cluster_id
-
-    def forget(self, key: str) -> None:
-        """The cluster was reset: its pods are unbound again."""
-        with self._lock:
-            self._generation[key] = self._generation.get(key, 0) + 1
-            self._bound = {(one, uid) for one, uid in self._bound if one != key}
 
     def stop(self) -> None:
         self._server.stop()
@@ -82,7 +75,6 @@ class Extender:
     def _bind(self, key: str, body: Any) -> Any:
         uid, name, namespace = body["PodUID"], body["PodName"], body["PodNamespace"]
         with self._lock:
-            generation = self._generation.get(key, 0)
             if (key, uid) in self._bound:
                 self.repeated.append(f"{key}: {namespace}/{name} ({uid})")
         if not self.posts_bindings:
@@ -101,9 +93,8 @@ class Extender:
         if code != 201:
             return {"Error": f"{code} {str(answer)[:200]}"}
         with self._lock:
-            if generation == self._generation.get(key, 0):
-                self._bound.add((key, uid))
-                self.n_bound += 1
+            self._bound.add((key, uid))
+            self.n_bound += 1
         return {"Error": ""}
 
 

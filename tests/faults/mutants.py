@@ -179,5 +179,7 @@ def mutated(name: str, tree: Path, folder: Path) -> Path:
 def edited(mutant: Mutant, text: str) -> str:
     """The file with the edit."""
     if text.count(mutant.old) != 1:
-        raise ValueError(f"{mutant.path} has {mutant.old!r} {text.count(mutant.old)} times; the mutant must say it anew")
+        raise ValueError(
+            f"{mutant.path} has {mutant.old!r} {text.count(mutant.old)} times; the mutant must say it anew"
+        )
     return text.replace(mutant.old, mutant.new)

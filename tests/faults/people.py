@@ -46,7 +46,14 @@ class Person:
     """
 
     def __init__(
-        self, site: Site, name: str, dice: random.Random, *, realtime: bool, permit: bool, extender: str | None
+        self,
+        site: Site,
+        name: str,
+        dice: random.Random,
+        *,
+        realtime: bool,
+        permit: bool,
+        extender: str | None,
     ) -> None:
         self.site, self.name, self.dice = site, name, dice
         self.realtime, self.permit, self.extender = realtime, permit, extender
@@ -60,7 +67,9 @@ class Person:
 
     def begin(self) -> None:
         """A cluster with nodes, a priority class, its configuration and its clock."""
-        _, answer = self._ask("POST", "/api/v1/clusters/", {"name": self.name, "seed": self.dice.randrange(10**6)})
+        _, answer = self._ask(
+            "POST", "/api/v1/clusters/", {"name": self.name, "seed": self.dice.randrange(10**6)}
+        )
         self.id = answer["id"]
         nodes = [make_node(f"n{number}", "4") for number in range(self.dice.randint(2, 4))]
         self._ask("POST", self._path("apply"), _list([*nodes, _priority_class("urgent", 1000)]))
@@ -280,7 +289,9 @@ def _deployment(name: str, replicas: int) -> dict[str, Any]:
             "selector": {"matchLabels": {"app": name}},
             "template": {
                 "metadata": {"labels": {"app": name}},
-                "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "300m"}}}]},
+                "spec": {
+                    "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "300m"}}}]
+                },
             },
         },
     }

@@ -6,6 +6,7 @@ process may be hit, also those that did not live yet when the order was given, a
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 LONGEST_STALL_S = 40.0
+WHERE = signal.SIGRTMIN + 5
+"""Has a process write to its log where it stands."""
 _SERVICES = "playground.clusters.services."
 STEPS = {
     "leases.claim": f"{_SERVICES}lease.claim",
@@ -45,6 +48,7 @@ STEPS = {
 
 def install(folder: Path) -> None:
     """Watch the steps of this process and of those it forks; orders lie in the folder."""
+    faulthandler.register(WHERE, all_threads=True)
     for step, path in STEPS.items():
         place, _, name = path.rpartition(".")
         owner = _owner(place)

@@ -43,9 +43,7 @@ def replay(cluster: Cluster) -> Replayed:
     )
     relay.cycle = lambda: simulator.cycle(simulation)
     simulator.keep_full_traces(simulation, True)
-    kept = {
-        row.engine_seq: bytes(row.data) for row in Checkpoint.objects.filter(cluster=cluster)
-    }
+    kept = {row.engine_seq: bytes(row.data) for row in Checkpoint.objects.filter(cluster=cluster)}
     world = _World()
     waiting: list[Entry] = []
     for batch in _batches(cluster):

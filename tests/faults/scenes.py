@@ -63,10 +63,9 @@ class Scenes:
         self._site.order(COMMIT, "stall", self._pk)
         self._expire()
         second = self._stalled_besides(COMMIT, first)
-        self._site.withdraw(COMMIT)
         if second is not None:
             self._end("two at once", first)
-            second.go_on()
+            second.go_on(0)
         else:
             first.go_on()
 
@@ -85,10 +84,9 @@ class Scenes:
         )
         self._wake()
         second = self._stalled_besides(COMMITTED)
-        self._site.withdraw(COMMITTED)
         if second is not None:
             self._end("failed over", first)
-            second.go_on()
+            second.go_on(0)
         else:
             first.go_on()
 
@@ -120,7 +118,6 @@ class Scenes:
         self._person.apply(2)
         self._person.run("idle")
         stalled = self._stalled_besides(ANSWER)
-        self._site.withdraw(ANSWER)
         if stalled is None:
             return
         token = self._expire()
@@ -140,7 +137,6 @@ class Scenes:
         self._site.order("after.jobs.claim", "stall")
         self._person.ask()
         stalled = self._stalled_besides("after.jobs.claim")
-        self._site.withdraw("after.jobs.claim")
         if stalled is not None and stalled.is_there:
             os.kill(stalled.pid, signal.SIGKILL)
             self._played["worker of a question killed"] += 1
@@ -153,9 +149,7 @@ class Scenes:
         if have_pods:
             self._person.apply(4)
         self._person.run("idle")
-        stalled = self._stalled_besides(place)
-        self._site.withdraw(place)
-        return stalled
+        return self._stalled_besides(place)
 
     def _stalled_besides(self, place: str, *others: Stalled) -> Stalled | None:
         known = {other.pid for other in others}
@@ -168,6 +162,11 @@ class Scenes:
 
         self._woken_s = time.monotonic()
         stalled: Stalled | None = wait_for(found, STALL_WITHIN_S)
+        self._site.withdraw(place)
+        if stalled is None:
+            for late in self._site.stalled(place):  # it came when we had just given up
+                if late.pid not in known:
+                    late.go_on(0)
         return stalled
 
     def _again(self) -> None:

@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.faults.points import WHERE
+
 HOST = "playground.example"
 READY_S = 120.0
 PATIENCE_S = 60.0
@@ -146,6 +148,13 @@ class Site:
             found |= more
             parents = set(more)
         return found
+
+    def say_where_they_stand(self) -> None:
+        """Every process writes its stacks to the log."""
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, WHERE)
+                time.sleep(0.1)
 
     def stop(self) -> None:
         """End it with all its processes."""

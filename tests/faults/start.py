@@ -7,6 +7,7 @@ as two seconds of imports for each would be most of what a run of hundreds of ki
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
@@ -14,9 +15,11 @@ import time
 from pathlib import Path
 
 RESTART_S = 0.2
+PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
+    _end_with_parent()
     mode, port, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     import django
 
@@ -34,6 +37,12 @@ def main() -> None:
         execute_from_command_line(["manage.py", "play", "--port", port])
     else:
         _Team(commands(port)).run()
+
+
+def _end_with_parent() -> None:
+    """The harness may be killed as well; nothing shall stay behind."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def commands(port: str) -> dict[str, list[str]]:
@@ -93,6 +102,7 @@ class _Team:
                 uvicorn.main.main()
             else:
                 from celery.__main__ import main as celery
+
                 from playground.celery import app
 
                 app._after_fork()

@@ -1,4 +1,4 @@
-"""Twenty rounds of faults on what is always there, and twenty on real servers where they are found."""
+"""A few rounds of faults on a whole site, and broken sites that they must tell from a sound one."""
 
 from __future__ import annotations
 
@@ -11,45 +11,60 @@ from typing import Any
 
 import pytest
 
+from tests.faults.mutants import MUTANTS, edited
+
 ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 560
 
 
-def live_through(on: str, rounds: int, seed: int) -> dict[str, Any]:
-    """A process of its own: it forks workers, and nothing of a test run's threads and connections may go along."""
+def faults(*options: str) -> dict[str, Any]:
+    """A process of its own: it starts a site, and nothing of a test run's settings may go along."""
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PLAYGROUND_"))
     }
     done = subprocess.run(
-        [
-            *(sys.executable, "-m", "tests.faults", "--quiet"),
-            *("--on", on, "--rounds", str(rounds), "--seed", str(seed)),
-        ],
+        [sys.executable, "-m", "tests.faults", "--quiet", *options],
         cwd=ROOT,
         env=environment,
         capture_output=True,
         text=True,
-        timeout=560,
+        timeout=TIMEOUT_S,
     )
     assert done.stdout, done.stderr
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return report
 
 
+@pytest.mark.parametrize("name", MUTANTS)
+def test_every_mutant_is_an_edit_of_the_code_as_it_is(name: str) -> None:
+    mutant = MUTANTS[name]
+    text = (ROOT / mutant.path).read_text()
+    compile(edited(mutant, text), mutant.path, "exec")
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_no_fault_loses_doubles_or_misplaces_a_pod_on_the_embedded_default() -> None:
-    report = live_through("embedded", rounds=20, seed=1)
+def test_no_fault_loses_doubles_or_misplaces_anything_on_the_embedded_default() -> None:
+    report = faults("--on", "embedded", "--rounds", "2", "--seed", "1")
     assert report["violations"] == []
-    assert report["rounds"] == 20
-    assert len(report["faults"]) == 9
-    assert report["workers_died"] > 0
+    assert report["rounds"] == 2
+    assert report["seen"]["clusters"] == 6
+    assert report["seen"]["events"] > 0
+    assert report["scenes"]
 
 
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.redis
 @pytest.mark.timeout(600)
-def test_no_fault_loses_doubles_or_misplaces_a_pod_on_postgresql_and_redis() -> None:
-    report = live_through("servers", rounds=20, seed=2)
+def test_no_fault_loses_doubles_or_misplaces_anything_on_a_teams_site() -> None:
+    report = faults("--on", "servers", "--rounds", "2", "--seed", "2")
     assert report["violations"] == []
-    assert len(report["faults"]) == 9
+    assert report["seen"]["clusters"] == 6
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_broken_site_is_found_out() -> None:
+    report = faults("--mutants", "--only", "events-dropped,fence-token-off", "--rounds", "6", "--jobs", "2")
+    assert report["not found"] == []

@@ -171,6 +171,8 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
         row.cycles.all().delete()
         row.checkpoints.all().delete()
         row.runs.all().delete()
+        # An intended bind call would be work for ever, and an old answer would be shown with a new cycle.
+        row.extender_calls.all().delete()
         QueueSnapshot.objects.filter(cluster=row).delete()
         QueueMove.objects.filter(cluster=row).delete()
         ClusterMetric.objects.filter(cluster=row).delete()
