@@ -1,6 +1,7 @@
 """Reading inputs, each at its own time; what people wrote meanwhile is put together with what the cluster did.
 
-At 1x an engine reads inputs a moment after they were made, and goes through that moment as if it had been there. So it
+An input may have the cluster act at once (a pod is allowed at Permit, and bound) before the next one is read, and at
+1x an engine reads inputs a moment after they were made, and goes through that moment as if it had been there. So it
 may write an object before a person's write that knew nothing of it, and which holds the whole object as the person
 knew it: a pod that was created and labelled is bound in between. What the person changed holds then, and so does what
 the cluster changed; the object that comes of it is an outcome of the batch.
@@ -24,10 +25,9 @@ Key = tuple[str, str, str]
 def read(simulator: Simulator, simulation: Simulation, entries: Iterable[Entry]) -> None:
     """Submit inputs, each at its own time if the clock runs behind it; the world takes them in."""
     entries = list(entries)
-    began_ns = simulation.now_ns
     known: dict[Key, Mapping[str, Any] | None] = {}
     """Objects as people know them, whose writes are changes of that."""
-    if any(entry.at_ns > began_ns for entry in entries):
+    if len(entries) > 1 or any(entry.at_ns > simulation.now_ns for entry in entries):
         known = {key: simulator.manifest(simulation, *key) for key in map(_key, entries) if key is not None}
     for entry in entries:
         if entry.at_ns > simulation.now_ns:
@@ -37,8 +37,7 @@ def read(simulator: Simulator, simulation: Simulation, entries: Iterable[Entry])
         taken: Entry | None = entry
         key = _key(entry)
         if key is not None and known:
-            if simulation.now_ns > began_ns:
-                taken = _together(entry, known[key], simulator.manifest(simulation, *key))
+            taken = _together(entry, known[key], simulator.manifest(simulation, *key))
             known[key] = None if _is_gone(entry) else entry.payload["manifest"]
         if taken is not None:
             simulation.submit(simulator.change(taken))

@@ -8,6 +8,7 @@ engines in memory that take long to load; it ends when it has been idle for long
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
@@ -24,7 +25,14 @@ from typing import Any, Final
 
 from celery import current_app
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    close_old_connections,
+    connection,
+    connections,
+)
 
 from playground.clusters import jobs, lanes
 from playground.clusters.lanes import Limits
@@ -38,7 +46,10 @@ logger = logging.getLogger(__name__)
 LOOK_EVERY_S: Final = 2.0
 IDLE_S: Final = 300.0
 """A child that had nothing to do for so long ends, and gives back its memory."""
-BEGIN_S: Final = 30.0
+BEGIN_S: Final = 15.0
+"""A child that has not come to the database by then is stuck."""
+BEGIN_TRIES: Final = 3
+READY: Final = b"ready\n"
 WATCH_EVERY_S: Final = 0.5
 DONE, MORE, ENDED = "done", "more", "ended"
 
@@ -129,9 +140,9 @@ class Room:
         job = jobs.claim(self.lane)
         if job is None:
             return False
-        child = self._child()
         began_s = time.monotonic()
         try:
+            child = self._child()
             os.write(child.asks, json.dumps({"task": job.task, "params": job.params}).encode() + b"\n")
             answer = self._look_on(job, child, began_s)
         except OSError:
@@ -215,30 +226,66 @@ class Room:
 
 
 def start_child(lane: str, limits: Limits, body: Callable[[int, int, Limits], None] | None = None) -> Child:
-    """Fork a child that works for a lane."""
+    """Fork a child that works for a lane, and see that it can.
+
+    Another thread of the worker may be within a call of the database's library as we fork, and the child then inherits
+    a lock whose holder does not exist. So one that does not come to an answer is ended, and another is forked.
+
+    Raises
+    ------
+    OSError
+        None began.
+    """
+    for _ in range(BEGIN_TRIES):
+        child = _forked(lane, limits, body or _be_child)
+        readable, _, _ = select.select([child.tells], [], [], BEGIN_S)
+        if readable and os.read(child.tells, len(READY)) == READY:
+            return child
+        child.end()
+        logger.warning("lane %s: a child did not begin and was ended", lane)
+    raise OSError(f"no child of the lane {lane} began")
+
+
+def _forked(lane: str, limits: Limits, body: Callable[[int, int, Limits], None]) -> Child:
     asked, asks = os.pipe()
     tells, told = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
+    collects = gc.isenabled()
+    gc.disable()
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
+            # Connections of the worker's other threads are garbage here, and are better left than closed.
+            gc.freeze()
+            gc.enable()
             os.close(asks)
             os.close(tells)
             os.setpgid(0, 0)
             name_process(f"{lane}-child")
-            (body or _be_child)(asked, told, limits)
+            _try_database()
+            os.write(told, READY)
+            body(asked, told, limits)
             code = 0
         except BaseException:
             logger.exception("lane %s: child ended", lane)
         finally:
             os._exit(code)
+    if collects:
+        gc.enable()
     os.close(asked)
     os.close(told)
     with suppress(OSError):
         os.setpgid(pid, pid)
     return Child(pid, asks, tells, time.monotonic())
+
+
+def _try_database() -> None:
+    """Come through the library's own locks; what the database says to it is not the question here."""
+    with suppress(DatabaseError), connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    connections.close_all()
 
 
 def _be_child(asked: int, told: int, limits: Limits) -> None:

@@ -120,6 +120,20 @@ def test_a_cycle_that_goes_on_after_a_replay_keeps_its_verdicts_and_scores(
     assert set(after.body.arrays) == set(before.body.arrays)
 
 
+def test_a_pod_that_is_allowed_and_changed_at_once_is_bound_with_the_change(memory: EngineMemory) -> None:
+    cluster = waiting(memory, approved("a"))
+    services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    changed = approved("a")
+    changed["metadata"]["labels"] = {"tier": "web"}
+    services.apply_documents(cluster=cluster, objects=[changed])
+    run(cluster, memory)
+    assert outcomes() == [("a", "bound")]
+    pod = Pod.objects.get()
+    assert (pod.phase, pod.manifest["metadata"]["labels"]) == ("Running", {"tier": "web"})
+    assert Event.objects.filter(reason="Scheduled").count() == 1
+    assert same_objects(folded(cluster), stored(cluster))
+
+
 def test_a_rejected_pod_gives_its_node_back_to_others(memory: EngineMemory) -> None:
     cluster = waiting(memory, approved("a", "2"), make_pod("b", "2"))
     services.decide_permit(

@@ -146,12 +146,12 @@ MUTANTS = {
         "",
     ),
     "half-a-request": Mutant(
-        "of what was asked for together only the first object is kept",
+        "of what was asked for together the last object's entry is not kept",
         f"{_SERVICES}/writer.py",
-        "        if self._entries:\n            bulk.insert(LogEntry, _ENTRY, self._entries)\n",
-        "        if self._entries and len(self._entries) == 4:\n"
-        "            self._entries = self._entries[:3]\n"
-        "        if self._entries:\n            bulk.insert(LogEntry, _ENTRY, self._entries)\n",
+        "        if self._entries:\n            entries = [",
+        "        if len(self._entries) > 3 and self._entries[0][2] == 'api':\n"
+        "            self._entries.pop()\n"
+        "        if self._entries:\n            entries = [",
     ),
 }
 

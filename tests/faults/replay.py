@@ -10,7 +10,7 @@ from typing import Any
 
 from playground.clusters import kinds
 from playground.clusters.models import Checkpoint, Cluster, LogEntry
-from playground.clusters.services.advance import as_entry, initial_config
+from playground.clusters.services.advance import as_entry, initial_config, initial_release
 from playground.engine.entries import CycleRecord, Draft, Entry
 from playground.engine.reading import read
 from playground.engine.relay import Relay
@@ -39,7 +39,11 @@ def replay(cluster: Cluster) -> Replayed:
     simulator = default_simulator()
     relay = Relay()
     simulation = simulator.new(
-        config=initial_config(cluster), seed=cluster.seed, start_ns=cluster.start_ns, transport=relay
+        config=initial_config(cluster),
+        seed=cluster.seed,
+        start_ns=cluster.start_ns,
+        release=initial_release(cluster),
+        transport=relay,
     )
     relay.cycle = lambda: simulator.cycle(simulation)
     simulator.keep_full_traces(simulation, True)

@@ -8,6 +8,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from playground.clusters import jobs, lanes, wake
 from playground.clusters.jobs import Subject, SubjectKind
 from playground.clusters.lanes import Limits
 from playground.clusters.models import Job
+from playground.play import rooms
 from playground.play.rooms import Room
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -152,3 +155,18 @@ def test_work_whose_process_dies_is_tried_again_and_given_up_in_the_end(
             assert Job.objects.get().deaths == deaths
     assert not Job.objects.exists()
     assert said["why"] == "The work was ended: its process died 3 times."
+
+
+def test_a_child_that_hangs_before_it_begins_is_replaced(
+    room: Room, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def stuck_once() -> None:
+        with suppress(FileExistsError):
+            (tmp_path / "stuck").touch(exist_ok=False)
+            time.sleep(600)
+
+    monkeypatch.setattr(rooms, "_try_database", stuck_once)
+    monkeypatch.setattr(rooms, "BEGIN_S", 3.0)
+    put("tests.whole")
+    assert room.work_once() and not Job.objects.exists()
+    assert (tmp_path / "stuck").exists()
