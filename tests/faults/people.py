@@ -235,11 +235,12 @@ class Person:
         dice = self.dice
         more = {"priorityClassName": "urgent"} if dice.random() < 0.15 else {}
         pod = make_pod(name, dice.choice(["250m", "250m", "500m", "1", "2", "64"]), **more)
+        annotations = pod["metadata"].setdefault("annotations", {})
+        if dice.random() < 0.4:
+            annotations["playground.dev/duration"] = dice.choice(["2s", "5s", "20s"])
         if self.permit and dice.random() < 0.5:
-            pod["metadata"]["annotations"] = {
-                "playground.dev/approval": "required",
-                "playground.dev/approval-timeout": dice.choice(["1s", "2s", "90s"]),
-            }
+            annotations["playground.dev/approval"] = "required"
+            annotations["playground.dev/approval-timeout"] = dice.choice(["1s", "2s", "90s"])
         return pod
 
 
