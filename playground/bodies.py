@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
+from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
 
 
@@ -58,8 +59,12 @@ def in_parts(request: HttpRequest, parts: Iterator[str], content_type: str) -> S
 
     async def one_by_one() -> AsyncIterator[str]:
         following = sync_to_async(next)
-        while (part := await following(parts, None)) is not None:
-            yield part
+        try:
+            while (part := await following(parts, None)) is not None:
+                yield part
+        finally:
+            # The parts were read in a thread that ends with the request, and nothing else gives its connection back.
+            await sync_to_async(connections.close_all)()
 
     # Django's ASGI handler would make a list of a plain iterator.
     body = one_by_one() if isinstance(request, ASGIRequest) else parts

@@ -38,6 +38,9 @@ def test_requests_and_watching_clients_keep_no_connection(asgi_server: str) -> N
             for _ in range(8):
                 with closing(urlopen(board, timeout=60)) as answer:
                     answer.read()
+                # Sent in parts, which are read from the database one after the other.
+                with closing(urlopen(f"{board}export.yaml", timeout=60)) as answer:
+                    assert answer.read().startswith(b"---\napiVersion: ")
             for address in (f"{board}ticks/", pods) * 4:
                 watching.enter_context(closing(urlopen(address, timeout=60)))
             # What reads for all that watch may be at it.
