@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,6 +95,48 @@ def test_of_many_wrong_passwords_at_once_no_more_than_the_limit_are_tried(
         thread.join(120)
     assert len(tried) == throttle.PER_NAME_AND_ADDRESS
     assert sorted(answers) == [200] * 10 + [429] * 20
+
+
+SIXTY_AT_ONCE = """
+import os, sys, threading
+import django
+django.setup()
+from django.core.management import call_command
+from django.db import connections
+from playground.accounts import throttle
+call_command("migrate", "accounts", verbosity=0)
+for name, address in (("ada", "192.0.2.1"), ("n{}", "192.0.2.2"), ("bob", "198.51.100.{}")):
+    let_in, gate = [], threading.Barrier(60)
+    def knock(number):
+        gate.wait()
+        try:
+            tried = throttle.count_login(name=name.format(number), address=address.format(number), user=None)
+            let_in.append(not tried.wait_s)
+        finally:
+            connections.close_all()
+    threads = [threading.Thread(target=knock, args=(number,)) for number in range(60)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(len(let_in), sum(let_in))
+"""
+
+
+@pytest.mark.slow
+def test_sixty_at_once_on_a_database_file_are_counted_by_both_by_address_and_by_name(tmp_path: Path) -> None:
+    """As a site has it; the tests' own database in memory refuses writers that meet, and has nothing to count then."""
+    environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    done = subprocess.run(
+        [sys.executable, "-c", SIXTY_AT_ONCE],
+        env=environment | {"DJANGO_SETTINGS_MODULE": "playground.settings", "PLAYGROUND_DATA": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [
+        f"60 {limit}" for limit in (throttle.PER_NAME_AND_ADDRESS, throttle.PER_ADDRESS, throttle.PER_NAME)
+    ]
 
 
 def test_many_names_from_one_address_are_slowed(tried: list[str]) -> None:
