@@ -132,7 +132,7 @@ class GroupCycle(BindingCycle):
             # Upstream looks nominated pods up in the queue: of one that is under way only the name is left.
             self.nominator.remove(info.pod.uid)
         framework = self.profiles[infos[0].pod.scheduler_name]
-        result = self._try_group(framework, infos)
+        result = self.try_group(framework, infos)
         if self.loaded.release.gate("WorkloadAwarePreemption") and result.status.is_rejection:
             self._preempt_for_group(key, framework, infos, result)
         self._submit(key, framework, infos, result)
@@ -152,7 +152,7 @@ class GroupCycle(BindingCycle):
 
     # ---- trying
 
-    def _try_group(
+    def try_group(
         self, framework: Framework, infos: list[QueuedPodInfo], *, dry_run: bool = False
     ) -> GroupResult:
         """Try members one after the other, each beside those that found a node; all of them are given back."""
@@ -243,7 +243,7 @@ class GroupCycle(BindingCycle):
             victims, status = find_group_victims(
                 GroupPreemptor(group, never),
                 self.cache,
-                lambda: self._try_group(framework, infos, dry_run=True).status,
+                lambda: self.try_group(framework, infos, dry_run=True).status,
                 self.clock.now_ns,
             )
             if status.is_success:

@@ -4,6 +4,7 @@ All of it is asked of a copy (`Sandbox`): nothing here changes a cluster. See RE
 """
 
 from scheduler_core.advice.edits import Edit, FailedEdit, ProvenEdit
+from scheduler_core.advice.group_story import GroupStory, Remedy, UnknownGroup, group_story
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.advice.try_pod import Tried, try_pod
 from scheduler_core.advice.weights import CycleWeights, Interval, PluginWeights, Switch, weights_document
@@ -16,16 +17,20 @@ __all__ = [
     "Distance",
     "Edit",
     "FailedEdit",
+    "GroupStory",
     "Interval",
     "Limits",
     "PluginWeights",
     "ProvenEdit",
+    "Remedy",
     "Sandbox",
     "Switch",
     "Tried",
+    "UnknownGroup",
     "UnknownNode",
     "WhyNot",
     "distances",
+    "group_story",
     "try_pod",
     "weights_document",
     "what_would_it_take",

@@ -77,6 +77,9 @@ class Sandbox:
         cache.fill(theirs.pods_in_order(), assumed)
         pods = original.pods
         self.scheduler.pods.update(pods)
+        for key in original.pod_groups.groups():
+            for member in original.pod_groups.members(key):
+                self.scheduler.pod_groups.set(member)
         for uid, name in original.nominator.state():
             if uid in pods:
                 self.scheduler.nominator.add(pods[uid], name)

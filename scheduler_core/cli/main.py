@@ -6,7 +6,7 @@ import argparse
 import gc
 from collections.abc import Sequence
 
-from scheduler_core.cli import bench, compare, conformance, model, openb, optimum, plan, plugin, replay
+from scheduler_core.cli import bench, compare, conformance, group, model, openb, optimum, plan, plugin, replay
 from scheduler_core.releases import RELEASES
 from scheduler_core.version import ENGINE_VERSION
 
@@ -21,6 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     for name, module in (
         ("replay", replay),
         ("model", model),
+        ("group", group),
         ("optimum", optimum),
         ("compare", compare),
         ("plan", plan),

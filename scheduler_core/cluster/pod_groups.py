@@ -71,6 +71,6 @@ class PodGroups:
         """Members that are assumed or bound."""
         return self.n_members(key) - len(self.unscheduled(key))
 
-    def keys(self) -> list[Key]:
+    def groups(self) -> list[Key]:
         """Groups that have members, in order of their first one's arrival."""
         return list(self._members)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_core.advice import UnknownGroup, group_story
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.kinds import parse
 from scheduler_core.releases import RELEASES, Release
@@ -177,3 +178,36 @@ def test_groups_go_on_after_a_checkpoint_as_they_would_have(n_steps: int) -> Non
 def test_a_group_an_api_server_refuses_is_refused_by_field(spec: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidObject, match=field.replace(".", r"\.")):
         parse(prepare({"kind": "PodGroup", "metadata": {"name": "g"}, "spec": spec}))
+
+
+def test_the_story_of_a_gang_says_how_far_it_is_and_only_what_was_tried_with_success() -> None:
+    low = [make_pod(f"low-{place}", cpu="3", priority=0) for place in range(2)]
+    cluster = make_cluster(3, *low, release=GROUPS)
+    cluster.run_until_idle()
+    write(cluster, make_group("g", 3, priority=10), *members("g", 3, cpu="3", priority=0))
+    cluster.run_until_idle()
+    before = state(cluster)
+    story = group_story(cluster.scheduler, "default", "g").document()
+    assert state(cluster) == before
+    assert story["sentence"] == "default/g waits: 1 of the 3 members it needs fit at once, 2 too few."
+    assert (story["fit"], story["missing"], len(story["nodes"])) == (1, 2, 1)
+    assert sum(member["message"] is not None for member in story["members"]) == 2
+    remedies = {remedy["kind"]: remedy for remedy in story["remedies"]}
+    assert remedies["minCount"]["to"] == 1
+    assert remedies["addNodes"]["count"] == 2
+    assert sorted(remedies["evict"]["pods"]) == ["default/low-0", "default/low-1"]
+    assert remedies["evict"]["gate"] == "WorkloadAwarePreemption"
+    # What it says is so: with one node more than none it still waits, with two it goes.
+    write(cluster, make_node("more-1"))
+    cluster.run_until_idle()
+    assert n_bound(cluster, "g") == 0
+    write(cluster, make_node("more-2"))
+    cluster.run_until_idle()
+    assert n_bound(cluster, "g") == 3
+    assert group_story(cluster.scheduler, "default", "g").sentence == "All 3 members of default/g hold a node."
+
+
+def test_a_group_that_is_not_there_has_no_story() -> None:
+    cluster = make_cluster(1, release=GROUPS)
+    with pytest.raises(UnknownGroup, match='"g" not found in namespace "default"'):
+        group_story(cluster.scheduler, "default", "g")
