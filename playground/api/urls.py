@@ -27,6 +27,7 @@ from playground.api.views import (
     site,
     teams,
     tokens,
+    upgrades,
 )
 
 app_name = "api"
@@ -119,6 +120,7 @@ urlpatterns: list[URLPattern] = [
         "mock-extender",
     ),
     *both(f"{_CLUSTER}scenario", scenarios.ClusterScenario.as_view(), "cluster-scenario"),
+    *both(f"{_CLUSTER}upgrade/", upgrades.ClusterUpgrade.as_view(), "cluster-upgrade"),
     *both(f"{_CLUSTER}model/", _search(asked_for.MODEL, "cluster"), "cluster-model"),
     *both(f"{_CLUSTER}optimum/", _search(asked_for.OPTIMUM, "cluster"), "cluster-optimum"),
     *both(f"{_SCENARIO}optimum/", _search(asked_for.OPTIMUM, "scenario"), "scenario-optimum"),

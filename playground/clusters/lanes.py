@@ -37,6 +37,7 @@ LANE_OF: Final = {
     f"{_SCENARIOS}compare": MAKE,
     f"{_SCENARIOS}optimum": MAKE,
     f"{_SCENARIOS}check_model": MAKE,
+    f"{_SCENARIOS}upgrade": MAKE,
     f"{_SCENARIOS}luck": MAKE,
     f"{_SCENARIOS}gallery": MAKE,
     f"{_SCENARIOS}tidy": MAKE,

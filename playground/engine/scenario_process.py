@@ -14,8 +14,10 @@ from playground.engine.plugins import use
 from playground.engine.scenarios import ScenarioProblem, load, problem_of
 from playground.engine.seeds import end_of, run_seed
 from playground.engine.version import engine_version
+from scheduler_core.errors import ConfigurationError
 from scheduler_core.framework.record import BOUND
 from scheduler_core.model import check_scenario
+from scheduler_core.releases import release_from
 from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.load import dump_scenario
@@ -23,6 +25,7 @@ from scheduler_core.scenario.openb import lookalike
 from scheduler_core.scenario.redact import redact
 from scheduler_core.scenario.redact_check import verify_redaction, without_failing
 from scheduler_core.scenario.run import run, run_to_cycle
+from scheduler_core.scenario.upgrade import preview
 from scheduler_core.scenario.verify import with_decisions
 from scheduler_core.sim.simulation import Simulation
 
@@ -144,6 +147,28 @@ def modelled(request: dict[str, Any]) -> dict[str, Any]:
         raise problem_of(error) from None
 
 
+def upgraded(request: dict[str, Any]) -> dict[str, Any]:
+    """Decide it by two releases; how far it is goes to the standard error, a line at a time."""
+
+    def tell(step: str, share: float) -> None:
+        print(json.dumps({"step": step, "share": share}), file=sys.stderr, flush=True)
+
+    asked = request["upgrade"]
+    try:
+        found = preview(
+            load(request["document"]),
+            release_from(asked["before"]),
+            release_from(asked["after"]),
+            progress=tell,
+        )
+    except ScenarioError as error:
+        raise problem_of(error) from None
+    except ConfigurationError as error:
+        said = f"the configuration cannot be used with both releases: {error}"
+        raise problem_of(ScenarioError([Problem("scheduler", said)])) from None
+    return {"upgrade": found.document(asked["limit"])}
+
+
 def main() -> int:
     """Answer one request."""
     request = json.load(sys.stdin)
@@ -157,6 +182,8 @@ def main() -> int:
             found = states(request)
         elif "traceOf" in request:
             found = traced(request)
+        elif "upgrade" in request:
+            found = upgraded(request)
         elif "model" in request:
             found = modelled(request)
         else:

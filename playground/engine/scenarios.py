@@ -30,7 +30,7 @@ from scheduler_core.scenario.types import Scenario
 RUN_TIMEOUT_S: Final = 240.0
 AskProcess = Callable[[Mapping[str, Any], float], dict[str, Any]]
 """Takes a request to `scenario_process` and the seconds it may take; raises as `ask_process` does."""
-_ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(__file__).resolve().parents[2]
 """Where both packages are found, installed or not."""
 
 
@@ -448,17 +448,27 @@ def ask_process(request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
             capture_output=True,
             timeout=timeout_s,
             check=False,
-            cwd=_ROOT,
+            cwd=ROOT,
         )
     except subprocess.TimeoutExpired:
         raise RunStopped(f"the run was ended after {timeout_s:.0f} s") from None
-    if done.returncode != 0:
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {done.returncode}"]
-        limit = why_ended(done.returncode, last[0])
+    return answer_of_process(done.returncode, done.stdout, done.stderr)
+
+
+def answer_of_process(returncode: int, stdout: bytes, stderr: bytes) -> dict[str, Any]:
+    """What a `scenario_process` that has ended answered.
+
+    Raises
+    ------
+    ScenarioProblem, RunStopped
+    """
+    if returncode != 0:
+        last = stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {returncode}"]
+        limit = why_ended(returncode, last[0])
         if limit is not None:
             raise RunStopped(f"the run was ended: {limit}")
         raise RunStopped(f"the run broke off: {last[0][:300]}")
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = json.loads(stdout)
     if "problems" in answer:
         raise problem_from(answer["problems"])
     return answer

@@ -45,6 +45,12 @@ def check_model(*, check_id: int) -> None:
     services.check_model_now(check_id=check_id)
 
 
+@shared_task(name="playground.scenarios.tasks.upgrade")
+def upgrade(*, upgrade_id: int) -> None:
+    """Decide it by another release too. Safe to run twice: only an open preview is written."""
+    services.preview_upgrade_now(upgrade_id=upgrade_id)
+
+
 @shared_task(name="playground.scenarios.tasks.whole_cycle")
 def whole_cycle(*, scenario_id: int, number: int) -> None:
     """Keep every verdict and score of one cycle. Safe to run twice: both give the same bytes."""

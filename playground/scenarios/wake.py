@@ -15,6 +15,7 @@ WHOLE_CYCLE = "playground.scenarios.tasks.whole_cycle"
 LUCK = "playground.scenarios.tasks.luck"
 MODEL = "playground.scenarios.tasks.check_model"
 FOUR_WAYS = "playground.scenarios.tasks.four_ways"
+UPGRADE = "playground.scenarios.tasks.upgrade"
 ERRAND = "playground.scenarios.tasks.errand"
 GALLERY = "playground.scenarios.tasks.gallery"
 

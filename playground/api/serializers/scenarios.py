@@ -128,6 +128,24 @@ class ModelCheck(Answer):
     )
 
 
+class Upgrade(Answer):
+    page = _text()
+    url = _text()
+    state = serializers.ChoiceField(["queued", "running", "done", "failed", "cancelled"])
+    problem = _text(allow_null=True)
+    before = serializers.JSONField(help_text="Name and switched gates of the release that is followed.")
+    after = serializers.JSONField(help_text="Those of the release that is previewed.")
+    step = _text("What is being run.", allow_null=True)
+    progress = serializers.FloatField()
+    engine = _text()
+    createdAt = serializers.DateTimeField()
+    tookMs = serializers.IntegerField(allow_null=True)
+    result = serializers.JSONField(
+        allow_null=True,
+        help_text="sentence, counts, causes (each with toggles, proof and pods), unexplained (0), firstDivergence.",
+    )
+
+
 class Comparison(Answer):
     id = _text()
     page = _text()

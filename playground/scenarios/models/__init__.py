@@ -6,6 +6,7 @@ from playground.scenarios.models.luck import Luck, LuckEnd
 from playground.scenarios.models.model_check import ModelCheck
 from playground.scenarios.models.moment import Draft, Moment
 from playground.scenarios.models.scenario import RecordedCycle, Scenario, Verification
+from playground.scenarios.models.upgrade import Upgrade
 from playground.scenarios.models.visibility import Visibility
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Optimum",
     "RecordedCycle",
     "Scenario",
+    "Upgrade",
     "Verification",
     "Visibility",
 ]

@@ -20,6 +20,7 @@ from playground.scenarios.services.proof import (
     verify_now,
 )
 from playground.scenarios.services.shares import Shared, delete_share, share
+from playground.scenarios.services.upgrades import cancel_upgrade, preview_upgrade_now, request_upgrade
 
 subjects.register()
 
@@ -27,6 +28,7 @@ __all__ = [
     "Shared",
     "branch",
     "cancel",
+    "cancel_upgrade",
     "check_model_now",
     "compare_four_ways",
     "compare_now",
@@ -38,12 +40,14 @@ __all__ = [
     "keep_whole_cycle",
     "make_from_cluster",
     "open_gallery_scenario",
+    "preview_upgrade_now",
     "record_now",
     "request_comparison",
     "request_luck",
     "request_model_check",
     "request_moment",
     "request_optimum",
+    "request_upgrade",
     "request_verification",
     "request_whole_cycle",
     "run_errand",

@@ -11,7 +11,16 @@ from django.utils import timezone
 from playground.clusters import jobs
 from playground.clusters.jobs import Subject, SubjectKind, person_of
 from playground.scenarios import wake
-from playground.scenarios.models import Comparison, Errand, Luck, ModelCheck, Optimum, Scenario, Verification
+from playground.scenarios.models import (
+    Comparison,
+    Errand,
+    Luck,
+    ModelCheck,
+    Optimum,
+    Scenario,
+    Upgrade,
+    Verification,
+)
 from playground.scenarios.services.luck import parts_of
 
 
@@ -105,6 +114,11 @@ def register() -> None:
                 partial(_of_cluster_or_share, ModelCheck),
                 _ender(ModelCheck),
                 _open(ModelCheck, wake.MODEL, "check_id", *ModelCheck.OPEN),
+            ),
+            "upgrade_id": SubjectKind(
+                partial(_of_cluster_or_share, Upgrade),
+                _ender(Upgrade, step=""),
+                _open(Upgrade, wake.UPGRADE, "upgrade_id", *Upgrade.OPEN),
             ),
             "luck_id": SubjectKind(
                 _finder(Luck, "scenario__owner_id", ("queued",)), _ender(Luck), _open_lucks

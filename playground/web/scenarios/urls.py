@@ -12,6 +12,7 @@ from playground.web.scenarios import (
     optima,
     replay,
     shares,
+    upgrades,
 )
 
 app_name = "scenarios"
@@ -30,6 +31,7 @@ urlpatterns = [
     path("s/<slug:share_id>/branch/", shares.branch, name="branch"),
     path("s/<slug:share_id>/delete/", shares.delete, name="delete"),
     path("s/<slug:share_id>/optimum/", optima.of_scenario, name="optimum"),
+    path("s/<slug:share_id>/upgrade/", upgrades.of_scenario, name="upgrade"),
     path("s/<slug:share_id>/model/", model_checks.of_scenario, name="model"),
     path("s/<slug:share_id>/luck/", luck.luck, name="luck"),
     path("s/<slug:share_id>/cycles/<int:number>/", shares.cycle, name="cycle"),
@@ -47,6 +49,7 @@ urlpatterns = [
     path("c/<slug:cluster_id>/replay/branch/", replay.branch, name="replay-branch"),
     path("c/<slug:cluster_id>/share/", making.share, name="share"),
     path("c/<slug:cluster_id>/share/step/", making.next_step, name="next-step"),
+    path("c/<slug:cluster_id>/upgrade/", upgrades.of_cluster, name="cluster-upgrade"),
     path("c/<slug:cluster_id>/model/", model_checks.of_cluster, name="cluster-model"),
     path("c/<slug:cluster_id>/optimum/", optima.of_cluster, name="cluster-optimum"),
 ]

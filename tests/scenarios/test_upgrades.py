@@ -1,0 +1,92 @@
+"""What an upgrade would change, asked of a cluster: a job of its own that changes nothing and can be cancelled."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from playground.clusters import services as clusters
+from playground.clusters.errors import Conflict, InvalidInput
+from playground.scenarios import services
+from playground.scenarios.models import Upgrade
+from playground.scenarios.services import upgrades
+from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.test_real_engine import run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def no_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("playground.clusters.wake.send", lambda task, **how: True)
+
+
+def tainted() -> Any:
+    """A cluster in which one sentence is another in 1.36."""
+    taints = [{"key": "disk", "value": "full", "effect": "NoSchedule"}]
+    cluster = make_cluster(make_node(taints=taints), make_pod("waits"))
+    run(cluster)
+    return cluster
+
+
+def test_a_preview_tells_each_difference_by_its_cause_and_changes_nothing(client: Client) -> None:
+    cluster = tainted()
+    last = cluster.last_seq
+    page = f"/c/{cluster.public_id}/upgrade/"
+    assert client.post(page, {"release": "1.36"}).status_code == 302
+    asked = Upgrade.objects.get()
+    assert "waiting for its turn" in client.get(page).content.decode()
+    services.preview_upgrade_now(upgrade_id=asked.pk)
+    asked.refresh_from_db()
+    assert asked.state == "done", asked.problem
+    html = client.get(page).content.decode()
+    assert "Untolerated<wbr>Taints<wbr>Unnamed" in html and "proved alone" in html
+    assert "untolerated taint(s)" in html and "untolerated taint {disk: full}" in html
+    found = upgrades.upgrade_result(asked)
+    assert found is not None and found["unexplained"] == []
+    assert [cause["name"] for cause in found["causes"]] == ["UntoleratedTaintsUnnamed"]
+    cluster.refresh_from_db()
+    assert (cluster.kubernetes_release, cluster.last_seq) == ("1.34", last)
+
+
+def test_a_preview_is_ended_where_it_is_not_wanted_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = tainted()
+    asked = services.request_upgrade(cluster=cluster, name="1.36")
+    with pytest.raises(Conflict, match="under way"):
+        services.request_upgrade(cluster=cluster, name="1.35")
+    told = upgrades.upgrade_document
+
+    def cancelled(*args: Any, **how: Any) -> Any:
+        services.cancel_upgrade(upgrade=asked)
+        return told(*args, **how)
+
+    monkeypatch.setattr(upgrades, "upgrade_document", cancelled)
+    monkeypatch.setattr("playground.engine.upgrades.LOOK_EVERY_S", 0.01)
+    services.preview_upgrade_now(upgrade_id=asked.pk)
+    asked.refresh_from_db()
+    assert (asked.state, bytes(asked.result)) == ("cancelled", b"")
+
+
+def test_a_preview_is_asked_and_cancelled_over_the_api(client: Client) -> None:
+    cluster = tainted()
+    url = f"/api/v1/clusters/{cluster.public_id}/upgrade/"
+    assert client.get(url).status_code == 404
+    asked = client.post(url, {"kubernetesRelease": "1.36"}, content_type="application/json")
+    assert (asked.status_code, asked.json()["after"]["name"]) == (202, "1.36")
+    assert client.delete(url).json()["state"] == "cancelled"
+    wrong = {"kubernetesRelease": "1.36", "featureGates": {"SidecarContainers": False}}
+    refused = client.post(url, wrong, content_type="application/json")
+    assert refused.status_code == 400 and "SidecarContainers" in refused.content.decode()
+
+
+def test_what_cannot_be_previewed_is_refused() -> None:
+    cluster = make_cluster(make_node())
+    with pytest.raises(Conflict, match="no cycle"):
+        services.request_upgrade(cluster=cluster, name="1.36")
+    clusters.apply_documents(cluster=cluster, objects=[make_pod("p")])
+    run(cluster)
+    with pytest.raises(Conflict, match="followed already"):
+        services.request_upgrade(cluster=cluster, name="1.34")
+    with pytest.raises(InvalidInput, match="is no release that is known here"):
+        services.request_upgrade(cluster=cluster, name="1.99")
+    assert not Upgrade.objects.exists()
