@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import zlib
 from typing import Any
 
+from playground.engine.compressed import decompress
 from tests.clusters.builders import folded, same_objects, stored
 from tests.faults.people import CHANGE, REQUEST, Acknowledged
 
@@ -64,7 +64,7 @@ def _queue(cluster: Any, again: Any) -> list[str]:
         return []
     found = []
     snapshot = QueueSnapshot.objects.get(cluster=cluster)
-    kept = json.loads(zlib.decompress(bytes(snapshot.full)))
+    kept = json.loads(decompress(bytes(snapshot.full)))
     if kept != json.loads(json.dumps(again.queue)):
         found.append(f"its queue is {_pods(kept)} instead of {_pods(again.queue)}")
     wanted = {item["pod"]: lane for lane, items in again.queue.items() for item in items}

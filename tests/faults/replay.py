@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from playground.clusters import kinds
 from playground.clusters.models import Checkpoint, Cluster, LogEntry
 from playground.clusters.services.advance import as_entry, initial_config, initial_release
+from playground.engine.drive import checkpoint_document
 from playground.engine.entries import CycleRecord, Draft, Entry
 from playground.engine.reading import read
 from playground.engine.relay import Relay
@@ -252,7 +252,7 @@ def _call(simulation: Any, name: str, argument: int, max_cycles: int) -> None:
 
 
 def _checkpoint_differs(data: bytes, wanted: dict[str, Any], read: int) -> str:
-    document = json.loads(zlib.decompress(data))
+    document = checkpoint_document(data)
     if document["readSeq"] != read:
         return f"it has read {document['readSeq']}, the batch {read}"
     have = document["simulation"]
