@@ -15,6 +15,7 @@ PLAYGROUND_EXTENDER_HOSTS comma-separated ``host`` or ``host:port`` that schedul
                           they are inside this server's network; in team mode no other host may be called
 PLAYGROUND_PLUGINS        comma-separated names of scheduler plugins that installed packages may bring in, or ``*`` for
                           all (default: all when embedded, none in team mode)
+PLAYGROUND_PLUGIN_SECONDS  processor time one call of such a plugin may take before it fails its cycle (default 5)
 PLAYGROUND_MAX_OBJECTS    objects one cluster may have (default 100000)
 PLAYGROUND_MAX_UPLOAD_MB  size of the manifests of one request (default 16)
 PLAYGROUND_MAX_SCENARIO_MB  size of one shared scenario (default 8: a cluster of 1,500 nodes and 8,000 pods has 3)
@@ -263,6 +264,7 @@ _PLUGINS = os.environ.get("PLAYGROUND_PLUGINS", "*" if EMBEDDED else "")
 PLAYGROUND_PLUGINS = (
     None if _PLUGINS.strip() == "*" else [name.strip() for name in _PLUGINS.split(",") if name.strip()]
 )
+PLAYGROUND_PLUGIN_SECONDS = float(os.environ.get("PLAYGROUND_PLUGIN_SECONDS", "5"))
 PLAYGROUND_OWN_URL = os.environ.get("PLAYGROUND_OWN_URL", "http://127.0.0.1:8000")
 # The name the site answers to where that is not the one it is reached by.
 PLAYGROUND_OWN_HOST = "" if EMBEDDED else ALLOWED_HOSTS[0]

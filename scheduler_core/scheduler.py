@@ -40,8 +40,8 @@ from scheduler_core.events import (
 from scheduler_core.extender.chain import extender_chain
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.framework.attempt import EXTENDER_NAME
-from scheduler_core.framework.guard import Limit
 from scheduler_core.framework.interface import ChoiceOptions
+from scheduler_core.framework.limit import Limit
 from scheduler_core.framework.preemption import preemption_document
 from scheduler_core.framework.profile import MAX_EVENT_MESSAGE, SchedulerHandle, build_profiles
 from scheduler_core.framework.record import (

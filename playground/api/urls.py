@@ -140,6 +140,7 @@ urlpatterns: list[URLPattern] = [
     *both(f"{_CLUSTER}cycles/<int:number>/why-not", questions.WhyNotThen.as_view(), "why-not-then"),
     *both(f"{_CLUSTER}cycles/<int:number>/weights", questions.Weights.as_view(), "weights"),
     *both(f"{_CLUSTER}try", questions.Try.as_view(), "try"),
+    *both(f"{_CLUSTER}try-rule", questions.TryRule.as_view(), "try-rule"),
     *both(f"{_CLUSTER}seeds", questions.Seeds.as_view(), "seeds"),
     *both(f"{_CLUSTER}questions/<str:question_id>/", questions.OneQuestion.as_view(), "question"),
     re_path(r"^(?P<rest>.*)$", site.Nothing.as_view()),

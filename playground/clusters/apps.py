@@ -13,4 +13,4 @@ class ClustersConfig(AppConfig):
     def ready(self) -> None:
         from playground.engine import plugins
 
-        plugins.use(settings.PLAYGROUND_PLUGINS)
+        plugins.use(settings.PLAYGROUND_PLUGINS, settings.PLAYGROUND_PLUGIN_SECONDS)

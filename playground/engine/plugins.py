@@ -1,34 +1,64 @@
 """Which scheduler plugins this site offers: those of the tree, and those of installed packages that it lets in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core import installed_plugins
 from scheduler_core.config.validation import args_document
+from scheduler_core.framework.limit import DEFAULT_SECONDS, limit_plugins
 from scheduler_core.framework.per_node import asked_per_node
 from scheduler_core.framework.registry import declared
 from scheduler_core.releases import release_from
 
 _allowed: Sequence[str] | None = None
+_seconds = DEFAULT_SECONDS
 
 
-def use(names: Sequence[str] | None) -> None:
-    """Let these plugins of installed packages in, None for all of them; said once, when a process starts."""
-    global _allowed
+def use(names: Sequence[str] | None, seconds: float = DEFAULT_SECONDS) -> None:
+    """Let these plugins of installed packages in, None for all of them; said once, when a process starts.
+
+    Parameters
+    ----------
+    seconds
+        Processor time that one call of such a plugin may take.
+    """
+    global _allowed, _seconds
+    _seconds = seconds
+    limit_plugins(seconds)
     _allowed = None if names is None else list(names)
     installed_plugins.allow(_allowed)
 
 
-def allowed() -> Sequence[str] | None:
-    """What `use` was told, for a child process."""
-    return _allowed
+def allowed() -> dict[str, Any]:
+    """What `use` was told, for a child process to be told, too."""
+    return {"names": _allowed, "seconds": _seconds}
 
 
-def plugin_points(release: Mapping[str, Any] | None = None) -> Mapping[str, tuple[str, ...]]:
-    """Every plugin a configuration may name in a release -> the points it implements."""
-    registry = installed_plugins.known().in_release(release_from(release))
-    return {name: spec.points for name, spec in registry.catalog.items()}
+def plugin_points(
+    release: Mapping[str, Any] | None = None, others: Iterable[str] = ()
+) -> Mapping[str, tuple[str, ...]]:
+    """Every plugin a configuration may name in a release -> the points it implements.
+
+    Parameters
+    ----------
+    others
+        Names in use, members of families among them, which no list holds.
+    """
+    catalog = installed_plugins.known().in_release(release_from(release)).catalog
+    return {name: catalog[name].points for name in (*catalog, *others) if name in catalog}
+
+
+def drawn() -> Mapping[str, tuple[str, str]]:
+    """Plugins that declare how their points are drawn -> their letter and colour class."""
+    known = installed_plugins.known().items()
+    return {name: (one.draw[0], f"s{one.draw[1]}") for name, one in known if one.draw is not None}
+
+
+def default_order(point: str) -> tuple[str, ...]:
+    """The plugins of the default set at a point, in the order they run."""
+    catalog = installed_plugins.known().catalog
+    return tuple(name for name, _ in catalog.defaults if point in catalog[name].points)
 
 
 @dataclass(frozen=True, slots=True)

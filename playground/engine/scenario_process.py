@@ -172,7 +172,7 @@ def upgraded(request: dict[str, Any]) -> dict[str, Any]:
 def main() -> int:
     """Answer one request."""
     request = json.load(sys.stdin)
-    use(request.get("plugins"))
+    use(**request.get("plugins", {"names": None}))
     try:
         if "lookalike" in request:
             found: dict[str, Any] = {"text": dump_scenario(lookalike())}

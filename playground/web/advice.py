@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from playground.web.explanation.score_table import _DRAWN
+from playground.engine.plugins import drawn
 
 AXIS_LEAST = 10
 """The weight axis is at least so long; longer where the weight, or a switch point, lies further out."""
@@ -222,10 +222,11 @@ def view_weights(
         The node of the cycle, drawn in one colour everywhere.
     """
     colours: dict[tuple[str, ...], str] = {}
+    letters = drawn()
     rows = []
     for item in answer["plugins"]:
         name = item["plugin"]
-        letter, css = _DRAWN.get(name, (name[:1].upper(), "s8"))
+        letter, css = letters.get(name, (name[:1].upper(), "s8"))
         value = int(answer["set"][name])
         points = [switch["at"]["value"] for switch in item["switches"]]
         furthest = max([value, *(point for point in points if point <= AXIS_MOST)], default=value)

@@ -190,8 +190,10 @@ def edited(
         written = {"schedulerName": profile.scheduler_name}
         profiles.append(written)
     plugins = written.setdefault("plugins", {})
+    in_use = [name for point in POINTS for name in profile.plugins[point]]
+    known = plugin_points(profile.release, in_use)
     for point in POINTS:
-        for name, points in plugin_points(profile.release).items():
+        for name, points in known.items():
             if point not in points:
                 continue
             was_on, is_on = name in profile.plugins[point], f"on:{point}:{name}" in posted

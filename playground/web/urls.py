@@ -14,6 +14,7 @@ from playground.web.views import (
     objects,
     pods,
     releases,
+    rules,
 )
 
 app_name = "web"
@@ -65,6 +66,7 @@ urlpatterns = [
     path("c/<slug:cluster_id>/pools/", clusters.pools_into, name="pools"),
     path("c/<slug:cluster_id>/config/", config.config, name="config"),
     path("c/<slug:cluster_id>/config/release/", releases.release, name="release"),
+    path("c/<slug:cluster_id>/config/rules/", rules.rule_page, name="rules"),
     path("c/<slug:cluster_id>/config/classes/", classes.classes, name="classes"),
     path("c/<slug:cluster_id>/config/extenders/new/", extenders.extender_new, name="extender-new"),
     path("c/<slug:cluster_id>/config/extenders/<slug:extender_id>/", extenders.extender, name="extender"),

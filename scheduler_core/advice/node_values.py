@@ -13,6 +13,7 @@ from scheduler_core.advice.edits import amount_words
 from scheduler_core.advice.pod_edits import requirement_words
 from scheduler_core.cluster.node_table import normal_port
 from scheduler_core.cluster.snapshot import Snapshot
+from scheduler_core.framework.interface import Plugin
 from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node, Taint
 from scheduler_core.objects.pod import AffinityTerm, Pod
 from scheduler_core.objects.resources import amount_text
@@ -77,9 +78,9 @@ class Place:
         return self.snapshot.nodes.node(self.row)
 
 
-def values_of(plugin: str, place: Place, state: Any) -> list[Value]:
-    """What `plugin` compared; empty where this module has no words for it."""
-    words = _WORDS.get(plugin)
+def values_of(plugin: Plugin, place: Place, state: Any) -> list[Value]:
+    """What `plugin` compared; empty where this module has no words for what it declares (`Plugin.compares`)."""
+    words = _WORDS.get(plugin.compares)
     return [] if words is None else list(words(place, state))
 
 
@@ -286,14 +287,17 @@ def _some(names: list[str]) -> str:
 
 
 _WORDS: Mapping[str, Callable[[Place, Any], Iterator[Value]]] = {
-    "NodeUnschedulable": _unschedulable,
-    "NodeName": _node_name,
-    "TaintToleration": _taints,
-    "NodeAffinity": _affinity,
-    "NodePorts": _ports,
-    "NodeResourcesFit": _resources,
-    "PodTopologySpread": _spread,
-    "InterPodAffinity": _pod_affinity,
+    "cordon": _unschedulable,
+    "node name": _node_name,
+    "taints": _taints,
+    "node affinity": _affinity,
+    "host ports": _ports,
+    "requests": _resources,
+    "spread": _spread,
+    "pod affinity": _pod_affinity,
 }
+"""By `Plugin.compares`."""
 
-__all__ = ["Place", "Value", "values_of"]
+REQUESTS = "requests"
+
+__all__ = ["REQUESTS", "Place", "Value", "values_of"]

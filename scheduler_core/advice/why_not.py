@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scheduler_core.advice.edits import amount_words
-from scheduler_core.advice.node_values import Place, Value, values_of
+from scheduler_core.advice.node_values import REQUESTS, Place, Value, values_of
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.framework.attempt import Attempt
@@ -217,7 +217,7 @@ def _filter_answer(
         state = found.state
     verdicts = plugin.filter(state, pod, snapshot.nodes, np.array([place.row], np.int64))
     code = Code(int(verdicts.codes[0]))
-    values = tuple(values_of(plugin.name, place, state))
+    values = tuple(values_of(plugin, place, state))
     if code is Code.Success:
         # It passes as the node is, but not with the pods that were promised the node.
         if stopped:
@@ -305,7 +305,7 @@ def _needs(answers: list[FilterAnswer]) -> list[str]:
         if not missing:
             needs.append(f"{answer.plugin}: {', '.join(answer.reasons)}")
         for value in missing:
-            if answer.plugin == "NodeResourcesFit":
+            if value.short:
                 needs.append(f"{value.short} more: it asks {value.asks}, {value.has}")
             else:
                 needs.append(f"{answer.plugin}: {value.asks}, but {value.has}")
@@ -361,7 +361,7 @@ def distances(sandbox: Sandbox, pod: Pod, *, limit: int = 50) -> tuple[list[Dist
         verdicts = plugin.filter(state, pod, snapshot.nodes, rows)
         n_fails += verdicts.codes != 0
         failing.append((plugin, state, verdicts))
-        if plugin.name == "NodeResourcesFit":
+        if plugin.compares == REQUESTS:
             missing = _missing_shares(sandbox, pod, rows)
     places = np.lexsort((np.arange(len(rows)), missing, n_fails))[:limit]
     result = []
@@ -374,7 +374,7 @@ def distances(sandbox: Sandbox, pod: Pod, *, limit: int = 50) -> tuple[list[Dist
                 continue
             names.append(plugin.name)
             detail = 0 if verdicts.details is None else int(verdicts.details[place])
-            if plugin.name == "NodeResourcesFit":
+            if plugin.compares == REQUESTS:
                 words += _missing_words(sandbox, pod, row)
             else:
                 words += plugin.reasons(state, pod, snapshot.nodes, row, code, detail)

@@ -20,6 +20,7 @@ from scheduler_core.cli import release_options
 from scheduler_core.clock import SECOND_NS, measure_ns
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import PluginDeclarationError
+from scheduler_core.framework.limit import DEFAULT_SECONDS, limit_plugins
 from scheduler_core.scenario import (
     Finding,
     ScenarioError,
@@ -89,6 +90,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="know a plugin from outside the tree, besides those of installed packages; may be given again",
     )
+    parser.add_argument(
+        "--plugin-seconds",
+        metavar="SECONDS",
+        type=float,
+        default=DEFAULT_SECONDS,
+        help="processor time a call of such a plugin may take, else its cycle fails; 0 for any (default: %(default)g)",
+    )
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of the format")
 
 
@@ -109,6 +117,7 @@ def run(options: argparse.Namespace) -> int:
     # take as long as reading it.
     gc.disable()
     try:
+        limit_plugins(options.plugin_seconds)
         for reference in options.plugin:
             installed_plugins.add(reference)
         text = sys.stdin.buffer.read() if options.scenario == "-" else Path(options.scenario).read_bytes()

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import partial
+from operator import eq, lt
 from typing import Any
 
 import numpy as np
 
+from scheduler_core.clock import measure_cpu_ns
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.failure import PluginFailure, failure_of, invalid_score
@@ -27,30 +29,18 @@ from scheduler_core.framework.interface import (
     QueueSortPlugin,
     ScorePlugin,
 )
+from scheduler_core.framework.limit import Limit, TookTooLong
 from scheduler_core.framework.status import Code, Status, Verdicts
 from scheduler_core.objects.pod import Pod
 
 _SAID_BY_FILTERS = np.isin(np.arange(256), [code for code in Code if code not in (Code.Wait, Code.Skip)])
 """Which bytes are codes a filter can say: looked up, it is asked of every node in every cycle."""
 
+FAILURES = (Exception, SystemExit, TookTooLong)
+"""What a plugin may raise."""
+
 Check = Callable[[Plugin, Any, tuple[Any, ...]], str | None]
 """What is wrong with an answer, given the plugin and what it was asked; None for nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """How long one call of a plugin may take.
-
-    Attributes
-    ----------
-    measure_ns : callable
-        Processor time so far, in nanoseconds.
-    budget_ns : int
-        What a call may take of it; 0 for any.
-    """
-
-    measure_ns: Callable[[], int]
-    budget_ns: int
 
 
 def guard(plugin: Plugin, limit: Limit | None = None) -> None:
@@ -64,25 +54,13 @@ def guard(plugin: Plugin, limit: Limit | None = None) -> None:
     if isinstance(plugin, FilterPlugin):
         plugin.reasons = _spoken(plugin, limit)  # type: ignore[method-assign]
         plugin.compare = _compared(plugin, limit)  # type: ignore[method-assign]
-    plugin.checkpoint = _saved(plugin)  # type: ignore[method-assign]
-    plugin.restore = _restored(plugin)  # type: ignore[method-assign, assignment]
+    plugin.checkpoint = _saved(plugin, limit)  # type: ignore[method-assign]
+    plugin.restore = _restored(plugin, limit)  # type: ignore[method-assign, assignment]
 
 
 def _timed(plugin: Plugin, method: str, limit: Limit | None) -> Callable[..., Any]:
     call: Callable[..., Any] = getattr(plugin, method)
-    if limit is None or not limit.budget_ns:
-        return call
-    measure_ns, budget_ns = limit.measure_ns, limit.budget_ns
-
-    def timed(*args: Any) -> Any:
-        began_ns = measure_ns()
-        result = call(*args)
-        took_ns = measure_ns() - began_ns
-        if took_ns > budget_ns:
-            raise TimeoutError(f"took {took_ns / 1e9:.2f} s, it may take {budget_ns / 1e9:g} s")
-        return result
-
-    return timed
+    return call if limit is None or not limit.budget_ns else partial(limit.call, call)
 
 
 def _failing(
@@ -95,7 +73,7 @@ def _failing(
             result = call(*args)
         except PluginFailure:
             raise
-        except (Exception, SystemExit) as error:
+        except FAILURES as error:
             raise _failure(plugin, point, error) from error
         wrong = check(plugin, result, args)
         if wrong is not None:
@@ -124,7 +102,7 @@ def _harmless(
             if fallback is not None and not isinstance(result, type(fallback)):
                 raise TypeError(f"{method} returned {type(result).__name__}, not {type(fallback).__name__}")
             return result
-        except (Exception, SystemExit) as error:
+        except FAILURES as error:
             tell(plugin, point, error, next((item for item in args if isinstance(item, Pod)), None))
             return fallback
 
@@ -149,7 +127,7 @@ def _spoken(plugin: FilterPlugin[Any], limit: Limit | None) -> Callable[..., tup
             if isinstance(said, list | tuple) and all(isinstance(one, str) for one in said):
                 return tuple(said)
             raise TypeError(f"reasons returned {said!r}, not a tuple of texts")
-        except (Exception, SystemExit) as error:
+        except FAILURES as error:
             return (f'"{plugin.name}" does not say why: {type(error).__name__}: {error}',)
 
     return reasons
@@ -164,7 +142,7 @@ def _compared(plugin: FilterPlugin[Any], limit: Limit | None) -> Callable[..., t
             for one in said:
                 _check_comparison(one, len(snapshot.rows))
             return said
-        except (Exception, SystemExit) as error:
+        except FAILURES as error:
             tell(plugin, "Filter", error, pod)
             return ()
 
@@ -179,26 +157,26 @@ def _check_comparison(said: Any, n_rows: int) -> None:
         raise TypeError(f"compare returned columns that are no ndarrays of {n_rows} rows")
 
 
-def _saved(plugin: Plugin) -> Callable[[], Any]:
-    call = plugin.checkpoint
+def _saved(plugin: Plugin, limit: Limit | None) -> Callable[[], Any]:
+    call = _timed(plugin, "checkpoint", limit)
 
     def checkpoint() -> Any:
         try:
             return json.loads(json.dumps(call(), allow_nan=False))
-        except (Exception, SystemExit) as error:
+        except FAILURES as error:
             plugin.handle.note_failure(str(failure_of(plugin, "checkpoint", error)))
             return None
 
     return checkpoint
 
 
-def _restored(plugin: Plugin) -> Callable[[Any], None]:
-    call = plugin.restore
+def _restored(plugin: Plugin, limit: Limit | None) -> Callable[[Any], None]:
+    call = _timed(plugin, "restore", limit)
 
     def restore(state: Any) -> None:
         try:
             call(state)
-        except (Exception, SystemExit) as error:
+        except FAILURES as error:
             plugin.handle.note_failure(str(failure_of(plugin, "restore", error)))
 
     return restore
@@ -323,16 +301,17 @@ class GuardedOrder:
     ends in the error.
     """
 
-    def __init__(self, plugin: QueueSortPlugin) -> None:
+    def __init__(self, plugin: QueueSortPlugin, limit: Limit | None = None) -> None:
         self.plugin = plugin
+        self.limit = limit or Limit(measure_cpu_ns, 0)
         self._failures: dict[str, str] = {}
 
     def sort_key(self, queued: QueuedPod) -> _Key:
         self._failures.pop(queued.pod.uid, None)
         key = _Key(self, queued)
         try:
-            key.value = self.plugin.sort_key(queued)
-        except (Exception, SystemExit) as error:
+            key.value = self.limit.call(self.plugin.sort_key, queued)
+        except FAILURES as error:
             self.note(key, error)
         return key
 
@@ -359,8 +338,8 @@ class _Key:
         if not isinstance(other, _Key) or self.is_broken or other.is_broken:
             return self is other
         try:
-            return bool(self.value == other.value)
-        except (Exception, SystemExit) as error:
+            return bool(self.order.limit.call(eq, self.value, other.value))
+        except FAILURES as error:
             self.order.note(self, error)
             return False
 
@@ -369,7 +348,7 @@ class _Key:
     def __lt__(self, other: _Key) -> bool:
         if not (self.is_broken or other.is_broken):
             try:
-                return bool(self.value < other.value)
-            except (Exception, SystemExit) as error:
+                return bool(self.order.limit.call(lt, self.value, other.value))
+            except FAILURES as error:
                 self.order.note(self, error)
         return (self.is_broken, *self.stand_in) < (other.is_broken, *other.stand_in)

@@ -207,6 +207,13 @@ class Plugin:
     """Whether the class stands for any number of plugins, which a configuration names `NAME/MEMBER`, each with args of
     its own."""
 
+    compares: ClassVar[str] = ""
+    """What its filter compares a pod and a node by (`advice.node_values`), where the answer to 'why not this node' has
+    words for it: `requests`, `taints`, ...; else its reasons and amounts are told."""
+
+    draw: ClassVar[tuple[str, int] | None] = None
+    """The letter and colour, 1 to 7, of its points in a drawing; the first free letter of its name where not given."""
+
     refused_in_v1: ClassVar[bool] = False
     """Whether a v1 configuration may not name it (a retired plugin's name)."""
 

@@ -15,10 +15,10 @@ from scheduler_core.cluster.node_table import NodeTable
 from scheduler_core.config.construction import ProfilePlan
 from scheduler_core.errors import ConstructionError
 from scheduler_core.framework.answers import Answers
-from scheduler_core.framework.cluster_event import ClusterEventWithHint
+from scheduler_core.framework.cluster_event import ClusterEventWithHint, HintFunction, QueueingHint
 from scheduler_core.framework.failure import PluginFailure, guarded
 from scheduler_core.framework.filter_group import FilterGroup
-from scheduler_core.framework.guard import GuardedOrder, Limit, guard
+from scheduler_core.framework.guard import FAILURES, GuardedOrder, guard
 from scheduler_core.framework.interface import (
     BindPlugin,
     FilteredCycle,
@@ -39,6 +39,7 @@ from scheduler_core.framework.interface import (
     ReservePlugin,
     ScorePlugin,
 )
+from scheduler_core.framework.limit import Limit, TookTooLong, default_limit
 from scheduler_core.framework.promised_pods import PromisedPods
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.status import SUCCESS, Code, Status
@@ -70,12 +71,27 @@ def _permitted(plugin: PermitPlugin, pod: Pod, node_name: str) -> tuple[Status, 
     return answered(ask), waits[0]
 
 
-def _made(kind: type[Plugin], args: Any, handle: Handle, limit: Limit | None) -> Plugin:
+def _limited(hint: HintFunction | None, limit: Limit) -> HintFunction | None:
+    """A hint that is stopped when it takes too long; the queue tries the pod again then, as for any broken one."""
+    if hint is None:
+        return None
+
+    def limited(*args: Any) -> QueueingHint:
+        try:
+            said: QueueingHint = limit.call(hint, *args)
+            return said
+        except TookTooLong as error:
+            raise TimeoutError(str(error)) from error
+
+    return limited
+
+
+def _made(kind: type[Plugin], args: Any, handle: Handle, limit: Limit) -> Plugin:
     """A plugin from outside the tree, watched."""
     try:
-        plugin = kind(args, handle)
+        plugin: Plugin = limit.call(kind, args, handle)
         plugin.handle = handle
-    except (Exception, SystemExit) as error:
+    except FAILURES as error:
         raise ConstructionError(
             f'initializing plugin "{kind.name}": {type(error).__name__}: {error}'
         ) from error
@@ -95,7 +111,7 @@ class Framework:
     nodes : NodeTable
         The cluster's nodes, for answers that are kept between cycles.
     limit : Limit, optional
-        How long a call of a plugin from outside the tree may take.
+        How long a call of a plugin from outside the tree may take; what this process allows by default.
 
     Raises
     ------
@@ -112,6 +128,9 @@ class Framework:
         limit: Limit | None = None,
     ) -> None:
         self.scheduler_name = plan.scheduler_name
+        limit = default_limit() if limit is None else limit
+        self._limit = limit
+        self._outside = registry.outside
         self.percentage_of_nodes_to_score = plan.percentage_of_nodes_to_score
         self.handle = handle
         self.run_all_filters = plan.run_all_filters
@@ -133,7 +152,7 @@ class Framework:
 
         self.pre_enqueue: list[PreEnqueuePlugin] = at("preEnqueue", PreEnqueuePlugin)
         self.queue_sort: QueueSortPlugin = at("queueSort", QueueSortPlugin)[0]
-        self.order = GuardedOrder(self.queue_sort) if self.queue_sort.name in registry.outside else None
+        self.order = GuardedOrder(self.queue_sort, limit) if self.queue_sort.name in registry.outside else None
         """What keeps the queue whole under a QueueSort from outside the tree."""
         self.pre_filter: list[PreFilterPlugin[Any]] = at("preFilter", PreFilterPlugin)
         self.filter: list[FilterPlugin[Any]] = at("filter", FilterPlugin)
@@ -186,15 +205,18 @@ class Framework:
         wanted: dict[str, Sequence[ClusterEventWithHint] | None] = {}
         for name, plugin in self.plugins.items():
             try:
-                events = plugin.events()
+                ask = plugin.events
+                events = self._limit.call(ask) if name in self._outside else ask()
                 if events is not None:
                     events = list(events)
                     if not all(isinstance(event, ClusterEventWithHint) for event in events):
                         raise TypeError("it returned something else than ClusterEventWithHint")
-            except Exception as error:
+            except FAILURES as error:
                 raise ConstructionError(
                     f'initializing plugin "{name}": events: {type(error).__name__}: {error}'
                 ) from error
+            if events is not None and name in self._outside:
+                events = [replace(one, hint=_limited(one.hint, self._limit)) for one in events]
             wanted[name] = events
         return wanted
 

@@ -30,6 +30,7 @@ class ImageLocality(ScorePlugin[None]):
     """
 
     name: ClassVar[str] = "ImageLocality"
+    draw: ClassVar[tuple[str, int] | None] = ("L", 7)
     default_weight: ClassVar[int | None] = 1
     score_reads: ClassVar[Reads] = Reads.CLUSTER
 

@@ -190,6 +190,8 @@ class NodeAffinity(
     """
 
     name: ClassVar[str] = "NodeAffinity"
+    compares: ClassVar[str] = "node affinity"
+    draw: ClassVar[tuple[str, int] | None] = ("A", 2)
     Args = NodeAffinityArgs
     default_weight: ClassVar[int | None] = 2
     filter_reads: ClassVar[Reads] = Reads.SPEC

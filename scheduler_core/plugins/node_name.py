@@ -30,6 +30,7 @@ class NodeName(FilterPlugin[None]):
     """
 
     name: ClassVar[str] = "NodeName"
+    compares: ClassVar[str] = "node name"
     default_weight: ClassVar[int | None] = 0
     filter_reads: ClassVar[Reads] = Reads.SPEC
 

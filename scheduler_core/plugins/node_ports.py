@@ -33,6 +33,7 @@ class NodePorts(PreFilterPlugin[tuple[HostPort, ...]], FilterPlugin[tuple[HostPo
     """
 
     name: ClassVar[str] = "NodePorts"
+    compares: ClassVar[str] = "host ports"
     default_weight: ClassVar[int | None] = 0
     filter_reads: ClassVar[Reads] = Reads.USAGE
 

@@ -80,6 +80,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
     """
 
     name: ClassVar[str] = "NodeResourcesBalancedAllocation"
+    draw: ClassVar[tuple[str, int] | None] = ("B", 6)
     Args = NodeResourcesBalancedAllocationArgs
     default_weight: ClassVar[int | None] = 1
     score_reads: ClassVar[Reads] = Reads.USAGE

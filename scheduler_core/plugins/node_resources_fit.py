@@ -224,6 +224,8 @@ class NodeResourcesFit(
     """
 
     name: ClassVar[str] = "NodeResourcesFit"
+    compares: ClassVar[str] = "requests"
+    draw: ClassVar[tuple[str, int] | None] = ("F", 5)
     Args = NodeResourcesFitArgs
     default_weight: ClassVar[int | None] = 1
     filter_reads: ClassVar[Reads] = Reads.USAGE

@@ -33,6 +33,7 @@ class NodeUnschedulable(FilterPlugin[None]):
     """
 
     name: ClassVar[str] = "NodeUnschedulable"
+    compares: ClassVar[str] = "cordon"
     default_weight: ClassVar[int | None] = 0
     filter_reads: ClassVar[Reads] = Reads.SPEC
 

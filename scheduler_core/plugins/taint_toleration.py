@@ -49,6 +49,8 @@ class TaintToleration(
     """
 
     name: ClassVar[str] = "TaintToleration"
+    compares: ClassVar[str] = "taints"
+    draw: ClassVar[tuple[str, int] | None] = ("T", 1)
     default_weight: ClassVar[int | None] = 3
     filter_reads: ClassVar[Reads] = Reads.SPEC
     score_reads: ClassVar[Reads] = Reads.SPEC

@@ -35,8 +35,8 @@ from scheduler_core.events import (
     TimeReached,
 )
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
-from scheduler_core.framework.guard import Limit
 from scheduler_core.framework.interface import Plugin
+from scheduler_core.framework.limit import Limit
 from scheduler_core.framework.profile import check_plugins
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.registry import Registry

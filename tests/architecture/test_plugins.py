@@ -17,9 +17,13 @@ CORE = ROOT / "scheduler_core"
 BY_NAME = {
     "config/policy.py": "a Policy's predicates and priorities are plugins by name",
     "config/__init__.py": "an example",
+    "advice/try_rule.py": "a question about rules",
     "extender/core_v1.py": "NodeAffinity is a Go type there",
-    "advice/node_values.py": "words of eight plugins, by name",
-    "advice/why_not.py": "missing amounts of NodeResourcesFit",
+}
+SITE_BY_NAME = {
+    "web/rare_cycles.py": "cycles made for looking at pages",
+    "api/examples.py": "examples of answers",
+    "web/templatetags/playground.py": "an example",
 }
 APART = ("cli/", "model/", "releases/")
 """Recorded cases name plugins, the formal model is written independently, and releases say what changed by name."""
@@ -104,4 +108,18 @@ def test_plugins_are_asked_for_by_name_or_class_only_where_upstream_names_them()
         said = [match[0].strip() for pattern in (by_class, by_name) for match in pattern.finditer(text)]
         if said:
             found[place] = said
+    assert found == {}
+
+
+def test_the_site_knows_no_plugin_by_name() -> None:
+    """What a page draws, orders or says of a plugin follows from what its class declares."""
+    names = re.compile("|".join(rf'["\']{plugin.name}["\']' for plugin in (*IN_TREE, *RETIRED) if not plugin.is_family))
+    found = {}
+    for path in sorted((ROOT / "playground").rglob("*.py")):
+        place = str(path.relative_to(ROOT / "playground"))
+        if place not in SITE_BY_NAME and (said := names.findall(path.read_text())):
+            found[place] = said
+    for path in sorted((ROOT / "templates").rglob("*.html")):
+        if said := re.findall(rf'[=!]= ?(?:{names.pattern})', path.read_text()):
+            found[path.name] = said
     assert found == {}

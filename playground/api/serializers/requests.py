@@ -126,6 +126,14 @@ class Permit(Strict):
     reason = StrictString(required=False, allow_blank=True, default="", max_length=1000)
 
 
+class TriedRule(Strict):
+    filter = StrictString(required=False, allow_blank=True, help_text="A CEL expression, true where the pod may run.")
+    reason = StrictString(required=False, allow_blank=True, help_text="Told where it may not.")
+    score = StrictString(required=False, allow_blank=True, help_text="A CEL expression that gives a number.")
+    normalize = serializers.ChoiceField(["None", "Highest", "Lowest"], required=False)
+    pod = StrictString(required=False, allow_blank=True, help_text="`namespace/name`; any pod when left out.")
+
+
 class Clock(Strict):
     mode = serializers.ChoiceField(
         ["paused", "realtime", "1x"], help_text="`1x` is `realtime` at rate 1. To jump, run for a duration."

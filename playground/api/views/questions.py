@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from playground.api import examples
 from playground.api.documentation import number, operation, query
 from playground.api.queries import whole_number
+from playground.api.serializers import requests
 from playground.api.serializers.answers import Answer
 from playground.api.views.base import PlaygroundView, django_request
 from playground.bodies import media_type, read_body
@@ -196,6 +197,29 @@ class Try(_Asking):
             cluster=cluster, text=read_body(inner), content_type=media_type(inner)
         )
         return self.asked(cluster, "try", manifest=manifest)
+
+
+class TryRule(_Asking):
+    @operation(
+        "Try a rule without writing it into the configuration",
+        id="clusters_try_rule",
+        request=requests.TriedRule,
+        answers_={202: Question},
+        errors=(*ERRORS, 413, 415),
+        example={"filter": 'node.metadata.labels.?disk.orValue("") == "ssd"', "pod": "default/web-0"},
+        answer_example=EXAMPLE | {"kind": "try-rule"},
+        tag="scheduling",
+    )
+    def post(self, request: Request, cluster_id: str) -> Response:
+        """What a rule, a CEL expression that filters or scores, would say of every node for a pod. Nothing is kept; a
+        configuration names one `Rule/NAME`.
+        """
+        cluster = self.cluster(cluster_id)
+        asked = requests.TriedRule(data=request.data)
+        asked.is_valid(raise_exception=True)
+        rule = dict(asked.validated_data)
+        pod = rule.pop("pod", "")
+        return self.asked(cluster, "try-rule", rule=rule, pod=pod)
 
 
 class Seeds(_Asking):

@@ -14,6 +14,7 @@ class Question(models.Model):
         WEIGHTS = "weights"
         TRY = "try"
         SEEDS = "seeds"
+        RULE = "try-rule"
 
     class State(models.TextChoices):
         QUEUED = "queued"

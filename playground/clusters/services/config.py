@@ -6,12 +6,12 @@ from typing import Any, Final
 from django.conf import settings
 
 from playground.clusters import clock, wake
-from playground.clusters.errors import InvalidInput, InvalidManifest
+from playground.clusters.errors import InvalidInput, InvalidManifest, NotFound
 from playground.clusters.models import Cluster, LogEntry, Pod
 from playground.clusters.services.quotas import check_bytes
 from playground.clusters.services.writer import writing
-from playground.engine import columns
-from playground.engine.configuration import ConfigurationProblem, check_configuration
+from playground.engine import columns, rules
+from playground.engine.configuration import ConfigurationProblem, check_configuration, is_policy
 from playground.engine.releases import newest_proved, release_document
 
 SHORTEST_EXPIRY_S: Final = 1
@@ -111,6 +111,36 @@ def set_release(*, cluster: Cluster, name: str, gates: Mapping[str, bool] | None
         wake.cluster_on_commit(row)
     cluster.refresh_from_db(fields=["kubernetes_release", "feature_gates"])
     return cluster
+
+
+def write_rule(
+    *, cluster: Cluster, profile: str, name: str, args: Mapping[str, str], weight: int = 1
+) -> Cluster:
+    """Put a rule into a profile, or write it anew.
+
+    Raises
+    ------
+    InvalidInput
+        The cluster runs a Policy, which has no profiles.
+    InvalidManifest
+        The rule cannot be used; nothing changes.
+    """
+    if is_policy(cluster.config):
+        raise InvalidInput("a Policy has no profiles: write a configuration first")
+    return set_config(cluster=cluster, config=rules.with_rule(cluster.config, profile, name, args, weight))
+
+
+def delete_rule(*, cluster: Cluster, profile: str, name: str) -> Cluster:
+    """Take a rule out of a profile.
+
+    Raises
+    ------
+    NotFound
+        The profile has no such rule.
+    """
+    if name not in {rule.name for rule in rules.rules_of(cluster.config, profile)}:
+        raise NotFound(f"rule {name} not found", kind="Rule", name=name)
+    return set_config(cluster=cluster, config=rules.without_rule(cluster.config or {}, profile, name))
 
 
 def _recheck_waiting(cluster: Cluster) -> None:

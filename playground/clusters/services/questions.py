@@ -33,7 +33,7 @@ from playground.clusters.services.luck import end_states_of, run_again
 from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
 from playground.clusters.services.objects import delete_object
 from playground.clusters.services.posted import as_error, read_posted
-from playground.engine import admission, advise
+from playground.engine import admission, advise, rules
 from playground.engine.admission import ManifestProblem
 from playground.engine.advise import CannotAnswer
 from playground.engine.drive import collector_paused
@@ -62,7 +62,8 @@ def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
     kind
         One of `Question.Kind`.
     params
-        ``namespace`` and ``name`` of a pod; ``node``; ``cycle``; ``manifest`` (admitted); ``seeds``.
+        ``namespace`` and ``name`` of a pod; ``node``; ``cycle``; ``manifest`` (admitted); ``seeds``; ``rule``
+        and ``pod``.
 
     Raises
     ------
@@ -133,6 +134,8 @@ def _checked(cluster: Cluster, kind: str, params: dict[str, Any]) -> dict[str, A
             return {"manifest": params["manifest"]}
         case Question.Kind.SEEDS:
             return _seeds(cluster, params)
+        case Question.Kind.RULE:
+            return _rule(params)
     raise InvalidInput(f"a question is one of {', '.join(Question.Kind.values)}", field="kind", value=kind)
 
 
@@ -146,6 +149,15 @@ def _pending(cluster: Cluster, params: Mapping[str, Any]) -> dict[str, Any]:
             f'pod "{name}" runs on {pod.node_name} already', kind="Pod", namespace=namespace, name=name
         )
     return {"namespace": namespace, "name": name}
+
+
+def _rule(params: Mapping[str, Any]) -> dict[str, Any]:
+    for item in rules.problems(params["rule"]):
+        raise InvalidInput(item.message, field=item.field, value=item.value)
+    pod = str(params.get("pod") or "").strip()
+    if len(pod) > 320:
+        raise InvalidInput("a pod is named namespace/name", field="pod")
+    return {"rule": dict(params["rule"]), "pod": pod}
 
 
 def _node(params: Mapping[str, Any]) -> str:
@@ -448,11 +460,17 @@ def _try(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str
         )
 
 
+def _try_rule(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
+    with _Borrowed(cluster, memory) as driven:
+        return rules.try_rule(driven.engine, question.params["rule"], question.params["pod"])
+
+
 _ANSWERS: Final[dict[str, Callable[[Question, Cluster, EngineMemory], dict[str, Any]]]] = {
     Question.Kind.EDITS: _edits,
     Question.Kind.WHY_NOT: _why_not,
     Question.Kind.WEIGHTS: _weights,
     Question.Kind.TRY: _try,
+    Question.Kind.RULE: _try_rule,
 }
 
 

@@ -10,28 +10,12 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from playground.engine.plugins import default_order
+
 MATRIX_LIMIT = 200
 PAGE_SIZE = 100
 FEASIBLE_PART = "ok"
 PRE_FILTER = "PreFilter"
-
-# Source: pkg/scheduler/apis/config/v1/default_plugins.go, v1.34. Only used for explanations that do not say
-# their configured order themselves.
-DEFAULT_FILTER_ORDER = (
-    "NodeUnschedulable",
-    "NodeName",
-    "TaintToleration",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesFit",
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "PodTopologySpread",
-    "InterPodAffinity",
-    "DynamicResources",
-)
 
 
 @dataclass(frozen=True)
@@ -269,8 +253,10 @@ def _columns(explanation: Mapping[str, Any], verdicts: Mapping[str, Any]) -> tup
             *(_plugin(v) for v in verdicts.values() if v),
             *(explanation.get("filterByPlugin") or ()),
         }
-        plugins = [name for name in DEFAULT_FILTER_ORDER if name in seen]
-        plugins += sorted(name for name in seen if name and name not in DEFAULT_FILTER_ORDER)
+        # Explanations of before do not say their configured order themselves.
+        usual = default_order("filter")
+        plugins = [name for name in usual if name in seen]
+        plugins += sorted(name for name in seen if name and name not in usual)
     return tuple(Column(name, name in skipped) for name in plugins)
 
 

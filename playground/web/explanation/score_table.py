@@ -4,22 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from playground.engine.plugins import default_order, drawn
 from playground.web.explanation.filter_matrix import rank_totals
 
 SCORE_LIMIT = 20
 MAX_NODE_SCORE = 100
 
-# plugin -> (letter in the stacked bar, colour class); others take the first free capital and s8.
-_DRAWN = {
-    "TaintToleration": ("T", "s1"),
-    "NodeAffinity": ("A", "s2"),
-    "PodTopologySpread": ("S", "s3"),
-    "InterPodAffinity": ("I", "s4"),
-    "NodeResourcesFit": ("F", "s5"),
-    "NodeResourcesBalancedAllocation": ("B", "s6"),
-    "ImageLocality": ("L", "s7"),
-}
-DEFAULT_SCORE_ORDER = tuple(_DRAWN)
 EXTENDERS = "extenders"
 
 
@@ -187,12 +177,14 @@ def _plugins(explanation: Mapping[str, Any], scores: Mapping[str, Any]) -> tuple
     names = list(explanation.get("scorePlugins") or ())
     if not names:
         seen = {*weights, *scores, *skipped}
-        names = [name for name in DEFAULT_SCORE_ORDER if name in seen]
-        names += sorted(name for name in seen if name not in DEFAULT_SCORE_ORDER)
-    taken = {"X", *(letter for name, (letter, _) in _DRAWN.items() if name in names)}
+        usual = default_order("score")
+        names = [name for name in usual if name in seen]
+        names += sorted(name for name in seen if name not in usual)
+    declared = drawn()
+    taken = {"X", *(letter for name, (letter, _) in declared.items() if name in names)}
     plugins = []
     for name in names:
-        letter, css = _DRAWN.get(name, ("", "s8"))
+        letter, css = declared.get(name, ("", "s8"))
         if not letter:
             letter = next((c for c in name.upper() if c.isalpha() and c not in taken), "?")
             taken.add(letter)

@@ -39,7 +39,7 @@ STOP_POLLING = 286
 MAX_WEIGHT = 100
 
 
-def _context(request: HttpRequest, cluster: Cluster, question: Question | None) -> dict[str, Any]:
+def question_context(request: HttpRequest, cluster: Cluster, question: Question | None) -> dict[str, Any]:
     """What every fragment of an answer needs."""
     found: dict[str, Any] = {"cluster": cluster, "question": question, "here": request.path}
     if question is not None:
@@ -76,7 +76,7 @@ def explain(request: HttpRequest, cluster_id: str, namespace: str, name: str) ->
     why = latest_question(cluster, "why-not", {**params, "node": node}) if node else None
     cycles = Cycle.objects.filter(cluster=cluster, pod_namespace=namespace, pod_name=name)
     last = cycles.defer("trace").order_by("-number").first()
-    context = _context(request, cluster, edits) | {
+    context = question_context(request, cluster, edits) | {
         "pod": pod,
         "namespace": namespace,
         "name": name,
@@ -148,7 +148,7 @@ def cycle_why(request: HttpRequest, cluster_id: str, number: int) -> HttpRespons
         return redirect(f"{page}?{urlencode({'node': node})}")
     node = request.GET.get("node", "").strip()
     why = latest_question(cluster, "why-not", {"cycle": number, "node": node}) if node else None
-    context = _context(request, cluster, why) | {
+    context = question_context(request, cluster, why) | {
         "tab": "cycles",
         "row": cycle,
         "node": node,
@@ -193,7 +193,7 @@ def weights(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
     proven = question.answer if question is not None and question.answer is not None else {}
     # The trace alone gives the lines; nothing is decided again here.
     found = _lines(cycle, changed)
-    context = _context(request, cluster, question) | {
+    context = question_context(request, cluster, question) | {
         "tab": "cycles",
         "row": cycle,
         "weights": None
@@ -248,7 +248,7 @@ def luck(request: HttpRequest, cluster_id: str) -> HttpResponse:
         return redirect("web:luck", cluster.public_id)
     newest = Question.objects.filter(cluster=cluster, generation=cluster.generation, kind="seeds")
     question = newest.order_by("-pk").first()
-    context = _context(request, cluster, question) | {
+    context = question_context(request, cluster, question) | {
         "tab": "cycles",
         "n_ties": _n_ties(cluster),
         "n_cycles": cluster.next_cycle - 1,
@@ -273,7 +273,7 @@ def question(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRes
         found = get_question(cluster, question_id)
     except NotFound as error:
         raise Http404(error.message) from None
-    context = _context(request, cluster, found)
+    context = question_context(request, cluster, found)
     if request.htmx and "page" not in request.GET and "part" not in request.GET:
         if found.is_open:
             return render(request, "advice/asking.html", context)
@@ -303,6 +303,8 @@ def _page_of(cluster: Cluster, found: Question) -> str:
     params, public_id = found.params, cluster.public_id
     if found.kind == Question.Kind.SEEDS:
         return reverse("web:luck", args=[public_id])
+    if found.kind == Question.Kind.RULE:
+        return f"{reverse('web:rules', args=[public_id])}?{urlencode({'tried': found.public_id})}"
     if found.kind == Question.Kind.WEIGHTS:
         return reverse("web:weights", args=[public_id, params["cycle"]])
     if "cycle" in params:

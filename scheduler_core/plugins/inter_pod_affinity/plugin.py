@@ -100,6 +100,8 @@ class InterPodAffinity(
     """
 
     name: ClassVar[str] = "InterPodAffinity"
+    compares: ClassVar[str] = "pod affinity"
+    draw: ClassVar[tuple[str, int] | None] = ("I", 4)
     Args = InterPodAffinityArgs
     default_weight: ClassVar[int | None] = 2
     normalizes: ClassVar[bool] = True

@@ -68,6 +68,8 @@ class PodTopologySpread(
     """
 
     name: ClassVar[str] = "PodTopologySpread"
+    compares: ClassVar[str] = "spread"
+    draw: ClassVar[tuple[str, int] | None] = ("S", 3)
     Args = PodTopologySpreadArgs
     default_weight: ClassVar[int | None] = 2
     normalizes: ClassVar[bool] = True

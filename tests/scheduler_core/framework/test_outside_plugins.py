@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from scheduler_core.clock import measure_cpu_ns
 from scheduler_core.config.args import PluginArgs, invalid
 from scheduler_core.errors import ConfigurationError, ConstructionError, PluginDeclarationError
 from scheduler_core.framework import interface
@@ -23,8 +26,8 @@ from scheduler_core.framework.cluster_event import (
     ClusterEvent,
     ClusterEventWithHint,
 )
-from scheduler_core.framework.guard import Limit
 from scheduler_core.framework.interface import PreFilterResult, PreScoreResult, Reads
+from scheduler_core.framework.limit import Limit
 from scheduler_core.framework.per_node import NodeView, per_node
 from scheduler_core.framework.registry import Registry, declared
 from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
@@ -233,14 +236,67 @@ def test_nonsense_fails_its_cycle(method: str, answer: Any, words: str) -> None:
 
 
 def test_a_plugin_that_takes_too_long_fails_its_cycle() -> None:
-    ticks = iter(range(0, 10**9, 400_000_000))
-    simulation = cluster(Likes, plugin_limit=Limit(lambda: next(ticks), 300_000_000))
+    spent, step_ns = [0], [0]
+
+    def measure_ns() -> int:
+        spent[0] += step_ns[0]
+        return spent[0]
+
+    simulation = cluster(Likes, plugin_limit=Limit(measure_ns, 300_000_000))
+    step_ns[0] = 400_000_000
     write(simulation, make_pod("a"))
     simulation.step()
     (trace,) = simulation.drain_cycles()
     assert trace.error == (
-        'running Score plugin "Likes": TimeoutError: took 0.40 s, it may take 0.3 s'
+        'running Score plugin "Likes": TookTooLong: took 0.40 s, it may take 0.3 s'
     )
+
+
+def endless(*args: Any) -> Any:
+    while True:
+        try:
+            len(args)
+        except Exception:
+            continue
+
+
+def asleep(*args: Any) -> Any:
+    time.sleep(3600)
+
+
+@pytest.mark.parametrize(
+    ("method", "loop"),
+    [("sort_key", endless), ("filter", endless), ("permit", asleep), ("post_bind", endless)],
+)
+def test_a_plugin_that_never_returns_is_stopped_and_the_engine_goes_on(method: str, loop: Any) -> None:
+    limit = Limit(measure_cpu_ns, 40_000_000, stops=True)
+    simulation = cluster(
+        broken(method, loop), config=config("Everywhere", sort="Everywhere"), plugin_limit=limit
+    )
+    write(simulation, make_pod("a"))
+    simulation.run_until_idle(max_cycles=1)
+    said = [*(trace.error or "" for trace in simulation.drain_cycles()), *simulation.plugin_failures]
+    assert "TookTooLong: took more than 0.04 s of the processor, or 0.48 s in all" in "".join(said), said
+
+
+def test_a_hint_that_never_returns_wakes_the_pod_and_one_timer_leaves_the_others_alone() -> None:
+    class Picky(interface.FilterPlugin[None]):
+        name = "Picky"
+
+        def filter(self, state: Any, pod: Any, nodes: Any, rows: Any) -> Verdicts:
+            return Verdicts.where(rows == rows, Code.Unschedulable)
+
+        def events(self) -> Any:
+            return [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD), endless)]
+
+    simulation = cluster(Picky, plugin_limit=Limit(measure_cpu_ns, 40_000_000, stops=True))
+    write(simulation, make_pod("a"))
+    simulation.run_until_idle(max_cycles=1)
+    before = signal.getitimer(signal.ITIMER_REAL)[0]
+    write(simulation, make_node("node-9"))
+    simulation.run_until_idle(max_cycles=5)
+    assert len(simulation.drain_cycles()) >= 2
+    assert bool(signal.getitimer(signal.ITIMER_REAL)[0]) == bool(before)
 
 
 @dataclass(frozen=True)
