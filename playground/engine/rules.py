@@ -83,7 +83,9 @@ def rules_of(document: Mapping[str, Any] | None, profile: str) -> list[RuleView]
         found.append(
             RuleView(
                 name,
-                *(str(args.get(field) or "") for field in FIELDS[:3]),
+                str(args.get("filter") or ""),
+                str(args.get("reason") or ""),
+                str(args.get("score") or ""),
                 str(args.get("normalize") or "None"),
                 points,
                 weight if "score" in points and args.get("score") else None,

@@ -44,7 +44,7 @@ def try_rule(scheduler: Scheduler, args: RuleArgs, pod: Pod, name: str = "Rule/t
             scores = dict(zip(passing.tolist(), normalized.tolist(), strict=True))
     except PluginFailure as failure:
         error = str(failure)
-    lines = []
+    lines: list[dict[str, Any]] = []
     fails = verdicts.codes == Code.Error
     for place, row in enumerate(order.tolist()):
         code = Code(int(verdicts.codes[place]))
