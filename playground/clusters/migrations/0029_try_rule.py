@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('clusters', '0027_releases'),
+        ('clusters', '0028_binding_outcome_and_expiry'),
     ]
 
     operations = [
