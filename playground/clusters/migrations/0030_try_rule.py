@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('clusters', '0028_binding_outcome_and_expiry'),
+        ('clusters', '0029_room_for_updates'),
     ]
 
     operations = [
