@@ -57,6 +57,7 @@ OWN: Final = frozenset(
         "api/v1/tokens",
         "api/v1/teams",
         "api/v1/quota",
+        "api/v1/releases",
         "api/v1/audit",
         "api/v1/clusters",
         "api/v1/scenarios",
