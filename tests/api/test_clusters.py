@@ -194,7 +194,7 @@ def test_a_dry_run_keeps_nothing(api: Api, cluster: Cluster) -> None:
 
 def test_config_is_read_written_and_put_back(api: Api, cluster: Cluster) -> None:
     path = f"/clusters/{cluster.public_id}/config/"
-    assert api.get(path).json() == {"default": True, "config": None, "withoutEffect": []}
+    assert api.get(path).json() == {"default": True, "config": None, "withoutEffect": [], "problem": None}
     text = (
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
         "percentageOfNodesToScore: 50\n"
