@@ -130,6 +130,8 @@ class Reservation:
     failure: str = ""
     """Why the claims cannot be bound, told when what was written before has come back."""
     started_ns: int | None = None
+    is_made: bool = False
+    """Whether the claim for extended resources, which is made at PreBind, has come back."""
 
 
 class DynamicResources(
@@ -435,6 +437,7 @@ class DynamicResources(
             if tried is None or not tried.allocations:
                 if all(claim is state.extended for claim in to_allocate):
                     reservation.claims = reservation.claims[: state.n_own]
+                    reservation.extended_uid = ""
                     self._reservations[pod.uid] = reservation
                     return SUCCESS
                 return Status(Code.Error, ("claim allocation not found for node",))
@@ -484,8 +487,13 @@ class DynamicResources(
                 return Status(Code.Wait)
         if reservation.failure:
             return Status(Code.Error, (reservation.failure,))
+        extended = reservation.claims[-1] if reservation.extended_uid else None
         for manifest in reservation.claims:
             claim = self._current(manifest)
+            if manifest is extended:
+                reservation.is_made |= claim is not None
+                if not reservation.is_made:
+                    return Status(Code.Wait)
             if claim is None:
                 return Status(Code.Error, (f"resource claim {claim_from(manifest).key} is gone",))
             if not claim.is_reserved_for(pod.uid):
@@ -596,6 +604,7 @@ class DynamicResources(
                 "isWritten": item.is_written,
                 "failure": item.failure,
                 "startedNs": item.started_ns,
+                "isMade": item.is_made,
             }
             for uid, item in self._reservations.items()
         }
@@ -612,6 +621,7 @@ class DynamicResources(
                 item["isWritten"],
                 item["failure"],
                 item["startedNs"],
+                item.get("isMade", item["isWritten"]),
             )
             for uid, item in state["reservations"].items()
         }
