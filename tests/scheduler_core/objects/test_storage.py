@@ -116,10 +116,15 @@ def test_a_storage_class_that_nobody_defaulted_has_no_binding_mode() -> None:
 # ---- kinds
 
 
+NEEDED = {"PodGroup": {"spec": {"schedulingPolicy": {"basic": {}}}}}
+"""What a kind cannot be without."""
+
+
 def test_every_kind_is_parsed_with_the_key_it_is_kept_under() -> None:
     for name, kind in KINDS.items():
         version = f"{kind.group}/v1" if kind.group else "v1"
-        parsed = parse(prepare({"apiVersion": version, "kind": name, "metadata": {"name": "x"}}))
+        manifest = {"apiVersion": version, "kind": name, "metadata": {"name": "x"}, **NEEDED.get(name, {})}
+        parsed = parse(prepare(manifest))
         assert (parsed.kind, parsed.name) == (name, "x")
         assert parsed.namespace == ("default" if kind.namespaced else "")
         assert parsed.typed.manifest["kind"] == name
