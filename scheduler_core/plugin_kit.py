@@ -140,9 +140,12 @@ def _registry(plugin: type[Plugin], beside: Sequence[type[Plugin]] = ()) -> Regi
 
 
 def _release(plugin: type[Plugin]) -> Release:
-    """The oldest release that has the plugin."""
+    """The oldest release that has the plugin; the newest one, its gate switched on, where none has it by itself."""
     gate = plugin.feature_gate
-    return OLDEST if gate is None else next(one for one in RELEASES.values() if gate in one.gates and one.gate(gate))
+    if gate is None:
+        return OLDEST
+    known = [release for release in RELEASES.values() if gate in release.gates]
+    return next((release for release in known if release.gate(gate)), known[-1].with_gates({gate: True}))
 
 
 def _cluster(

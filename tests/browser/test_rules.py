@@ -64,6 +64,11 @@ def test_a_rule_is_written_tried_decides_and_travels(page: Any, asgi_server: str
     work()
     expect(page.locator("#proof-badge")).to_contain_text("Reproduced", timeout=90_000)
     page.get_by_role("button", name="Fork to edit").click()
+    page.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Share").click()
+    # The rule came after the cluster had begun, so it is a step.
+    while page.get_by_role("button", name="Do the next step").count():
+        page.get_by_role("button", name="Do the next step").click()
+        work()
     page.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Config").click()
     page.get_by_role("link", name="Rules").click()
     expect(page.locator("#rules")).to_contain_text("node(s) had no fast disk")
