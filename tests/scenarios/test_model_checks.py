@@ -42,7 +42,7 @@ def test_a_share_is_checked_once_and_its_departures_are_told(client, overtaken, 
     for departure in found["departures"]:
         assert departure["first"]["sentence"] in told
     left = words(client.get(f"{here}?show=leaves"))
-    assert "default/mid (priority 100) goes first, since default/top" in left
+    assert "default/mid was taken out of backoffQ before its time" in left
     client.post(here)
     assert ModelCheck.objects.count() == 1
 
