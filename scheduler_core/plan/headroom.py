@@ -58,13 +58,6 @@ class Headroom:
     stop: str = ""
     limit: int | None = None
 
-    def by_label(self, key: str, labels_of: Callable[[str], Any]) -> dict[str, int]:
-        """Copies by value of a node label; `""` for nodes without it."""
-        found: Counter[str] = Counter()
-        for name, count in self.by_node.items():
-            found[labels_of(name).get(key, "")] += count
-        return dict(sorted(found.items()))
-
     def document(self) -> dict[str, Any]:
         """JSON-able."""
         return {

@@ -11,7 +11,7 @@ pods that were pending before, which may take the room first.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -140,11 +140,7 @@ def lose(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
     ------
     UnknownNodes
     """
-    _check(sandbox, nodes)
-    result = TakenAway("loss", tuple(nodes))
-    with Trial(sandbox) as trial:
-        _Following(trial, result).lose(nodes)
-    return result
+    return _followed(sandbox, TakenAway("loss", tuple(nodes)), _Following.lose)
 
 
 def lose_any(sandbox: Sandbox, *, report: Report = silent) -> Iterator[TakenAway]:
@@ -162,11 +158,7 @@ def drain(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
     ------
     UnknownNodes
     """
-    _check(sandbox, nodes)
-    result = TakenAway("drain", tuple(nodes))
-    with Trial(sandbox) as trial:
-        _Following(trial, result).drain(nodes)
-    return result
+    return _followed(sandbox, TakenAway("drain", tuple(nodes)), _Following.drain)
 
 
 def nodes_with(sandbox: Sandbox, key: str, value: str) -> tuple[str, ...]:
@@ -176,10 +168,16 @@ def nodes_with(sandbox: Sandbox, key: str, value: str) -> tuple[str, ...]:
     return tuple(name for name, node in named if node is not None and node.meta.labels.get(key) == value)
 
 
-def _check(sandbox: Sandbox, nodes: Iterable[str]) -> None:
-    unknown = [name for name in nodes if sandbox.scheduler.cache.node(name) is None]
+def _followed(
+    sandbox: Sandbox, result: TakenAway, leave: Callable[[_Following, Sequence[str]], None]
+) -> TakenAway:
+    """Have the nodes' pods leave and follow them, on a copy that is as it was afterwards."""
+    unknown = [name for name in result.nodes if sandbox.scheduler.cache.node(name) is None]
     if unknown:
         raise UnknownNodes(f"there is no node {', '.join(unknown)}")
+    with Trial(sandbox) as trial:
+        leave(_Following(trial, result), result.nodes)
+    return result
 
 
 class _Following:
