@@ -140,7 +140,8 @@ class Cache:
         pods : sequence of Pod
             None of them is here yet.
         assumed : mapping of str to AssumedPod
-            By uid; kept as they are.
+            By uid, all of them among the pods; kept as they are and in this order, which is that of the queue's
+            lane and of expiry.
         """
         row_of = self.nodes.row_of
         rows = np.empty(len(pods), np.int64)
@@ -149,8 +150,7 @@ class Cache:
             node_name = pod.node_name if held is None else held.node_name
             row = row_of.get(node_name)
             rows[place] = self._make_ghost(node_name) if row is None else row
-            if held is not None:
-                self.assumed[pod.uid] = held
+        self.assumed.update(assumed)
         pod_ids = self.pods.add_many(pods)
         self.pods.row[pod_ids] = rows
         self.nodes.add_pods(rows, pod_ids)

@@ -56,7 +56,9 @@ def test_filling_equals_putting_in_one_by_one(seed: int, reuses_ids: bool) -> No
         if rng.random() < 0.2:
             pod = dataclasses.replace(pod, requests={**pod.requests, "example.com/gpu": rng.randint(0, 2)})
         pods.append(pod)
-    assumed = {pod.uid: AssumedPod(pod.node_name, True, 5) for pod in pods if rng.random() < 0.2}
+    # They were assumed one after the other, whichever nodes they are on.
+    in_turn = rng.sample(pods, len(pods) // 5)
+    assumed = {pod.uid: AssumedPod(pod.node_name, True, 5) for pod in in_turn}
     one_by_one, at_once = with_the_nodes_of(original), with_the_nodes_of(original)
     if reuses_ids and pods:
         for cache in (one_by_one, at_once):
@@ -70,6 +72,7 @@ def test_filling_equals_putting_in_one_by_one(seed: int, reuses_ids: bool) -> No
             one_by_one.assume(pod, held.node_name)
             one_by_one.assumed[pod.uid] = held
     at_once.fill(pods, assumed)
+    assert list(at_once.assumed) == [pod.uid for pod in in_turn]
     assert contents(at_once) == contents(one_by_one)
     names = one_by_one.node_order()
     assert at_once.node_order() == names
