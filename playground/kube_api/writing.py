@@ -206,6 +206,9 @@ def bind(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
     name = target.name or meta.get("name")
     if not isinstance(name, str) or not name or meta.get("name") not in (None, "", name):
         raise Refusal("BadRequest", "the name in the Binding is not that of the pod")
+    for key in ("uid", "resourceVersion"):
+        if not isinstance(meta.get(key), str | None):
+            raise Refusal("BadRequest", f"metadata.{key}: must be a string")
     node = aim.get("name")
     if aim.get("kind") not in (None, "", "Node"):
         raise Refusal("BadRequest", f"a pod is bound to a Node, not to a {aim.get('kind')}")
@@ -215,6 +218,8 @@ def bind(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
             namespace=target.namespace,
             name=name,
             node=node if isinstance(node, str) else "",
+            uid=meta.get("uid") or "",
+            resource_version=meta.get("resourceVersion") or "",
         )
     return Answer(201, success({"name": name, "kind": "pods"}), is_object=False)
 

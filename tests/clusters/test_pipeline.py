@@ -309,6 +309,52 @@ def test_a_reset_cluster_runs_to_the_same_end() -> None:
     assert same_objects(folded(cluster), stored(cluster))
 
 
+@pytest.mark.parametrize("days", [0, 30])
+def test_a_reset_keeps_what_people_changed_and_nothing_that_was_decided(settings: Any, days: int) -> None:
+    """A write by a person holds the whole object, with the node the scheduler had given it by then."""
+    cluster = make_cluster(make_node("n1", "8"), *(make_pod(name) for name in ("patched", "sent", "left")))
+    services.apply_documents(cluster=cluster, objects=[make_pod("placed", nodeName="n1")])
+    services.bind_pod(cluster=cluster, namespace="default", name="sent", node="n1")
+    services.request_run(cluster=cluster)
+    Worker().advance(cluster)
+    pod_kind = by_kind("Pod")
+    assert pod_kind is not None
+    for name in ("patched", "placed", "sent"):
+        services.patch_object(
+            cluster=cluster,
+            kind=pod_kind,
+            namespace="default",
+            name=name,
+            patch={"metadata": {"labels": {"tier": name}, "annotations": {"by": "ada"}}},
+        )
+        services.patch_object(
+            cluster=cluster,
+            kind=pod_kind,
+            namespace="default",
+            name=name,
+            patch={"metadata": {"annotations": None}},
+        )
+    settings.PLAYGROUND_KEEP_LOG_DAYS = days
+    services.tidy(now=timezone.now() + timedelta(days=31))
+    cluster.refresh_from_db()
+    assert (cluster.compacted_seq > 0) == bool(days)
+    services.reset_cluster(cluster=cluster)
+    pods = {row.name: row.manifest for row in Pod.objects.all()}
+    assert {name: pod["spec"].get("nodeName") for name, pod in pods.items()} == {
+        "patched": None,
+        "sent": None,
+        "left": None,
+        "placed": "n1",
+    }
+    assert pods["patched"]["metadata"]["labels"] == {"tier": "patched"}
+    assert "annotations" not in pods["patched"]["metadata"]
+    assert pods["patched"].get("status") == pods["left"].get("status") == pods["sent"].get("status")
+    services.request_run(cluster=cluster)
+    Worker().advance(cluster)
+    assert set(Pod.objects.values_list("node_name", flat=True)) == {"n1"}
+    assert same_objects(folded(cluster), stored(cluster))
+
+
 def test_a_clone_has_the_objects_and_a_life_of_its_own() -> None:
     cluster = make_cluster(make_node("n1", "3"), make_pod("a"), make_pod("b"))
     services.request_run(cluster=cluster, until="cycle")

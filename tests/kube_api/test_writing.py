@@ -240,6 +240,25 @@ def test_a_binding_puts_a_pod_on_a_node(kube: Kube, path: str) -> None:
     )
 
 
+@pytest.mark.parametrize("key", ["uid", "resourceVersion"])
+def test_a_binding_of_another_pod_of_that_name_is_refused(kube: Kube, key: str) -> None:
+    meta = kube.get(f"{PODS}/p1").json()["metadata"]
+    binding = {"metadata": {"name": "p1", key: "another"}, "target": {"kind": "Node", "name": "n2"}}
+    refused = kube.post(f"{PODS}/p1/binding", binding)
+    assert (refused.status_code, refused.json()["reason"]) == (409, "Conflict")
+    word = {"uid": "UID", "resourceVersion": "ResourceVersion"}[key]
+    assert refused.json()["message"] == (
+        'Operation cannot be fulfilled on pods "p1": StorageError: invalid object, Code: 4, Key: '
+        f"/registry/pods/default/p1, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {word} in "
+        f"precondition: another, {word} in object meta: {meta[key]}"
+    )
+    assert "nodeName" not in kube.get(f"{PODS}/p1").json()["spec"]
+    binding["metadata"][key] = 7
+    assert kube.post(f"{PODS}/p1/binding", binding).status_code == 400
+    binding["metadata"][key] = meta[key]
+    assert kube.post(f"{PODS}/p1/binding", binding).status_code == 201
+
+
 def test_an_eviction_honours_the_budget(kube: Kube, cluster: Cluster, work: Work) -> None:
     pods = []
     for name in ("a", "b"):

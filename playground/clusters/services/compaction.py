@@ -2,14 +2,15 @@
 
 The log's inputs and the calls of its `ran` entries are what a replay is made of, so every past cycle, seed, share,
 branch and recomputed trace stays exact. What goes is what a replay would give again: the engine's writes before the
-newest checkpoint that is older than `PLAYGROUND_KEEP_LOG_DAYS`, except the last one about each object there is.
+newest checkpoint that is older than `PLAYGROUND_KEEP_LOG_DAYS`, except the last one about each object there is, and
+the last one before each write of a person: what that write changed is told by the two (`as_written.py`).
 """
 
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Case, OuterRef, Q, Subquery, When
 
 from playground.clusters.clock import wall_now
 from playground.clusters.errors import Conflict
@@ -77,9 +78,11 @@ def _superseded(cluster_id: int, seq: int):  # type: ignore[no-untyped-def]
         object_namespace=OuterRef("object_namespace"),
         object_name=OuterRef("object_name"),
     )
-    later = Exists(same.filter(seq__gt=OuterRef("seq")))
-    return LogEntry.objects.filter(
-        Q(kind__in=(LogEntry.Kind.EVENT, LogEntry.Kind.DELETE)) | later,
+    is_edit = Q(source=LogEntry.Source.API, kind=LogEntry.Kind.WRITE, created=False)
+    later = same.filter(seq__gt=OuterRef("seq")).order_by("seq")
+    edited = later.annotate(is_edit=Case(When(is_edit, then=True), default=False)).values("is_edit")
+    return LogEntry.objects.annotate(edited_next=Subquery(edited[:1])).filter(
+        Q(kind__in=(LogEntry.Kind.EVENT, LogEntry.Kind.DELETE)) | Q(edited_next=False),
         cluster_id=cluster_id,
         source=LogEntry.Source.ENGINE,
         kind__in=_OUTCOMES,

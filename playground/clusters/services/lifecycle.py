@@ -23,6 +23,7 @@ from playground.clusters.models import (
     QueueSnapshot,
 )
 from playground.clusters.rows import rows_of
+from playground.clusters.services.as_written import written_objects
 from playground.clusters.services.changes import without_server_fields
 from playground.clusters.services.config import checked_config, checked_release
 from playground.clusters.services.identity import object_uid
@@ -153,19 +154,13 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
 def reset_cluster(*, cluster: Cluster) -> Cluster:
     """Back to the start of its clock: the objects people wrote stay, everything the engine did is forgotten.
 
-    Pods are unbound again (unless they were written with a node), controllers' pods are gone, the log begins
-    anew with the written objects in their order. Sequence numbers go on, so that no reader sees one twice.
+    Pods are unbound again (unless they were created with a node), controllers' pods are gone, the log begins
+    anew with the written objects in their order (`as_written`). Sequence numbers go on, so that no reader sees one
+    twice.
     """
     with transaction.atomic():
         row = locked(cluster.pk)
-        kept: dict[tuple[str, str, str], dict[str, Any]] = {}
-        inputs = LogEntry.objects.filter(cluster=row, source=LogEntry.Source.API).order_by("seq")
-        for entry in inputs.filter(kind__in=[LogEntry.Kind.WRITE, LogEntry.Kind.DELETE]).iterator(2000):
-            key = (entry.object_kind, entry.object_namespace, entry.object_name)
-            if entry.kind == LogEntry.Kind.DELETE:
-                kept.pop(key, None)
-            elif key in kept or entry.created:
-                kept[key] = entry.payload["manifest"]
+        kept = written_objects(row)
         for model in (LogEntry, Node, Pod, PriorityClass, PodDisruptionBudget, Manifest, Event):
             model.objects.filter(cluster=row).delete()
         row.cycles.all().delete()

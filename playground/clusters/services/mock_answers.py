@@ -82,6 +82,7 @@ def _bound(cluster: Cluster, body: Mapping[str, Any], reply: MockReply) -> MockR
             namespace=fields.get("podnamespace") or "default",
             name=fields.get("podname", ""),
             node=fields.get("node", ""),
+            uid=fields.get("poduid", ""),
         )
     except ClusterError as error:
         return MockReply(200, json.dumps({"Error": error.message}), "", reply.delay_ns)

@@ -214,15 +214,18 @@ def delete_object(
     """
     with writing(cluster) as writer:
         row = _existing(writer.cluster, kind, namespace, name)
-        if (uid and uid != row.uid) or (
-            resource_version and str(resource_version) != str(row.resource_version)
+        for given, has, word, likely in (
+            (uid, row.uid, "UID", "deleted and then recreated"),
+            (resource_version, row.resource_version, "ResourceVersion", "modified"),
         ):
-            raise Conflict(
-                f'Operation cannot be fulfilled on {kind.resource} "{name}": the precondition does not hold',
-                kind=kind.kind,
-                namespace=namespace,
-                name=name,
-            )
+            if given and str(given) != str(has):
+                raise Conflict(
+                    f'Operation cannot be fulfilled on {kind.resource} "{name}": the {word} in the precondition'
+                    f" ({given}) does not match the {word} in record ({has}). The object might have been {likely}",
+                    kind=kind.kind,
+                    namespace=namespace,
+                    name=name,
+                )
         if kind.kind == "Namespace":
             _empty_namespace(writer, name)
         if kind.kind == "PriorityClass" and name.startswith(admission.SYSTEM_PREFIX):
@@ -260,18 +263,42 @@ def delete_in(
     return writer.delete(LogEntry.Source.API, kind, going, gone=False, grace_s=grace_s)
 
 
-def bind_pod(*, cluster: Cluster, namespace: str, name: str, node: str) -> dict[str, Any]:
+def bind_pod(
+    *,
+    cluster: Cluster,
+    namespace: str,
+    name: str,
+    node: str,
+    uid: str = "",
+    resource_version: str = "",
+) -> dict[str, Any]:
     """The binding subresource: put an unbound pod on a node, whatever the scheduler thinks of it.
+
+    Parameters
+    ----------
+    uid, resource_version
+        Of the pod that is meant, where the Binding's metadata say so.
 
     Raises
     ------
     NotFound
     Conflict
-        It is on a node already, or on its way out.
+        It is another pod than is meant, is on a node already, or on its way out.
     """
     kind = _kind("Pod")
     with writing(cluster) as writer:
         row = _existing(writer.cluster, kind, namespace, name)
+        meta = row.manifest["metadata"]
+        for word, key, given in (("UID", "uid", uid), ("ResourceVersion", "resourceVersion", resource_version)):
+            if given and given != meta.get(key):
+                raise Conflict(
+                    f'Operation cannot be fulfilled on pods "{name}": StorageError: invalid object, Code: 4,'
+                    f" Key: /registry/pods/{namespace}/{name}, ResourceVersion: 0, AdditionalErrorMsg: Precondition"
+                    f" failed: {word} in precondition: {given}, {word} in object meta: {meta.get(key, '')}",
+                    kind="Pod",
+                    namespace=namespace,
+                    name=name,
+                )
         if row.node_name or row.terminating:
             words = (
                 "is being deleted" if row.terminating else f"is already assigned to node {row.node_name!r}"
