@@ -157,6 +157,11 @@ class Sandbox:
         self.scheduler.algorithm.next_start_node_index = self._start_index
         self.scheduler.randomness.restore(self._streams)
 
+    def pin(self, seed: int) -> None:
+        """Draw by this seed from here on, and look at nodes from the first one: answers follow from objects alone."""
+        self._start_index, self._streams = 0, Randomness(seed).state()
+        self.rewind()
+
     # ---- changing
 
     @contextmanager

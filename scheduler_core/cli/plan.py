@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scheduler_core.advice.sandbox import Sandbox
+from scheduler_core.cli.manifests import MAX_BYTES, manifests_of
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.documents import DocumentError, load_documents
@@ -35,8 +36,6 @@ from scheduler_core.sim.simulation import Simulation
 
 HARMLESS, HURT, UNUSABLE = 0, 1, 2
 _SHOWN = 40
-MAX_BYTES = 1_000_000_000
-"""Of a file on one's own machine."""
 
 
 class _Unusable(ValueError):
@@ -97,13 +96,7 @@ def _cluster(name: str, release: str | None) -> Simulation:
         if release is not None:
             raise _Unusable("--release: a scenario says its own (kubernetesRelease)")
         return run_scenario(load_scenario(documents[0]), full_traces=False).simulation
-    objects = [
-        item
-        for document in documents
-        for item in (
-            document.get("items") or [] if str(document.get("kind")).endswith("List") else [document]
-        )
-    ]
+    objects = manifests_of(documents)
     body: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "objects": objects}
     if release is not None:
         body["kubernetesRelease"] = release

@@ -17,12 +17,15 @@ from xml.etree import ElementTree
 
 from scheduler_core import installed_plugins
 from scheduler_core.cli import release_options
+from scheduler_core.cli.manifests import named_by_file, read_manifests, with_manifests
 from scheduler_core.clock import SECOND_NS, measure_ns
 from scheduler_core.config.wire import encode
 from scheduler_core.errors import PluginDeclarationError
 from scheduler_core.framework.limit import DEFAULT_SECONDS, limit_plugins
+from scheduler_core.objects.documents import DocumentError, load_documents
 from scheduler_core.scenario import (
     Finding,
+    Scenario,
     ScenarioError,
     ScenarioRun,
     Verification,
@@ -58,6 +61,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--check",
         action="store_true",
         help="fail also when the scenario neither expects nor carries anything",
+    )
+    parser.add_argument(
+        "--apply",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="add the manifests of a file or folder to the scenario's objects, in place of those of the same name;"
+        " may be given again",
     )
     parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -107,6 +118,21 @@ def _duration(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _load(text: bytes, apply: list[str], bounds: Bounds) -> Scenario:
+    """The scenario, with the manifests of files beside its own."""
+    if not apply:
+        return load_scenario(text, bounds=bounds)
+    try:
+        document = load_documents(text)[0].value
+    except (DocumentError, IndexError):
+        return load_scenario(text, bounds=bounds)  # which says what is wrong with it
+    whole, came_from = with_manifests(document, read_manifests(apply))
+    try:
+        return load_scenario(whole, bounds=bounds)
+    except ScenarioError as error:
+        raise named_by_file(error, came_from) from None
+
+
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     if options.schema:
@@ -122,14 +148,14 @@ def run(options: argparse.Namespace) -> int:
             installed_plugins.add(reference)
         text = sys.stdin.buffer.read() if options.scenario == "-" else Path(options.scenario).read_bytes()
         bounds = Bounds(options.max_objects, options.max_time)
-        scenario = load_scenario(text, bounds=bounds)
+        scenario = _load(text, options.apply, bounds)
         digest = scenario_digest(scenario)
         scenario = release_options.with_release(scenario, options)
         if options.seed is not None:
             scenario = with_seed(scenario, options.seed)
         result = run_scenario(scenario, bounds=bounds)
     except OSError as error:
-        return _unusable(options, f"{options.scenario}: {error.strerror}")
+        return _unusable(options, f"{error.filename or options.scenario}: {error.strerror}")
     except PluginDeclarationError as error:
         return _unusable(options, f"--plugin {error}")
     except ScenarioError as error:

@@ -11,7 +11,7 @@ pods that were pending before, which may take the room first.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,7 +34,8 @@ OUTCOMES = (LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING)
 """It finds another node; it finds none; a budget holds it back; it has no owner that would make it again; it belongs
 to its node (DaemonSet, static pod); it was being deleted before."""
 
-_OF_THE_NODE = ("DaemonSet", "Node")
+OF_THE_NODE = ("DaemonSet", "Node")
+"""Owners whose pods go with their node."""
 
 
 class UnknownNodes(ValueError):
@@ -151,6 +152,14 @@ def lose_any(sandbox: Sandbox, *, report: Report = silent) -> Iterator[TakenAway
         yield lose(sandbox, (name,))
 
 
+def lose_each(sandbox: Sandbox, label: str, *, report: Report = silent) -> Iterator[tuple[str, TakenAway]]:
+    """The loss of all nodes of one value of a label, for each of its values in order: zones, racks, pools."""
+    values = values_of(sandbox, label)
+    for done, value in enumerate(values):
+        report(done, len(values), f"without {value}")
+        yield value, lose(sandbox, nodes_with(sandbox, label, value))
+
+
 def drain(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
     """These nodes are cordoned and their pods evicted, as `kubectl drain --ignore-daemonsets --force` does.
 
@@ -166,6 +175,20 @@ def nodes_with(sandbox: Sandbox, key: str, value: str) -> tuple[str, ...]:
     cache = sandbox.scheduler.cache
     named = ((name, cache.node(name)) for name in sandbox.nodes_in_order())
     return tuple(name for name, node in named if node is not None and node.meta.labels.get(key) == value)
+
+
+def values_of(sandbox: Sandbox, label: str) -> list[str]:
+    """Values that nodes give a label, sorted."""
+    cache = sandbox.scheduler.cache
+    nodes = (cache.node(name) for name in sandbox.nodes_in_order())
+    return sorted(
+        {node.meta.labels[label] for node in nodes if node is not None and label in node.meta.labels}
+    )
+
+
+def in_listed_order(pods: Iterable[Pod]) -> list[Pod]:
+    """As the API server lists pods, which is how `kubectl drain` comes to them: by namespace and name."""
+    return sorted(pods, key=lambda pod: (pod.namespace, pod.name))
 
 
 def _followed(
@@ -192,7 +215,7 @@ class _Following:
     # ---- leaving
 
     def lose(self, nodes: Sequence[str]) -> None:
-        pods = [(pod, name) for name in nodes for pod in self.trial.pods_on(name)]
+        pods = [(pod, name) for name in nodes for pod in in_listed_order(self.trial.pods_on(name))]
         self.trial.remove_nodes(nodes)
         for pod, name in pods:
             self._left(pod, name)
@@ -206,12 +229,12 @@ class _Following:
             trial.set_node(cordoned(node))
         waiting: list[tuple[Pod, str]] = []
         for name in nodes:
-            for pod in trial.pods_on(name):
-                if pod.is_terminating or _owner_kind(pod) in _OF_THE_NODE:
+            for pod in in_listed_order(trial.pods_on(name)):
+                if pod.is_terminating or owner_kind(pod) in OF_THE_NODE:
                     self._tell(pod, name, ENDING if pod.is_terminating else WITH_NODE)
                 else:
                     waiting.append((pod, name))
-        budgets = _Budgets(trial.sandbox)
+        budgets = Budgets(trial.sandbox.scheduler.cache.listers.all("PodDisruptionBudget"))
         while waiting:
             held: list[tuple[Pod, str]] = []
             for pod, name in waiting:
@@ -235,10 +258,10 @@ class _Following:
 
     def _left(self, pod: Pod, origin: str, because: str = "") -> None:
         """A pod is off its node: say what comes of it, or have it placed."""
-        kind = _owner_kind(pod)
+        kind = owner_kind(pod)
         if pod.is_terminating:
             self._tell(pod, origin, ENDING, because=because)
-        elif kind in _OF_THE_NODE and not because:
+        elif kind in OF_THE_NODE and not because:
             self._tell(pod, origin, WITH_NODE)
         elif not kind:
             self._tell(pod, origin, LOST, because=because)
@@ -275,12 +298,11 @@ class _Following:
         return landed
 
 
-class _Budgets:
+class Budgets:
     """What each PodDisruptionBudget still allows, as the eviction API counts it."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        listers = sandbox.scheduler.cache.listers
-        self._budgets: list[PodDisruptionBudget] = list(listers.all("PodDisruptionBudget"))
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self._budgets = list(budgets)
         self._allowed = [budget.disruptions_allowed for budget in self._budgets]
 
     def _of(self, pod: Pod) -> list[int]:
@@ -319,6 +341,7 @@ def cordoned(node: Node) -> Node:
     return node_from({**node.manifest, "spec": spec})
 
 
-def _owner_kind(pod: Pod) -> str:
+def owner_kind(pod: Pod) -> str:
+    """Kind of its controller, empty without one."""
     controller = pod.meta.controller
     return "" if controller is None else str(controller.kind)

@@ -23,13 +23,13 @@ def taken_away_verdict(answer: TakenAway) -> str:
         )
     elif pending:
         finds = "find" if len(pending) > 1 else "finds"
-        parts.append(f"{lands:,} of {moving:,} pods find another node; {_names(pending)} {finds} none")
+        parts.append(f"{lands:,} of {moving:,} pods find another node; {names_of(pending)} {finds} none")
     if blocked:
         is_held = "are held up by a budget" if len(blocked) > 1 else "is held up by a budget"
-        parts.append(f"{_names(blocked)} {is_held}")
+        parts.append(f"{names_of(blocked)} {is_held}")
     if lost:
         parts.append(
-            f"{_names(lost)} {'have no owner that makes them' if len(lost) > 1 else 'has no owner that makes it'}"
+            f"{names_of(lost)} {'have no owner that makes them' if len(lost) > 1 else 'has no owner that makes it'}"
             " again"
         )
     if answer.preempted:
@@ -70,7 +70,8 @@ def causes(pods: Sequence[Followed]) -> list[tuple[str, list[Followed]]]:
     return [(reason, [item for item in pods if item.reason == reason]) for reason, _ in counts.most_common()]
 
 
-def _names(pods: Sequence[Followed]) -> str:
+def names_of(pods: Sequence[Followed]) -> str:
+    """The first few, and how many more."""
     names = [item.pod for item in pods[:_NAMED]]
     more = len(pods) - len(names)
     if more:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scheduler_core.framework.record import PREEMPTING, UNSCHEDULABLE
 from scheduler_core.framework.words import sentence
+from scheduler_core.scenario import resilience
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean
 from scheduler_core.scenario.record import Finding, PodFacts, budget_violations
@@ -56,6 +57,12 @@ class _Checker:
             return self._budgets(path)
         if item.upgrade is not None:
             return self._upgrade(item, item.upgrade, path)
+        if item.survives is not None:
+            return resilience.survives(self.run, item.survives, path)
+        if item.fits is not None:
+            return resilience.fits(self.run, item.fits, path)
+        if item.drain is not None:
+            return resilience.drains(self.run, item.drain, path)
         return self._metric(item, path)
 
     # ---- one pod

@@ -79,6 +79,7 @@ _NAME_FIELDS = {
     "deviceClassName": "DeviceClass",
     "resourceClaimName": "ResourceClaim",
 }
+_WORKLOAD_FIELDS = {"deployment": "Deployment", "statefulSet": "StatefulSet"}
 _POD_FIELDS = frozenset(("pod", "of", "order", "victims", "pods"))
 _CONFIGURATION = frozenset(
     (
@@ -382,7 +383,9 @@ class _Redactor:
             return self.name(_NAME_FIELDS[key], value)
         if key in _POD_FIELDS:
             return self.pod_name(value)
-        if key in ("topologyKey", "label"):
+        if key in _WORKLOAD_FIELDS:
+            return self.pod_name(value, _WORKLOAD_FIELDS[key])
+        if key in ("topologyKey", "label", "anyOf"):
             return self.label_key(value)
         if key in ("driver", "attacher"):
             self.drivers[str(value)] = None
@@ -431,13 +434,13 @@ class _Redactor:
                 result["patch"]["metadata"] = {"labels": self.labels(meta["labels"])}
         return result
 
-    def pod_name(self, value: Any) -> Any:
+    def pod_name(self, value: Any, kind: str = "Pod") -> Any:
         if isinstance(value, Mapping):
             return self.walk(value)
         if not isinstance(value, str):
             return value
         namespace, slash, name = value.rpartition("/")
-        named = self.name("Pod", name)
+        named = self.name(kind, name)
         return f"{self.name('Namespace', namespace)}{slash}{named}"
 
     def expression(self, value: Mapping[str, Any], is_field: bool) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from scheduler_core.scenario.form import (
     part_of,
 )
 from scheduler_core.scenario.mock_extender import MockExtender
+from scheduler_core.sim.durations import duration_ns
 
 API_VERSION = "scheduling.playground/v1"
 KIND = "Scenario"
@@ -39,6 +40,8 @@ MAX_STEPS = 50_000
 MAX_OBJECTS = 200_000
 MAX_EXPECTATIONS = 20_000
 MAX_CALLS = 100_000
+MAX_DRAIN_NS = 24 * 3600 * 10**9
+"""Virtual time that an expectation may give a drain."""
 MAX_CYCLES = 1_000_000
 """Bound on the cycles of a whole run."""
 
@@ -155,7 +158,9 @@ class PodSelection:
     labels: dict[str, str] = part("labels", STRING_MAP, "Labels they carry.")
 
 
-SUBJECTS = ("pod", "pods", "cycle", "cycles", "order", "budgets", "metric", "upgrade")
+SUBJECTS = (
+    "pod", "pods", "cycle", "cycles", "order", "budgets", "metric", "upgrade", "survives", "fits", "drain"
+)  # fmt: skip
 _POD_FIELDS = (
     "state",
     "node",
@@ -176,6 +181,9 @@ _FIELDS_OF = {
     "budgets": (),
     "metric": ("count",),
     "upgrade": ("count",),
+    "survives": (),
+    "fits": (),
+    "drain": (),
 }
 
 
@@ -198,8 +206,71 @@ class UpgradeSelection:
 
 
 @dataclass(frozen=True, slots=True)
+class Survival:
+    """What may be lost at this moment, one at a time, without leaving more pods than allowed without a node."""
+
+    any_one_node: bool = part("anyOneNode", BOOLEAN, "Each node alone.", default=False)
+    any_zone: bool = part("anyZone", BOOLEAN, "Each zone, by the label topology.kubernetes.io/zone.", default=False)
+    any_of: str = part("anyOf", STRING, "All nodes of each value of this label: a rack, a pool.")
+    max_pending: int = part(
+        "maxPending", Number(0, MAX_OBJECTS), "So many of the pods that lost their node may find none.", default=0
+    )
+
+    @staticmethod
+    def problem(document: Mapping[str, Any]) -> str | None:
+        lost = [name for name in ("anyOneNode", "anyZone", "anyOf") if document.get(name)]
+        return None if lost else "says what may be lost: anyOneNode: true, anyZone: true or anyOf: LABEL"
+
+
+FITTING = ("deployment", "statefulSet", "pod")
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """How many more pods of a workload must find a node at this moment, beside those there are."""
+
+    deployment: str = part("deployment", POD_NAME, "Pods of this Deployment's template.")
+    stateful_set: str = part("statefulSet", POD_NAME, "Pods of this StatefulSet's template.")
+    pod: str = part("pod", POD_NAME, "Pods like this one.")
+    at_least: int = part("atLeast", Number(1, MAX_OBJECTS), "How many more.", required=True)
+
+    @staticmethod
+    def problem(document: Mapping[str, Any]) -> str | None:
+        named = [name for name in FITTING if document.get(name)]
+        return None if len(named) == 1 else f"names exactly one of {', '.join(FITTING)}, not {len(named)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Draining:
+    """A drain at this moment: budgets let every pod go, and every pod finds another node."""
+
+    nodes: tuple[str, ...] = part("nodes", ListOf(STRING), "The nodes, all together.", required=True)
+    within_ns: int | None = part(
+        "within", DURATION, "Virtual time until they are empty and every pod has its new node.", default=None
+    )
+    max_pending: int = part(
+        "maxPending", Number(0, MAX_OBJECTS), "So many of the pods may find no other node.", default=0
+    )
+
+    @staticmethod
+    def problem(document: Mapping[str, Any]) -> str | None:
+        if not document.get("nodes"):
+            return "names the nodes to drain: nodes: [NAME, ...]"
+        within = document.get("within")
+        too_long = isinstance(within, str) and _is_longer(within, MAX_DRAIN_NS)
+        return "within is 24h at most" if too_long else None
+
+
+def _is_longer(text: str, limit_ns: int) -> bool:
+    try:
+        return duration_ns(text) > limit_ns
+    except ValueError:
+        return False  # told elsewhere
+
+
+@dataclass(frozen=True, slots=True)
 class Expectation:
-    """One thing that must hold: a subject (pod, pods, cycle, cycles, order, budgets, metric) and what of it."""
+    """One thing that must hold: a subject (pod, pods, cycle, metric, survives, ...) and what of it."""
 
     pod: str = part("pod", POD_NAME, "About this pod.")
     pods: PodSelection | None = part("pods", part_of(PodSelection), "About each of these pods.", default=None)
@@ -214,6 +285,11 @@ class Expectation:
         "Pods that another release leaves elsewhere: none, or as many as `count` allows.",
         default=None,
     )
+    survives: Survival | None = part(
+        "survives", part_of(Survival), "Nodes or zones may be lost, one at a time.", default=None
+    )
+    fits: Fitting | None = part("fits", part_of(Fitting), "So many more pods find a node.", default=None)
+    drain: Draining | None = part("drain", part_of(Draining), "These nodes can be drained.", default=None)
     state: str = part("state", Choice(*STATES), "Where the pod is in its life.")
     node: str = part("node", STRING, "The node it is on; of a cycle: the node chosen.")
     node_in: tuple[str, ...] = part("nodeIn", ListOf(STRING), "It is on one of these nodes.")

@@ -31,6 +31,7 @@ _GROUPS = {
     "permit": ("Permit", "Chosen, and still waiting"),
     "extenders": ("Extenders", "A webhook has a say"),
     "volumes": ("Volumes", "Storage decides first"),
+    "resilience": ("Resilience", "What may be lost, and what a drain takes"),
     "differs": ("What differs", "From what you may have read of the scheduler"),
 }
 """`group` of a scenario -> title and words, in page order."""

@@ -39,6 +39,8 @@ ORDER: tuple[str, ...] = (
     "extender-timeout-ignorable",
     "extender-preempt-bind",
     "volumes-bind-zone",
+    "lose-a-zone",
+    "drain-in-time",
     "differs-hints",
     "differs-pop-from-backoff",
     "differs-node-phase",

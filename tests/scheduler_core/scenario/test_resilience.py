@@ -1,0 +1,193 @@
+"""Expectations about losses, drains and growth: what holds, what does not, and the README's job on two manifests."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+import scheduler_core.scenario
+from scheduler_core.cli.main import main
+from scheduler_core.scenario import Finding, ScenarioError, load_scenario, run_scenario
+from scheduler_core.scenario.gallery import gallery_text
+from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
+
+ZONE = "topology.kubernetes.io/zone"
+README = (Path(scheduler_core.scenario.__file__).parent / "README.md").read_text()
+
+
+def deployment(name: str, replicas: int, cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    containers = [{"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}]
+    labels = {"app": name}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": containers, **spec}},
+        },
+    }
+
+
+def budget(name: str, **rule: Any) -> dict[str, Any]:
+    selector = {"matchLabels": {"app": name}}
+    spec = {"selector": selector, **rule}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+NODES = (
+    make_node("a", "4", **{ZONE: "x", "rack": "1"}),
+    make_node("b", "4", **{ZONE: "y", "rack": "1"}),
+    make_node("c", "4", **{ZONE: "y", "rack": "2"}),
+)
+CLUSTER = (*NODES, deployment("web", 4), budget("web", maxUnavailable=1))
+
+
+def finding(expectation: dict[str, Any], *objects: dict[str, Any]) -> Finding:
+    (found,) = run_scenario(make_scenario(*(objects or CLUSTER), expect=[expectation])).findings
+    return found
+
+
+@pytest.mark.parametrize(
+    "expectation",
+    [
+        {"survives": {"anyOneNode": True}},
+        {"survives": {"anyOneNode": True, "anyZone": True, "anyOf": "rack", "maxPending": 0}},
+        {"fits": {"deployment": "web", "atLeast": 8}},
+        {"fits": {"deployment": "default/web", "atLeast": 1}},
+        {"drain": {"nodes": ["a"]}},
+        {"drain": {"nodes": ["a", "b"], "within": "10m"}},
+    ],
+)
+def test_what_the_cluster_bears_holds(expectation: dict[str, Any]) -> None:
+    found = finding(expectation)
+    assert found.holds, found.sentence
+
+
+@pytest.mark.parametrize(
+    ("expectation", "objects", "words"),
+    [
+        ({"fits": {"deployment": "web", "atLeast": 9}}, CLUSTER, "but 8 do. The next one: 0/3 .* Insufficient cpu."),
+        (
+            {"survives": {"anyZone": True}},
+            (*NODES, deployment("web", 5)),
+            "The loss of the zone of [bc] and 1 more leaves 1 pod without a node, more than 0: default/web-",
+        ),
+        (
+            {"survives": {"anyOneNode": True, "maxPending": 1}},
+            (*NODES, deployment("web", 10)),
+            "The loss of node a leaves 2 pods without a node, more than 1: .* Insufficient cpu.",
+        ),
+        ({"survives": {"anyOf": "row"}}, CLUSTER, "A loss was to be survived, but no node carries row."),
+        ({"drain": {"nodes": ["a", "b", "c"]}}, CLUSTER, "a, b, c cannot be drained: .* finds? none"),
+        (
+            {"drain": {"nodes": ["a", "b"]}},
+            (*NODES, deployment("web", 4), budget("web", maxUnavailable=0)),
+            "held up by a budget. Cannot evict pod as it would violate the pod's disruption budget",
+        ),
+        (
+            {"drain": {"nodes": ["a", "b"], "within": "29s"}},
+            CLUSTER,
+            "a, b cannot be drained within 29s: after that time .* stays there. It is ending.",
+        ),
+        ({"drain": {"nodes": ["a"]}}, (*NODES, make_pod("bare", node="a")), "bare has no owner that makes it again"),
+    ],
+)  # fmt: skip
+def test_what_it_does_not_bear_is_told_with_the_pod_and_the_reason(
+    expectation: dict[str, Any], objects: tuple[dict[str, Any], ...], words: str
+) -> None:
+    found = finding(expectation, *objects)
+    assert not found.holds
+    assert re.search(words, found.sentence), found.sentence
+
+
+@pytest.mark.parametrize(
+    ("expectation", "words"),
+    [
+        ({"survives": {}}, "says what may be lost"),
+        ({"survives": {"anyOneNode": True}, "count": 1}, "count says nothing about survives"),
+        ({"fits": {"atLeast": 1}}, "names exactly one of deployment, statefulSet, pod"),
+        ({"fits": {"deployment": "web"}}, "atLeast"),
+        ({"fits": {"deployment": "wob", "atLeast": 1}}, "there is no Deployment default/wob"),
+        ({"drain": {"nodes": []}}, "names the nodes to drain"),
+        ({"drain": {"nodes": ["q"]}}, "there is no node q"),
+        ({"drain": {"nodes": ["a"], "within": "25h"}}, "within is 24h at most"),
+        ({"drain": {"nodes": ["a"], "within": "soon"}}, "soon"),
+    ],
+)
+def test_what_cannot_be_asked_is_bad_input(expectation: dict[str, Any], words: str) -> None:
+    with pytest.raises(ScenarioError, match=words):
+        finding(expectation)
+
+
+def test_an_expectation_changes_nothing_of_the_run() -> None:
+    asked = [{"survives": {"anyOneNode": True}}, {"drain": {"nodes": ["a"], "within": "5m"}}]
+    steps: list[dict[str, Any]] = [
+        {"run": "idle"},
+        {"delete": {"kind": "Node", "name": "c"}},
+        {"advance": "10m"},
+    ]
+    plain = run_scenario(make_scenario(*CLUSTER, steps=steps))
+    between = run_scenario(make_scenario(*CLUSTER, steps=[steps[0], {"expect": asked}, *steps[1:]]))
+    assert plain.digest == between.digest
+    assert plain.simulation.checkpoint() == between.simulation.checkpoint()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("minAvailable: 1", "minAvailable: 2", "held up by a budget"),
+        ("within: 2m", "within: 45s", "cannot be drained within 45s"),
+    ],
+)
+def test_the_gallery_drain_fails_as_its_lesson_says(before: str, after: str, words: str) -> None:
+    text = gallery_text("drain-in-time")
+    assert before in text
+    run = run_scenario(load_scenario(text.replace(before, after)))
+    assert any(words in found.sentence for found in run.findings if not found.holds)
+
+
+def test_the_job_of_the_readme_passes_on_good_manifests_and_fails_on_those_that_break_zone_resilience(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = README.partition("### A test of resilience")[2]
+    scenario, job = re.findall(r"^```yaml\n(.*?)^```", part, re.DOTALL | re.MULTILINE)[:2]
+    command = shlex.split(yaml.safe_load(job)[1]["run"])
+    assert command[:4] == ["PYTHONPATH=playground", "python", "-m", "scheduler_core"]
+    top = (Path(scheduler_core.__file__).parent.parent / "README.md").read_text()
+    assert " ".join(command) in top
+    (tmp_path / "resilience.yaml").write_text(scenario)
+    manifests = tmp_path / "manifests"
+    manifests.mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def run(made: dict[str, Any]) -> int:
+        (manifests / "web.yaml").write_text(json.dumps(made))
+        return main(command[4:])
+
+    assert run(deployment("web", 3)) == 0
+    pinned = {ZONE: "a"}
+    assert run(deployment("web", 3, nodeSelector=pinned)) == 1
+    suite = ElementTree.parse("result.xml").getroot()
+    assert suite.get("failures") == "1"
+    told = next(case.find("failure") for case in suite if case.find("failure") is not None)
+    assert told is not None and "The loss of node a-1 leaves 3 pods without a node" in str(
+        told.get("message")
+    )
+    assert run(deployment("web", 5)) == 1
+    assert run(deployment("web", 3, cpu="lots")) == 2
+    said = ElementTree.parse("result.xml").getroot()[0].find("error")
+    assert said is not None and "manifests/web.yaml: spec.template" in str(said.get("message"))
