@@ -12,7 +12,9 @@ from playground.accounts import tokens
 from playground.accounts.models import AccessToken, User
 from playground.clusters import services
 from playground.clusters.models import Cluster, Pod
-from tests.accounts.test_stranger_walk import METHODS, PATHS, asked
+from tests.accounts.test_every_url import path_of
+from tests.accounts.test_team_walk import ROUTES
+from tests.accounts.world import METHODS, NAMES, asked
 from tests.api.conftest import wakes
 from tests.clusters.builders import make_node, make_pod
 
@@ -40,7 +42,9 @@ def bearer(user: User, **how: Any) -> Client:
 
 
 def surfaces() -> list[str]:
-    return [path for path in PATHS if path.startswith(("/api/", "/k8s/"))]
+    ids = dict.fromkeys(("question_id", "run_id", "extender_id"), "nothing")
+    paths = [path_of(route, NAMES | ids | {"cluster_id": "CLUSTER"}) for route in ROUTES]
+    return [path for path in paths if path.startswith(("/api/", "/k8s/"))]
 
 
 def test_a_token_to_read_changes_nothing_on_any_surface(ada: User) -> None:

@@ -1,0 +1,91 @@
+"""Every URL that names a cluster, as a viewer and as an editor of its team; strangers: `test_every_url`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import get_resolver
+
+from playground.accounts.models import User
+from playground.clusters.models import Cluster
+from tests.accounts.test_every_url import path_of
+from tests.accounts.world import METHODS, SECRET, asked, make_people, make_world, routes
+from tests.api.conftest import wakes
+from tests.clusters.builders import make_pod
+
+__all__ = ["wakes"]
+
+# Beginning a run, or a question about it, is an editor's; these only read, though they are posted.
+READING_POSTS = (
+    "why-not",
+    "weights",
+    "seeds",
+    "try",
+    "what-would-it-take",
+    "preview",
+    "clone",
+    "questions",
+    "compare",
+)
+# The stream of ticks says 501 to everybody here: the test client is no ASGI server (tests/web asks it for real).
+ROUTES = sorted(
+    {
+        route
+        for route in routes(get_resolver().url_patterns)
+        if "cluster_id" in route and not route.endswith("/ticks/")
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def team_mode(settings: Any, db: None, wakes: list[Any]) -> None:
+    settings.EMBEDDED = False
+    settings.PLAYGROUND_WRITE_RATE = settings.PLAYGROUND_REQUEST_RATE = "100000/day"
+
+
+@pytest.fixture
+def names(team_mode: None) -> dict[str, str]:
+    return make_world(make_people()) | {"deed": "rename"}
+
+
+def client_of(name: str) -> Client:
+    client = Client()
+    client.force_login(User.objects.get(username=name))
+    return client
+
+
+@pytest.mark.slow
+def test_a_viewer_looks_and_changes_nothing(names: dict[str, str]) -> None:
+    vic = client_of("vic")
+    before = Cluster.objects.get().next_seq
+    shown = 0
+    for route in ROUTES:
+        path = path_of(route, names)
+        read = asked(vic, "GET", path)
+        shown += read.status_code == 200
+        assert read.status_code != 403, (path, read.status_code)
+        assert read.status_code < 500, (path, read.status_code)
+        for method in METHODS[1:]:
+            answer = asked(vic, method, path)
+            if any(word in path for word in READING_POSTS):
+                assert answer.status_code < 500, (method, path)
+            else:
+                assert answer.status_code in (403, 405, 404), (method, path, answer.status_code)
+    row = Cluster.objects.get(public_id=names["cluster_id"])
+    assert (row.next_seq, row.name, row.clock_mode) == (before, SECRET, "paused")
+    assert shown > len(ROUTES) / 2
+
+
+def test_an_editor_changes_and_only_an_owner_deletes(names: dict[str, str]) -> None:
+    cluster = Cluster.objects.get()
+    ed, ada = client_of("ed"), client_of("ada")
+    here = f"/api/v1/clusters/{cluster.public_id}/"
+    body = {"name": "renamed"}
+    assert ed.patch(here, body, content_type="application/json").status_code == 200
+    pods = f"/k8s/{cluster.public_id}/api/v1/namespaces/default/pods"
+    assert ed.post(pods, make_pod("new"), content_type="application/json").status_code == 201
+    assert ed.delete(here).status_code == 403
+    assert ed.post(f"/c/{cluster.public_id}/cluster/delete/", {"sure": "yes"}).status_code == 403
+    assert ada.delete(here).status_code == 204

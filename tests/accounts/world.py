@@ -1,0 +1,150 @@
+"""What a person and their team have, one of each kind and all of it real, with a word in it no one else may read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from django.apps import apps
+from django.urls import URLPattern, URLResolver
+
+from playground.accounts import audit, invitations, teams, tokens
+from playground.accounts.models import Role, Team, User
+from playground.clusters import services as clusters
+from playground.clusters.models import Cluster, Question
+from playground.clusters.services import questions
+from playground.clusters.services.memory import EngineMemory
+from playground.scenarios import services
+from playground.scenarios.models import Scenario
+from tests.clusters.builders import make_node, make_pod
+from tests.scenarios.documents import small_text
+
+SECRET: Final = "xyzzy"
+METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+# What the parameters name that are no ids.
+NAMES: Final = {
+    "namespace": "default",
+    "pod": "p1",
+    "node": "n1",
+    "priority_class": "important",
+    "budget": "keep",
+    "kind": "pod",
+    "number": "1",
+    "path": "api/v1/namespaces/default/pods/p1",
+    "user": "vic",
+    "deed": "close",
+    "reason": "NotFound",
+    "verb": "filter",
+    "uidb64": "MQ",
+    "token": "set-password",
+    "name": "p1",
+    # Who has these was given them: a mock extender's address, a link.
+    "public_id": "nothing",
+    "secret": "nothing",
+    "rest": "nothing",
+}
+# Rows of the site's own, which come and go.
+NOT_CONTENT: Final = frozenset(("Session", "Tally", "LanePulse", "Job", "Turn"))
+
+
+def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[str]:
+    for pattern in patterns:
+        here = prefix + str(pattern.pattern).lstrip("^")
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, here)
+        else:
+            yield here
+
+
+def asked(client: Any, method: str, path: str, body: bytes = b"{}") -> Any:
+    data = body if method != "GET" else b""
+    return client.generic(method, path, data, content_type="application/json")
+
+
+def make_people() -> dict[str, User]:
+    """ada owns the team; vic looks, ed edits; eve is a stranger."""
+    people = {name: User.objects.create_user(name) for name in ("ada", "vic", "ed", "eve")}
+    people["ada"].email = f"{SECRET}@example.org"
+    people["ada"].save()
+    team = teams.create_team(name="platform", owner=people["ada"])
+    teams.set_member(team=team, username="vic", role=Role.VIEWER)
+    teams.set_member(team=team, username="ed", role=Role.EDITOR)
+    return people
+
+
+def make_world(people: dict[str, User]) -> dict[str, str]:
+    """Everything ada has; the values of the parameters of all routes, by name."""
+    ada, team = people["ada"], Team.objects.get()
+    cluster = _cluster(team)
+    extender = clusters.create_mock_extender(cluster=cluster, name=SECRET, rules=[{"deny": {"nodes": ["n1"]}}])
+    question = questions.ask(
+        cluster=cluster, kind="what-would-it-take", params={"namespace": "default", "name": "big"}
+    )
+    questions.answer(question_id=question.pk, memory=EngineMemory())
+    assert Question.objects.get().state == "done" and SECRET in str(Question.objects.get().answer)
+    scenario = services.share(document=small_text(title=SECRET), owner=ada, visibility="private").scenario
+    services.record_now(scenario_id=scenario.pk)
+    assert Scenario.objects.get(pk=scenario.pk).state == "recorded"
+    for of in ({"cluster": cluster}, {"scenario": scenario}):
+        services.request_upgrade(**of, name="1.35")
+        services.request_model_check(**of)
+        services.request_optimum(**of, time_limit_s=1)
+    services.request_luck(scenario=scenario, n_seeds=2)
+    side = {"kind": "cluster", "id": cluster.public_id, "cycle": None}
+    comparison = services.request_comparison(a=side, b=side, owner=ada, title=SECRET)
+    services.compare_now(comparison_id=comparison.pk)
+    token, _ = tokens.create_token(user=ada, name=SECRET)
+    invitation, _ = invitations.create_invitation(by=ada, team=team, email=f"{SECRET}@example.org")
+    audit.record("cluster-deleted", by=ada, team=team, target=SECRET)
+    return NAMES | {
+        "cluster_id": cluster.public_id,
+        "question_id": question.public_id,
+        "run_id": cluster.runs.get().public_id,
+        "extender_id": extender.public_id,
+        "share_id": scenario.public_id,
+        "scenario_id": scenario.public_id,
+        "comparison_id": comparison.public_id,
+        "team": team.name,
+        "team_id": str(team.pk),
+        "token_id": str(token.pk),
+        "invitation_id": str(invitation.pk),
+        "user_id": str(ada.pk),
+    }
+
+
+def _cluster(team: Team) -> Cluster:
+    cluster = clusters.create_cluster(name=SECRET, team=team)
+    marked = {"annotations": {"note": SECRET}}
+    pods = [make_pod("p1"), make_pod("big", cpu="90", nodeSelector={SECRET: SECRET})]
+    node = make_node("n1")
+    important = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "important"},
+        "value": 7,
+    }
+    keep = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "keep", "namespace": "default"},
+        "spec": {"minAvailable": 0, "selector": {"matchLabels": {"app": SECRET}}},
+    }
+    for manifest in (*pods, node, important, keep):
+        manifest["metadata"] |= marked
+    clusters.apply_documents(cluster=cluster, objects=[node, important, keep, *pods])
+    clusters.request_run(cluster=cluster, until="idle")
+    clusters.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    cluster.refresh_from_db()
+    assert cluster.cycles.count() == 2
+    return cluster
+
+
+def contents() -> dict[str, list[tuple[Any, ...]]]:
+    """Every row there is, by model; but for eve herself, who makes things of her own."""
+    found = {
+        model.__name__: list(model.objects.order_by("pk").values_list())
+        for model in apps.get_models()
+        if model.__name__ not in NOT_CONTENT and not model.__module__.startswith("django.")
+    }
+    found["User"] = list(User.objects.exclude(username="eve").order_by("pk").values_list())
+    return found
