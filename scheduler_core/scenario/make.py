@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from scheduler_core.config.types import API_VERSION as CONFIG_API_VERSION
 from scheduler_core.config.types import KIND as CONFIG_KIND
-from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES, prepare
+from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, prepare
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, is_read
 from scheduler_core.releases import OLDEST, Release, release_from
@@ -30,7 +30,12 @@ from scheduler_core.scenario.canonical import (
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.load import object_key, with_plugins
 from scheduler_core.scenario.merge import patch_between
-from scheduler_core.scenario.priorities import ClassesForBarePriorities
+from scheduler_core.scenario.priorities import (
+    ClassesForBarePriorities,
+    KnownClasses,
+    names_of_classes,
+    written_in,
+)
 from scheduler_core.scenario.record import Decided, cycle_line, decisions_digest
 from scheduler_core.scenario.types import (
     Advance,
@@ -194,6 +199,8 @@ class _Maker:
     expiry_ns: int | None = None
     posts_bindings: bool = False
     """Whether an extender accepted a pod, so that Bindings are steps as they came, or did not."""
+    bare_templates: set[tuple[int, str]] = field(default_factory=set)
+    """Priority and policy of pods that controllers made and no class explains, as earlier versions let them."""
     highest_rank: int = 0
     has_workloads: bool = False
     """Of `objects`: the highest `run_rank`, and whether a controller looks after any of them."""
@@ -225,9 +232,32 @@ class _Maker:
 
     def _outcome(self, kind: str, payload: Mapping[str, Any]) -> None:
         if kind == "write":
-            self.current[object_key(payload["manifest"])] = payload["manifest"]
+            manifest = payload["manifest"]
+            key = object_key(manifest)
+            if key[0] == "Pod" and key not in self.current:
+                self._controller_made(manifest)
+            self.current[key] = manifest
         elif kind == "delete":
             self.current.pop((payload["kind"], payload.get("namespace") or "", payload["name"]), None)
+
+    def _controller_made(self, pod: Manifest) -> None:
+        """Earlier versions made pods of templates with a priority of their own: see what this one carries."""
+        spec = pod.get("spec") or {}
+        name, value, policy = written_in(spec)
+        if not name and (value or policy not in ("", PREEMPT_LOWER_PRIORITY)):
+            self.bare_templates.add((value or 0, policy or PREEMPT_LOWER_PRIORITY))
+
+    def _made_bare(self, manifest: Manifest) -> bool:
+        """Whether pods were made of the object's template although no class explains them.
+
+        Otherwise an API server refused them, and refuses them again.
+        """
+        template = (manifest.get("spec") or {}).get("template")
+        spec = template.get("spec") if isinstance(template, Mapping) else None
+        if not isinstance(spec, Mapping):
+            return False
+        name, value, policy = written_in(spec)
+        return not name and (value or 0, policy or PREEMPT_LOWER_PRIORITY) in self.bare_templates
 
     def _extender(self, payload: Mapping[str, Any]) -> None:
         call, answer = payload["call"], payload["answer"]
@@ -415,27 +445,28 @@ class _Maker:
     def finish(self, scenario: Scenario) -> Scenario:
         written = [*self.objects, *(manifest for step in self.steps for manifest in step.apply or ())]
         owners = owner_uids(written)
-        classes = [manifest for manifest in written if manifest.get("kind") == "PriorityClass"]
-        known = (
-            frozenset(str(manifest["metadata"]["name"]) for manifest in classes)
-            | SYSTEM_PRIORITY_CLASSES.keys()
-        )
-        zero_is_default = not any(manifest.get("globalDefault") for manifest in classes)
-        # Pods stored by an earlier version, or whose class is gone.
-        bare = ClassesForBarePriorities(written)
+        # Pods stored by an earlier version, whose class is gone or another by now, or that a later default came after.
+        bare = ClassesForBarePriorities(names_of_classes(written))
 
-        def cleaned(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
-            return tuple(
-                bare.explained(
-                    without_defaults(without_server_fields(manifest, owners), known, zero_is_default)
-                )
-                for manifest in manifests
-            )
+        def cleaned(manifest: Manifest) -> Manifest:
+            bare.now.wrote(manifest)
+            own = without_defaults(without_server_fields(manifest, owners), bare.now)
+            return bare.explained(own) if own["kind"] == "Pod" or self._made_bare(own) else own
 
-        steps = tuple(
-            step if step.apply is None else dataclasses.replace(step, apply=cleaned(step.apply))
-            for step in self.steps
-        )
+        for manifest in self.objects:
+            # They are there before the pods, wherever they stand.
+            bare.now.wrote(manifest)
+        objects = tuple(cleaned(manifest) for manifest in self.objects)
+        done = []
+        for step in self.steps:
+            if step.apply is not None:
+                step = dataclasses.replace(step, apply=tuple(cleaned(manifest) for manifest in step.apply))
+            elif step.patch is not None and step.patch.kind == "PriorityClass":
+                bare.now.patched(step.patch.name, step.patch.patch)
+            elif step.delete is not None and step.delete.kind == "PriorityClass":
+                bare.now.deleted(step.delete.name)
+            done.append(step)
+        steps = tuple(done)
         extenders = None
         if self.cassette:
             calls = tuple(
@@ -446,7 +477,7 @@ class _Maker:
         if not steps:
             # Nothing was run: a scenario without steps would run until idle.
             steps = (Step(advance=Advance(0, 0)),)
-        objects = () if self.goes_on else cleaned(self.objects)
+        objects = () if self.goes_on else objects
         if bare.made and self.goes_on:
             steps = (Step(apply=tuple(bare.made)), *steps)
         elif bare.made:
@@ -469,27 +500,26 @@ def _renamed_uids(value: Any, uids: Mapping[str, str], kept: frozenset[str]) -> 
 _CONTAINER_DEFAULTS = ("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy", "resources")
 
 
-def without_defaults(manifest: Manifest, classes: Collection[str], zero_is_default: bool) -> Manifest:
+def without_defaults(manifest: Manifest, classes: KnownClasses) -> Manifest:
     """A pod without what defaulting writes into it anyway; other kinds as they are.
 
     Parameters
     ----------
-    classes : collection of str
-        PriorityClasses there are: a pod of another one keeps its priority and loses the name.
-    zero_is_default : bool
-        No class is the global default.
+    classes : KnownClasses
+        PriorityClasses there are: a pod that none of them explains keeps its priority and policy and loses the name.
     """
     if manifest.get("kind") != "Pod" or not isinstance(manifest.get("spec"), Mapping):
         return manifest
     spec = dict(manifest["spec"])
+    name, written, _ = written_in(spec)
+    agrees = classes.agree(spec)
     for key, value in prepare({"kind": "Pod", "metadata": {"name": "x"}})["spec"].items():
-        if key != "priority" and spec.get(key) == value:
+        if key != "priority" and spec.get(key) == value and (agrees or key != "preemptionPolicy"):
             del spec[key]
-    class_name = spec.get("priorityClassName")
-    if class_name and class_name not in classes and "priority" in spec:
-        del spec["priorityClassName"]
-    elif class_name or (spec.get("priority") == 0 and zero_is_default):
+    if agrees:
         spec.pop("priority", None)
+    elif name and written is not None:
+        del spec["priorityClassName"]
     if spec.get("tolerations"):
         own = [item for item in spec["tolerations"] if item.get("key") not in TOLERATED_TAINTS]
         if with_default_tolerations({**spec, "tolerations": own})["tolerations"] == spec["tolerations"]:

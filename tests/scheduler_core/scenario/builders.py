@@ -51,6 +51,11 @@ def make_budget(name: str, app: str, min_available: int = 1) -> dict[str, Any]:
     }
 
 
+def make_class(name: str, value: int, **fields: Any) -> dict[str, Any]:
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return {**kind, "metadata": {"name": name}, "value": value, **fields}
+
+
 def make_scenario(*objects: dict[str, Any], **fields: Any) -> Scenario:
     """The scenario; pods with a bare priority are given a class of that value."""
     return load_scenario(with_classes(document(*objects, **fields)))

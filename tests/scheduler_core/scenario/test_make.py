@@ -25,7 +25,7 @@ from scheduler_core.sim.admission import with_default_tolerations
 from scheduler_core.sim.changes import DeleteObject, ObjectDeleted, ObjectWritten, PermitDecision, WriteObject
 from scheduler_core.sim.checkpoint import is_before_chance, manifests_of
 from scheduler_core.sim.simulation import Simulation, SimulationOptions
-from tests.scheduler_core.scenario.builders import make_budget, make_node, make_pod
+from tests.scheduler_core.scenario.builders import make_budget, make_class, make_node, make_pod
 from tests.scheduler_core.scenario.test_extenders import extender
 from tests.scheduler_core.stored import prepare
 
@@ -113,16 +113,17 @@ class LiveCluster:
         manifest = {**stored.manifest, "metadata": meta}
         self.unread.append((self.log("api", "write", {"manifest": manifest}), WriteObject(manifest)))
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str, kind: str = "Pod") -> None:
+        namespace, grace_s = ("default", 0) if kind == "Pod" else ("", None)
         payload = {
             "apiVersion": "v1",
-            "kind": "Pod",
-            "namespace": "default",
+            "kind": kind,
+            "namespace": namespace,
             "name": name,
-            "gracePeriodSeconds": 0,
+            "gracePeriodSeconds": grace_s,
             "gone": True,
         }
-        self.unread.append((self.log("api", "delete", payload), DeleteObject("Pod", "default", name, 0)))
+        self.unread.append((self.log("api", "delete", payload), DeleteObject(kind, namespace, name, grace_s)))
 
     def permit(self, name: str, decision: str) -> None:
         payload = {
@@ -200,6 +201,10 @@ def reproduced(made: MadeScenario) -> str:
     verification = verify(run_scenario(scenario))
     assert verification is not None
     return verification.sentence
+
+
+def priorities_of(simulation: Simulation) -> dict[str, int]:
+    return {pod.manifest["metadata"]["name"]: pod.manifest["spec"]["priority"] for pod in simulation.world.all("Pod")}
 
 
 def busy_cluster() -> LiveCluster:
@@ -421,3 +426,39 @@ def test_a_checkpoint_that_hangs_on_its_seed_is_no_beginning_for_others() -> Non
     drawn.write({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"}, "spec": WEB})
     drawn.run()
     assert not is_before_chance(drawn.simulation.checkpoint())  # the names of its pods
+
+
+def test_pods_keep_what_their_classes_said_when_they_were_made() -> None:
+    live = LiveCluster()
+    live.write(make_node("n1", "4"))
+    live.write(make_class("high", 1000, preemptionPolicy="Never"))
+    live.write(make_pod("first", "3"))
+    live.run(("idle", 0, 50))
+    live.write(make_pod("plain", "3"))
+    live.write(make_pod("patient", "3", priorityClassName="high"))
+    live.run(("idle", 0, 50))
+    live.delete("high", "PriorityClass")
+    live.write(make_class("usual", 7, globalDefault=True))
+    live.run(("idle", 0, 50))
+    live.write(make_class("high", 5))
+    live.run()
+    live.write(make_pod("impatient", "3", priorityClassName="high"))
+    live.write(make_pod("usual", "3"))
+    bare = {"selector": {"matchLabels": {"a": "b"}}, "replicas": 1,
+            "template": {"metadata": {"labels": {"a": "b"}},
+                         "spec": {"priority": 9, "containers": [{"name": "c", "image": "x"}]}}}  # fmt: skip
+    live.write({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "refused"}, "spec": bare})
+    live.run(("idle", 0, 50))
+    live.write(make_node("n2", "4"))
+    live.change("Pod", "patient", a="b")
+    live.run(("idle", 0, 50))
+    # The one of 5 evicted the first, the one of 7 that one.
+    said = {"plain": 0, "patient": 1000, "usual": 7}
+    assert priorities_of(live.simulation) == said
+    again, count = reproduced(live.made()), len(live.traces)
+    assert again.startswith(f"reproduced {count}/{count} decisions"), again
+    # A cluster that is shared as it stands, with the classes of today, keeps the values too.
+    stored = manifests_of(live.simulation.checkpoint())
+    kept = make_scenario([], start_ns=START_NS, initial=stored).scenario
+    run = run_scenario(load_scenario(dump_scenario(kept)))
+    assert priorities_of(run.simulation) == said
