@@ -272,7 +272,9 @@ class BindingCycle:
         """The Binding came; it may name another node than the one that was chosen."""
         self._end_wait(trace, BOUND, None if node == trace.node else f"its Binding names {node}", node)
 
-    def _end_wait(self, trace: CycleTrace, outcome: str, message: str | None, node: str | None = None) -> None:
+    def _end_wait(
+        self, trace: CycleTrace, outcome: str, message: str | None, node: str | None = None
+    ) -> None:
         trace.outcome, trace.message = outcome, message
         if outcome == ERROR:
             trace.error, trace.failed_point = message, "Bind"

@@ -41,7 +41,10 @@ class Randomness:
 
     def state(self) -> dict[str, Any]:
         """The seed and how far each stream has come, for a checkpoint."""
-        return {"seed": self.seed, "streams": {name: stream.counter for name, stream in self._streams.items()}}
+        return {
+            "seed": self.seed,
+            "streams": {name: stream.counter for name, stream in self._streams.items()},
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over what `state` returned."""

@@ -43,5 +43,7 @@ def test_the_database_tests_pass_on_postgresql_too(
 def _told(lines: list[str]) -> str:
     """Which tests failed, each in a line, and the beginning of what pytest says of them."""
     failed = [line[:300] for line in lines if line.startswith(("FAILED ", "ERROR "))]
-    begins = next((place for place, line in enumerate(lines) if " FAILURES " in line or " ERRORS " in line), 0)
+    begins = next(
+        (place for place, line in enumerate(lines) if " FAILURES " in line or " ERRORS " in line), 0
+    )
     return "\n".join((*failed, *lines[-1:], *lines[begins : begins + 150]))

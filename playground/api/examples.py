@@ -19,9 +19,7 @@ RELEASE: Final = {
     "default": True,
     "agreedDecisions": 3512,
     "gates": [{"name": "OpportunisticBatching", "stage": "Beta", "default": True, "locked": False}],
-    "changes": [
-        {"name": "ImageVolumesScored", "sentence": "ImageLocality counts the images of volumes."}
-    ],
+    "changes": [{"name": "ImageVolumesScored", "sentence": "ImageLocality counts the images of volumes."}],
 }
 CLUSTER_RELEASE: Final = {
     "kubernetesRelease": "1.36",

@@ -83,7 +83,9 @@ def check_configuration(
                 item = ConfigurationItem(key, document.get(key), f"must be {wanted}")
                 raise ConfigurationProblem(f"{key}: {item.message}", (item,))
     try:
-        loaded = load(document, release=release_from(release), read_file=_read_file if may_read_files else files_unread)
+        loaded = load(
+            document, release=release_from(release), read_file=_read_file if may_read_files else files_unread
+        )
     except ConfigurationError as error:
         items = tuple(ConfigurationItem(item.field, item.value, item.detail) for item in error.errors)
         raise ConfigurationProblem(str(error), items) from None

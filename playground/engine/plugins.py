@@ -90,7 +90,8 @@ def installed() -> list[InstalledPlugin]:
         args = args_document(name, spec.default_args()) or {}
         shown = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
         about = (one.plugin.__doc__ or "").strip().partition("\n")[0]
-        found.append(InstalledPlugin(
+        found.append(
+            InstalledPlugin(
                 name,
                 about,
                 one.origin.package,
@@ -98,7 +99,8 @@ def installed() -> list[InstalledPlugin]:
                 spec.points,
                 asked_per_node(one.plugin),
                 shown,
-            ))
+            )
+        )
     return found
 
 

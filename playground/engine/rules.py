@@ -165,7 +165,9 @@ def try_rule(engine: Engine, args: Mapping[str, Any], pod: str) -> dict[str, Any
 def _asked(simulation: Any, key: str) -> Pod:
     if not key:
         spec = {"containers": [{"name": "c"}]}
-        return pod_from(prepare({"kind": "Pod", "metadata": {"name": "any", "namespace": "default"}, "spec": spec}))
+        return pod_from(
+            prepare({"kind": "Pod", "metadata": {"name": "any", "namespace": "default"}, "spec": spec})
+        )
     namespace, _, name = key.rpartition("/")
     found: Pod | None = simulation.world.pod(namespace or "default", name)
     if found is None:

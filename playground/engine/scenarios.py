@@ -316,7 +316,9 @@ def _words(verb: str, argument: Any) -> str:
         until = argument if isinstance(argument, str) else argument.get("until", "idle")
         return "run one cycle" if until == "cycle" else "run until idle"
     if verb == "upgrade":
-        return f"go on as Kubernetes {argument if isinstance(argument, str) else argument['kubernetesRelease']}"
+        return (
+            f"go on as Kubernetes {argument if isinstance(argument, str) else argument['kubernetesRelease']}"
+        )
     return "use another configuration" if verb == "configure" else f"{verb} {argument}"
 
 

@@ -186,7 +186,11 @@ def _with_sources(document: Document) -> dict[str, Any]:
 
 def _file(item: Document) -> dict[str, Any]:
     reference = item.get("fieldRef")
-    return {**item, "fieldRef": {"apiVersion": "v1", **reference}} if isinstance(reference, Mapping) else dict(item)
+    return (
+        {**item, "fieldRef": {"apiVersion": "v1", **reference}}
+        if isinstance(reference, Mapping)
+        else dict(item)
+    )
 
 
 def _projection(source: Document) -> dict[str, Any]:
@@ -199,12 +203,19 @@ def _projection(source: Document) -> dict[str, Any]:
 
 
 def _claim(claim: Document) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}, **_claim_spec(claim)}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "status": {"phase": "Pending"},
+        **_claim_spec(claim),
+    }
 
 
 def _claim_spec(claim: Document) -> dict[str, Any]:
     spec = claim.get("spec")
-    return {**claim, "spec": {"volumeMode": "Filesystem", **spec}} if isinstance(spec, Mapping) else dict(claim)
+    return (
+        {**claim, "spec": {"volumeMode": "Filesystem", **spec}} if isinstance(spec, Mapping) else dict(claim)
+    )
 
 
 def _service_port(port: Document) -> dict[str, Any]:

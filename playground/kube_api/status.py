@@ -164,4 +164,5 @@ def _invalid(error: InvalidManifest) -> dict[str, Any]:
 
 def _cause(error: InvalidManifest) -> dict[str, str]:
     reason = "FieldValueRequired" if error.value is None else "FieldValueInvalid"
-    return {"reason": reason, "message": error.message, "field": error.path}
+    # A client writes the field before the message itself.
+    return {"reason": reason, "message": error.message.removeprefix(f"{error.path}: "), "field": error.path}

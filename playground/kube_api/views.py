@@ -105,7 +105,10 @@ class KubernetesAPI(APIView):
             if not may_write(request):
                 own_role = Role.VIEWER
             return _json(review(inner, path, person=person, role=own_role), 201)
-        if inner.method in ("GET", "HEAD") and (told := _told(inner, path, patch_of(cluster.release))) is not None:
+        if (
+            inner.method in ("GET", "HEAD")
+            and (told := _told(inner, path, patch_of(cluster.release))) is not None
+        ):
             return told
         target = target_of(path)
         if target is None:

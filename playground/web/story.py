@@ -91,7 +91,9 @@ def story_sentence(story: PodTraces) -> tuple[Outcome, str]:
     if pod.lane == "permit":
         return outcome_of("waiting"), f"waits at Permit {tries}."
     if pod.lane == "binding":
-        return outcome_of("binding"), f"is assumed on {pod.reserved_node} {tries}; its Binding is not heard of yet."
+        return outcome_of(
+            "binding"
+        ), f"is assumed on {pod.reserved_node} {tries}; its Binding is not heard of yet."
     if story.cycles and story.cycles[-1].outcome == Cycle.Outcome.EXPIRED and pod.lane in ("", "foreign"):
         node = story.cycles[-1].node
         return (

@@ -137,7 +137,9 @@ def swim_lanes(
     if lane and waits:
         stays[lane].append((waits[-1], now_ns, "waits"))
     elif expired_ns is not None and story.cycles:
-        assumed_ns = max((cycle.at_ns for cycle in story.cycles if cycle.at_ns <= expired_ns), default=expired_ns)
+        assumed_ns = max(
+            (cycle.at_ns for cycle in story.cycles if cycle.at_ns <= expired_ns), default=expired_ns
+        )
         stays["Binding"].append((assumed_ns, expired_ns, "waited, and expired"))
     elif bound_ns is not None and story.cycles and story.cycles[-1].at_ns < bound_ns:
         stays["Permit"].append((story.cycles[-1].at_ns, bound_ns, "waited"))

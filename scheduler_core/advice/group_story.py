@@ -109,7 +109,8 @@ class GroupStory:
             "nodes": [{"node": name, "members": pods} for name, pods in nodes.items()],
             "firstWithoutNode": None if first is None else first["pod"],
             "remedies": [
-                {"kind": remedy.kind, "sentence": remedy.sentence, **remedy.details} for remedy in self.remedies
+                {"kind": remedy.kind, "sentence": remedy.sentence, **remedy.details}
+                for remedy in self.remedies
             ],
         }
 

@@ -182,7 +182,10 @@ def _green(**spec: Any) -> dict[str, Any]:
 
 _ONE_ZONE = {ZONE: "zone1"}
 _ANTI = _green(affinity=affinity("podAntiAffinity", HOSTNAME, GREEN, required=True))
-_AFFINITY = {"labels": {"color": "blue"}, "affinity": affinity("podAffinity", ZONE, {"color": "blue"}, required=True)}
+_AFFINITY = {
+    "labels": {"color": "blue"},
+    "affinity": affinity("podAffinity", ZONE, {"color": "blue"}, required=True),
+}
 _PREFERRED = {
     "labels": {"color": "red"},
     "affinity": affinity("podAffinity", HOSTNAME, {"color": "red"}, required=False),
@@ -219,7 +222,11 @@ def _with_namespace_selector() -> Workload:
 
     def namespaces() -> Iterator[Manifest]:
         for name in (*(f"init-ns-{index}" for index in range(100)), "measure-ns-0"):
-            yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"team": "devops"}}}
+            yield {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": name, "labels": {"team": "devops"}},
+            }
 
     # 4,000 pods that may not share a node leave 1,000 nodes; the measured ones repel those of other namespaces too.
     return Workload(
@@ -245,7 +252,12 @@ def _daemonset() -> Workload:
         yield from _perf_nodes(15000)()
 
     return Workload(
-        nodes, lambda: iter(()), _many("daemon", 30000, affinity={"nodeAffinity": required}), 15000, True, 1100
+        nodes,
+        lambda: iter(()),
+        _many("daemon", 30000, affinity={"nodeAffinity": required}),
+        15000,
+        True,
+        1100,
     )
 
 

@@ -84,7 +84,9 @@ def run_selector_case(case: Mapping[str, Any]) -> list[Difference]:
     words = WORDS_1_35 if release_of(case).has("LabelLengthInBytes") else WORDS_1_34
     try:
         if kind == "labelSelector":
-            return _differences(expect, _label_answers(label_selector_from(selector, words), case["labelSets"]))
+            return _differences(
+                expect, _label_answers(label_selector_from(selector, words), case["labelSets"])
+            )
         if kind == "labelSelectorText":
             answers = _label_answers(parse_label_selector_text(selector, words), case["labelSets"])
             return _differences(expect, answers)

@@ -38,9 +38,7 @@ def run(options: argparse.Namespace) -> int:
         result = run_scenario(load_scenario(text))
         manifests = [stored.manifest for stored in result.simulation.world.everything()]
         movable = frozenset(trace.pod for trace in result.cycles)
-        problem = joint_problem(
-            manifests, result.simulation.config, movable, result.simulation.release
-        )
+        problem = joint_problem(manifests, result.simulation.config, movable, result.simulation.release)
         solution = solve(problem, time_limit_s=options.time_limit, progress=lambda step, share: None)
         found = optimum_document(problem, manifests, solution)
     except OSError as error:

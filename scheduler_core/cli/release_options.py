@@ -17,7 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="decide as this release of Kubernetes, such as 1.36 (recorded decisions are left aside)",
     )
     parser.add_argument(
-        "--feature-gates", metavar="NAME=BOOL,...", help="switch feature gates of the release, as upstream's flag"
+        "--feature-gates",
+        metavar="NAME=BOOL,...",
+        help="switch feature gates of the release, as upstream's flag",
     )
 
 

@@ -49,5 +49,9 @@ def hear_all_filters(attempt: Attempt) -> None:
         hopeless = Code.UnschedulableAndUnresolvable
         code = hopeless if hopeless in codes else codes[0]
         attempt.code[place] = code
-        attempt.explicit[row] = (words[0][0], code, tuple(reason for _, _, given in words for reason in given))
+        attempt.explicit[row] = (
+            words[0][0],
+            code,
+            tuple(reason for _, _, given in words for reason in given),
+        )
         attempt.also_rejecting.update(dict.fromkeys(name for name, _, _ in words))

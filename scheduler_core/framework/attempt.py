@@ -651,7 +651,9 @@ class Attempt:
 
     def _keeps_scores_of(self, plugin: ScorePlugin[Any]) -> bool:
         """Whether its answers hold beyond this cycle; not where it cannot say what it reads of the pod."""
-        return plugin.score_reads is not Reads.CLUSTER and not self.guests and plugin.sign(self.pod) is not None
+        return (
+            plugin.score_reads is not Reads.CLUSTER and not self.guests and plugin.sign(self.pod) is not None
+        )
 
     def _score_layer(self, plugins: list[tuple[ScorePlugin[Any], int]]) -> ScoreLayer:
         spec = all(plugin.score_reads is Reads.SPEC for plugin, _ in plugins)

@@ -1,6 +1,5 @@
 """Fills in the body of a record while the cycle's arrays are there: plugins may be asked once more for the matrix."""
 
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -152,7 +152,9 @@ class Framework:
 
         self.pre_enqueue: list[PreEnqueuePlugin] = at("preEnqueue", PreEnqueuePlugin)
         self.queue_sort: QueueSortPlugin = at("queueSort", QueueSortPlugin)[0]
-        self.order = GuardedOrder(self.queue_sort, limit) if self.queue_sort.name in registry.outside else None
+        self.order = (
+            GuardedOrder(self.queue_sort, limit) if self.queue_sort.name in registry.outside else None
+        )
         """What keeps the queue whole under a QueueSort from outside the tree."""
         self.pre_filter: list[PreFilterPlugin[Any]] = at("preFilter", PreFilterPlugin)
         self.filter: list[FilterPlugin[Any]] = at("filter", FilterPlugin)

@@ -203,9 +203,7 @@ def selector_from_labels(labels: Mapping[str, str]) -> LabelSelector:
     return LabelSelector(tuple(Requirement(key, "=", (labels[key],)) for key in sorted(labels)))
 
 
-def label_selector_from(
-    document: Mapping[str, Any] | None, words: LabelWords = WORDS_1_34
-) -> LabelSelector:
+def label_selector_from(document: Mapping[str, Any] | None, words: LabelWords = WORDS_1_34) -> LabelSelector:
     """The selector of a manifest (`metav1.LabelSelectorAsSelector`).
 
     Parameters

@@ -224,9 +224,7 @@ def required_node_affinity_from(
     return RequiredNodeAffinity(selector_from_labels(labels) if labels else None, selector)
 
 
-def preferred_terms_from(
-    terms: Sequence[Any] | None, words: LabelWords = WORDS_1_34
-) -> PreferredTerms:
+def preferred_terms_from(terms: Sequence[Any] | None, words: LabelWords = WORDS_1_34) -> PreferredTerms:
     """A list of v1 PreferredSchedulingTerm.
 
     Raises

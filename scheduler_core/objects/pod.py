@@ -279,7 +279,9 @@ def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
         has_affinity=bool(pod_affinity[0] or pod_affinity[1] or anti_affinity[0] or anti_affinity[1]),
         has_required_anti_affinity=bool(anti_affinity[0]),
         read=object(),
-        scheduling_group=string(mapping(spec, "schedulingGroup", "spec"), "podGroupName", "spec.schedulingGroup"),
+        scheduling_group=string(
+            mapping(spec, "schedulingGroup", "spec"), "podGroupName", "spec.schedulingGroup"
+        ),
     )
 
 

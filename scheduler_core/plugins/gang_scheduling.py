@@ -63,8 +63,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
         group: PodGroup | None = self.handle.listers.get(KIND, *key)
         if group is None:
             reason = (
-                f"failed to get podGroup {key[0]}/{key[1]}: "
-                f'podgroup.scheduling.k8s.io "{key[1]}" not found'
+                f'failed to get podGroup {key[0]}/{key[1]}: podgroup.scheduling.k8s.io "{key[1]}" not found'
             )
             return Status(Code.Error, (reason,)), 0
         if group.min_count is None:

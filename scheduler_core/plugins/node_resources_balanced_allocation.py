@@ -105,14 +105,18 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
         if len(rows) <= FEW_ROWS:
             ids, asked, _ = counted(nodes, self._resources, state)
             if len(ids) == 2:
-                return np.array([self._score_of_row(nodes, row, ids, asked) for row in rows.tolist()], np.int64)
+                return np.array(
+                    [self._score_of_row(nodes, row, ids, asked) for row in rows.tolist()], np.int64
+                )
         parts = allocations(nodes, rows, self._resources, state, real=True)
         if not self._by_change:
             return _balance(parts.requested, parts.allocatable)
         before = parts.requested - np.array(counted(nodes, self._resources, state)[1], np.int64)[:, None]
         return _change(_balance(parts.requested, parts.allocatable), _balance(before, parts.allocatable))
 
-    def _score_of_row(self, nodes: NodeColumns, row: int, ids: tuple[int, ...], asked: tuple[int, ...]) -> int:
+    def _score_of_row(
+        self, nodes: NodeColumns, row: int, ids: tuple[int, ...], asked: tuple[int, ...]
+    ) -> int:
         """What `score` says of one row and two resources."""
         score = _balance_of_two(nodes, row, ids, asked)
         if not self._by_change:

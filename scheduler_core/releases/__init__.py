@@ -54,7 +54,6 @@ def release_named(name: object, path: str = "kubernetesRelease") -> Release:
     return found
 
 
-
 def release_from(document: Mapping[str, object] | None) -> Release:
     """The release of what `Release.document` gave; the oldest one for None, which is what old data mean.
 

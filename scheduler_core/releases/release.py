@@ -167,7 +167,9 @@ class Release:
             return FieldError("FieldValueInvalid", path, value, "must be true or false")
         if known.locked and value is not known.default:
             locked = str(known.default).lower()
-            return FieldError("FieldValueInvalid", path, value, f"cannot be set, the feature is locked to {locked}")
+            return FieldError(
+                "FieldValueInvalid", path, value, f"cannot be set, the feature is locked to {locked}"
+            )
         return None
 
     def with_switched(self, changed: Mapping[str, bool]) -> Release:

@@ -323,7 +323,11 @@ class _Maker:
         patch = patch_between(without_server_fields(before), without_server_fields(manifest))
         if not patch:
             return None
-        if key[0] == "Pod" and set(patch) <= {"spec", "status"} and set(patch.get("spec", {})) == {"nodeName"}:
+        if (
+            key[0] == "Pod"
+            and set(patch) <= {"spec", "status"}
+            and set(patch.get("spec", {})) == {"nodeName"}
+        ):
             return Step(bind=Binding(f"{key[1]}/{key[2]}", str(patch["spec"]["nodeName"])))
         return Step(patch=Patch(kind=key[0], namespace=key[1], name=key[2], patch=patch))
 

@@ -170,7 +170,9 @@ def with_classes(document: Mapping[str, Any]) -> Mapping[str, Any]:
     steps = document.get("steps") or []
     applied = [step["apply"] for step in steps if isinstance(step, Mapping) and step.get("apply")]
     lists = [item if isinstance(item, list) else [item] for item in applied]
-    classes = ClassesForBarePriorities(names_of_classes(item for items in (objects, *lists) for item in items))
+    classes = ClassesForBarePriorities(
+        names_of_classes(item for items in (objects, *lists) for item in items)
+    )
     for item in objects:
         # They are there before the pods, wherever they stand.
         classes.now.wrote(item)

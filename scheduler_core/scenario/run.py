@@ -569,9 +569,7 @@ def run(
     ValueError
         The checkpoint was taken too late, or is of another version.
     """
-    runner = _Runner(
-        scenario, seed, full_traces, max_cycles, checkpoint, bounds, release, first_of_ties
-    )
+    runner = _Runner(scenario, seed, full_traces, max_cycles, checkpoint, bounds, release, first_of_ties)
     runner.simulation.before_cycle = before_cycle
     runner.simulation.after_cycle = after_cycle
     runner.go()

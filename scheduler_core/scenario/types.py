@@ -389,7 +389,10 @@ class Step:
         default=None,
     )
     assumed_expiry_ns: int | None = part(
-        "durationToExpireAssumedPod", DURATION, "Let assumed pods expire after so long; 0s: never.", default=None
+        "durationToExpireAssumedPod",
+        DURATION,
+        "Let assumed pods expire after so long; 0s: never.",
+        default=None,
     )
     expect: tuple[Expectation, ...] | None = part(
         "expect", ListOf(part_of(Expectation)), "What must hold at this moment.", default=None
@@ -402,7 +405,9 @@ class Step:
 
     @property
     def verb(self) -> str:
-        return next(name for name in VERB_FIELDS if getattr(self, _ATTRIBUTES.get(name, name)) not in (None, ""))
+        return next(
+            name for name in VERB_FIELDS if getattr(self, _ATTRIBUTES.get(name, name)) not in (None, "")
+        )
 
 
 _ATTRIBUTES = {"durationToExpireAssumedPod": "assumed_expiry_ns"}

@@ -207,7 +207,9 @@ class UpgradePreview:
 def toggles_between(older: Release, newer: Release) -> list[Toggle]:
     """Gates and changes in which two releases differ, those of gates first."""
     names = sorted({*older.gates, *newer.gates, *older.switched, *newer.switched})
-    gates = [Toggle(name, True) for name in names if _is_gate(name, older, newer) and _parts(name, older, newer)]
+    gates = [
+        Toggle(name, True) for name in names if _is_gate(name, older, newer) and _parts(name, older, newer)
+    ]
     changes = [
         Toggle(name, False, said)
         for name, said in newer.changes.items()
@@ -305,9 +307,7 @@ class _Search:
     def _run(self, release: Release, what: str) -> ScenarioRun:
         self.progress(f"deciding as {what}", self.share)
         self.n_runs += 1
-        found = run(
-            self.scenario, full_traces=False, release=release, first_of_ties=self.first_of_ties
-        )
+        found = run(self.scenario, full_traces=False, release=release, first_of_ties=self.first_of_ties)
         self.share += (1 - self.share) * 0.3
         return found
 
@@ -417,7 +417,9 @@ def _likely_first(toggles: Sequence[Toggle], comparison: Comparison) -> list[Tog
     if parted is None:
         return list(toggles)
     plugins = {score.plugin for score in parted.scores if (score.a or 0) != (score.b or 0)}
-    told = " ".join((*plugins, parted.a, parted.b, *(text for pair in parted.reasons.values() for text in pair)))
+    told = " ".join(
+        (*plugins, parted.a, parted.b, *(text for pair in parted.reasons.values() for text in pair))
+    )
     stems = {word[:6].lower() for word in _WORD.findall(told)}
 
     def in_common(toggle: Toggle) -> int:
@@ -470,7 +472,9 @@ def _differences(a: ScenarioRun, b: ScenarioRun, before: Ends, after: Ends) -> l
             kind = OTHER_WORDS if old[1] != new[1] else OTHER_COURSE
         cycle = cycles.get(pod, 0)
         found.append(
-            Difference(pod, kind, old[0] or old[1], new[0] or new[1], cycle, first is not None and cycle > first)
+            Difference(
+                pod, kind, old[0] or old[1], new[0] or new[1], cycle, first is not None and cycle > first
+            )
         )
     return sorted(found, key=lambda one: (one.cycle or 2**63, one.pod))
 

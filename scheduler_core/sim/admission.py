@@ -107,7 +107,8 @@ def check_priority_class(manifest: Document, others: Iterable[Document], old: Do
             raise InvalidObject(
                 "metadata.name",
                 name,
-                "priority class names with 'system-' prefix are reserved for system use only. error: " + wrong,
+                "priority class names with 'system-' prefix are reserved for system use only. error: "
+                + wrong,
             )
     elif value > HIGHEST_USER_PRIORITY:
         raise InvalidObject(

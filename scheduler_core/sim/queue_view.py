@@ -106,7 +106,11 @@ def _binding(scheduler: Scheduler) -> list[dict[str, Any]]:
         pod = scheduler.pods.get(uid)
         if pod is None or scheduler.waiting_pods.get(uid) is not None:
             continue
-        said = "The bind call is answered; waits for the Binding" if assumed.binding_finished else "Is being bound"
+        said = (
+            "The bind call is answered; waits for the Binding"
+            if assumed.binding_finished
+            else "Is being bound"
+        )
         result.append(
             {
                 **_identity(pod.key, pod),

@@ -64,9 +64,7 @@ class World:
         Counts changes of any kind: "no cluster event since" is this number standing still.
     """
 
-    def __init__(
-        self, clock: Clock, *, default_tolerations: bool = False, release: Release = OLDEST
-    ) -> None:
+    def __init__(self, clock: Clock, *, default_tolerations: bool = False, release: Release = OLDEST) -> None:
         self.clock = clock
         self.release = release
         self._default_tolerations = default_tolerations

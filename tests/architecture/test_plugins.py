@@ -113,13 +113,15 @@ def test_plugins_are_asked_for_by_name_or_class_only_where_upstream_names_them()
 
 def test_the_site_knows_no_plugin_by_name() -> None:
     """What a page draws, orders or says of a plugin follows from what its class declares."""
-    names = re.compile("|".join(rf'["\']{plugin.name}["\']' for plugin in (*IN_TREE, *RETIRED) if not plugin.is_family))
+    names = re.compile(
+        "|".join(rf'["\']{plugin.name}["\']' for plugin in (*IN_TREE, *RETIRED) if not plugin.is_family)
+    )
     found = {}
     for path in sorted((ROOT / "playground").rglob("*.py")):
         place = str(path.relative_to(ROOT / "playground"))
         if place not in SITE_BY_NAME and (said := names.findall(path.read_text())):
             found[place] = said
     for path in sorted((ROOT / "templates").rglob("*.html")):
-        if said := re.findall(rf'[=!]= ?(?:{names.pattern})', path.read_text()):
+        if said := re.findall(rf"[=!]= ?(?:{names.pattern})", path.read_text()):
             found[path.name] = said
     assert found == {}

@@ -24,7 +24,9 @@ def disk_node(name: str, disk: str) -> dict[str, Any]:
 
 
 @pytest.mark.timeout(400)
-def test_a_rule_is_written_tried_decides_and_travels(page: Any, asgi_server: str, work: Any, complaints: Any) -> None:
+def test_a_rule_is_written_tried_decides_and_travels(
+    page: Any, asgi_server: str, work: Any, complaints: Any
+) -> None:
     cluster = make_cluster(
         disk_node("n1", "hdd"), disk_node("n2", "ssd"), disk_node("n3", "hdd"), make_pod("web", cpu="1")
     )

@@ -43,9 +43,7 @@ def make_pod(name: str = "p1", cpu: str = "1", namespace: str = "default", **spe
 
 
 def make_cluster(*objects: dict[str, Any], name: str = "test") -> Cluster:
-    cluster = services.create_cluster(
-        name=name, seed=7, start_ns=START_NS, kubernetes_release="1.34"
-    )
+    cluster = services.create_cluster(name=name, seed=7, start_ns=START_NS, kubernetes_release="1.34")
     if objects:
         services.apply_documents(cluster=cluster, objects=objects)
     return cluster

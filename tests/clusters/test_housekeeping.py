@@ -67,7 +67,9 @@ def test_superseded_outcomes_leave_the_log_and_every_cycle_is_decided_again_as_i
 
     settings.PLAYGROUND_KEEP_LOG_DAYS = 30
     assert services.tidy(now=timezone.now() + timedelta(days=29))["logEntries"] == 0
-    assert services.tidy(now=later)["logEntries"] == 8  # of each pod: it was bound, and the Event that says so
+    assert (
+        services.tidy(now=later)["logEntries"] == 8
+    )  # of each pod: it was bound, and the Event that says so
     assert services.tidy(now=later)["logEntries"] == 0
 
     cluster.refresh_from_db()

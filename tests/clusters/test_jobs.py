@@ -91,7 +91,9 @@ def test_a_sweep_takes_every_worker_that_would_be_idle_and_stands_behind_all_els
     sweep = asked(sweeper)
     wake.send_group(wake.SEEDS, [{"question_id": sweep.pk, "seeds": [number]} for number in range(6)])
     held = [jobs.claim(lanes.ASK, holder=f"{letter}:x") for letter in "abc"]
-    assert all(job is not None and job.task == wake.SEEDS for job in held) and len({job.pk for job in held}) == 3
+    assert (
+        all(job is not None and job.task == wake.SEEDS for job in held) and len({job.pk for job in held}) == 3
+    )
     wake.send(wake.ANSWER, question_id=sweep.pk)
     wake.send(wake.ANSWER, question_id=asked(other, "try").pk)
     next_ones = [jobs.claim(lanes.ASK, holder=f"{letter}:x") for letter in "def"]

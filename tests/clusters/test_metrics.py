@@ -150,7 +150,11 @@ def test_metrics_can_be_had_for_one_cluster_with_every_point_and_plugin(client: 
         r'scheduler_plugin_execution_duration_seconds_count{extension_point="(\w+)",plugin="(\w+)",status="\w+"}'
     )
     plugins = {match.groups() for name in found if (match := timed.match(name))}
-    assert {("Filter", "NodeResourcesFit"), ("Bind", "DefaultBinder"), ("PreEnqueue", "SchedulingGates")} <= plugins
+    assert {
+        ("Filter", "NodeResourcesFit"),
+        ("Bind", "DefaultBinder"),
+        ("PreEnqueue", "SchedulingGates"),
+    } <= plugins
 
     other = make_cluster(make_node("n9"))
     assert attempts not in of_cluster(client, other)

@@ -8,7 +8,9 @@ from playground.engine import compressed
 
 
 @pytest.mark.parametrize("small_bytes", [0, 10**6])
-def test_what_was_compressed_in_either_form_is_read(monkeypatch: pytest.MonkeyPatch, small_bytes: int) -> None:
+def test_what_was_compressed_in_either_form_is_read(
+    monkeypatch: pytest.MonkeyPatch, small_bytes: int
+) -> None:
     monkeypatch.setattr(compressed, "SMALL_BYTES", small_bytes)
     text = b'{"name":"p%d"}' * 5000
     stored = compressed.compress(text)

@@ -83,7 +83,8 @@ def test_a_bad_manifest_is_refused_with_the_same_field_and_reason(
     status = kube.post(PATHS[manifest["kind"]], manifest).json()
     cause = status["details"]["causes"][0]
     assert (problem["reason"], problem["field"]) == (status["reason"], cause["field"]) == ("Invalid", field)
-    assert problem["detail"] == cause["message"]
+    # kubectl writes the field before each message itself.
+    assert problem["detail"] == f"{field}: {cause['message']}"
     assert LogEntry.objects.count() == before
 
 
@@ -100,7 +101,11 @@ def test_what_admission_refuses_is_refused_in_its_words_on_both(
     assert (answer.status_code, answer.json()["field"]) == (403, field)
     assert words.endswith(answer.json()["detail"])
     status = kube.post(PATHS[manifest["kind"]], manifest)
-    assert (status.status_code, status.json()["reason"], status.json()["message"]) == (403, "Forbidden", words)
+    assert (status.status_code, status.json()["reason"], status.json()["message"]) == (
+        403,
+        "Forbidden",
+        words,
+    )
     assert LogEntry.objects.count() == before
 
 

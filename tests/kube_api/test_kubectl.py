@@ -271,7 +271,10 @@ spec:
     kubectl("apply", "-f", "-", text=probed)
     eventually(running("probed", 1))
     liveness = r"Liveness: +http-get http://:80/ delay=0s timeout=1s period=5s #success=1 #failure=3"
-    for described in (kubectl("describe", "deployment", "probed"), kubectl("describe", "pod", "-l", "app=probed")):
+    for described in (
+        kubectl("describe", "deployment", "probed"),
+        kubectl("describe", "pod", "-l", "app=probed"),
+    ):
         assert re.search(liveness, described)
         assert re.search(r"Readiness: .*delay=0s timeout=1s period=10s #success=1 #failure=3", described)
 

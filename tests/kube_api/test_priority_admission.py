@@ -165,7 +165,9 @@ def test_a_share_of_before_has_classes_for_its_bare_priorities_and_decides_as_it
 ) -> None:
     low = make_pod("low", cpu="4", priority=-5) | {"status": {"phase": "Running"}}
     low["spec"]["nodeName"] = "n1"
-    old = scenario(make_node("n1"), low, steps=[{"apply": make_pod("high", cpu="4", priority=1000)}, {"run": "idle"}])
+    old = scenario(
+        make_node("n1"), low, steps=[{"apply": make_pod("high", cpu="4", priority=1000)}, {"run": "idle"}]
+    )
     known = share(document=json.dumps(scenario(make_node("n2")))).scenario
     document = json.dumps(old).encode()
     Scenario.objects.filter(pk=known.pk).update(document=document, n_bytes=len(document), state="queued")

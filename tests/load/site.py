@@ -43,7 +43,10 @@ def add_to(commands: Any) -> None:
         dest="databases",
     )
     parser.add_argument(
-        "--warm-up", type=int, default=0, help="pods before those measured: what a site allocates once is no growth"
+        "--warm-up",
+        type=int,
+        default=0,
+        help="pods before those measured: what a site allocates once is no growth",
     )
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--core", nargs=3, metavar=("NODES", "PODS", "KIND"), help=argparse.SUPPRESS)

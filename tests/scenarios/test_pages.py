@@ -379,7 +379,9 @@ def test_the_large_one_is_made_when_it_is_asked_for(client, sent, monkeypatch):
     assert f"/s/{made.public_id}/" in client.get("/gallery/").content.decode()
 
 
-def test_what_differs_shows_each_scenario_and_opens_it_in_one_click(client, work, django_assert_max_num_queries):
+def test_what_differs_shows_each_scenario_and_opens_it_in_one_click(
+    client, work, django_assert_max_num_queries
+):
     with django_assert_max_num_queries(2):
         page = client.get("/differs/")
     html = page.content.decode()

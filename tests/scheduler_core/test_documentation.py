@@ -19,7 +19,9 @@ MODULES = sorted(
 )
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("README.md")), ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("README.md")), ids=lambda path: str(path.relative_to(PACKAGE))
+)
 def test_examples_of_a_readme_run(path: Path) -> None:
     failed, _ = doctest.testfile(str(path), module_relative=False)
     assert failed == 0

@@ -59,9 +59,7 @@ def pod(
 
 def make_cluster(name: str = "storefront-3z", *, n_nodes: int = 12, owner: Any = None) -> Cluster:
     """Three zones, three priority classes, pods on most nodes, some waiting, a few cycles."""
-    cluster = create_cluster(
-        name=name, owner=owner, seed=7, start_ns=START_NS, kubernetes_release="1.34"
-    )
+    cluster = create_cluster(name=name, owner=owner, seed=7, start_ns=START_NS, kubernetes_release="1.34")
     apply_documents(cluster=cluster, text=CLASSES)
     general = expand_pool(name="node", count=n_nodes, zones=ZONES, labels={"disk": "ssd"})
     for i, node in enumerate(general):

@@ -151,7 +151,16 @@ def test_a_configuration_whose_plugin_is_gone_is_told_and_can_be_replaced(site, 
     assert page.status_code == 200
     text = page.content.decode()
     assert "cannot be used" in text and "NightShift" in text
-    for path in ("", "config/classes/", "pods/", "pods/default/early/", "cycles/", "metrics/", "advice/", "nodes/n1/"):
+    for path in (
+        "",
+        "config/classes/",
+        "pods/",
+        "pods/default/early/",
+        "cycles/",
+        "metrics/",
+        "advice/",
+        "nodes/n1/",
+    ):
         assert client.get(base + path).status_code in (200, 301, 302, 404), path
     api = f"/api/v1/clusters/{cluster.public_id}"
     for path in ("", "config/", "queue/", "metrics/", "cycles/"):

@@ -55,18 +55,28 @@ def test_a_rule_is_tried_before_it_is_kept(client):
 def test_what_is_wrong_with_a_rule_is_said_at_its_field_and_nothing_is_asked_or_kept(client):
     cluster = make_cluster(disk_node("n1", "ssd"))
     for deed in ("try", "save"):
-        wrong = client.post(page_of(cluster), RULE | {"deed": deed, "filter": "true &&\nnod.x", "score": "f(1)"})
+        wrong = client.post(
+            page_of(cluster), RULE | {"deed": deed, "filter": "true &&\nnod.x", "score": "f(1)"}
+        )
         html = wrong.content.decode()
         assert wrong.status_code == 400 and "line 2, column 1: there is no &quot;nod&quot;" in html
         assert "there is no function &quot;f&quot;" in html and "fast-disk" in html
-    for changed in ({"name": "a b"}, {"name": ""}, {"filter": "", "score": ""}, {"weight": "0"}, {"normalize": "Up"}):
+    for changed in (
+        {"name": "a b"},
+        {"name": ""},
+        {"filter": "", "score": ""},
+        {"weight": "0"},
+        {"normalize": "Up"},
+    ):
         assert client.post(page_of(cluster), RULE | {"deed": "save"} | changed).status_code == 400
     cluster.refresh_from_db()
     assert cluster.config is None and not Question.objects.exists()
 
 
 def test_a_kept_rule_decides_is_explained_weighed_shared_and_deleted(client):
-    cluster = make_cluster(disk_node("n1", "ssd"), disk_node("n2", "hdd"), disk_node("n3", "ssd"), make_pod("p"))
+    cluster = make_cluster(
+        disk_node("n1", "ssd"), disk_node("n2", "hdd"), disk_node("n3", "ssd"), make_pod("p")
+    )
     saved = client.post(page_of(cluster), RULE | {"deed": "save"})
     assert saved.status_code == 302
     cluster.refresh_from_db()

@@ -127,7 +127,9 @@ class Permit(Strict):
 
 
 class TriedRule(Strict):
-    filter = StrictString(required=False, allow_blank=True, help_text="A CEL expression, true where the pod may run.")
+    filter = StrictString(
+        required=False, allow_blank=True, help_text="A CEL expression, true where the pod may run."
+    )
     reason = StrictString(required=False, allow_blank=True, help_text="Told where it may not.")
     score = StrictString(required=False, allow_blank=True, help_text="A CEL expression that gives a number.")
     normalize = serializers.ChoiceField(["None", "Highest", "Lowest"], required=False)

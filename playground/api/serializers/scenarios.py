@@ -92,7 +92,9 @@ class Optimum(Answer):
 
 
 class LuckRequest(Strict):
-    seeds = StrictInteger(required=False, default=50, help_text="How many, the scenario's own among them: 2 to 50.")
+    seeds = StrictInteger(
+        required=False, default=50, help_text="How many, the scenario's own among them: 2 to 50."
+    )
 
 
 class LuckProgress(Answer):
@@ -171,7 +173,9 @@ class Comparisons(Answer):
 class ShareOfCluster(Strict):
     """What the query may say too; the body goes before it."""
 
-    cycle = StrictInteger(required=False, allow_null=True, min_value=1, max_value=2**63 - 1, help_text="Only up to it.")
+    cycle = StrictInteger(
+        required=False, allow_null=True, min_value=1, max_value=2**63 - 1, help_text="Only up to it."
+    )
     redact = StrictBoolean(required=False, help_text="Without names, deciding the same.")
     title = StrictString(required=False, allow_blank=True, max_length=300, help_text="One line for people.")
     visibility = serializers.ChoiceField(VISIBILITIES, required=False)

@@ -140,7 +140,9 @@ def view_of(search: Search, of: str) -> type[PlaygroundView]:
         return Response(search.document(request, row, of, found.public_id))
 
     get.__doc__, post.__doc__ = search.finds, search.does
-    delete.__doc__ = "It is not wanted any more: a worker that is at it stops within about a second. Twice is once."
+    delete.__doc__ = (
+        "It is not wanted any more: a worker that is at it stops within about a second. Twice is once."
+    )
     errors = (400, 403, 404, 409) if search.body is None else (400, 403, 404, 409, 413, 415)
     cancelled = search.example(of, state="cancelled", problem="Cancelled.")
     methods = {
@@ -261,7 +263,10 @@ LUCK: Final = Search(
     missing="no other seeds were run yet: POST here asks for it",
     answer=answers.Luck,
     queued={"seeds": 50, "progress": {"done": 0, "total": 50}, "result": None},
-    done={"progress": {"done": 50, "total": 50}, "result": {"nSeeds": 50, "nPods": 3, "nVarying": 1, "ends": []}},
+    done={
+        "progress": {"done": 50, "total": 50},
+        "result": {"nSeeds": 50, "nPods": 3, "nVarying": 1, "ends": []},
+    },
     body=answers.LuckRequest,
     asked={"seeds": 50},
     said=lambda body: {"n_seeds": body["seeds"]},

@@ -137,7 +137,9 @@ class AssumedPods(PlaygroundView):
         return Response(
             {
                 "durationToExpireAssumedPodSeconds": cluster.assumed_expiry_ns / 1e9,
-                "assumed": [f"{pod.namespace}/{pod.name}" for pod in assumed.only("namespace", "name")[:1000]],
+                "assumed": [
+                    f"{pod.namespace}/{pod.name}" for pod in assumed.only("namespace", "name")[:1000]
+                ],
             }
         )
 

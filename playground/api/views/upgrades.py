@@ -35,7 +35,11 @@ DONE = QUEUED | {
     "state": "done",
     "progress": 1.0,
     "tookMs": 840,
-    "result": {"sentence": "No decision differs on 1.36: 12 of 12 pods end alike.", "same": True, "causes": []},
+    "result": {
+        "sentence": "No decision differs on 1.36: 12 of 12 pods end alike.",
+        "same": True,
+        "causes": [],
+    },
 }
 
 

@@ -75,9 +75,17 @@ class Cycle(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["cluster", "number"], name="cycle_number_once"),
             models.CheckConstraint(
-                condition=models.Q(outcome__in=[
-                        "bound", "unschedulable", "preempting", "waiting", "binding", "expired", "error",
-                    ]),
+                condition=models.Q(
+                    outcome__in=[
+                        "bound",
+                        "unschedulable",
+                        "preempting",
+                        "waiting",
+                        "binding",
+                        "expired",
+                        "error",
+                    ]
+                ),
                 name="cycle_outcome_known",
             ),
         ]

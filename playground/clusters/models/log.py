@@ -68,7 +68,15 @@ class LogEntry(models.Model):
             models.CheckConstraint(
                 condition=models.Q(
                     kind__in=[
-                        "write", "delete", "permit", "config", "clock", "expiry", "extender", "event", "ran",
+                        "write",
+                        "delete",
+                        "permit",
+                        "config",
+                        "clock",
+                        "expiry",
+                        "extender",
+                        "event",
+                        "ran",
                     ]
                 ),
                 name="log_kind_known",

@@ -186,9 +186,7 @@ def pods_on(
     """
     held = reserved or {}
     placed = Pod.objects.filter(cluster=cluster, takes_room=True)
-    coming = Pod.objects.filter(
-        Q(lane__in=_HOLDING) | ~Q(nominated_node=""), cluster=cluster, node_name=""
-    )
+    coming = Pod.objects.filter(Q(lane__in=_HOLDING) | ~Q(nominated_node=""), cluster=cluster, node_name="")
     if nodes is not None:
         placed = placed.filter(node_name__in=nodes)
     # Sorted here: asked for in order, SQLite would walk all pods of the cluster in the order of their priority.

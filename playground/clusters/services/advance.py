@@ -303,9 +303,7 @@ class _Visitor:
         if run.until == Run.Until.CYCLE:
             return Goal("cycle", max_cycles=left, cycles_before=run.cycles_done)
         start = cluster.now_ns if run.start_ns is None else run.start_ns
-        return Goal(
-            "idle", until_ns=start + MAX_VIRTUAL_NS, max_cycles=left, cycles_before=run.cycles_done
-        )
+        return Goal("idle", until_ns=start + MAX_VIRTUAL_NS, max_cycles=left, cycles_before=run.cycles_done)
 
 
 def _say(cluster: Cluster, result: DriveResult, took_s: float) -> None:
@@ -433,9 +431,7 @@ def initial_config(cluster: Cluster) -> dict[str, object] | None:
 
 def initial_release(cluster: Cluster) -> dict[str, object]:
     """The release of Kubernetes the cluster began with: later ones are inputs in the log."""
-    entries = LogEntry.objects.filter(
-        cluster=cluster, source=LogEntry.Source.API, kind=LogEntry.Kind.CONFIG
-    )
+    entries = LogEntry.objects.filter(cluster=cluster, source=LogEntry.Source.API, kind=LogEntry.Kind.CONFIG)
     for payload in entries.order_by("seq").values_list("payload", flat=True):
         if "releaseBefore" in payload:
             before: dict[str, object] = payload["releaseBefore"]

@@ -393,7 +393,9 @@ def _keep_queue(
         stored = Pod.objects.filter(cluster=cluster).exclude(lane="")
         before = {
             f"{namespace}/{name}": (lane, node)
-            for namespace, name, lane, node in stored.values_list("namespace", "name", "lane", "reserved_node")
+            for namespace, name, lane, node in stored.values_list(
+                "namespace", "name", "lane", "reserved_node"
+            )
         }
     changed: dict[tuple[str, str, str], list[str]] = {}
     for pod in [*lanes, *(pod for pod in before if pod not in lanes)]:

@@ -98,7 +98,9 @@ def allow_extender_host(*, cluster: Cluster, host: str, allowed: bool = True) ->
         raise InvalidInput("no extender of the configuration has this host", field="host", value=host)
     with transaction.atomic():
         row = locked(cluster.pk)
-        row.extender_hosts = sorted({*row.extender_hosts, host} if allowed else {*row.extender_hosts} - {host})
+        row.extender_hosts = sorted(
+            {*row.extender_hosts, host} if allowed else {*row.extender_hosts} - {host}
+        )
         row.save(update_fields=["extender_hosts"])
         wake.cluster_on_commit(row)
     cluster.refresh_from_db()

@@ -247,11 +247,7 @@ class LogWriter:
                 rows = rows_of(self.cluster, kind).filter(name__in=names[start : start + 500])
                 (rows.filter(namespace=namespace) if kind.namespaced else rows).delete()
         # An object written twice is one row, of its last state.
-        values = [
-            (row[0], self._row(*row))
-            for row in self._rows.values()
-            if row is not None
-        ]
+        values = [(row[0], self._row(*row)) for row in self._rows.values() if row is not None]
         if self.lane_of is not None:
             for kind, row in values:
                 if kind.kind == "Pod":

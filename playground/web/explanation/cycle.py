@@ -126,7 +126,9 @@ def view_cycle(explanation: Mapping[str, Any], *, part: str | None = None, page:
     if message:
         # The whole message stands below; a headline of five lines says nothing.
         why = f"{early_plugin} rejected it in PreFilter" if early_plugin else blamed
-        headline = explanation.get("headline") or _headline(pod, outcome.key, node, len(feasible), explanation)
+        headline = explanation.get("headline") or _headline(
+            pod, outcome.key, node, len(feasible), explanation
+        )
         sentence = f"{headline}: {why}." if why else f"{headline}."
     return CycleView(
         number=explanation.get("cycle"),
@@ -207,9 +209,7 @@ def _guess(explanation: Mapping[str, Any]) -> str:
 
 def _headline(pod: str, outcome: str, node: Any, n_feasible: int, explanation: Mapping[str, Any]) -> str:
     if outcome == "bound":
-        return (
-            f"{pod} bound to {node or (explanation.get('best') or ['a node'])[0]} of {n_feasible} feasible"
-        )
+        return f"{pod} bound to {node or (explanation.get('best') or ['a node'])[0]} of {n_feasible} feasible"
     if outcome == "preempting":
         return f"{pod} fits on no node; evicting frees {explanation['preemption']['nominatedNode']}"
     return f"{pod}: {outcome}"

@@ -27,7 +27,11 @@ class RuleForm(forms.Form):
     )  # fmt: skip
     normalize = forms.ChoiceField(
         required=False,
-        choices=[("None", "as it is"), ("Highest", "the highest gets 100"), ("Lowest", "the lowest gets 100")],
+        choices=[
+            ("None", "as it is"),
+            ("Highest", "the highest gets 100"),
+            ("Lowest", "the lowest gets 100"),
+        ],
         label="Normalize",
     )
     weight = forms.IntegerField(required=False, min_value=1, max_value=100, initial=1, label="Weight")
@@ -43,7 +47,9 @@ class RuleForm(forms.Form):
         """A name that a plugin may have behind `Rule/`."""
         name: str = self.cleaned_data["name"].removeprefix(f"{rules.FAMILY}/")
         if not rules.is_name(name):
-            raise forms.ValidationError("letters, digits, - _ and . only, with a letter or digit first and last")
+            raise forms.ValidationError(
+                "letters, digits, - _ and . only, with a letter or digit first and last"
+            )
         return name
 
     def clean(self) -> dict[str, Any]:

@@ -66,9 +66,7 @@ def _answer(
                 for asked in rows.filter(state__in=Upgrade.OPEN):
                     services.cancel_upgrade(upgrade=asked)
             else:
-                services.request_upgrade(
-                    name=request.POST.get("release", ""), gates=_gates(request), **of
-                )
+                services.request_upgrade(name=request.POST.get("release", ""), gates=_gates(request), **of)
         except ClusterError as error:
             messages.error(request, error.message)
         return redirect(here)
@@ -96,9 +94,7 @@ def _answer(
 
 def _shown(cause: Mapping[str, Any]) -> dict[str, Any]:
     words = dict(FIGURES)
-    differences = [
-        {**one, "how": words[one["kind"]].lower()} for one in cause["differences"][:SHOWN]
-    ]
+    differences = [{**one, "how": words[one["kind"]].lower()} for one in cause["differences"][:SHOWN]]
     return {**cause, "differences": differences}
 
 

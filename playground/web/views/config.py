@@ -94,7 +94,9 @@ def _allow_host(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     except ClusterError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"{host} may {'be called from now on' if allowed else 'no longer be called'}.")
+        messages.success(
+            request, f"{host} may {'be called from now on' if allowed else 'no longer be called'}."
+        )
     return redirect(f"{reverse('web:config', args=[cluster.public_id])}#extenders")
 
 

@@ -47,7 +47,13 @@ def _in(way: Way, whole: Scenario) -> Scenario:
     objects = tuple(_with_rules(way, manifest) for manifest in whole.objects)
     name = f"{USE_CASE}-{way.key}"
     return replace(
-        whole, name=name, title=f"GPU nodes: {way.title.lower()}", lesson="", objects=objects, expect=(), path=()
+        whole,
+        name=name,
+        title=f"GPU nodes: {way.title.lower()}",
+        lesson="",
+        objects=objects,
+        expect=(),
+        path=(),
     )
 
 

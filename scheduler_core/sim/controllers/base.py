@@ -102,6 +102,7 @@ class WorkloadController(Controller):
 
     kind: ClassVar[str]
     adopts: ClassVar[bool] = True
+    not_created: ClassVar[str] = "Error creating: {said}"
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -211,15 +212,21 @@ class WorkloadController(Controller):
 
     def failed(self, workload: Workload, error: InvalidObject) -> None:
         """Nothing can be made of it until something changes."""
-        said = f'pods "{workload.name}-" is forbidden: {error.reason}' if isinstance(error, ForbiddenObject) else error
+        said = str(error)
+        if isinstance(error, ForbiddenObject):
+            said = f'pods "{self.refused_name(workload)}" is forbidden: {error.reason}'
         self.world.record_event(
             workload.manifest,
             "Warning",
             "FailedCreate",
             "Creating",
-            f"Error creating: {said}",
+            self.not_created.format(pod=self.refused_name(workload), owner=workload.name, said=said),
             f"{self.kind.lower()}-controller",
         )
+
+    def refused_name(self, workload: Workload) -> str:
+        """What a pod that could not be made would be called, as far as that is known before it is."""
+        return f"{workload.name}-"
 
     def _adopt(self) -> None:
         """Take in pods that match a selector and belong to nobody. Source: controller_ref_manager.go, v1.34."""

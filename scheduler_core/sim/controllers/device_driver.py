@@ -35,7 +35,11 @@ class DeviceDriver(Controller):
                 self._to_sync[stored.typed.name] = None
             return
         for stored, present in ((change.old, False), (change.new, True)):
-            node = None if stored is None else (stored.manifest["metadata"].get("labels") or {}).get(PUBLISHED_BY)
+            node = (
+                None
+                if stored is None
+                else (stored.manifest["metadata"].get("labels") or {}).get(PUBLISHED_BY)
+            )
             if stored is None or node is None:
                 continue
             names = self._published.setdefault(node, {})

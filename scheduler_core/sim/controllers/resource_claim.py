@@ -125,7 +125,11 @@ class ResourceClaimController(Controller):
         for namespace, claim in self._used_by.get(pod.uid, {}):
             stored = self.world.get(CLAIM, namespace, claim)
             annotations = {} if stored is None else stored.manifest["metadata"].get("annotations") or {}
-            if stored is not None and annotations.get(POD_CLAIM_NAME) == name and _is_owned(stored.manifest, pod):
+            if (
+                stored is not None
+                and annotations.get(POD_CLAIM_NAME) == name
+                and _is_owned(stored.manifest, pod)
+            ):
                 return claim
         return None
 

@@ -27,6 +27,8 @@ class StatefulSetController(WorkloadController):
     kind: ClassVar[str] = "StatefulSet"
     watches: ClassVar[tuple[str, ...]] = ("StatefulSet", "PriorityClass")
     watches_pods_of: ClassVar[tuple[str, ...]] = ("StatefulSet",)
+    # Source: stateful_pod_control.go recordPodEvent, v1.34
+    not_created: ClassVar[str] = "create Pod {pod} in StatefulSet {owner} failed error: {said}"
 
     def sync_one(self, workload: Workload) -> None:
         pods = self.pods.of_owner(workload.owner).pods
@@ -60,6 +62,12 @@ class StatefulSetController(WorkloadController):
                 return
         if not surplus:
             self._update(workload, pods, wanted)
+
+    def refused_name(self, workload: Workload) -> str:
+        pods = self.pods.of_owner(workload.owner).pods
+        start = integer(mapping(workload.spec, "ordinals", "spec"), "start", "spec.ordinals")
+        names = (f"{workload.name}-{ordinal}" for ordinal in range(start, start + workload.replicas))
+        return next((name for name in names if name not in pods), f"{workload.name}-{start}")
 
     def _update(self, workload: Workload, pods: dict[str, Pod], wanted: range) -> None:
         """Replace pods of older templates, the highest ordinal first, one at a time."""

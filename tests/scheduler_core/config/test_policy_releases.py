@@ -102,7 +102,9 @@ def policy_of(release: str) -> dict[str, Any]:
         predicates = [item for item in predicates if item not in gone] + more_predicates
         priorities = [item for item in priorities if item not in gone] + more_priorities
         added = EXTENDERS.get(name, {})
-        extender = {k: v for k, v in extender.items() if k.lower() not in {key.lower() for key in added}} | added
+        extender = {
+            k: v for k, v in extender.items() if k.lower() not in {key.lower() for key in added}
+        } | added
         if name == "1.16":
             arguments[RATIO] = {"requestedToCapacityRatioArguments": {**SHAPE, "resources": RESOURCES}}
         if name == release:
@@ -154,12 +156,22 @@ def test_a_policy_of_each_release_is_read_whole(release: str) -> None:
     assert set(weights) - told <= set(plan.plugins["score"]), (set(weights), plan.plugins["score"], named)
     if release in ("1.7", "1.8", "1.9", "1.10", "1.11", "1.12", "1.14", "1.16", "1.19"):
         (extender,) = loaded.configuration.extenders
-        assert (extender.url_prefix, extender.filter_verb, extender.bind_verb) == ("/prefix", "filter", "bind")
+        assert (extender.url_prefix, extender.filter_verb, extender.bind_verb) == (
+            "/prefix",
+            "filter",
+            "bind",
+        )
         assert extender.tls_config is not None and extender.tls_config.insecure
-        assert (extender.enable_https, extender.http_timeout_ns, extender.node_cache_capable) == (True, 1, True)
+        assert (extender.enable_https, extender.http_timeout_ns, extender.node_cache_capable) == (
+            True,
+            1,
+            True,
+        )
         managed = [(item.name, item.ignored_by_scheduler) for item in extender.managed_resources]
         is_late = release not in ("1.7", "1.8", "1.9")
-        assert (managed, extender.ignorable) == (([("example.com/foo", True)], True) if is_late else ([], False))
+        assert (managed, extender.ignorable) == (
+            ([("example.com/foo", True)], True) if is_late else ([], False)
+        )
     else:
         assert not loaded.configuration.extenders
 
@@ -175,4 +187,4 @@ def test_a_key_no_release_knew_is_still_refused() -> None:
 def test_a_file_without_a_kind_is_told_that_there_are_policies() -> None:
     with pytest.raises(DecodeError) as caught:
         load_configuration({"predicates": [{"name": "HostName"}]})
-    assert 'kind: Policy' in caught.value.errors[0].detail
+    assert "kind: Policy" in caught.value.errors[0].detail

@@ -247,9 +247,7 @@ def test_a_plugin_that_takes_too_long_fails_its_cycle() -> None:
     write(simulation, make_pod("a"))
     simulation.step()
     (trace,) = simulation.drain_cycles()
-    assert trace.error == (
-        'running Score plugin "Likes": TookTooLong: took 0.40 s, it may take 0.3 s'
-    )
+    assert trace.error == ('running Score plugin "Likes": TookTooLong: took 0.40 s, it may take 0.3 s')
 
 
 def endless(*args: Any) -> Any:

@@ -18,7 +18,11 @@ def problems(source: Any) -> list[str]:
 
 def test_missing_pins_read_as_the_oldest_defaults() -> None:
     scenario = make_scenario()
-    assert (scenario.kubernetes_release, scenario.seed, scenario.start_ns) == ("1.34", 0, 1_735_689_600_000_000_000)
+    assert (scenario.kubernetes_release, scenario.seed, scenario.start_ns) == (
+        "1.34",
+        0,
+        1_735_689_600_000_000_000,
+    )
 
 
 def test_what_is_written_reads_back_equal() -> None:

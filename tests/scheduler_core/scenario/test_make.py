@@ -204,7 +204,10 @@ def reproduced(made: MadeScenario) -> str:
 
 
 def priorities_of(simulation: Simulation) -> dict[str, int]:
-    return {pod.manifest["metadata"]["name"]: pod.manifest["spec"]["priority"] for pod in simulation.world.all("Pod")}
+    return {
+        pod.manifest["metadata"]["name"]: pod.manifest["spec"]["priority"]
+        for pod in simulation.world.all("Pod")
+    }
 
 
 def busy_cluster() -> LiveCluster:

@@ -219,9 +219,7 @@ def test_victims_an_extender_chose_are_renamed_by_their_uid() -> None:
     )  # fmt: skip
     redacted = _checked(scenario)
     preempting = run_scenario(redacted).cycles[0]
-    assert (
-        preempting.victims == ["default/pod-2"] and preempting.nominated_node == "node-2"
-    )
+    assert preempting.victims == ["default/pod-2"] and preempting.nominated_node == "node-2"
 
 
 def test_volumes_conditions_and_drivers_name_nobody() -> None:

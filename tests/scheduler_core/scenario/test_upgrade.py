@@ -32,7 +32,12 @@ def pod(name: str, namespace: str = "default", **requests: str) -> dict[str, Any
 
 
 def document(*objects: dict[str, Any], **more: Any) -> dict[str, Any]:
-    head = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario", "kubernetesRelease": "1.34", "seed": 1}
+    head = {
+        "apiVersion": "scheduling.playground/v1",
+        "kind": "Scenario",
+        "kubernetesRelease": "1.34",
+        "seed": 1,
+    }
     return {**head, "objects": list(objects), **more}
 
 
@@ -67,19 +72,24 @@ def test_each_difference_stands_under_the_cause_that_was_proved() -> None:
 def test_what_moved_is_what_two_runs_say() -> None:
     text = document(*UNEVEN, *PODS)
     old, new = (
-        run_scenario(load_scenario(text | {"kubernetesRelease": name})).placement() for name in ("1.34", "1.36")
+        run_scenario(load_scenario(text | {"kubernetesRelease": name})).placement()
+        for name in ("1.34", "1.36")
     )
     result = preview(load_scenario(text), OLD, NEW)
     moved = {one.pod: (one.before, one.after) for one in result.differences if one.kind == "moved"}
     assert moved == {pod: (old[pod], new[pod]) for pod in old if old[pod] != new[pod]}
     parted = result.comparison.divergence
     assert parted is not None
-    assert {one.plugin for one in parted.scores if (one.a or 0) != (one.b or 0)} == {"NodeResourcesBalancedAllocation"}
+    assert {one.plugin for one in parted.scores if (one.a or 0) != (one.b or 0)} == {
+        "NodeResourcesBalancedAllocation"
+    }
 
 
 def test_a_downgrade_has_the_same_causes_with_the_sides_changed() -> None:
     up = found()
-    back = preview(load_scenario(document(*UNEVEN, node("full", "64", "64Gi", **TAINT), *PODS, TOO_LARGE)), NEW, OLD)
+    back = preview(
+        load_scenario(document(*UNEVEN, node("full", "64", "64Gi", **TAINT), *PODS, TOO_LARGE)), NEW, OLD
+    )
     assert {cause.name for cause in back.causes} == {cause.name for cause in up.causes}
     assert {(one.pod, one.after, one.before) for one in back.differences} == {
         (one.pod, one.before, one.after) for one in up.differences
@@ -100,7 +110,9 @@ def test_one_switched_gate_is_the_only_cause() -> None:
     assert same.differences == [] and same.causes == () and same.sentence.startswith("No decision differs")
 
 
-@pytest.mark.parametrize("name", ["backoff-and-flush", "preemption-budget", "gang-timeout", "spread-surprises"])
+@pytest.mark.parametrize(
+    "name", ["backoff-and-flush", "preemption-budget", "gang-timeout", "spread-surprises"]
+)
 def test_every_difference_of_a_lesson_is_explained(name: str) -> None:
     assert name in ORDER
     result = preview(load_scenario(gallery_text(name)), OLD, NEW)
@@ -135,7 +147,9 @@ def test_a_gate_that_a_release_lacks_is_told_where_it_is_expected() -> None:
         load_scenario(document(*UNEVEN, expect=[wrong]))
 
 
-def test_the_command_compares_one_file_in_two_releases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_compares_one_file_in_two_releases(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "s.json"
     file.write_text(json.dumps(document(*UNEVEN, *PODS)))
     assert main(["compare", str(file), "--release", "1.34", "--release", "1.36", "--json"]) == 1
@@ -154,6 +168,8 @@ def test_the_command_reads_the_trace_as_the_openb_command_does(
         "sn,cpu_milli,memory_mib,gpu,model\n" + "".join(f"n{n},{8000 * (n + 1)},65536,0,\n" for n in range(3))
     )
     rows = "".join(f"pod-{n:02},{500 + 700 * (n % 3)},{2048 * (1 + n % 5)},0,\n" for n in range(12))
-    (tmp_path / "openb_pod_list_gpuspec33.csv").write_text("name,cpu_milli,memory_mib,num_gpu,gpu_spec\n" + rows)
+    (tmp_path / "openb_pod_list_gpuspec33.csv").write_text(
+        "name,cpu_milli,memory_mib,num_gpu,gpu_spec\n" + rows
+    )
     assert main(["compare", str(tmp_path), "--release", "1.34", "--release", "1.36"]) == 1
     assert "BalancedAllocationByChange" in capsys.readouterr().out

@@ -72,7 +72,10 @@ def eventful_cluster(seed: int) -> Simulation:
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": f"claim-{index}"}}
         write(simulation, claim(f"claim-{index}", "fast"), make_pod(f"with-volume-{index}", volumes=[volume]))
     simulation.run_until_idle(max_cycles=400)
-    write(simulation, make_workload("ReplicaSet", "urgent", replicas=9, cpu="2", pod={"priorityClassName": "high"}))
+    write(
+        simulation,
+        make_workload("ReplicaSet", "urgent", replicas=9, cpu="2", pod={"priorityClassName": "high"}),
+    )
     simulation.run_until_idle(max_cycles=400)
     set_ready(simulation, "node-1", "Unknown")
     set_ready(simulation, "node-2", "False")

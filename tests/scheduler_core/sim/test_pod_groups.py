@@ -106,7 +106,9 @@ def test_a_basic_group_takes_what_it_gets() -> None:
     assert condition_of(cluster, "g") == ("True", "Scheduled", "")
 
 
-@pytest.mark.parametrize("release", [RELEASES["1.34"], RELEASES["1.35"], RELEASES["1.36"]], ids=lambda it: it.name)
+@pytest.mark.parametrize(
+    "release", [RELEASES["1.34"], RELEASES["1.35"], RELEASES["1.36"]], ids=lambda it: it.name
+)
 def test_without_the_gate_the_field_means_nothing(release: Release) -> None:
     cluster = make_cluster(2, *members("g", 3, cpu="3"), release=release)
     cluster.run_until_idle()
@@ -204,7 +206,9 @@ def test_the_story_of_a_gang_says_how_far_it_is_and_only_what_was_tried_with_suc
     write(cluster, make_node("more-2"))
     cluster.run_until_idle()
     assert n_bound(cluster, "g") == 3
-    assert group_story(cluster.scheduler, "default", "g").sentence == "All 3 members of default/g hold a node."
+    assert (
+        group_story(cluster.scheduler, "default", "g").sentence == "All 3 members of default/g hold a node."
+    )
 
 
 def test_a_group_that_is_not_there_has_no_story() -> None:

@@ -32,7 +32,12 @@ def node_with(devices: str, name: str = "gpu-node") -> dict[str, Any]:
 
 
 def template(name: str, kind: str = "gpu", **request: Any) -> dict[str, Any]:
-    exactly = {"deviceClassName": f"{kind}.playground.dev", "allocationMode": "ExactCount", "count": 1, **request}
+    exactly = {
+        "deviceClassName": f"{kind}.playground.dev",
+        "allocationMode": "ExactCount",
+        "count": 1,
+        **request,
+    }
     spec = {"spec": {"devices": {"requests": [{"name": "device", "exactly": exactly}]}}}
     meta = {"name": name}
     return prepare(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from scheduler_core.sim.changes import DeleteObject, ObjectWritten
 from scheduler_core.sim.identities import ALPHABET
 from tests.scheduler_core.sim.builders import (
@@ -106,6 +108,28 @@ def test_a_lower_deletion_cost_goes_first() -> None:
     write(simulation, make_workload("ReplicaSet", "web", replicas=1))
     simulation.run_until_idle()
     assert [pod.name for pod in pods_of(simulation, "web")] == [keep.name]
+
+
+@pytest.mark.parametrize(
+    "kind", ["Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job"]
+)
+def test_no_controller_makes_pods_with_a_priority_of_their_own(kind: str) -> None:
+    simulation = make_cluster(1)
+    write(simulation, make_workload(kind, "web", replicas=1, pod={"priority": 2147483647}))
+    simulation.run_until_idle()
+    assert not pods_of(simulation)
+    events = [it.manifest for it in simulation.drain_outcomes() if it.manifest["kind"] == "Event"]  # type: ignore[union-attr]
+    [said] = [event["message"] for event in events if event["reason"] == "FailedCreate"]
+    named, before = ("web-", "Error creating: ")
+    if kind == "StatefulSet":
+        named, before = ("web-0", "create Pod web-0 in StatefulSet web failed error: ")
+    if kind == "Deployment":
+        [owner] = [event["involvedObject"]["name"] for event in events if event["reason"] == "FailedCreate"]
+        named = f"{owner}-"
+    assert said == before + (
+        f'pods "{named}" is forbidden: the integer value of priority (2147483647) must not be provided in pod spec; '
+        "priority admission controller computed 0 from the given PriorityClass name"
+    )
 
 
 def test_pods_that_match_and_belong_to_nobody_are_taken_in() -> None:
