@@ -56,7 +56,9 @@ class CapacityQuota(PreFilterPlugin[None]):
         )
         if used + asked <= limit:
             return PreFilterResult()
-        reason = f"namespace {pod.namespace} uses {used} of {limit} {self.args.resource}, the pod asks {asked}"
+        reason = (
+            f"namespace {pod.namespace} uses {used} of {limit} {self.args.resource}, the pod asks {asked}"
+        )
         return PreFilterResult(Status(Code.Unschedulable, (reason,)))
 
     def events(self):

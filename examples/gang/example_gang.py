@@ -80,7 +80,9 @@ class Gang(QueueSortPlugin, ReservePlugin, PermitPlugin):
             return SUCCESS, 0
         held = sum(other == gang for other in self.reserved.values())
         if held < size_of(pod):
-            return Status(Code.Wait, (f"{held} of {size_of(pod)} members of {gang[1]} hold a node",)), self.wait_ns
+            return Status(
+                Code.Wait, (f"{held} of {size_of(pod)} members of {gang[1]} hold a node",)
+            ), self.wait_ns
         for waiting in self.handle.waiting_pods:
             if gang_of(waiting.pod) == gang:
                 waiting.allow(self.name)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from scheduler_core.config.construction import files_unread
 from scheduler_core.config.policy import POLICY_KIND
+from scheduler_core.config.policy_document import in_todays_case
 from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.releases import release_from
@@ -33,6 +34,11 @@ class ConfigurationProblem(ValueError):
 def is_policy(document: Mapping[str, Any] | None) -> bool:
     """Whether it is a legacy Policy file, which a scheduler translates before it starts."""
     return document is not None and document.get("kind") == POLICY_KIND
+
+
+def as_spelled_today(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document; a Policy with its keys in today's case, which is how the rest of the site reads it."""
+    return in_todays_case(document) if is_policy(document) else dict(document)
 
 
 def without_effect(
@@ -77,7 +83,7 @@ def check_configuration(
     ConfigurationProblem
         With every field at fault.
     """
-    if not is_policy(document):
+    if not is_policy(document) and document.get("kind"):
         for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
             if document.get(key) not in (wanted, None):
                 item = ConfigurationItem(key, document.get(key), f"must be {wanted}")

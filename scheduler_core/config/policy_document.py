@@ -15,8 +15,6 @@ from typing import Any
 from scheduler_core.config.duration import format_duration
 from scheduler_core.config.types import (
     Extender,
-    ExtenderManagedResource,
-    ExtenderTLSConfig,
     ResourceSpec,
     UtilizationShapePoint,
 )
@@ -28,6 +26,8 @@ from scheduler_core.config.wire import (
     POINTER,
     STRING,
     Document,
+    Fields,
+    Kind,
     ListOf,
     Problems,
     build,
@@ -145,7 +145,9 @@ def decode_policy(document: Document) -> LegacyPolicy:
     DecodeError
         Every unknown field and every value of a wrong type, with their paths.
     """
-    fields = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
+    fields = {
+        key: value for key, value in in_todays_case(document).items() if key not in ("apiVersion", "kind")
+    }
     extenders = fields.get("extenders")
     if isinstance(extenders, list | tuple):
         fields["extenders"] = [_modern_extender(extender) for extender in extenders]
@@ -158,27 +160,36 @@ def decode_policy(document: Document) -> LegacyPolicy:
     return build(LegacyPolicy, checked)
 
 
-def _in_todays_case(document: Mapping[str, Any], cls: type) -> dict[str, Any]:
-    """The mapping with its keys as they are spelled today; unknown ones stay, to be named."""
-    names = [item.metadata["wire"].name for item in dataclasses.fields(cls) if "wire" in item.metadata]
-    spelled = {name.lower(): name for name in names}
-    return {spelled.get(str(key).lower(), key): value for key, value in document.items()}
+def in_todays_case(document: Document) -> dict[str, Any]:
+    """The Policy with its keys as they are spelled today: early releases read them in any case.
+
+    Unknown keys and second spellings of one key stay as they are, to be named.
+    """
+    spelled: dict[str, Any] = _spelled(document, typed(LegacyPolicy))
+    return spelled
+
+
+def _spelled(value: Any, kind: Kind) -> Any:
+    if isinstance(kind, ListOf) and isinstance(value, list | tuple):
+        return [_spelled(item, kind.item) for item in value]
+    if not isinstance(kind, Fields) or not isinstance(value, Mapping):
+        return value
+    names = {name.lower(): name for name in kind.fields}
+    result: dict[str, Any] = {}
+    for key, item in value.items():
+        name = names.get(str(key).lower(), key)
+        if name != key and (name in value or name in result):
+            name = key
+        known = kind.fields.get(name)
+        result[name] = item if known is None else _spelled(item, known.kind)
+    return result
 
 
 def _modern_extender(extender: Any) -> Any:
-    """Field names of today, written in any case as they were read then, and timeouts as plain nanoseconds."""
+    """An extender whose timeout is plain nanoseconds, as it was written then, with one of today's form."""
     if not isinstance(extender, Mapping):
         return extender
-    modern = _in_todays_case(extender, Extender)
-    tls = modern.get("tlsConfig")
-    if isinstance(tls, Mapping):
-        modern["tlsConfig"] = _in_todays_case(tls, ExtenderTLSConfig)
-    managed = modern.get("managedResources")
-    if isinstance(managed, list | tuple):
-        modern["managedResources"] = [
-            _in_todays_case(item, ExtenderManagedResource) if isinstance(item, Mapping) else item
-            for item in managed
-        ]
+    modern = dict(extender)
     timeout = modern.get("httpTimeout", 0)
     if timeout is None:
         del modern["httpTimeout"]

@@ -41,10 +41,48 @@ def test_what_a_policy_asks_for_in_vain_is_named_in_the_answer_and_on_the_page(c
     for item in answer["withoutEffect"]:
         assert item["name"] in page
         assert item["reason"] in page
-    bare = {key: value for key, value in POLICY.items() if key not in ("kind", "apiVersion")}
-    refused = client.put(path, json.dumps(bare), content_type="application/json")
-    assert refused.status_code == 400
-    assert "kind: Policy" in refused.json()["detail"]
+    for kept in ({}, {"apiVersion": "v1"}):
+        bare = kept | {key: value for key, value in POLICY.items() if key not in ("kind", "apiVersion")}
+        refused = client.put(path, json.dumps(bare), content_type="application/json")
+        assert refused.status_code == 400
+        assert "kind: Policy" in refused.json()["detail"]
+    wrong = client.put(path, json.dumps(POLICY | {"predicate": []}), content_type="application/json").json()
+    assert (wrong["kind"], wrong["field"], wrong["detail"]) == ("Policy", "predicate", "unknown field")
+
+
+def test_a_policy_is_read_whatever_the_case_of_its_keys(client: Client) -> None:
+    """As encoding/json read the early ones."""
+    cluster = make_cluster(make_node())
+    path = f"/api/v1/clusters/{cluster.public_id}/config"
+    today = {
+        "kind": "Policy",
+        "apiVersion": "v1",
+        "predicates": [{"name": "zones", "argument": {"labelsPresence": {"labels": ["zone"], "presence": True}}}],
+        "priorities": [{"name": "racks", "weight": 2, "argument": {"serviceAntiAffinity": {"label": "rack"}}}],
+        "extenders": [{"urlPrefix": "http://127.0.0.1:9", "tlsConfig": {"insecure": True}, "weight": 1,
+                       "managedResources": [{"name": "x/y", "ignoredByScheduler": True}]}],
+        "alwaysCheckAllPredicates": True,
+    }  # fmt: skip
+
+    def shouted(value: Any) -> Any:
+        if isinstance(value, list):
+            return [shouted(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        named = ("kind", "apiVersion")
+        return {
+            key if key in named else key[0].upper() + key[1:]: shouted(item) for key, item in value.items()
+        }
+
+    answer = client.put(path, json.dumps(shouted(today)), content_type="application/json")
+    assert answer.status_code == 200, answer.content
+    cluster.refresh_from_db()
+    # What else reads it, the rule about an extender's host above all, finds the keys of today.
+    assert cluster.config == today
+    assert extenders.refused_hosts(cluster) == ["127.0.0.1:9"]
+    twice = today | {"Extenders": []}
+    refused = client.put(path, json.dumps(twice), content_type="application/json").json()
+    assert (refused["field"], refused["detail"]) == ("Extenders", "unknown field")
 
 
 def test_an_extender_of_this_machine_is_called_once_it_is_allowed_on_the_page(

@@ -144,7 +144,15 @@ def curves(results, trace, expected=None):
             0,
             lambda pct: 100 - pct,
         ),
-        ("Fragmented, % of idle GPUs", range(121), 100, lambda one: one.frag_ratio, np.mean, 1, lambda pct: pct),
+        (
+            "Fragmented, % of idle GPUs",
+            range(121),
+            100,
+            lambda one: one.frag_ratio,
+            np.mean,
+            1,
+            lambda pct: pct,
+        ),
     ]
     parts = []
     for number, (title, loads, top, of, middle, column, shown) in enumerate(panels):

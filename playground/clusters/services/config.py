@@ -11,7 +11,12 @@ from playground.clusters.models import Cluster, LogEntry, Pod
 from playground.clusters.services.quotas import check_bytes
 from playground.clusters.services.writer import writing
 from playground.engine import columns, rules
-from playground.engine.configuration import ConfigurationProblem, check_configuration, is_policy
+from playground.engine.configuration import (
+    ConfigurationProblem,
+    as_spelled_today,
+    check_configuration,
+    is_policy,
+)
 from playground.engine.releases import newest_proved, release_document
 
 SHORTEST_EXPIRY_S: Final = 1
@@ -33,17 +38,16 @@ def checked_config(
     try:
         check_configuration(config, release, may_read_files=settings.EMBEDDED)
     except ConfigurationProblem as problem:
+        kind = "Policy" if is_policy(config) else "KubeSchedulerConfiguration"
         errors = [
-            InvalidManifest(
-                item.message, path=item.field, value=item.value, kind="KubeSchedulerConfiguration"
-            )
+            InvalidManifest(item.message, path=item.field, value=item.value, kind=kind)
             for item in problem.items
         ]
         if not errors:
-            raise InvalidManifest(str(problem), kind="KubeSchedulerConfiguration") from None
+            raise InvalidManifest(str(problem), kind=kind) from None
         errors[0].causes = tuple(errors[1:])
         raise errors[0] from None
-    return dict(config)
+    return as_spelled_today(config)
 
 
 def set_config(*, cluster: Cluster, config: Mapping[str, Any] | None) -> Cluster:
