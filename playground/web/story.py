@@ -24,6 +24,8 @@ class Step:
         Events that left the pod where this step had put it.
     stayed_ns
         How long it stayed in the lane this step is about; None for other steps.
+    posted
+        Written through the API and not by the scheduler.
     """
 
     at_ns: int
@@ -38,6 +40,7 @@ class Step:
     why: str = ""
     quiet: tuple[QueueMove, ...] = ()
     stayed_ns: int | None = None
+    posted: bool = False
 
 
 # lane of a move -> (title, class of the timeline's dot)
@@ -250,7 +253,8 @@ def _written(entry: LogEntry, before: dict[str, Any], manifest: dict[str, Any], 
     status, old_status = manifest.get("status") or {}, before.get("status") or {}
     steps = []
     if spec.get("nodeName") and not old_spec.get("nodeName"):
-        steps.append(Step(entry.at_ns, 2, "k-b", "Bound", f"spec.nodeName: {spec['nodeName']}"))
+        words, posted = f"spec.nodeName: {spec['nodeName']}", entry.source == LogEntry.Source.API
+        steps.append(Step(entry.at_ns, 2, "k-b", "Bound", words, posted=posted))
     nominated, old = status.get("nominatedNodeName"), old_status.get("nominatedNodeName")
     if nominated != old and not spec.get("nodeName"):
         words = f"to {nominated}" if nominated else f"to {old} was cleared"

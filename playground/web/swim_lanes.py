@@ -129,7 +129,8 @@ def swim_lanes(
             stays[lane].append((step.at_ns, step.at_ns + step.stayed_ns, words))
     for cycle in story.cycles:
         stays["Cycle"].append((cycle.at_ns, cycle.at_ns, f"{cycle.number}, {cycle.outcome}"))
-    bound_ns = next((step.at_ns for step in steps if step.title == "Bound"), None)
+    bound = next((step for step in steps if step.title == "Bound"), None)
+    bound_ns = None if bound is None else bound.at_ns
     gone_ns = next((step.at_ns for step in reversed(steps) if step.title == "Deleted"), None)
     waits = [cycle.at_ns for cycle in story.cycles if cycle.outcome in ("waiting", "binding")]
     lane = "" if story.pod is None else {"permit": "Permit", "binding": "Binding"}.get(story.pod.lane, "")
@@ -141,8 +142,11 @@ def swim_lanes(
             (cycle.at_ns for cycle in story.cycles if cycle.at_ns <= expired_ns), default=expired_ns
         )
         stays["Binding"].append((assumed_ns, expired_ns, "waited, and expired"))
-    elif bound_ns is not None and story.cycles and story.cycles[-1].at_ns < bound_ns:
-        stays["Permit"].append((story.cycles[-1].at_ns, bound_ns, "waited"))
+    elif bound is not None and story.cycles and story.cycles[-1].at_ns < bound.at_ns:
+        last = story.cycles[-1]
+        # Its extender posted the Binding, or the scheduler once Permit let it; of another cycle nothing was waited for.
+        if last.outcome == Cycle.Outcome.BOUND:
+            stays["Binding" if bound.posted else "Permit"].append((last.at_ns, bound.at_ns, "waited"))
     if bound_ns is not None:
         node = story.pod.node_name if story.pod is not None else ""
         stays["On its node"].append((bound_ns, gone_ns or now_ns, node))
@@ -150,10 +154,10 @@ def swim_lanes(
     # Older moves may have been dropped: half of the lanes would mislead.
     if not moments or not story.moves or story.moves[0].source:
         return None
-    first, last = min(moments), max(moments)
-    if last <= first:
+    first, end_ns = min(moments), max(moments)
+    if end_ns <= first:
         return None
-    scale = 100 / (last - first)
+    scale = 100 / (end_ns - first)
     lanes = []
     for name, spans in stays.items():
         if not spans and name in ("Permit", "Binding"):
@@ -175,11 +179,11 @@ def swim_lanes(
     ticks = tuple(
         (
             round(100 * i / N_TICKS, 2),
-            amounts.since_start(first + (last - first) * i // N_TICKS, start_ns),
+            amounts.since_start(first + (end_ns - first) * i // N_TICKS, start_ns),
         )
         for i in range(N_TICKS + 1)
     )
-    return Swim(tuple(lanes), ticks, first, last)
+    return Swim(tuple(lanes), ticks, first, end_ns)
 
 
 def _span(at: int, end: int, words: str, first: int, scale: float) -> Span:

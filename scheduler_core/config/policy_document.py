@@ -177,9 +177,9 @@ def _spelled(value: Any, kind: Kind) -> Any:
     names = {name.lower(): name for name in kind.fields}
     result: dict[str, Any] = {}
     for key, item in value.items():
-        name = names.get(str(key).lower(), key)
+        name = names.get(str(key).lower(), str(key))
         if name != key and (name in value or name in result):
-            name = key
+            name = str(key)
         known = kind.fields.get(name)
         result[name] = item if known is None else _spelled(item, known.kind)
     return result

@@ -210,10 +210,15 @@ class Survival:
     """What may be lost at this moment, one at a time, without leaving more pods than allowed without a node."""
 
     any_one_node: bool = part("anyOneNode", BOOLEAN, "Each node alone.", default=False)
-    any_zone: bool = part("anyZone", BOOLEAN, "Each zone, by the label topology.kubernetes.io/zone.", default=False)
+    any_zone: bool = part(
+        "anyZone", BOOLEAN, "Each zone, by the label topology.kubernetes.io/zone.", default=False
+    )
     any_of: str = part("anyOf", STRING, "All nodes of each value of this label: a rack, a pool.")
     max_pending: int = part(
-        "maxPending", Number(0, MAX_OBJECTS), "So many of the pods that lost their node may find none.", default=0
+        "maxPending",
+        Number(0, MAX_OBJECTS),
+        "So many of the pods that lost their node may find none.",
+        default=0,
     )
 
     @staticmethod

@@ -70,6 +70,16 @@ def test_the_call_is_on_its_cycles_and_its_pods_page_with_the_time_it_took(
     assert "its Binding is not heard of yet" in page
 
 
+def test_the_time_it_waited_for_its_binding_is_drawn_as_such(cluster: Cluster, client: Client) -> None:
+    advance(cluster, "20s")
+    services.bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
+    run(cluster)
+    page = client.get(f"/c/{cluster.public_id}/pods/default/p1/").content.decode()
+    assert "<b>Binding</b>" in page
+    assert "<b>Permit</b>" not in page
+    assert "<title>waited, 20" in page
+
+
 def test_it_is_bound_when_the_binding_is_heard_of(cluster: Cluster) -> None:
     services.bind_pod(cluster=cluster, namespace="default", name="p1", node="n1")
     run(cluster)

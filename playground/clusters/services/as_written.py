@@ -58,7 +58,9 @@ def _is_binding(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     return not before["spec"].get("nodeName") and bool(after["spec"].get("nodeName"))
 
 
-def _with_edit(kept: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def _with_edit(
+    kept: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> dict[str, Any]:
     """`kept` with what differs between `before` and `after`; a list is one value."""
     result = dict(kept)
     for key in before:

@@ -289,7 +289,10 @@ def bind_pod(
     with writing(cluster) as writer:
         row = _existing(writer.cluster, kind, namespace, name)
         meta = row.manifest["metadata"]
-        for word, key, given in (("UID", "uid", uid), ("ResourceVersion", "resourceVersion", resource_version)):
+        for word, key, given in (
+            ("UID", "uid", uid),
+            ("ResourceVersion", "resourceVersion", resource_version),
+        ):
             if given and given != meta.get(key):
                 raise Conflict(
                     f'Operation cannot be fulfilled on pods "{name}": StorageError: invalid object, Code: 4,'
