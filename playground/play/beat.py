@@ -31,11 +31,15 @@ class LaneStep(bootsteps.StartStopStep):
 
     requires = ("celery.worker.consumer.tasks:Tasks",)
 
+    def __init__(self, parent: Any, **kwargs: Any) -> None:
+        super().__init__(parent, **kwargs)
+        self._served = [lane for lane in lanes.LANES if lane in parent.app.amqp.queues.consume_from]
+        self._rooms = [Room(lane) for lane in self._served if lane != lanes.DECIDE]
+
     def start(self, parent: Any) -> None:
-        served = [lane for lane in lanes.LANES if lane in parent.app.amqp.queues.consume_from]
+        served = self._served
         every = parent.timer.call_repeatedly
         self._entries = [every(lanes.PULSE_EVERY_S, self._pulse, (served,))]
-        self._rooms = [Room(lane) for lane in served if lane != lanes.DECIDE]
         for room in self._rooms:
             room.start()
         if self._rooms:

@@ -8,19 +8,15 @@ engines in memory that take long to load; it ends when it has been idle for long
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
 import os
 import queue
 import select
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from celery import current_app
@@ -30,7 +26,6 @@ from django.db import (
     InterfaceError,
     OperationalError,
     close_old_connections,
-    connection,
     connections,
 )
 
@@ -39,46 +34,22 @@ from playground.clusters.lanes import Limits
 from playground.clusters.models import Job
 from playground.engine import limits as process_limits
 from playground.play.failures import count_failure
-from playground.play.processes import is_stopped, name_process
+from playground.play.fork_server import Child, ForkServer, ServerGone
+from playground.play.processes import is_stopped
 
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S: Final = 2.0
 IDLE_S: Final = 300.0
 """A child that had nothing to do for so long ends, and gives back its memory."""
-BEGIN_S: Final = 15.0
-"""A child that has not come to the database by then is stuck."""
-BEGIN_TRIES: Final = 3
-READY: Final = b"ready\n"
 WATCH_EVERY_S: Final = 0.5
 DONE, MORE, ENDED = "done", "more", "ended"
 
 
-@dataclass(slots=True)
-class Child:
-    """A process that works; both pipes end with either of us."""
-
-    pid: int
-    asks: int
-    """Descriptor we write jobs to, one JSON document a line."""
-    tells: int
-    """Descriptor it answers on."""
-    idle_since_s: float = 0.0
-
-    def end(self) -> None:
-        """Kill it, with the processes it started, and wait for it."""
-        for end in (os.killpg, os.kill):
-            with suppress(ProcessLookupError, PermissionError):
-                end(self.pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            os.waitpid(self.pid, 0)
-        for descriptor in (self.asks, self.tells):
-            with suppress(OSError):
-                os.close(descriptor)
-
-
 class Room:
     """One lane's place in a worker: a thread that looks on, and its child.
+
+    To be made before the worker has threads or connections (`fork_server`).
 
     Parameters
     ----------
@@ -99,20 +70,33 @@ class Room:
         self.ticked_s = time.monotonic()
         self.child: Child | None = None
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._stay, name=f"room-{lane}", daemon=True)
+        self._thread: threading.Thread | None = None
+        self._forks = ForkServer(lane, _be_child)
 
     def start(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+        self.ticked_s = time.monotonic()
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._stay, name=f"room-{self.lane}", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """End at once; the job under way waits for its next turn elsewhere."""
         self._stopping.set()
         jobs.POKES[self.lane].set()
-        self._thread.join(5)
+        if self._thread is not None:
+            self._thread.join(5)
+
+    def close(self) -> None:
+        """Stop for good: nothing can be started any more."""
+        self.stop()
+        self._forks.stop()
 
     @property
     def alive(self) -> bool:
-        return self._thread.is_alive()
+        """Whether it looks on; it does not any more when it cannot start children, which only a new worker can."""
+        return self._thread is not None and self._thread.is_alive()
 
     def _stay(self) -> None:
         poke = jobs.POKES[self.lane]
@@ -121,6 +105,9 @@ class Room:
             try:
                 close_old_connections()
                 worked = self.work_once()
+            except ServerGone as error:
+                logger.error("lane %s: %s", self.lane, error)
+                break
             except DatabaseError as error:
                 logger.warning("lane %s: %s: %s", self.lane, type(error).__name__, error)
                 connections.close_all()
@@ -143,6 +130,10 @@ class Room:
         began_s = time.monotonic()
         try:
             child = self._child()
+        except ServerGone:
+            jobs.give_back(job)
+            raise
+        try:
             os.write(child.asks, json.dumps({"task": job.task, "params": job.params}).encode() + b"\n")
             answer = self._look_on(job, child, began_s)
         except OSError:
@@ -207,12 +198,10 @@ class Room:
     # ---- the child
 
     def _child(self) -> Child:
-        if self.child is not None and os.waitpid(self.child.pid, os.WNOHANG)[0] == 0:
-            return self.child
-        self.child = None
-        # Sockets of the database must not be shared: whoever closes one first ends it for both.
-        connections.close_all()
-        self.child = start_child(self.lane, self.limits)
+        if self.child is not None and self.child.has_ended:
+            self._dismiss()
+        if self.child is None:
+            self.child = self._forks.start(self.limits)
         return self.child
 
     def _dismiss_idle(self) -> None:
@@ -222,70 +211,7 @@ class Room:
     def _dismiss(self) -> None:
         child, self.child = self.child, None
         if child is not None:
-            child.end()
-
-
-def start_child(lane: str, limits: Limits, body: Callable[[int, int, Limits], None] | None = None) -> Child:
-    """Fork a child that works for a lane, and see that it can.
-
-    Another thread of the worker may be within a call of the database's library as we fork, and the child then inherits
-    a lock whose holder does not exist. So one that does not come to an answer is ended, and another is forked.
-
-    Raises
-    ------
-    OSError
-        None began.
-    """
-    for _ in range(BEGIN_TRIES):
-        child = _forked(lane, limits, body or _be_child)
-        readable, _, _ = select.select([child.tells], [], [], BEGIN_S)
-        if readable and os.read(child.tells, len(READY)) == READY:
-            return child
-        child.end()
-        logger.warning("lane %s: a child did not begin and was ended", lane)
-    raise OSError(f"no child of the lane {lane} began")
-
-
-def _forked(lane: str, limits: Limits, body: Callable[[int, int, Limits], None]) -> Child:
-    asked, asks = os.pipe()
-    tells, told = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    collects = gc.isenabled()
-    gc.disable()
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            # Connections of the worker's other threads are garbage here, and are better left than closed.
-            gc.freeze()
-            gc.enable()
-            os.close(asks)
-            os.close(tells)
-            os.setpgid(0, 0)
-            name_process(f"{lane}-child")
-            _try_database()
-            os.write(told, READY)
-            body(asked, told, limits)
-            code = 0
-        except BaseException:
-            logger.exception("lane %s: child ended", lane)
-        finally:
-            os._exit(code)
-    if collects:
-        gc.enable()
-    os.close(asked)
-    os.close(told)
-    with suppress(OSError):
-        os.setpgid(pid, pid)
-    return Child(pid, asks, tells, time.monotonic())
-
-
-def _try_database() -> None:
-    """Come through the library's own locks; what the database says to it is not the question here."""
-    with suppress(DatabaseError), connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
-    connections.close_all()
+            self._forks.end(child)
 
 
 def _be_child(asked: int, told: int, limits: Limits) -> None:

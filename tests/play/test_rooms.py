@@ -8,19 +8,19 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
 from celery import shared_task
+from django.db import connections, transaction
+from django.utils import timezone
 
 from playground.clusters import jobs, lanes, wake
 from playground.clusters.jobs import Subject, SubjectKind
 from playground.clusters.lanes import Limits
-from playground.clusters.models import Job
-from playground.play import rooms
+from playground.clusters.models import Job, Turn
 from playground.play.rooms import Room
+from playground.play.watch import Watch
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 ENOUGH = Limits(processor_s=60, wall_s=300, memory_bytes=2**30)
@@ -54,6 +54,11 @@ def whole(*, test_id: int) -> None:
     return None
 
 
+@shared_task(name="tests.write")
+def write(*, test_id: int) -> None:
+    Turn.objects.create(lane="written", at=timezone.now())
+
+
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What is told of the subject; `open` says whether its work is wanted."""
@@ -68,7 +73,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def room(said: dict[str, Any]) -> Iterator[Room]:
     room = Room(lanes.MAKE, ENOUGH)
     yield room
-    room._dismiss()
+    room.close()
 
 
 def put(task: str) -> None:
@@ -157,16 +162,35 @@ def test_work_whose_process_dies_is_tried_again_and_given_up_in_the_end(
     assert said["why"] == "The work was ended: its process died 3 times."
 
 
-def test_a_child_that_hangs_before_it_begins_is_replaced(
-    room: Room, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def stuck_once() -> None:
-        with suppress(FileExistsError):
-            (tmp_path / "stuck").touch(exist_ok=False)
-            time.sleep(600)
+def test_a_child_knows_nothing_of_what_the_worker_was_at(room: Room) -> None:
+    """SQLite's locks are a process's: the child of one that is writing would find the database locked for ever."""
+    began, may_end = threading.Event(), threading.Event()
 
-    monkeypatch.setattr(rooms, "_try_database", stuck_once)
-    monkeypatch.setattr(rooms, "BEGIN_S", 3.0)
-    put("tests.whole")
+    def write() -> None:
+        with transaction.atomic():
+            Turn.objects.create(lane="none", at=timezone.now())
+            began.set()
+            may_end.wait(60)
+        connections.close_all()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert began.wait(60)
+    room._child()
+    may_end.set()
+    writer.join(60)
+    put("tests.write")
     assert room.work_once() and not Job.objects.exists()
-    assert (tmp_path / "stuck").exists()
+    assert Turn.objects.filter(lane="written").exists()
+
+
+def test_without_the_process_that_forks_a_worker_begins_anew(room: Room) -> None:
+    put("tests.sleep")
+    os.kill(room._forks.pid, signal.SIGKILL)
+    room.start()
+    deadline_s = time.monotonic() + 60
+    while room.alive:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+    assert "lane make" in Watch([lanes.MAKE], [room]).why_stuck(time.monotonic())
+    assert Job.objects.get().deaths == 0

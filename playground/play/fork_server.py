@@ -1,0 +1,190 @@
+"""A process of which children are forked: one thread, no connection to a database or broker, ever.
+
+A worker has threads that use the database, and a child that is forked of it while one of them is within a call has
+locks whose holders do not exist: SQLite would tell it "database is locked" for as long as it lives, libpq would hang.
+So the worker forks one process before it has any, and that one forks all children.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from django.db import connections
+
+from playground.clusters.lanes import Limits
+from playground.play.processes import name_process
+
+logger = logging.getLogger(__name__)
+
+ANSWER_S: Final = 15.0
+"""A fork takes milliseconds; a server that does not answer for so long was stopped."""
+
+Body = Callable[[int, int, Limits], None]
+"""What a child does, with the descriptors that it is asked and tells on, and its limits."""
+
+
+class ServerGone(Exception):
+    """Nothing can be forked any more: the worker has to begin anew."""
+
+
+@dataclass(slots=True)
+class Child:
+    """A process that works; both pipes end with either of us."""
+
+    pid: int
+    asks: int
+    """Descriptor we write jobs to, one JSON document a line."""
+    tells: int
+    """Descriptor it answers on."""
+    idle_since_s: float = 0.0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it ended by itself; to be asked while it has nothing to tell."""
+        return bool(select.select([self.tells], [], [], 0)[0])
+
+
+class ForkServer:
+    """Our end of the process that forks, which begins at once and ends with us.
+
+    Parameters
+    ----------
+    name
+        Of its children, as `ps` shows them.
+    body
+        What a child does; it ends when this returns.
+    """
+
+    def __init__(self, name: str, body: Body) -> None:
+        connections.close_all()
+        self._link, its_end = socket.socketpair()
+        _flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _be(lambda: _serve(its_end, name, body), self._link.close)
+        its_end.close()
+        self._link.settimeout(ANSWER_S)
+
+    def start(self, limits: Limits) -> Child:
+        """Fork a child.
+
+        Raises
+        ------
+        ServerGone
+            The server ended or stands still.
+        """
+        asked, asks = os.pipe()
+        tells, told = os.pipe()
+        try:
+            answer = self._ask({"limits": asdict(limits)}, [asked, told])
+        except ServerGone:
+            os.close(asks)
+            os.close(tells)
+            raise
+        finally:
+            os.close(asked)
+            os.close(told)
+        return Child(answer["pid"], asks, tells, time.monotonic())
+
+    def end(self, child: Child) -> None:
+        """Kill a child, with the processes it started."""
+        os.close(child.asks)
+        os.close(child.tells)
+        # Its parent does it, so that the number cannot be another process's by now.
+        with suppress(ServerGone):
+            self._ask({"end": child.pid}, [])
+
+    def stop(self) -> None:
+        """End the server and its children."""
+        self._link.close()
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGCONT)
+        with suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+    def _ask(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        try:
+            socket.send_fds(self._link, [json.dumps(request).encode()], descriptors)
+            answer = self._link.recv(4096)
+        except OSError as error:
+            raise ServerGone(str(error)) from error
+        if not answer:
+            raise ServerGone("the process of which children are forked has ended")
+        told: dict[str, Any] = json.loads(answer)
+        return told
+
+
+def _flush() -> None:
+    """What is buffered would be written by both."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def _be(what: Callable[[], None], let_go: Callable[[], None]) -> None:
+    """The life of a process that was just forked; does not return."""
+    code = 1
+    try:
+        let_go()
+        what()
+        code = 0
+    except BaseException:
+        logger.exception("a process ended")
+    finally:
+        os._exit(code)
+
+
+def _serve(link: socket.socket, name: str, body: Body) -> None:
+    """Fork and end children until the worker is gone."""
+    os.setpgid(0, 0)
+    name_process(f"{name}-forks")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.freeze()  # Pages with what is here already stay shared with every child.
+    running: set[int] = set()
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(link, 4096, 2)
+        if not message:
+            break
+        request = json.loads(message)
+        if "end" in request:
+            _end(request["end"])
+            running.discard(request["end"])
+            link.send(b"{}")
+            continue
+        pid = os.fork()
+        if pid == 0:
+            asked, told = descriptors
+            _be(lambda: _work(name, lambda: body(asked, told, Limits(**request["limits"]))), link.close)  # noqa: B023
+        running.add(pid)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        link.send(json.dumps({"pid": pid}).encode())
+    for pid in running:
+        _end(pid)
+
+
+def _work(name: str, body: Callable[[], None]) -> None:
+    os.setpgid(0, 0)
+    name_process(f"{name}-child")
+    body()
+
+
+def _end(pid: int) -> None:
+    for end in (os.killpg, os.kill):
+        with suppress(ProcessLookupError, PermissionError):
+            end(pid, signal.SIGKILL)
+    with suppress(ChildProcessError):
+        os.waitpid(pid, 0)
