@@ -19,6 +19,7 @@ from playground.api.views import (
     mock_extenders,
     objects,
     openapi,
+    plans,
     questions,
     runs,
     scenarios,
@@ -142,6 +143,9 @@ urlpatterns: list[URLPattern] = [
     *both(f"{_CLUSTER}try", questions.Try.as_view(), "try"),
     *both(f"{_CLUSTER}try-rule", questions.TryRule.as_view(), "try-rule"),
     *both(f"{_CLUSTER}seeds", questions.Seeds.as_view(), "seeds"),
+    *both(f"{_CLUSTER}plan", plans.Plan.as_view(), "plan"),
+    *both(f"{_CLUSTER}questions/<str:question_id>/answer.json", plans.PlanAnswer.as_view(), "plan-answer"),
+    *both(f"{_CLUSTER}questions/<str:question_id>/share", plans.ShareVerdict.as_view(), "plan-share"),
     *both(f"{_CLUSTER}questions/<str:question_id>/", questions.OneQuestion.as_view(), "question"),
     re_path(r"^(?P<rest>.*)$", site.Nothing.as_view()),
 ]

@@ -19,6 +19,7 @@ from playground.scenarios.models import (
     Moment,
     RecordedCycle,
     Scenario,
+    Verdict,
     Verification,
     Visibility,
 )
@@ -89,6 +90,21 @@ def get_scenario(public_id: str, user: Any = None) -> Scenario:
     if scenario is None:
         raise NotFound(f'there is no scenario "{public_id}"', kind="Scenario", name=public_id)
     return scenario
+
+
+def get_verdict(public_id: str, user: Any = None) -> Verdict:
+    """A shared answer, as far as it is there for who asks. One query.
+
+    Raises
+    ------
+    NotFound
+        There is none, it has ended or expired, or it is another's: all look the same.
+    """
+    found = _visible(Verdict.objects.all(), user).filter(public_id=public_id).first()
+    if found is None:
+        raise NotFound(f'there is no verdict "{public_id}"', kind="Verdict", name=public_id)
+    verdict: Verdict = found
+    return verdict
 
 
 def visible_parent(scenario: Scenario, user: Any = None) -> Scenario | None:

@@ -49,6 +49,8 @@ class Headroom:
         What the scheduler says of the copy that found none; empty when `limit` was met.
     limit : int or None
         The bound that ended the count, if one did: at least so many fit.
+    n_decisions : int
+        Scheduling cycles that were run; copies that are counted node by node need none.
     """
 
     pod: str
@@ -57,6 +59,7 @@ class Headroom:
     by_node: dict[str, int] = field(default_factory=dict)
     stop: str = ""
     limit: int | None = None
+    n_decisions: int = 0
 
     def document(self) -> dict[str, Any]:
         """JSON-able."""
@@ -102,6 +105,7 @@ def headroom(
             if done % 100 == 0:
                 report(done, 0, f"{done} copies placed")
             placed = trial.place(copy, preempt=False)
+            result.n_decisions += 1
             if placed.node is None:
                 result.stop = trial.decide(copy, preempt=True).message or placed.message
                 break

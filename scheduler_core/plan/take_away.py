@@ -20,6 +20,7 @@ from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.policy import PodDisruptionBudget
 from scheduler_core.plan.headroom import Report, silent
+from scheduler_core.plan.node_groups import cpu_share, nodes_of
 from scheduler_core.plan.trial import Trial, homeless
 
 LANDS, PENDING, BLOCKED, LOST, WITH_NODE, ENDING = (
@@ -98,12 +99,15 @@ class TakenAway:
         In the order in which they left.
     n_decisions : int
         Scheduling cycles that were run.
+    cpu_after : dict of str to int
+        Requested cpu in percent of each node that took a pod, afterwards.
     """
 
     how: str
     nodes: tuple[str, ...]
     pods: list[Followed] = field(default_factory=list)
     n_decisions: int = 0
+    cpu_after: dict[str, int] = field(default_factory=dict)
 
     def count(self, outcome: str) -> int:
         return sum(item.outcome == outcome for item in self.pods)
@@ -172,9 +176,7 @@ def drain(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
 
 def nodes_with(sandbox: Sandbox, key: str, value: str) -> tuple[str, ...]:
     """Nodes that carry a label, in evaluation order: a zone, a rack, a pool."""
-    cache = sandbox.scheduler.cache
-    named = ((name, cache.node(name)) for name in sandbox.nodes_in_order())
-    return tuple(name for name, node in named if node is not None and node.meta.labels.get(key) == value)
+    return tuple(node.name for node in nodes_of(sandbox) if node.meta.labels.get(key) == value)
 
 
 def values_of(sandbox: Sandbox, label: str) -> list[str]:
@@ -200,6 +202,9 @@ def _followed(
         raise UnknownNodes(f"there is no node {', '.join(unknown)}")
     with Trial(sandbox) as trial:
         leave(_Following(trial, result), result.nodes)
+        takers = dict.fromkeys(item.node for item in result.pods if item.node is not None)
+        rows = sandbox.scheduler.cache.nodes.row_of
+        result.cpu_after = {name: cpu_share(sandbox, name) for name in takers if name in rows}
     return result
 
 

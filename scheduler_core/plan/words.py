@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from scheduler_core.plan.headroom import Headroom
 from scheduler_core.plan.take_away import BLOCKED, LANDS, LOST, PENDING, Followed, TakenAway
 
 _NAMED = 3
+NOUNS = {"topology.kubernetes.io/zone": "zone", "topology.kubernetes.io/region": "region"}
 
 
 def taken_away_verdict(answer: TakenAway) -> str:
@@ -52,6 +53,41 @@ def any_node_verdict(answers: Sequence[TakenAway]) -> str:
         return f"{hurt}; {harmless:,} can be lost without harm."
     found = f"Any one of the {n_nodes:,} nodes can be lost and every pod that is made again finds a node"
     return f"{found}; {harmless:,} without any other harm."
+
+
+def any_domain_verdict(label: str, answers: Mapping[str, TakenAway]) -> str:
+    """One sentence for the loss of any one value of a label."""
+    noun = NOUNS.get(label, f"value of {label}")
+    total = len(answers)
+    left = {value: answer.count(PENDING) for value, answer in answers.items()}
+    kind = min(left, key=lambda value: (left[value], value))
+    n_good = sum(not number for number in left.values())
+    if n_good == total:
+        if total == 1:
+            return f"The one {noun} can be lost: every pod that is made again finds a node."
+        return f"Any one {noun} of {total} can be lost: every pod that is made again finds a node."
+    moving = answers[kind].count(LANDS) + left[kind]
+    if not n_good:
+        best = f"the kindest, {kind}, leaves {left[kind]:,} of {moving:,} pods without a node"
+        return f"No {noun} can be lost: {best}."
+    worst = max(left, key=lambda value: (left[value], value))
+    return f"{n_good} of {total} {noun}s can be lost; {worst} leaves {left[worst]:,} pods without a node."
+
+
+def room_verdict(rooms: Sequence[tuple[str, Headroom]], n_workloads: int) -> str:
+    """One sentence for how many more of each workload fit."""
+    if not rooms:
+        return "There is no workload to ask about."
+    full = [key for key, room in rooms if not room.replicas]
+    asked = (
+        f"{len(rooms):,} workloads"
+        if len(rooms) == n_workloads
+        else f"{len(rooms):,} of {n_workloads:,} workloads"
+    )
+    if not full:
+        return f"At least one more pod of each of {asked} fits."
+    named = ", ".join(full[:_NAMED]) + (f" and {len(full) - _NAMED:,} more" if len(full) > _NAMED else "")
+    return f"Of {len(full):,} of {asked} not one pod more fits: {named}."
 
 
 def headroom_verdict(answer: Headroom) -> str:

@@ -15,6 +15,7 @@ class Question(models.Model):
         TRY = "try"
         SEEDS = "seeds"
         RULE = "try-rule"
+        PLAN = "plan"
 
     class State(models.TextChoices):
         QUEUED = "queued"

@@ -33,7 +33,7 @@ from playground.clusters.services.luck import end_states_of, run_again
 from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
 from playground.clusters.services.objects import delete_object
 from playground.clusters.services.posted import as_error, read_posted
-from playground.engine import admission, advise, rules
+from playground.engine import admission, advise, plans, rules
 from playground.engine.admission import ManifestProblem
 from playground.engine.advise import CannotAnswer
 from playground.engine.drive import collector_paused
@@ -63,7 +63,7 @@ def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
         One of `Question.Kind`.
     params
         ``namespace`` and ``name`` of a pod; ``node``; ``cycle``; ``manifest`` (admitted); ``seeds``; ``rule``
-        and ``pod``.
+        and ``pod``; of a plan the question itself (`engine.plans`).
 
     Raises
     ------
@@ -136,6 +136,8 @@ def _checked(cluster: Cluster, kind: str, params: dict[str, Any]) -> dict[str, A
             return _seeds(cluster, params)
         case Question.Kind.RULE:
             return _rule(params)
+        case Question.Kind.PLAN:
+            return _plan_question(params)
     raise InvalidInput(f"a question is one of {', '.join(Question.Kind.values)}", field="kind", value=kind)
 
 
@@ -158,6 +160,14 @@ def _rule(params: Mapping[str, Any]) -> dict[str, Any]:
     if len(pod) > 320:
         raise InvalidInput("a pod is named namespace/name", field="pod")
     return {"rule": dict(params["rule"]), "pod": pod}
+
+
+def _plan_question(params: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return plans.checked_plan(params)
+    except plans.PlanProblem as problem:
+        value = None if problem.value is None else str(problem.value)[:200]
+        raise InvalidInput(problem.reason, field=problem.field, value=value) from None
 
 
 def _node(params: Mapping[str, Any]) -> str:
@@ -465,12 +475,23 @@ def _try_rule(question: Question, cluster: Cluster, memory: EngineMemory) -> dic
         return rules.try_rule(driven.engine, question.params["rule"], question.params["pod"])
 
 
+def _plan(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
+    with _Borrowed(cluster, memory) as driven:
+        return plans.answer_plan(
+            driven.engine,
+            question.params,
+            transport=asking_transport(cluster),
+            report=_reporting(question),
+        )
+
+
 _ANSWERS: Final[dict[str, Callable[[Question, Cluster, EngineMemory], dict[str, Any]]]] = {
     Question.Kind.EDITS: _edits,
     Question.Kind.WHY_NOT: _why_not,
     Question.Kind.WEIGHTS: _weights,
     Question.Kind.TRY: _try,
     Question.Kind.RULE: _try_rule,
+    Question.Kind.PLAN: _plan,
 }
 
 

@@ -7,6 +7,7 @@ from playground.scenarios.models.model_check import ModelCheck
 from playground.scenarios.models.moment import Draft, Moment
 from playground.scenarios.models.scenario import RecordedCycle, Scenario, Verification
 from playground.scenarios.models.upgrade import Upgrade
+from playground.scenarios.models.verdict import Verdict
 from playground.scenarios.models.visibility import Visibility
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "RecordedCycle",
     "Scenario",
     "Upgrade",
+    "Verdict",
     "Verification",
     "Visibility",
 ]

@@ -21,6 +21,7 @@ from playground.scenarios.services.proof import (
 )
 from playground.scenarios.services.shares import Shared, delete_share, share
 from playground.scenarios.services.upgrades import cancel_upgrade, preview_upgrade_now, request_upgrade
+from playground.scenarios.services.verdicts import end_verdict, share_verdict, verdict_answer, verdict_state
 
 subjects.register()
 
@@ -36,6 +37,7 @@ __all__ = [
     "delete_comparison",
     "delete_share",
     "do_next_step",
+    "end_verdict",
     "fork",
     "keep_whole_cycle",
     "make_from_cluster",
@@ -55,7 +57,10 @@ __all__ = [
     "share",
     "share_gallery",
     "share_lookalike",
+    "share_verdict",
     "solve_optimum",
     "tidy",
+    "verdict_answer",
+    "verdict_state",
     "verify_now",
 ]

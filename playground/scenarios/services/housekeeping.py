@@ -9,7 +9,7 @@ from typing import Any, Final
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from playground.scenarios.models import Comparison, Luck, LuckEnd, Scenario, Verification
+from playground.scenarios.models import Comparison, Luck, LuckEnd, Scenario, Verdict, Verification
 from playground.scenarios.services.storage import count_all
 
 KEPT_PROOFS: Final = 20
@@ -35,6 +35,7 @@ def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
         "shares": shares,
         "comparisons": _delete(Comparison.objects.filter(expires__lte=moment), limit)
         + _comparisons_of_nothing(limit),
+        "verdicts": _delete(Verdict.objects.filter(expires__lte=moment), limit),
         "proofs": _old_proofs(limit),
         "seeds": _delete(LuckEnd.objects.exclude(luck__state=Luck.State.QUEUED), limit),
     }

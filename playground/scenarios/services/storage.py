@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce, Length
 from playground.accounts.models import User
 from playground.clusters.errors import QuotaExceeded
 from playground.clusters.services import quotas
-from playground.scenarios.models import Comparison, Scenario
+from playground.scenarios.models import Comparison, Scenario, Verdict
 
 
 def check_share(person: Any, n_bytes: int) -> None:
@@ -34,12 +34,13 @@ def check_share(person: Any, n_bytes: int) -> None:
 
 
 def shares_of(person: Any) -> int:
-    """How many shares count for a person. One query."""
-    return Scenario.objects.filter(owner=person, gallery_name="").count()
+    """How many shares count for a person, shared verdicts among them. Two queries."""
+    verdicts = Verdict.objects.filter(owner=person).count()
+    return Scenario.objects.filter(owner=person, gallery_name="").count() + verdicts
 
 
 def quota_of(person: Any) -> dict[str, tuple[int, int]]:
-    """What a person has and may have: clusters, shares, stored bytes. Four queries."""
+    """What a person has and may have: clusters, shares, stored bytes. Five queries."""
     return {
         "clusters": (quotas.clusters_of_creator(person), settings.PLAYGROUND_MAX_CLUSTERS),
         "shares": (shares_of(person), settings.PLAYGROUND_MAX_SHARES),
@@ -55,6 +56,8 @@ def count_stored(owner_id: int | None) -> None:
     comparisons = Comparison.objects.filter(owner=owner_id)
     total = shares.aggregate(n=Coalesce(Sum(F("n_bytes") + F("recorded_bytes")), 0))["n"]
     total += comparisons.aggregate(n=Coalesce(Sum(Length("result")), 0))["n"]
+    verdicts = Verdict.objects.filter(owner=owner_id)
+    total += verdicts.aggregate(n=Coalesce(Sum(Length("answer") + Length("state")), 0))["n"]
     User.objects.filter(pk=owner_id).update(shared_bytes=total)
 
 

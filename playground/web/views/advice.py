@@ -301,6 +301,8 @@ def question_cancel(request: HttpRequest, cluster_id: str, question_id: str) -> 
 
 def _page_of(cluster: Cluster, found: Question) -> str:
     params, public_id = found.params, cluster.public_id
+    if found.kind == Question.Kind.PLAN:
+        return reverse("web:plan-answer", args=[public_id, found.public_id])
     if found.kind == Question.Kind.SEEDS:
         return reverse("web:luck", args=[public_id])
     if found.kind == Question.Kind.RULE:

@@ -1,0 +1,66 @@
+"""Questions about a whole cluster (`scheduler_core.plan`): an engine and a question in, plain data out."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from playground.engine.advise import CannotAnswer, Report
+from playground.engine.drive import Engine
+from scheduler_core.errors import InvalidObject
+from scheduler_core.extender import Transport, no_transport
+from scheduler_core.plan.answers import answer_question, answer_text
+from scheduler_core.plan.node_groups import ZONE
+from scheduler_core.plan.question import ASKS, question_from
+
+PLAN_QUESTIONS: Final = ASKS
+ZONE_LABEL: Final = ZONE
+
+
+class PlanProblem(ValueError):
+    """A question that cannot be read: `field`, `value` and the reason."""
+
+    def __init__(self, error: InvalidObject) -> None:
+        super().__init__(error.reason)
+        self.field, self.value, self.reason = error.path, error.value, error.reason
+
+
+def checked_plan(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The normal form of a question, equal for equal ones.
+
+    Raises
+    ------
+    PlanProblem
+    """
+    try:
+        return question_from(document).document()
+    except InvalidObject as error:
+        raise PlanProblem(error) from None
+
+
+def answer_plan(
+    engine: Engine,
+    question: Mapping[str, Any],
+    *,
+    transport: Transport = no_transport,
+    report: Report = lambda done, total, what: None,
+) -> dict[str, Any]:
+    """Answer a question about a cluster, on a copy of it.
+
+    Raises
+    ------
+    CannotAnswer
+    """
+    simulation: Any = engine.simulation
+    try:
+        return answer_question(simulation, question, transport=transport, report=report)
+    except InvalidObject as error:
+        raise CannotAnswer(f"{error}.") from None
+
+
+__all__ = [
+    "PLAN_QUESTIONS",
+    "ZONE_LABEL",
+    "PlanProblem",
+    "answer_plan",
+    "answer_text",
+    "checked_plan",
+]

@@ -1,0 +1,90 @@
+"""Answers about a cluster, shared as pages of their own."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+from django.db import transaction
+
+from playground.clusters.errors import Conflict
+from playground.clusters.kinds import KINDS
+from playground.clusters.models import Question
+from playground.clusters.rows import rows_of
+from playground.clusters.selectors.questions import is_stale
+from playground.engine import engine_version
+from playground.engine.plans import answer_text
+from playground.scenarios.models import Verdict, Visibility
+from playground.scenarios.services.audience import checked_audience
+from playground.scenarios.services.recording import packed, unpacked
+from playground.scenarios.services.storage import check_share, count_stored
+
+LEFT_OUT: Final = ("Event", "Lease", "Secret", "ConfigMap")
+
+
+def share_verdict(
+    *, question: Question, owner: Any = None, visibility: str = Visibility.UNLISTED, team: str = ""
+) -> Verdict:
+    """Freeze an answer with the objects it was asked of; asked twice it is one page.
+
+    Raises
+    ------
+    Conflict
+        There is no answer, the cluster has moved on since, or no more may be shared.
+    """
+    answer = question.answer
+    if question.kind != Question.Kind.PLAN or answer is None:
+        raise Conflict("there is no answer yet to share", kind="Question")
+    cluster = question.cluster
+    whose = checked_audience(visibility, team, owner, None)
+    digest = hashlib.sha256(answer_text(answer).encode()).hexdigest()
+    same = Verdict.objects.filter(
+        cluster=cluster, owner=owner, seq=question.seq, digest=digest, visibility=visibility, team=whose
+    ).first()
+    if same is not None:
+        return same
+    if is_stale(cluster, question):
+        raise Conflict("the cluster has moved on since; ask again, and share that", kind="Question")
+    items = [
+        row.manifest
+        for kind in sorted(KINDS, key=lambda item: item.apply_rank)
+        if kind.kind not in LEFT_OUT
+        for row in rows_of(cluster, kind).order_by("resource_version")
+    ]
+    frozen, state = packed(answer), packed({"apiVersion": "v1", "kind": "List", "items": items})
+    with transaction.atomic():
+        check_share(owner, len(frozen) + len(state))
+        made = Verdict.objects.create(
+            owner=owner,
+            visibility=visibility,
+            team=whose,
+            cluster=cluster,
+            cluster_name=cluster.name,
+            seq=question.seq,
+            engine_version=engine_version(),
+            sentence=answer["verdict"][:1000],
+            digest=digest,
+            answer=frozen,
+            state=state,
+        )
+        count_stored(made.owner_id)
+    return made
+
+
+def verdict_answer(verdict: Verdict) -> dict[str, Any]:
+    """The frozen answer."""
+    found: dict[str, Any] = unpacked(verdict.answer)
+    return found
+
+
+def verdict_state(verdict: Verdict) -> dict[str, Any]:
+    """The objects it was asked of, as a dump."""
+    found: dict[str, Any] = unpacked(verdict.state)
+    return found
+
+
+def end_verdict(*, verdict: Verdict) -> None:
+    """The link is not to be read any more."""
+    owner_id = verdict.owner_id
+    verdict.delete()
+    count_stored(owner_id)

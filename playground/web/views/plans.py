@@ -1,0 +1,207 @@
+"""Questions about a whole cluster: the overview, one answer, and a shared verdict. None of them runs a cycle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from playground.clusters.errors import ClusterError, NotFound
+from playground.clusters.models import Cluster, Node, Pod, Question
+from playground.clusters.selectors.questions import get_question, is_stale, latest_question
+from playground.clusters.services import questions
+from playground.clusters.services.plan_branches import branch_of_plan
+from playground.engine.plans import answer_text
+from playground.scenarios import services as sharing
+from playground.scenarios.models import Verdict
+from playground.scenarios.selectors import get_verdict
+from playground.web.access import get_cluster
+from playground.web.plans import LOOKS, TITLES, title_of, view_plan
+from playground.web.scenarios.sharing import site_user
+from playground.web.views.advice import STOP_POLLING, question_context
+
+NODES_LISTED = 500
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def overview(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """The questions there are, with the newest answer of each; POST asks one."""
+    cluster = get_cluster(request, cluster_id)
+    if request.method == "POST":
+        try:
+            asked = questions.ask(cluster=cluster, kind=Question.Kind.PLAN, params=_posted(request))
+        except ClusterError as error:
+            messages.error(request, f"It cannot be asked: {error.message}")
+            return redirect("web:plan", cluster.public_id)
+        return redirect("web:plan-answer", cluster.public_id, asked.public_id)
+    newest: dict[str, Question] = {}
+    rows = Question.objects.filter(cluster=cluster, generation=cluster.generation, kind=Question.Kind.PLAN)
+    for row in rows.order_by("-pk")[:60]:
+        newest.setdefault(row.params["ask"], row)
+    cards = []
+    for ask, title in TITLES.items():
+        found = newest.get(ask)
+        answered = found is not None and found.answer is not None
+        cards.append(
+            {
+                "ask": ask,
+                "title": title,
+                "question": found,
+                "answer": found.answer if found is not None else None,
+                "look": LOOKS[found.answer["tone"]] if found is not None and answered else None,
+                "stale": found is not None and is_stale(cluster, found),
+                "about": title_of(found.params) if found is not None else "",
+            }
+        )
+    context = {
+        "cluster": cluster,
+        "tab": "plan",
+        "cards": cards,
+        "n_nodes": Node.objects.filter(cluster=cluster).count(),
+        "n_pods": Pod.objects.filter(cluster=cluster).exclude(node_name="").count(),
+        "n_pending": Pod.objects.filter(cluster=cluster, node_name="").count(),
+        "nodes": list(
+            Node.objects.filter(cluster=cluster)
+            .order_by("name")
+            .values_list("name", flat=True)[:NODES_LISTED]
+        ),
+    }
+    return render(request, "plan/overview.html", context)
+
+
+def _posted(request: HttpRequest) -> dict[str, Any]:
+    """The question of a form: empty fields are left out."""
+    found: dict[str, Any] = {"ask": request.POST.get("ask", "")}
+    nodes = request.POST.get("nodes", "").replace(",", " ").split()
+    if nodes:
+        found["nodes"] = nodes
+    for name in ("label", "workload"):
+        if request.POST.get(name, "").strip():
+            found[name] = request.POST[name].strip()
+    return found
+
+
+@require_safe
+@vary_on_headers("HX-Request")
+def answer(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+    """One answer, or how far it is."""
+    cluster = get_cluster(request, cluster_id)
+    found = _question(cluster, question_id)
+    context = question_context(request, cluster, found) | {"tab": "plan", "title": title_of(found.params)}
+    newer = latest_question(cluster, found.kind, found.params)
+    context["newer"] = newer if newer is not None and newer.pk != found.pk else None
+    if found.answer is not None:
+        context["plan"] = view_plan(found.answer)
+    return render(request, "plan/answer.html", context)
+
+
+def _question(cluster: Cluster, question_id: str) -> Question:
+    try:
+        found = get_question(cluster, question_id)
+    except NotFound as error:
+        raise Http404(error.message) from None
+    if found.kind != Question.Kind.PLAN:
+        raise Http404("That question is not about the whole cluster.")
+    return found
+
+
+@require_POST
+def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+    """A new cluster in which the answer's steps were done."""
+    cluster = get_cluster(request, cluster_id)
+    found = _question(cluster, question_id)
+    try:
+        made = branch_of_plan(question=found, owner=site_user(request))
+    except ClusterError as error:
+        messages.error(request, f"The branch was not made: {error.message}")
+        return redirect("web:plan-answer", cluster.public_id, found.public_id)
+    messages.success(request, f"{made.name}: a new cluster in which this was done. It runs to idle.")
+    return redirect("web:board", made.public_id)
+
+
+@require_POST
+def share(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+    """The answer as a page of its own."""
+    cluster = get_cluster(request, cluster_id)
+    found = _question(cluster, question_id)
+    try:
+        made = sharing.share_verdict(question=found, owner=site_user(request))
+    except ClusterError as error:
+        messages.error(request, f"It was not shared: {error.message}")
+        return redirect("web:plan-answer", cluster.public_id, found.public_id)
+    return redirect("web:verdict", made.public_id)
+
+
+# ---- shared verdicts: read without an account by those who have the link
+
+
+def _verdict(request: HttpRequest, verdict_id: str) -> Verdict:
+    try:
+        return get_verdict(verdict_id, request.user)
+    except NotFound as error:
+        raise Http404(error.message) from None
+
+
+@require_safe
+def verdict(request: HttpRequest, verdict_id: str) -> HttpResponse:
+    """A frozen answer."""
+    found = _verdict(request, verdict_id)
+    frozen = sharing.verdict_answer(found)
+    question = frozen["question"]
+    context = {
+        "verdict": found,
+        "plan": view_plan(frozen),
+        "title": title_of(question),
+        "command": _command(question),
+        "link": request.build_absolute_uri(reverse("web:verdict", args=[found.public_id])),
+        "is_mine": found.owner_id == getattr(site_user(request), "pk", None),
+    }
+    return render(request, "plan/verdict.html", context)
+
+
+def _command(question: dict[str, Any]) -> str:
+    """What prints the same bytes elsewhere."""
+    words = [question["ask"], *question.get("nodes", ())[:3]]
+    if len(question.get("nodes", ())) > 3:
+        words.append("...")
+    if question.get("label"):
+        words += ["-l", question["label"]]
+    if question.get("workload"):
+        words += ["--workload", question["workload"].replace(" ", "/")]
+    return f"python -m scheduler_core plan --json cluster.json {' '.join(words)} | sha256sum"
+
+
+@require_safe
+def verdict_answer(request: HttpRequest, verdict_id: str) -> HttpResponse:
+    """The answer's bytes."""
+    found = _verdict(request, verdict_id)
+    return HttpResponse(answer_text(sharing.verdict_answer(found)), content_type="application/json")
+
+
+@require_safe
+def verdict_cluster(request: HttpRequest, verdict_id: str) -> HttpResponse:
+    """The objects that were asked about, as a dump."""
+    found = _verdict(request, verdict_id)
+    response = HttpResponse(answer_text(sharing.verdict_state(found)), content_type="application/json")
+    response["Content-Disposition"] = 'attachment; filename="cluster.json"'
+    return response
+
+
+@require_POST
+def verdict_end(request: HttpRequest, verdict_id: str) -> HttpResponse:
+    """End the link; only who made it may."""
+    found = _verdict(request, verdict_id)
+    if found.owner_id != getattr(site_user(request), "pk", None):
+        raise PermissionDenied("Only who shared it may end the link.")
+    sharing.end_verdict(verdict=found)
+    messages.success(request, "The link is ended; it leads nowhere now.")
+    return redirect("web:home")
+
+
+__all__ = ["STOP_POLLING", "answer", "branch", "overview", "share", "verdict"]

@@ -1,0 +1,460 @@
+"""Answers as documents: one shape for every question, so that page, REST and command line tell the same.
+
+An answer holds: `question` (normal form), `verdict` (one sentence), `tone` (good, warning, bad), `figures` (words and
+values), `lines` (sentences by cause), `moves` (pods that move), `map` (nodes by group, with what becomes of each),
+`steps` (what a scenario would do to show it), `test` (an expectation), `decisions`, `luck`, `leavesOut`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from scheduler_core.advice.sandbox import Sandbox
+from scheduler_core.errors import InvalidObject
+from scheduler_core.extender.transport import Transport, no_transport
+from scheduler_core.plan.copies import copy_of_cluster
+from scheduler_core.plan.headroom import Headroom, Report, headroom, silent
+from scheduler_core.plan.node_groups import ZONE, cpu_share, group_of, nodes_of
+from scheduler_core.plan.question import (
+    ANY_DOMAIN,
+    ANY_NODE,
+    DRAIN,
+    HEADROOM,
+    LOSE,
+    PlanQuestion,
+    question_from,
+)
+from scheduler_core.plan.take_away import (
+    BLOCKED,
+    LANDS,
+    LOST,
+    PENDING,
+    TakenAway,
+    UnknownNodes,
+    drain,
+    lose,
+    lose_any,
+    lose_each,
+    nodes_with,
+)
+from scheduler_core.plan.words import (
+    any_domain_verdict,
+    any_node_verdict,
+    causes,
+    headroom_verdict,
+    names_of,
+    room_verdict,
+    taken_away_verdict,
+)
+from scheduler_core.plan.workloads import template_from, template_of, workloads
+from scheduler_core.sim.simulation import Simulation
+
+GOOD, WARNING, BAD = "good", "warning", "bad"
+N_SEEDS: Final = 20
+MOST_LUCK_DECISIONS: Final = 4_000
+"""Decisions that the other seeds of one answer may cost; dearer answers are not asked of them."""
+MOST_MOVES: Final = 2_000
+"""Pods an answer lists; the counts are of all."""
+MOST_LINES: Final = 400
+MOST_WORKLOADS: Final = 60
+MOST_MORE: Final = 400
+"""Where `how many more` of every workload stops counting."""
+MOST_BARE_COPIES: Final = 20_000
+
+OUTSIDE: Final = (
+    "Permit and PreBind are not run.",
+    "Autoscalers of nodes and pods, and pods that were pending before, do nothing.",
+)
+_NO_TIME: Final = "Time does not pass: grace periods and how long a pod takes to be ready are left out."
+
+
+@dataclass(slots=True)
+class Answer:
+    """What is told of one question; `document` is its JSON."""
+
+    verdict: str
+    tone: str
+    figures: list[tuple[str, Any]] = field(default_factory=list)
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    moves: list[dict[str, Any]] = field(default_factory=list)
+    map: list[dict[str, Any]] = field(default_factory=list)
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    test: dict[str, Any] | None = None
+    decisions: int = 0
+    luck: dict[str, int] | None = None
+    leaves_out: tuple[str, ...] = OUTSIDE
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def line(self, tone: str, text: str, note: str = "", **more: Any) -> None:
+        """One sentence, with what stands under it."""
+        self.lines.append({"tone": tone, "text": text, "note": note, **more})
+
+    def document(self, question: PlanQuestion) -> dict[str, Any]:
+        return {
+            "question": question.document(),
+            "verdict": self.verdict,
+            "tone": self.tone,
+            "figures": [{"words": words, "value": value} for words, value in self.figures],
+            "lines": self.lines[:MOST_LINES],
+            "nLines": len(self.lines),
+            "moves": self.moves[:MOST_MOVES],
+            "nMoves": len(self.moves),
+            "map": self.map,
+            "steps": self.steps,
+            "test": self.test,
+            "decisions": self.decisions,
+            "luck": self.luck,
+            "leavesOut": list(self.leaves_out),
+            **self.more,
+        }
+
+
+def answer_text(document: Mapping[str, Any]) -> str:
+    """An answer's bytes, the same wherever it is given."""
+    return json.dumps(document, sort_keys=True, ensure_ascii=False, indent=1) + "\n"
+
+
+def answer_question(
+    simulation: Simulation,
+    document: Mapping[str, Any],
+    *,
+    transport: Transport = no_transport,
+    report: Report = silent,
+) -> dict[str, Any]:
+    """Answer a question on a copy of a cluster.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        Read, never changed.
+    document : mapping
+        As `question_from` reads it.
+    report : callable
+        Told of each step; may raise to end the question.
+
+    Raises
+    ------
+    InvalidObject
+        The question cannot be read, or names what is not there.
+    """
+    question = question_from(document)
+    report(0, 0, "copying the cluster")
+    sandbox = copy_of_cluster(simulation, transport)
+    asked = _ANSWERS[question.ask]
+    return asked(simulation, sandbox, question, report).document(question)
+
+
+# ---- take away
+
+
+def _named(sandbox: Sandbox, question: PlanQuestion) -> list[str]:
+    nodes = list(question.nodes)
+    if question.label:
+        key, _, value = question.label.partition("=")
+        found = nodes_with(sandbox, key, value)
+        if not found:
+            raise InvalidObject("label", question.label, "is carried by no node")
+        nodes += [name for name in found if name not in nodes]
+    return nodes
+
+
+def _take_away(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, report: Report) -> Answer:
+    nodes = _named(sandbox, question)
+    run = drain if question.ask == DRAIN else lose
+    report(0, 1, f"without {nodes[0]}" if len(nodes) == 1 else f"without {len(nodes):,} nodes")
+    try:
+        found = run(sandbox, nodes)
+    except UnknownNodes as error:
+        raise InvalidObject("nodes", None, str(error)) from None
+    answer = Answer(taken_away_verdict(found), tone_of(found), _figures(found))
+    answer.decisions = found.n_decisions
+    _lines_of(answer, found)
+    answer.moves = [item.document() for item in found.pods]
+    stranded = Counter(item.origin for item in found.pods if item.outcome in (PENDING, BLOCKED, LOST))
+    landed = Counter(item.node for item in found.pods if item.outcome == LANDS and item.node)
+    gone = set(nodes)
+
+    def state(name: str) -> tuple[str, int, int]:
+        before = cpu_share(sandbox, name)
+        if name in gone:
+            return "gone", before, stranded[name]
+        if landed[name]:
+            return "takes", found.cpu_after.get(name, before), landed[name]
+        return "same", before, 0
+
+    answer.map = node_map(sandbox, state)
+    if question.ask == DRAIN:
+        answer.steps = [{"drain": name} for name in nodes]
+        answer.test = {"drain": {"nodes": nodes}}
+    else:
+        answer.steps = [{"delete": {"kind": "Node", "name": name}} for name in nodes]
+    answer.leaves_out = (_NO_TIME, *OUTSIDE)
+    shown = _signature(found)
+    answer.luck = told_luck(
+        sandbox, found.n_decisions, lambda: _signature(run(sandbox, nodes)) == shown, report
+    )
+    return answer
+
+
+def _signature(found: TakenAway) -> tuple[int, ...]:
+    """What the verdict counts; which pod of several alike is concerned may differ."""
+    counts = (found.count(outcome) for outcome in (LANDS, PENDING, BLOCKED, LOST))
+    return (*counts, len(found.preempted))
+
+
+def tone_of(found: TakenAway) -> str:
+    """Good when nothing is hurt, bad when a pod has no node."""
+    if found.is_harmless:
+        return GOOD
+    return BAD if found.count(PENDING) else WARNING
+
+
+def _figures(found: TakenAway) -> list[tuple[str, Any]]:
+    figures: list[tuple[str, Any]] = [("pods leave", len(found.pods)), ("land elsewhere", found.count(LANDS))]
+    for words, number in (
+        ("find no node", found.count(PENDING)),
+        ("held up by a budget", found.count(BLOCKED)),
+        ("without an owner", found.count(LOST)),
+        ("preempted", len(found.preempted)),
+    ):
+        if number:
+            figures.append((words, number))
+    return figures
+
+
+def _lines_of(answer: Answer, found: TakenAway) -> None:
+    """A sentence for each cause of harm."""
+    for outcome, tone, one, many in (
+        (PENDING, BAD, "finds no node", "find no node"),
+        (BLOCKED, WARNING, "is held up by a budget", "are held up by a budget"),
+    ):
+        for reason, pods in causes(found.of(outcome)):
+            answer.line(tone, f"{names_of(pods)} {one if len(pods) == 1 else many}.", reason, count=len(pods))
+    lost = found.of(LOST)
+    if lost:
+        verb = "has no owner that makes it again" if len(lost) == 1 else "have no owner that makes them again"
+        answer.line(WARNING, f"{names_of(lost)} {verb}.", count=len(lost))
+    for preemptor in dict.fromkeys(item.because for item in found.preempted):
+        pods = [item for item in found.preempted if item.because == preemptor]
+        answer.line(WARNING, f"{preemptor} preempts {names_of(pods)}.", count=len(pods))
+
+
+def _any_node(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, report: Report) -> Answer:
+    found: dict[str, TakenAway] = {}
+    for one in lose_any(sandbox, report=report):
+        # What lands is counted and forgotten: at 60,000 pods the rest is enough.
+        found[one.nodes[0]] = one
+    answers = list(found.values())
+    n_good = sum(one.is_harmless for one in answers)
+    n_bad = sum(bool(one.count(PENDING)) for one in answers)
+    answer = Answer(any_node_verdict(answers), BAD if n_bad else GOOD if n_good == len(answers) else WARNING)
+    answer.figures = [("nodes", len(answers)), ("can go", n_good), ("leave pods without a node", n_bad)]
+    answer.decisions = sum(one.n_decisions for one in answers)
+    hurt = sorted(
+        (one for one in answers if not one.is_harmless), key=lambda one: (-one.count(PENDING), one.nodes)
+    )
+    for one in hurt:
+        reason = next((item.reason for item in one.of(PENDING)), "")
+        answer.line(
+            tone_of(one), taken_away_verdict(one), reason, node=one.nodes[0], count=one.count(PENDING)
+        )
+
+    def state(name: str) -> tuple[str, int, int]:
+        one, before = found[name], cpu_share(sandbox, name)
+        if one.count(PENDING):
+            return "strands", before, one.count(PENDING)
+        if one.preempted:
+            return "evicts", before, len(one.preempted)
+        return ("good", before, 0) if one.is_harmless else ("held", before, one.count(LOST))
+
+    answer.map = node_map(sandbox, state)
+    answer.test = {
+        "survives": {"anyOneNode": True, "maxPending": max((a.count(PENDING) for a in answers), default=0)}
+    }
+    answer.leaves_out = (_NO_TIME, *OUTSIDE)
+    return answer
+
+
+def _any_domain(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, report: Report) -> Answer:
+    label = question.label
+    found = dict(lose_each(sandbox, label, report=report))
+    if not found:
+        raise InvalidObject("label", label, "is carried by no node")
+    worst = max((one.count(PENDING) for one in found.values()), default=0)
+    tones = [tone_of(one) for one in found.values()]
+    answer = Answer(
+        any_domain_verdict(label, found),
+        BAD if worst else GOOD if all(tone == GOOD for tone in tones) else WARNING,
+    )
+    answer.figures = [
+        ("values", len(found)),
+        ("can go", sum(not one.count(PENDING) for one in found.values())),
+    ]
+    answer.decisions = sum(one.n_decisions for one in found.values())
+    for value, one in found.items():
+        reason = next((item.reason for item in one.of(PENDING)), "")
+        left, moving = one.count(PENDING), one.count(PENDING) + one.count(LANDS)
+        answer.line(
+            tone_of(one), f"{value}: {taken_away_verdict(one)}", reason, value=value, nodes=len(one.nodes),
+            count=left, of=moving,
+        )  # fmt: skip
+    of_node = {name: one for one in found.values() for name in one.nodes}
+
+    def state(name: str) -> tuple[str, int, int]:
+        before = cpu_share(sandbox, name)
+        if name not in of_node:
+            return "same", before, 0
+        stranded = sum(item.origin == name for item in of_node[name].of(PENDING))
+        return ("strands", before, stranded) if stranded else ("good", before, 0)
+
+    answer.map = node_map(sandbox, state)
+    answer.test = {"survives": {"anyZone": True} if label == ZONE else {"anyOf": label}}
+    if worst:
+        answer.test["survives"]["maxPending"] = worst
+    answer.leaves_out = (_NO_TIME, *OUTSIDE)
+    return answer
+
+
+# ---- headroom
+
+
+def _headroom(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, report: Report) -> Answer:
+    if not question.workload and question.pod is None:
+        return _room_of_all(simulation, sandbox, report)
+    named = question.workload
+    if question.pod is not None:
+        template = template_from(simulation, dict(question.pod))
+        named = f"Pod {template.key}"
+    else:
+        kind, _, key = question.workload.partition(" ")
+        namespace, _, name = key.partition("/")
+        try:
+            template = template_of(simulation, kind, namespace, name)
+        except KeyError as error:
+            raise InvalidObject("workload", question.workload, f"is not here: {error.args[0]}") from None
+    if template.scheduler_name not in simulation.scheduler.profiles:
+        reason = f"waits for the scheduler {template.scheduler_name}, which is not here"
+        raise InvalidObject("workload", named, reason)
+    found = headroom(sandbox, template, report=report, max_copies=MOST_BARE_COPIES)
+    found.pod = named
+    answer = Answer(headroom_verdict(found), GOOD if found.replicas else BAD)
+    answer.figures = [("more fit", found.replicas), ("nodes take them", len(found.by_node))]
+    answer.decisions = found.n_decisions
+    if found.stop:
+        answer.line(WARNING, "What the scheduler says of the next one:", found.stop)
+    for words, counts in _where(sandbox, found):
+        for name, count in counts.items():
+            answer.line(GOOD, f"{count:,} in {words} {name}.", count=count)
+
+    def state(name: str) -> tuple[str, int, int]:
+        count = found.by_node.get(name, 0)
+        return "takes" if count else "same", cpu_share(sandbox, name), count
+
+    answer.map = node_map(sandbox, state)
+    kind, _, key = question.workload.partition(" ")
+    field_of = {"Deployment": "deployment", "StatefulSet": "statefulSet", "Pod": "pod"}
+    if kind in field_of and found.replicas:
+        answer.test = {"fits": {field_of[kind]: key, "atLeast": found.replicas}}
+    answer.leaves_out = ("Preemption does not make room for copies.", *OUTSIDE)
+    shown = found.replicas
+    answer.luck = told_luck(
+        sandbox,
+        found.n_decisions,
+        lambda: headroom(sandbox, template, max_copies=MOST_BARE_COPIES).replicas == shown,
+        report,
+    )
+    return answer
+
+
+def _where(sandbox: Sandbox, found: Headroom) -> Iterable[tuple[str, Counter[str]]]:
+    """Copies by zone and by group."""
+    zones: Counter[str] = Counter()
+    groups: Counter[str] = Counter()
+    for node in nodes_of(sandbox):
+        count = found.by_node.get(node.name, 0)
+        if count:
+            zones[node.meta.labels.get(ZONE, "no zone")] += count
+            groups[group_of(node.meta.labels).name] += count
+    return ("zone", zones), ("group", groups)
+
+
+def _room_of_all(simulation: Simulation, sandbox: Sandbox, report: Report) -> Answer:
+    every = [one for one in workloads(simulation) if one.kind not in ("DaemonSet", "Node")]
+    every.sort(key=lambda one: (-len(one.pods), one.key))
+    asked = every[:MOST_WORKLOADS]
+    found: list[tuple[str, Headroom]] = []
+    skipped = 0
+    for done, workload in enumerate(asked):
+        report(done, len(asked), workload.key)
+        try:
+            template = template_of(simulation, workload.kind, workload.namespace, workload.name)
+        except InvalidObject:
+            skipped += 1
+            continue
+        if template.scheduler_name not in simulation.scheduler.profiles:
+            skipped += 1
+            continue
+        found.append((workload.key, headroom(sandbox, template, max_copies=MOST_MORE)))
+    answer = Answer(
+        room_verdict(found, len(every)), GOOD if all(room.replicas for _, room in found) else WARNING
+    )
+    answer.figures = [("workloads", len(every)), ("asked", len(found))]
+    answer.decisions = sum(room.n_decisions for _, room in found)
+    for key, room in found:
+        more = f"{room.replicas:,}" if room.limit is None else f"at least {room.limit:,}"
+        text = f"{more} more of {key}" if room.replicas else f"no more of {key}"
+        answer.line(GOOD if room.replicas else WARNING, text, room.stop, workload=key, count=room.replicas)
+    answer.leaves_out = (
+        "Preemption does not make room for copies; each workload is asked about alone.",
+        f"Counting stops at {MOST_MORE} copies of each, and at {MOST_WORKLOADS} workloads, those of most pods first.",
+        *OUTSIDE,
+    )
+    if skipped:
+        answer.leaves_out += (f"{skipped} workloads have no template that a scheduler here would take.",)
+    return answer
+
+
+# ---- what answers share
+
+
+def told_luck(
+    sandbox: Sandbox, n_decisions: int, holds: Callable[[], bool], report: Report
+) -> dict[str, int] | None:
+    """In how many of some seeds it holds; None when that would cost too much. The seed of the answer is one of them."""
+    n_seeds = min(N_SEEDS, 1 + MOST_LUCK_DECISIONS // max(1, n_decisions))
+    if n_seeds < 2:
+        return None
+    found = 1
+    for seed in range(1, n_seeds):
+        report(seed, n_seeds, f"with seed {seed}")
+        sandbox.pin(seed)
+        found += holds()
+    sandbox.pin(0)
+    return {"seeds": n_seeds, "holds": found}
+
+
+def node_map(sandbox: Sandbox, state: Callable[[str], tuple[str, int, int]]) -> list[dict[str, Any]]:
+    """Groups of nodes, each node with its state, requested cpu in percent, and a number that its state explains."""
+    groups: dict[tuple[str, str], dict[str, Any]] = {}
+    for node in nodes_of(sandbox):
+        group = group_of(node.meta.labels)
+        kept = groups.setdefault(
+            (group.name, group.shape), {"name": group.name, "shape": group.shape, "nodes": []}
+        )
+        what, share, number = state(node.name)
+        kept["nodes"].append([node.name, what, share, number, node.meta.labels.get(ZONE, "")])
+    return [groups[key] for key in sorted(groups)]
+
+
+_Asked = Callable[[Simulation, Sandbox, PlanQuestion, Report], Answer]
+_ANSWERS: dict[str, _Asked] = {
+    DRAIN: _take_away,
+    LOSE: _take_away,
+    ANY_NODE: _any_node,
+    ANY_DOMAIN: _any_domain,
+    HEADROOM: _headroom,
+}

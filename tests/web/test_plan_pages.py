@@ -1,0 +1,205 @@
+"""Questions about a whole cluster by page and REST: the same bytes as by command line, stale, branch, share, cancel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from playground.clusters import services
+from playground.clusters.models import Cluster, Node, Pod, Question
+from playground.clusters.services import questions
+from playground.clusters.services.memory import EngineMemory
+from playground.scenarios.models import Verdict
+from scheduler_core.cli.main import main
+from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.web.test_advice_pages import page, sent
+
+__all__ = ["sent"]
+ZONE = "topology.kubernetes.io/zone"
+
+
+def _owned(name: str, cpu: str = "1") -> dict[str, Any]:
+    made = make_pod(name, cpu=cpu)
+    reference = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "web",
+        "uid": "web",
+        "controller": True,
+    }
+    made["metadata"]["ownerReferences"] = [reference]
+    return made
+
+
+def _node(name: str, zone: str) -> dict[str, Any]:
+    made = make_node(name, cpu="4")
+    made["metadata"]["labels"] = {ZONE: zone}
+    return made
+
+
+@pytest.fixture
+def cluster(db: None, sent: list[Any]) -> Cluster:
+    objects = [
+        *(_node(f"node-{name}", zone) for name, zone in zip("abc", "xyy", strict=True)),
+        *(_owned(f"web-{index}") for index in range(6)),
+        make_pod("bare", cpu="500m"),
+    ]
+    made = make_cluster(*objects)
+    _idle(made)
+    return made
+
+
+def _idle(cluster: Cluster) -> None:
+    services.request_run(cluster=cluster, until="idle")
+    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    cluster.refresh_from_db()
+
+
+def asked(client: Client, cluster: Cluster, **fields: str) -> Question:
+    """Ask by the form, have a worker answer, and follow to the answer's page."""
+    response = client.post(reverse("web:plan", args=[cluster.public_id]), fields)
+    assert response.status_code == 302, response.content
+    question = Question.objects.get(public_id=response["Location"].rstrip("/").rpartition("/")[2])
+    questions.answer(question_id=question.pk, memory=EngineMemory())
+    question.refresh_from_db()
+    return question
+
+
+QUESTIONS: list[tuple[dict[str, str], list[str]]] = [
+    ({"ask": "drain", "nodes": "node-a"}, ["drain", "node-a"]),
+    ({"ask": "lose", "label": f"{ZONE}=y"}, ["lose", "-l", f"{ZONE}=y"]),
+    ({"ask": "any-node"}, ["any-node"]),
+    ({"ask": "any-domain"}, ["any-domain"]),
+    ({"ask": "headroom"}, ["headroom"]),
+    ({"ask": "headroom", "workload": "Pod default/web-0"}, ["headroom", "--workload", "Pod/default/web-0"]),
+]
+
+
+def test_page_rest_and_command_line_give_the_same_bytes(
+    client: Client, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    services.apply_documents(
+        cluster=cluster, objects=[_owned("large", cpu="3500m"), _owned("larger", cpu="9")]
+    )
+    _idle(cluster)
+    dump = tmp_path / "dump.json"
+    for fields, arguments in QUESTIONS:
+        question = asked(client, cluster, **fields)
+        assert question.state == "done", (fields, question.error)
+        html = page(client, "plan-answer", cluster.public_id, question.public_id)
+        assert "decisions run" in html
+        params = {key: value.split() if key == "nodes" else value for key, value in fields.items()}
+        again = client.post(
+            f"/api/v1/clusters/{cluster.public_id}/plan/", json.dumps(params), content_type="application/json"
+        )
+        assert (again.status_code, again.json()["question"]) == (202, question.public_id)
+        body = client.get(f"{again.json()['url']}answer.json").content.decode()
+        if not dump.exists():
+            made = client.post(reverse("web:plan-share", args=[cluster.public_id, question.public_id]))
+            dump.write_bytes(client.get(f"{made['Location']}cluster.json").content)
+        capsys.readouterr()
+        main(["plan", "--json", str(dump), *arguments])
+        assert capsys.readouterr().out == body, fields
+
+
+def test_the_overview_tells_the_newest_answers_and_says_when_they_are_old(
+    client: Client, cluster: Cluster
+) -> None:
+    html = page(client, "plan", cluster.public_id)
+    assert html.count("Not asked yet.") == 5
+    question = asked(client, cluster, ask="any-node")
+    html = page(client, "plan", cluster.public_id)
+    assert question.answer is not None and question.answer["verdict"] in html.replace("<wbr>", "")
+    assert "has moved on since" not in html
+    services.set_cordon(cluster=cluster, node="node-c", unschedulable=True)
+    assert "has moved on since" in page(client, "plan", cluster.public_id)
+    html = page(client, "plan-answer", cluster.public_id, question.public_id)
+    assert "Ask again" in html and "disabled" in html
+    refused = client.post(
+        reverse("web:plan-share", args=[cluster.public_id, question.public_id]), follow=True
+    )
+    assert "moved on since; ask again" in refused.content.decode()
+
+
+def test_a_question_that_waits_can_be_cancelled_and_is_asked_anew(client: Client, cluster: Cluster) -> None:
+    response = client.post(reverse("web:plan", args=[cluster.public_id]), {"ask": "any-node"})
+    question = Question.objects.get()
+    assert "A worker looks for the answer" in client.get(response["Location"]).content.decode()
+    url = f"/api/v1/clusters/{cluster.public_id}/questions/{question.public_id}/"
+    assert client.delete(url).json()["state"] == "cancelled"
+    questions.answer(question_id=question.pk, memory=EngineMemory())
+    assert Question.objects.get().answer is None
+    assert asked(client, cluster, ask="any-node").state == "done"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"ask": "what"}, "ask"),
+        ({}, "ask"),
+        ({"ask": "drain"}, "nodes"),
+        ({"ask": "drain", "nodes": "node-a"}, "nodes"),
+        ({"ask": "lose", "label": "zone"}, "label"),
+        ({"ask": "any-node", "nodes": ["a"]}, "nodes"),
+        ({"ask": "headroom", "workload": "web"}, "workload"),
+    ],
+)
+def test_what_cannot_be_asked_is_named_and_nothing_is_kept(
+    client: Client, cluster: Cluster, body: dict[str, Any], field: str
+) -> None:
+    url = f"/api/v1/clusters/{cluster.public_id}/plan/"
+    response = client.post(url, json.dumps(body), content_type="application/json")
+    assert response.status_code in (400, 422), response.content
+    assert response.json()["field"] == field
+    assert not Question.objects.exists()
+
+
+def test_a_node_that_is_not_there_is_said_in_the_answer(client: Client, cluster: Cluster) -> None:
+    question = asked(client, cluster, ask="drain", nodes="nowhere")
+    assert (question.state, question.error) == ("failed", "nodes: there is no node nowhere.")
+    assert "there is no node nowhere" in page(client, "plan-answer", cluster.public_id, question.public_id)
+
+
+def test_a_branch_does_what_the_answer_says(client: Client, cluster: Cluster) -> None:
+    question = asked(client, cluster, ask="drain", nodes="node-a")
+    assert question.answer is not None
+    moved = [move["pod"].partition("/")[2] for move in question.answer["moves"] if move["outcome"] == "lands"]
+    assert moved
+    response = client.post(reverse("web:plan-branch", args=[cluster.public_id, question.public_id]))
+    made = Cluster.objects.exclude(pk=cluster.pk).get()
+    assert response["Location"] == reverse("web:board", args=[made.public_id])
+    services.advance(cluster_id=made.pk, memory=EngineMemory())
+    assert Node.objects.get(cluster=made, name="node-a").manifest["spec"]["unschedulable"] is True
+    nodes = dict(Pod.objects.filter(cluster=made).values_list("name", "node_name"))
+    assert all(nodes[name] in ("node-b", "node-c") for name in moved)
+    assert "node-a" not in nodes.values() and len(nodes) == Pod.objects.filter(cluster=cluster).count() - (
+        question.answer["nMoves"] - len(moved)
+    )
+    assert Pod.objects.filter(cluster=cluster, node_name="node-a").exists(), "the original stays as it is"
+
+
+def test_a_shared_verdict_is_frozen_readable_by_its_link_and_can_be_ended(
+    client: Client, cluster: Cluster
+) -> None:
+    question = asked(client, cluster, ask="any-domain")
+    made = client.post(reverse("web:plan-share", args=[cluster.public_id, question.public_id]))
+    assert (
+        client.post(reverse("web:plan-share", args=[cluster.public_id, question.public_id]))["Location"]
+        == made["Location"]
+    )
+    verdict = Verdict.objects.get()
+    body = client.get(f"{made['Location']}answer.json").content
+    assert hashlib.sha256(body).hexdigest() == verdict.digest
+    cluster.delete()
+    html = page(client, "verdict", verdict.public_id)
+    assert f'<meta property="og:title" content="{verdict.sentence}">' in html and verdict.digest in html
+    dump = client.get(f"{made['Location']}cluster.json").json()
+    assert sum(item["kind"] == "Node" for item in dump["items"]) == 3
+    client.post(reverse("web:verdict-end", args=[verdict.public_id]))
+    assert client.get(made["Location"]).status_code == 404
