@@ -19,6 +19,7 @@ ACTIONS: Final = {
     "login-failed": "gave a wrong password",
     "login-throttled": "was made to wait: too many wrong passwords",
     "logout": "logged out",
+    "session-ended": "ended a session",
     "account-made": "made an account",
     "account-closed": "closed the account",
     "account-opened": "opened the account again",

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from playground.accounts.limits import wait_s
+from playground.accounts.sessions import keep_seen
 from playground.security import SAFE_METHODS
 
 Handler = Callable[[HttpRequest], HttpResponse]
@@ -46,6 +47,7 @@ class LoginMiddleware:
         if request.path_info.startswith(OPEN):
             return self.get_response(request)
         if request.user.is_authenticated:
+            keep_seen(request)
             # The HTTP surfaces count for themselves, into the same sums.
             left_s = 0 if request.method in SAFE_METHODS else wait_s(request.user, "writes")
             return _too_often(left_s) if left_s else self.get_response(request)

@@ -1,7 +1,11 @@
 """People, the teams they form, and the tokens their tools carry."""
 
+import hashlib
+
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
+from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 
 
@@ -147,6 +151,32 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M} {self.actor_name} {self.action} {self.target}"
+
+
+class Session(AbstractBaseSession):
+    """What a browser's cookie stands for, and whose it is; see `sessions`."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="sessions"
+    )
+    began = models.DateTimeField(null=True)
+    seen = models.DateTimeField(null=True)
+    address = models.CharField(max_length=45, blank=True, default="")
+    browser = models.CharField(max_length=200, blank=True, default="")  # what it says it is
+
+    class Meta(AbstractBaseSession.Meta):
+        indexes = [models.Index(fields=["user", "expire_date"], name="session_of_user")]
+
+    @classmethod
+    def get_session_store_class(cls) -> type[SessionBase]:
+        from playground.accounts.sessions import SessionStore
+
+        return SessionStore
+
+    @property
+    def handle(self) -> str:
+        """A name of it that is no secret, as its key is."""
+        return hashlib.sha256(self.session_key.encode()).hexdigest()[:20]
 
 
 class Tally(models.Model):

@@ -13,6 +13,7 @@ from django.utils.http import urlsafe_base64_encode
 
 from playground.accounts import audit
 from playground.accounts.models import User
+from playground.accounts.sessions import end_sessions
 from playground.accounts.teams import TeamError
 from playground.accounts.tokens import delete_tokens
 
@@ -25,7 +26,7 @@ def may_mail() -> bool:
 def change_password(
     *, user: User, password: str, how: str = "password-changed", address: str = "", end_tokens: bool = False
 ) -> None:
-    """Set a new password: every session of the old one ends, and devices that were known are not any more.
+    """Set a new password: every session ends (who changes it begins a new one), and no device is known any more.
 
     Parameters
     ----------
@@ -37,6 +38,7 @@ def change_password(
     with transaction.atomic():
         user.set_password(password)
         user.save(update_fields=["password"])
+        end_sessions(user=user)
         audit.record(how, by=user, address=address)
         if end_tokens:
             delete_tokens(user=user)
@@ -85,6 +87,8 @@ def set_active(*, by: Any, user: User, active: bool) -> None:
     with transaction.atomic():
         user.is_active = active
         user.save(update_fields=["is_active"])
+        if not active:
+            end_sessions(user=user)
         audit.record("account-opened" if active else "account-closed", by=by, about=user)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from pathlib import Path
 
 
 def holder_name() -> str:
@@ -25,4 +26,8 @@ def is_alive(holder: str) -> bool:
         return False
     except (PermissionError, OverflowError):
         return True
-    return True
+    try:
+        # One that ended is listed until its parent asks for it (Linux).
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][:1] != "Z"
+    except OSError:
+        return True

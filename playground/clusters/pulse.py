@@ -18,7 +18,7 @@ from django.db import DatabaseError, connections
 
 from playground.clusters.lanes import DECIDE
 from playground.clusters.models import Cluster, Run
-from playground.clusters.trouble import why_waiting
+from playground.clusters.trouble import why_clocks_wait, why_waiting
 
 logger = logging.getLogger(__name__)
 
@@ -27,9 +27,16 @@ GONE: Final = "gone"
 
 
 def stamps_of(ids: list[int]) -> dict[int, str]:
-    """What can be seen to change, as a word per cluster: its log, its version and how far its run is. Two queries."""
-    rows = Cluster.objects.filter(pk__in=ids).values_list("pk", "generation", "version", "next_seq")
-    stamps = {pk: f"{generation}.{version}.{seq}" for pk, generation, version, seq in rows}
+    """What can be seen to change, as a word per cluster: its log, its version and how far its run is. Two queries.
+
+    And whether it waits for what is amiss, which is asked for every few seconds.
+    """
+    rows = Cluster.objects.filter(pk__in=ids).values_list("pk", "generation", "version", "next_seq", "clock_mode")
+    stamps = {}
+    for pk, generation, version, seq, clock in rows:
+        stamps[pk] = f"{generation}.{version}.{seq}"
+        if clock == Cluster.ClockMode.REALTIME and why_clocks_wait():
+            stamps[pk] += ".waits"
     runs = Run.objects.filter(cluster__in=ids, state__in=Run.OPEN).order_by("pk").values_list(
         "created", "cluster", "public_id", "state", "cycles_done", "cancel_requested"
     )  # fmt: skip

@@ -1,9 +1,10 @@
-"""What is amiss with the site, in words for people: the disk, the database, the lanes.
+"""What is amiss with the site, in words for people: the disk, the database, the broker, the lanes.
 
 A sentence names the cause and never an address, a user or a path of the server: strangers may read it.
 """
 
 import errno
+import logging
 import os
 import shutil
 import tempfile
@@ -12,16 +13,21 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
+from celery import current_app
 from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
 
+from playground import broker as brokers
 from playground.clusters import lanes
-from playground.clusters.models import LanePulse, Run
+from playground.clusters.models import Cluster, LanePulse, Run
 from playground.clusters.processes import is_alive, on_this_machine
+
+logger = logging.getLogger(__name__)
 
 DISK_FULL: Final = "The disk is full."
 DATABASE_GONE: Final = "The database cannot be reached."
+BROKER_GONE: Final = "The broker cannot be reached."
 DATABASE_BUSY: Final = "The database is busy; try again."
 PATIENCE_S: Final = 5.0
 """Work that has waited for less is not asked why."""
@@ -84,11 +90,36 @@ def lane_trouble(lane: str) -> str:
     return f"No worker serves the lane {lane}, or they are stuck: no wake-up went through for {ago_s}."
 
 
+def broker_trouble() -> str:
+    """Whether the broker takes messages; empty when it does. The embedded one is made anew if it cannot be read."""
+    try:
+        brokers.check(settings.CELERY_BROKER_URL)
+        with current_app.connection_for_write() as connection:
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=2)
+    except Exception as error:  # whatever a driver raises; its words may hold addresses, which are for the log
+        logger.warning("broker: %s: %s", type(error).__name__, error)
+        return BROKER_GONE
+    return ""
+
+
 def why_waiting(lane: str, since: datetime) -> str:
     """Why work in a lane has waited since then; empty when nothing is amiss, or it has hardly waited. One query."""
     if timezone.now() - since < timedelta(seconds=PATIENCE_S):
         return ""
-    return _lately(disk_trouble) or lane_trouble(lane)
+    return _amiss(lane)
+
+
+def _amiss(lane: str) -> str:
+    """The cause before what it causes: nothing goes through a lane while the disk is full or the broker is away."""
+    if said := _lately(disk_trouble):
+        return said
+    said = lane_trouble(lane)
+    return said and (_lately(broker_trouble) or said)
+
+
+def deciding_trouble() -> str:
+    """Why no cluster is decided for; empty when nothing is amiss. One query."""
+    return _amiss(lanes.DECIDE)
 
 
 def why_run_waits(run: Run | None) -> str:
@@ -96,6 +127,18 @@ def why_run_waits(run: Run | None) -> str:
     if run is None or not run.is_open:
         return ""
     return why_waiting(lanes.DECIDE, run.created)
+
+
+def why_cluster_waits(cluster: Cluster, run: Run | None) -> str:
+    """Why its run does not go on, or its clock is not followed; empty when nothing is amiss, or nothing is to do."""
+    if cluster.clock_mode == Cluster.ClockMode.REALTIME:
+        return why_clocks_wait()
+    return why_run_waits(run)
+
+
+def why_clocks_wait() -> str:
+    """Why no running clock is followed; empty when nothing is amiss."""
+    return _lately(deciding_trouble)
 
 
 _kept: Final[dict[str, tuple[float, str]]] = {}

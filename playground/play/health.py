@@ -5,17 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from celery import current_app
-from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from playground import broker as brokers
 from playground.clusters import lanes, trouble
-
-logger = logging.getLogger(__name__)
 
 logger = logging.getLogger(__name__)
 
@@ -65,9 +60,7 @@ def _database() -> None:
 
 
 def _broker() -> None:
-    brokers.check(settings.CELERY_BROKER_URL)
-    with current_app.connection_for_write() as broker_connection:
-        broker_connection.ensure_connection(max_retries=1, interval_start=0, timeout=2)
+    _raise(trouble.broker_trouble())
 
 
 def _disk() -> None:

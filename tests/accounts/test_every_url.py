@@ -29,7 +29,7 @@ __all__ = ["wakes"]
 OWNED: Final = frozenset(
     (
         *("cluster_id", "share_id", "scenario_id", "comparison_id"),
-        *("team", "team_id", "token_id", "invitation_id", "user_id"),
+        *("team", "team_id", "token_id", "invitation_id", "user_id", "session"),
     )
 )
 # Parameters whose holder has been given a secret, or that name nothing of anybody's.
@@ -69,6 +69,7 @@ OWN: Final = frozenset(
         "account/logout",
         "account/password",
         "account/email",
+        "account/sessions/end-others",
         "account/teams",
         "account/audit",
         "s",

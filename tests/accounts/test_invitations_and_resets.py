@@ -7,13 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.sessions.models import Session
 from django.core import mail
 from django.test import Client
 from django.utils import timezone
 
 from playground.accounts import audit, housekeeping, invitations, teams, throttle, tokens
-from playground.accounts.models import AccessToken, AuditEntry, Invitation, Role, Team, User
+from playground.accounts.models import AccessToken, AuditEntry, Invitation, Role, Session, Team, User
 from playground.accounts.teams import TeamError
 from playground.clusters import services
 from tests.api.conftest import wakes

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from django.apps import apps
+from django.contrib.auth import login
+from django.test import RequestFactory
 from django.urls import URLPattern, URLResolver
 
 from playground.accounts import audit, invitations, teams, tokens
-from playground.accounts.models import Role, Team, User
+from playground.accounts.models import Role, Session, Team, User
+from playground.accounts.sessions import SessionStore
 from playground.clusters import services as clusters
 from playground.clusters.models import Cluster, Question
 from playground.clusters.services import questions
@@ -44,7 +47,7 @@ NAMES: Final = {
     "rest": "nothing",
 }
 # Rows of the site's own, which come and go.
-NOT_CONTENT: Final = frozenset(("Session", "Tally", "LanePulse", "Job", "Turn"))
+NOT_CONTENT: Final = frozenset(("Tally", "LanePulse", "Job", "Turn"))
 
 
 def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[str]:
@@ -109,7 +112,16 @@ def make_world(people: dict[str, User]) -> dict[str, str]:
         "token_id": str(token.pk),
         "invitation_id": str(invitation.pk),
         "user_id": str(ada.pk),
+        "session": _session(ada).handle,
     }
+
+
+def _session(person: User) -> Session:
+    request = RequestFactory().get("/", headers={"user-agent": SECRET})
+    request.session = SessionStore()
+    login(request, person, "django.contrib.auth.backends.ModelBackend")
+    request.session.save()
+    return person.sessions.get()
 
 
 def _cluster(team: Team) -> Cluster:
@@ -146,5 +158,6 @@ def contents() -> dict[str, list[tuple[Any, ...]]]:
         for model in apps.get_models()
         if model.__name__ not in NOT_CONTENT and not model.__module__.startswith("django.")
     }
+    found["Session"] = list(Session.objects.filter(user__username="ada").values_list())
     found["User"] = list(User.objects.exclude(username="eve").order_by("pk").values_list())
     return found

@@ -122,6 +122,21 @@ def test_a_team_grows_and_its_owner_sees_who_did_what(
     grace.get_by_role("heading", name="grace", level=1).wait_for()
     grace.goto(f"{asgi_server}{path}")
     assert "This link is over" in grace.get_by_role("main").inner_text()
+
+    # She sees where else she is logged in, and ends it.
+    elsewhere = browser.new_context(user_agent="A library's browser")
+    library = elsewhere.new_page()
+    log_in(library, asgi_server, "grace", "another battery staple")
+    grace.goto(f"{asgi_server}/account/")
+    rows = grace.get_by_role("table", name="Your sessions")
+    assert "this session" in rows.inner_text()
+    seen(grace, "sessions")
+    rows.get_by_role("row", name="A library's browser").get_by_role("button", name="End the session").click()
+    grace.get_by_text("The session is ended.").wait_for()
+    assert "library" not in rows.inner_text()
+    library.goto(f"{asgi_server}/account/")
+    library.get_by_role("heading", name="Log in").wait_for()
+    elsewhere.close()
     other.close()
 
     # The owner gives her another role, and reads it all in the audit list.

@@ -16,6 +16,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,9 +40,19 @@ def pod(name: str) -> dict[str, Any]:
 
 
 class Site:
-    """`manage.py play` on a port, with a data folder of its own."""
+    """`manage.py play` on a port, with a data folder of its own.
 
-    def __init__(self, data: Path, port: int) -> None:
+    Parameters
+    ----------
+    variables
+        Of its environment, besides ours: a database and a broker of a server.
+    within
+        A command that runs the one that follows it somewhere else.
+    """
+
+    def __init__(
+        self, data: Path, port: int, *, variables: Mapping[str, str] | None = None, within: Sequence[str] = ()
+    ) -> None:
         self.address = f"http://127.0.0.1:{port}"
         environment = {
             name: value
@@ -50,11 +61,11 @@ class Site:
         }
         data.mkdir(parents=True, exist_ok=True)
         self.data = data
-        self._log = (data / "play.log").open("wb")
+        self._log = data.with_name(f"{data.name}.log").open("wb")
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "play", "--port", str(port)],
+            [*within, sys.executable, "manage.py", "play", "--port", str(port)],
             cwd=ROOT,
-            env=environment | {"PLAYGROUND_DATA": str(data)},
+            env=environment | {"PLAYGROUND_DATA": str(data), **(variables or {})},
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
@@ -83,6 +94,18 @@ class Site:
                 if time.monotonic() > until_s:
                     raise
             time.sleep(0.05)
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, str]:
+        """Status and text of the first answer, whatever it says."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.address + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
 
     def wait_until_ready(self, patience_s: float = 180.0) -> None:
         self.send("GET", "/readyz", patience_s=patience_s)

@@ -94,7 +94,7 @@ def test_readyz_names_a_broker_that_does_not_answer_and_no_address(
 
     monkeypatch.setattr(app, "connection_for_write", refuse)
     all_lanes_pulse()
-    assert checks(client, 503)["broker"] == "It cannot be reached (ConnectionRefusedError)."
+    assert checks(client, 503)["broker"] == "The broker cannot be reached."
 
 
 @pytest.mark.parametrize(

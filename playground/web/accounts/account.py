@@ -1,13 +1,15 @@
-"""One's own account: tokens, teams, and how to keep it safe."""
+"""One's own account: tokens, teams, where one is logged in, and how to keep it safe."""
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from playground.accounts.models import AccessToken
+from playground.accounts.sessions import end_other_sessions, end_session, sessions_of
 from playground.accounts.teams import teams_of
 from playground.accounts.tokens import TokenError, create_token, delete_token
 from playground.scenarios.services.storage import quota_of
@@ -54,6 +56,8 @@ def _page(request: HttpRequest, form: TokenForm, *, made: str, made_for: str, st
         "teams": teams_of(request.user),
         "team_form": TeamForm(auto_id="id_team_%s"),
         "now": timezone.now(),
+        "sessions": sessions_of(request.user),
+        "session_key": request.session.session_key,
         "quota": quota_of(request.user),
         "server": f"{request.scheme}://{request.get_host()}",
     }
@@ -67,4 +71,25 @@ def token_delete(request: HttpRequest, token_id: int) -> HttpResponse:
     assert request.user.is_authenticated
     if not delete_token(user=request.user, token_id=token_id):
         raise Http404("There is no such token.")
+    return redirect("accounts:account")
+
+
+@team_mode
+@require_POST
+def session_end(request: HttpRequest, session: str) -> HttpResponse:
+    """Whoever uses it is asked to log in again; one's own may be ended, too."""
+    assert request.user.is_authenticated
+    if not end_session(user=request.user, handle=session):
+        raise Http404("There is no such session.")
+    messages.success(request, "The session is ended.")
+    return redirect("accounts:account")
+
+
+@team_mode
+@require_POST
+def sessions_end(request: HttpRequest) -> HttpResponse:
+    """End all of one's sessions but this one."""
+    assert request.user.is_authenticated
+    number = end_other_sessions(user=request.user, but=request.session.session_key)
+    messages.success(request, f"{number} other session{'' if number == 1 else 's'} ended.")
     return redirect("accounts:account")

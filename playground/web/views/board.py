@@ -26,7 +26,7 @@ from playground.clusters.selectors.queue import lanes_of
 from playground.clusters.services.config import set_clock
 from playground.clusters.services.objects import set_cordon
 from playground.clusters.services.runs import cancel_run, decide_permit, request_run
-from playground.clusters.trouble import why_run_waits
+from playground.clusters.trouble import why_cluster_waits
 from playground.web import live as live_ticks
 from playground.web.access import get_cluster
 from playground.web.board import priority_scale, view_nodes
@@ -268,7 +268,7 @@ def _run_context(cluster: Cluster) -> Mapping[str, Any]:
         "run_open": is_open,
         "run_percent": round(100 * (newest.progress or 0)) if newest else 0,
         "run_words": _run_words(newest),
-        "why_waiting": why_run_waits(newest),
+        "why_waiting": why_cluster_waits(cluster, newest),
         "to_deadline_ns": max(0, deadline - now_ns) if deadline else None,
     }
 

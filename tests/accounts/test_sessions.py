@@ -1,0 +1,122 @@
+"""Where one is logged in: listed, ended one by one or all others, and over with a new password."""
+
+from __future__ import annotations
+
+import importlib
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.backends import db
+from django.contrib.sessions.models import Session as FormerSession
+from django.test import Client
+from django.utils import timezone
+
+from playground.accounts import passwords
+from playground.accounts.models import AuditEntry, Session, User
+from playground.accounts.sessions import SEEN_EVERY, sessions_of
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(autouse=True)
+def team_mode(settings: Any, db: None) -> None:
+    settings.EMBEDDED = False
+
+
+@pytest.fixture
+def ada() -> User:
+    return User.objects.create_user("ada", password=PASSWORD)
+
+
+def logged_in(browser: str, name: str = "ada", address: str = "192.0.2.7") -> Client:
+    client = Client(headers={"user-agent": browser}, REMOTE_ADDR=address)
+    answer = client.post("/account/login/", {"username": name, "password": PASSWORD})
+    assert answer.status_code == 302, answer.content
+    return client
+
+
+def is_in(client: Client) -> bool:
+    return client.get("/account/").status_code == 200
+
+
+def test_each_is_listed_with_its_browser_and_ended_alone_or_with_all_others(ada: User) -> None:
+    clients = {name: logged_in(name) for name in ("laptop", "phone", "library")}
+    User.objects.create_user("bob", password=PASSWORD)
+    bob = logged_in("bobs", "bob")
+    rows = {row.browser: row for row in sessions_of(ada)}
+    assert set(rows) == set(clients)
+    assert {row.address for row in rows.values()} == {"192.0.2.7"}
+    page = clients["laptop"].get("/account/").content.decode()
+    assert "phone" in page and "library" in page and "192.0.2.7" in page and "bobs" not in page
+    for row in rows.values():
+        assert row.session_key not in page
+    assert rows["phone"].handle in page and rows["laptop"].handle not in page
+
+    path = f"/account/sessions/{rows['phone'].handle}/end/"
+    assert bob.post(path).status_code == 404
+    assert is_in(clients["phone"])
+    assert clients["laptop"].post(path).status_code == 302
+    assert not is_in(clients["phone"]) and is_in(clients["laptop"]) and is_in(clients["library"])
+    assert clients["laptop"].post(path).status_code == 404
+
+    said = clients["laptop"].post("/account/sessions/end-others/", follow=True).content.decode()
+    assert "1 other session ended." in said
+    assert not is_in(clients["library"]) and is_in(clients["laptop"]) and is_in(bob)
+    assert AuditEntry.objects.filter(action="session-ended", actor=ada).count() == 2
+
+
+def test_a_new_password_and_a_closed_account_leave_no_row_of_an_old_session(ada: User) -> None:
+    laptop, phone = logged_in("laptop"), logged_in("phone")
+    form = {"old_password": PASSWORD, "new_password1": "staple battery", "new_password2": "staple battery"}
+    assert laptop.post("/account/password/", form).status_code == 302
+    assert is_in(laptop) and not is_in(phone)
+    assert [row.browser for row in sessions_of(ada)] == ["laptop"]
+    root = User.objects.create_superuser("root")
+    passwords.set_active(by=root, user=ada, active=False)
+    assert not Session.objects.filter(user=ada).exists()
+    passwords.set_active(by=root, user=ada, active=True)
+    assert not is_in(laptop)
+    passwords.change_password(user=ada, password=PASSWORD, how="password-reset")
+    logged_in("laptop")
+    passwords.change_password(user=ada, password="another", how="password-reset")
+    assert not Session.objects.filter(user=ada).exists()
+
+
+def test_when_it_was_used_is_noted_every_few_minutes(ada: User) -> None:
+    laptop = logged_in("laptop")
+    before = sessions_of(ada)[0].seen
+    assert is_in(laptop) and sessions_of(ada)[0].seen == before
+    session = laptop.session
+    session["seen"] = (timezone.now() - 2 * SEEN_EVERY).isoformat()
+    session.save()
+    assert is_in(laptop)
+    assert sessions_of(ada)[0].seen >= before
+
+
+def test_people_stay_logged_in_over_the_upgrade(ada: User) -> None:
+    """The rows of Django's table, which is what a site of before has, become ours."""
+    migration = importlib.import_module("playground.accounts.migrations.0006_sessions")
+    laptop = logged_in("laptop")
+    key = laptop.session.session_key
+    former = db.SessionStore()
+    former.update(dict(laptop.session.items()))
+    FormerSession.objects.create(
+        session_key=key,
+        session_data=former.encode(dict(former.items())),
+        expire_date=timezone.now() + timedelta(days=1),
+    )
+    FormerSession.objects.create(
+        session_key="nobody",
+        session_data=former.encode({SESSION_KEY: "99999"}),
+        expire_date=timezone.now() + timedelta(days=1),
+    )
+    Session.objects.all().delete()
+    assert not is_in(laptop)
+    laptop.cookies["sessionid"] = key
+    migration.take_over(apps, None)
+    assert is_in(laptop)
+    assert [row.session_key for row in sessions_of(ada)] == [key]
+    assert not FormerSession.objects.exists()
