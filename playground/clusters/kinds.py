@@ -115,6 +115,14 @@ KINDS: Final[tuple[Kind, ...]] = (
         apply_rank=4,
         subresources=("status",),
     ),
+    Kind("resource.k8s.io/v1", "DeviceClass", "deviceclasses", False, apply_rank=1),
+    Kind("resource.k8s.io/v1", "ResourceSlice", "resourceslices", False, apply_rank=3),
+    Kind("resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", True, apply_rank=3),
+    Kind(
+        "resource.k8s.io/v1", "ResourceClaim", "resourceclaims", True, apply_rank=3, subresources=("status",)
+    ),
+    Kind("scheduling.k8s.io/v1alpha2", "Workload", "workloads", True, apply_rank=3),
+    Kind("scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", True, apply_rank=4, subresources=("status",)),
     Kind(
         "v1",
         "Pod",

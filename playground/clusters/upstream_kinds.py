@@ -37,8 +37,7 @@ _OTHERS: Final[dict[str, str]] = {
     "node.k8s.io": "RuntimeClass",
     "policy": "Eviction PodSecurityPolicy",
     "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding Role RoleBinding",
-    "resource.k8s.io": "DeviceClass DeviceTaintRule ResourceClaim ResourceClaimTemplate ResourceSlice",
-    "scheduling.k8s.io": "PodGroup Workload",  # of v1.35 and later, which dumps may hold
+    "resource.k8s.io": "DeviceTaintRule ResourcePoolStatusRequest",
     "storage.k8s.io": "VolumeAttachment VolumeAttributesClass",
     "storagemigration.k8s.io": "StorageVersionMigration",
 }

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from scheduler_core.dynamic_resources import validation as device_validation
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.amount_defaults import aggregate_text
 from scheduler_core.objects.fields import (
@@ -26,6 +27,7 @@ from scheduler_core.objects.fields import (
 from scheduler_core.objects.labels import SelectorError, label_selector_from
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import pod_from
+from scheduler_core.objects.pod_group import pod_group_from
 from scheduler_core.objects.policy import pod_disruption_budget_from
 from scheduler_core.objects.resources import (
     aggregate_limits,
@@ -81,6 +83,10 @@ def validate(manifest: Document) -> None:
         case "PersistentVolumeClaim":
             spec = mapping(manifest, "spec", "")
             _capacity(mapping(spec, "resources", "spec"), "requests", "spec.resources")
+        case "PodGroup":
+            pod_group_from(manifest)
+        case _ if kind in device_validation.KINDS:
+            device_validation.check(manifest)
 
 
 def _metadata(manifest: Document, kind: str) -> None:

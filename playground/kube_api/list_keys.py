@@ -30,6 +30,9 @@ _KEYED: Final[dict[str, tuple[str, ...]]] = {
     "hostIPs": ("ip",),
     "secrets": ("name",),
     "drivers": ("name",),
+    "resourceClaimStatuses": ("name",),
+    "reservedFor": ("uid",),
+    "podGroupTemplates": ("name",),
 }
 _PORTS: Final = {True: ("port", "protocol"), False: ("containerPort", "protocol")}
 _SETS: Final = ("finalizers", "podCIDRs")

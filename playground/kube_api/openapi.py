@@ -4,7 +4,7 @@ Fields and types come from one table, `data/field_types.json` (made by `tests/ku
 stays where it is written: each type's description is the address of Kubernetes' own page. kubectl before 1.27 reads
 OpenAPI v2 as protobuf, later ones v3 as JSON.
 
-Source: api/openapi-spec of Kubernetes v1.34; gnostic's openapiv2/OpenAPIv2.proto
+Source: api/openapi-spec of Kubernetes v1.36; gnostic's openapiv2/OpenAPIv2.proto
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def definitions() -> dict[str, dict[str, Any]]:
             if text.endswith("!"):
                 required.append(field)
             properties[field] = _schema(text.removesuffix("!"), field, table) | _patching(name, field)
-        schema = {"description": _page(name, entry["group"]), "type": "object", "properties": properties}
+        description = _page(name, entry["group"], _version(entry))
+        schema = {"description": description, "type": "object", "properties": properties}
         if required:
             schema["required"] = required
         if name in of_kind:
@@ -74,16 +75,21 @@ def _patching(name: str, field: str) -> dict[str, str]:
 def _full(name: str, table: Mapping[str, Any]) -> str:
     group = table[name]["group"]
     package = "apimachinery.pkg.apis.meta" if group == "meta" else f"api.{group}"
-    return f"io.k8s.{package}.v1.{name}"
+    return f"io.k8s.{package}.{_version(table[name])}.{name}"
 
 
-_DOCUMENTED = "v1.34"
+def _version(entry: Mapping[str, Any]) -> str:
+    return str(entry.get("version", "v1"))
+
+
+_DOCUMENTED = "v1.36"
 """The release whose API reference the definitions here follow."""
 
 
-def _page(name: str, group: str) -> str:
-    domain = "-k8s-io" if group in ("coordination", "scheduling", "storage") else ""
-    return f"https://kubernetes.io/docs/reference/generated/kubernetes-api/{_DOCUMENTED}/#{name.lower()}-v1-{group}{domain}"
+def _page(name: str, group: str, version: str) -> str:
+    domain = "-k8s-io" if group in ("coordination", "resource", "scheduling", "storage") else ""
+    base = f"https://kubernetes.io/docs/reference/generated/kubernetes-api/{_DOCUMENTED}"
+    return f"{base}/#{name.lower()}-{version}-{group}{domain}"
 
 
 def _gvk(kind: Kind) -> dict[str, str]:

@@ -41,6 +41,8 @@ _STATUSES: Final[Mapping[str, Document]] = {
     "Namespace": {"phase": "Active"},
     "PersistentVolume": {"phase": "Pending"},
     "PersistentVolumeClaim": {"phase": "Pending"},
+    "ResourceClaim": {},
+    "PodGroup": {},
 }
 _POD: Final[Document] = {
     "dnsPolicy": "ClusterFirst",

@@ -403,6 +403,17 @@ def _data_count(manifest: Manifest, now_ns: int) -> int:
     return len(manifest.get("data") or {}) + len(manifest.get("binaryData") or {})
 
 
+def _devices_state(manifest: Manifest, now_ns: int) -> str:
+    """What a ResourceClaim has come to."""
+    deleted = bool(_get(manifest, "metadata", "deletionTimestamp"))
+    states = ["deleted"] if deleted else []
+    if _get(manifest, "status", "allocation") is None:
+        states += [] if deleted else ["pending"]
+    else:
+        states += ["allocated", *(["reserved"] if _get(manifest, "status", "reservedFor") else [])]
+    return ",".join(states)
+
+
 # --- the columns --------------------------------------------------------------------------------------------
 
 _NAME: Final = Column("Name", at("metadata", "name", default=""))
@@ -573,6 +584,14 @@ _COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
         _NAME,
         Column("StorageClassName", at("storageClassName", default="")),
         Column("Capacity", at("capacity", default=UNSET)),
+        _AGE,
+    ),
+    "ResourceClaim": (_NAME, Column("State", _devices_state), _AGE),
+    "ResourceSlice": (
+        _NAME,
+        Column("Node", at("spec", "nodeName", default="")),
+        Column("Driver", at("spec", "driver", default="")),
+        Column("Pool", at("spec", "pool", "name", default="")),
         _AGE,
     ),
     "Event": (

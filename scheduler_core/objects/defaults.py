@@ -19,6 +19,7 @@ from scheduler_core.objects.amount_defaults import (
     rounded,
     with_rounded_resources,
 )
+from scheduler_core.objects.device_defaults import with_device_defaults
 from scheduler_core.objects.fields import (
     Document,
     boolean,
@@ -238,6 +239,8 @@ def prepare(manifest: Document, priority_classes: PriorityClasses | None = None)
             result["spec"] = {"volumeMode": "Filesystem", **_present(claim)}
             status = rounded(mapping(manifest, "status", ""), "capacity", "allocatedResources")
             result["status"] = {"phase": "Pending", **_present(status)}
+        case "ResourceClaim" | "ResourceClaimTemplate":
+            result = {**with_device_defaults(result), "metadata": meta}
         case "PriorityClass":
             if not manifest.get("preemptionPolicy"):
                 result["preemptionPolicy"] = PREEMPT_LOWER_PRIORITY

@@ -24,6 +24,7 @@ from scheduler_core.scenario.types import Manifest, Run, Scenario, Step
 _FIRST = (
     "Namespace", "PriorityClass", "StorageClass", "CSIDriver", "PersistentVolume", "PersistentVolumeClaim",
     "CSIStorageCapacity", "Service", "PodDisruptionBudget", "DeviceClass", "ResourceSlice", "ResourceClaim",
+    "ResourceClaimTemplate", "Workload", "PodGroup",
 )  # fmt: skip
 """Kinds that are there before nodes are, each sorted by name: no order of theirs decides anything."""
 _THEN = ("Node", "CSINode", "VolumeAttachment")

@@ -40,14 +40,14 @@ _KEPT_NAMES = frozenset(
 _KEPT_ANNOTATIONS = re.compile(
     r"^(playground\.dev/|scheduling\.x-k8s\.io/|pv\.kubernetes\.io/bind|pv\.kubernetes\.io/bound)"
 )
-_KEPT_VALUES = re.compile(r"^(playground\.dev/|scheduling\.x-k8s\.io/min-available$)")
+_KEPT_VALUES = re.compile(r"^(playground\.dev/(?!published-for$)|scheduling\.x-k8s\.io/min-available$)")
 """Labels whose values say something to a plugin."""
 _CONTAINER = frozenset(("name", "image", "resources", "ports", "restartPolicy"))
 _POD_SPEC = frozenset(
     (
         "affinity", "containers", "hostNetwork", "initContainers", "nodeName", "nodeSelector", "overhead",
         "preemptionPolicy", "priority", "priorityClassName", "resourceClaims", "resources", "restartPolicy",
-        "schedulerName", "schedulingGates", "terminationGracePeriodSeconds", "tolerations",
+        "schedulerName", "schedulingGates", "schedulingGroup", "terminationGracePeriodSeconds", "tolerations",
         "topologySpreadConstraints", "volumes",
     )
 )  # fmt: skip
@@ -78,6 +78,10 @@ _NAME_FIELDS = {
     "serviceName": "Service",
     "deviceClassName": "DeviceClass",
     "resourceClaimName": "ResourceClaim",
+    "resourceClaimTemplateName": "ResourceClaimTemplate",
+    "podGroupName": "PodGroup",
+    "workloadName": "Workload",
+    "pool": "ResourcePool",
 }
 _WORKLOAD_FIELDS = {"deployment": "Deployment", "statefulSet": "StatefulSet"}
 _POD_FIELDS = frozenset(("pod", "of", "order", "victims", "pods"))
@@ -110,6 +114,8 @@ _NOT_OF_A_DISK = frozenset(
         "initiatorName",
     )
 )
+_OF_A_NODE = re.compile(r"-((gpu|mig|nic)|(gpu|nic)\.playground\.dev-(gpu|mig|nic)-\d+)")
+"""How the simulated driver ends the names of pools and slices, which begin with their node's."""
 _PREFIXES = {
     "Namespace": "ns",
     "PersistentVolume": "pv",
@@ -180,6 +186,10 @@ class _Redactor:
     def name(self, what: str, value: Any) -> Any:
         if not isinstance(value, str):
             return value
+        if what in ("ResourceSlice", "ResourcePool"):
+            found = _OF_A_NODE.search(value)
+            if found is not None and found.end() == len(value):
+                return self.name("Node", value[: found.start()]) + found[0]
         names = self.names.get(what)
         if names is None:
             names = self.names[what] = _Names(
@@ -372,6 +382,15 @@ class _Redactor:
                     {**item, "names": [self.image(name) for name in item.get("names") or ()]}
                     for item in value
                 ]
+            if key == "reservedFor":
+                return [
+                    {
+                        **item,
+                        "name": self.name("Pod", item.get("name")),
+                        "uid": self.name("uid", item.get("uid")),
+                    }
+                    for item in value
+                ]
             if key == "objects" or key == "apply":
                 return [self.manifest(item) for item in value]
             if key == "extenders":
@@ -404,6 +423,8 @@ class _Redactor:
                 "metadata": self.metadata(value.get("metadata") or {}, "Pod"),
                 "spec": self.pod_spec(value.get("spec") or {}),
             }
+        if key == "pool" and "name" in value:
+            return {**value, "name": self.name("ResourcePool", value["name"])}
         if key == "claimRef":
             return {
                 "kind": "PersistentVolumeClaim",
@@ -539,7 +560,7 @@ def redact(scenario: Scenario) -> Redacted:
         notes.append(f"names of storage provisioners are kept: {', '.join(provisioners)}")
     drivers = sorted(redactor.drivers)
     if drivers:
-        notes.append(f"names of storage drivers are kept: {', '.join(drivers)}")
+        notes.append(f"names of drivers are kept: {', '.join(drivers)}")
     if redactor.has_expressions:
         notes.append("expressions that select devices are kept as they were written")
     foreign = sorted({str(item["kind"]) for item in manifests if not _is_needed(item)})
@@ -549,7 +570,9 @@ def redact(scenario: Scenario) -> Redacted:
     return Redacted(result, renamed, tuple(notes))
 
 
-_WORKLOADS = frozenset(("Deployment", "DaemonSet", "Job", "PriorityClass"))
+_WORKLOADS = frozenset(
+    ("Deployment", "DaemonSet", "Job", "PriorityClass", "ResourceClaimTemplate", "Workload")
+)
 
 
 def _is_needed(manifest: Manifest) -> bool:

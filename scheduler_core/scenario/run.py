@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from scheduler_core.dynamic_resources.validation import check as check_devices
 from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.framework.record import PREEMPTING, CycleTrace
 from scheduler_core.objects.defaults import NAMESPACED_KINDS, KeptPriority, prepare
@@ -348,6 +349,7 @@ class _Runner:
             if kind == "Pod" and before is not None:
                 classes = KeptPriority(before.manifest["spec"])
             prepared = prepare(document, classes)
+            check_devices(prepared)
             if kind == "Pod" and before is not None:
                 check_priority_is_kept(prepared, before.manifest)
             if kind == "Pod":

@@ -14,6 +14,7 @@ from typing import Any
 
 from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES
+from scheduler_core.objects.device_defaults import from_first_beta
 from scheduler_core.objects.fields import Document, boolean, mapping, optional_integer, sequence, string
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
@@ -45,6 +46,11 @@ CURRENT_VERSIONS: dict[tuple[str, str], str] = {
     ("storage.k8s.io/v1beta1", "CSIDriver"): "storage.k8s.io/v1",
     ("storage.k8s.io/v1beta1", "CSIStorageCapacity"): "storage.k8s.io/v1",
     ("storage.k8s.io/v1beta1", "VolumeAttachment"): "storage.k8s.io/v1",
+    **{
+        (f"resource.k8s.io/{version}", kind): "resource.k8s.io/v1"
+        for version in ("v1beta1", "v1beta2")
+        for kind in ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+    },
 }
 """Versions that are no longer served, and what they became."""
 
@@ -63,6 +69,8 @@ def to_current_version(manifest: Document) -> Document:
     if version is None:
         return manifest
     result = {**manifest, "apiVersion": version}
+    if old == "resource.k8s.io/v1beta1":
+        return from_first_beta(result)
     if kind not in _SELECTING:
         return result
     spec = dict(mapping(manifest, "spec", ""))

@@ -24,6 +24,7 @@ from playground.clusters.demo import create_demo
 from playground.clusters.kinds import KINDS
 from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass
 from tests import servers
+from tests.clusters.devices import claim, claiming, gpu_node, template
 from tests.conftest import served
 from tests.kube_api.conftest import eventually
 
@@ -117,6 +118,39 @@ def kubectl(
     request: pytest.FixtureRequest, asgi_server: str, live_cluster: Cluster, tmp_path: Path
 ) -> Iterator[Kubectl]:
     yield Kubectl(request.param, f"{asgi_server}/k8s/{live_cluster.public_id}", tmp_path)
+
+
+def test_a_gpu_pool_with_claims(kubectl: Kubectl) -> None:
+    pods = [claiming("a"), claiming("b", of="two-gpus")]
+    objects = [gpu_node("g1", "gpu=3"), template(), template("two-gpus", count=2), claim("spare")]
+    for manifest in (*objects, *pods):
+        assert "created" in kubectl("apply", "-f", "-", text=json.dumps(manifest))
+    eventually(lambda: Pod.objects.filter(name__in=("a", "b"), node_name="g1").count() == 2)
+    shown = kubectl("get", "resourceclaims")
+    assert re.search(r"NAME\s+STATE\s+AGE", shown)
+    assert len(re.findall(r"^[ab]-gpu-\S+\s+allocated,reserved\s", shown, re.MULTILINE)) == 2
+    assert re.search(r"^spare\s+pending\s", shown, re.MULTILINE)
+    claims = json.loads(kubectl("get", "resourceclaims", "-o", "json"))["items"]
+    results = [
+        item["device"]
+        for one in claims
+        for item in one["status"].get("allocation", {}).get("devices", {}).get("results", ())
+    ]
+    assert sorted(results) == ["gpu-0", "gpu-1", "gpu-2"]
+    listed = kubectl("get", "resourceslices,deviceclasses,resourceclaimtemplates")
+    assert re.search(r"NAME\s+NODE\s+DRIVER\s+POOL\s+AGE", listed)
+    assert re.search(r"g1\s+gpu\.playground\.dev\s+g1-gpu", listed)
+    assert "deviceclass.resource.k8s.io/gpu.playground.dev" in listed
+    assert "resourceclaimtemplate.resource.k8s.io/two-gpus" in listed
+    assert "Allocation" in kubectl("describe", "resourceclaim", claims[0]["metadata"]["name"])
+    explained = kubectl("explain", "resourceclaims.spec.devices.requests.exactly")
+    assert "allocationMode" in explained and "<integer>" in explained
+    assert "minCount" in kubectl("explain", "podgroups.spec.schedulingPolicy.gang")
+    changed = json.dumps({**claim("spare", count=2)})
+    assert "configured" in kubectl("apply", "-f", "-", text=changed)
+    kubectl("delete", "pod", "b", "--grace-period=0", "--force")
+    eventually(lambda: len(json.loads(kubectl("get", "resourceclaims", "-o", "json"))["items"]) == 2)
+    assert "deleted" in kubectl("delete", "resourceclaim/spare", "resourceclaimtemplate/two-gpus")
 
 
 def running(app: str, count: int) -> Callable[[], bool]:

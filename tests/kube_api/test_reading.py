@@ -20,10 +20,10 @@ def names(answer) -> list[str]:
 def test_discovery_names_every_kind_of_the_table(kube: Kube) -> None:
     found = {("v1", r["kind"]) for r in kube.get("/api/v1").json()["resources"] if "/" not in r["name"]}
     for group in kube.get("/apis").json()["groups"]:
-        version = group["preferredVersion"]["groupVersion"]
-        listed = kube.get(f"/apis/{version}").json()
         assert kube.get(f"/apis/{group['name']}").json()["name"] == group["name"]
-        found |= {(version, r["kind"]) for r in listed["resources"] if "/" not in r["name"]}
+        for version in (each["groupVersion"] for each in group["versions"]):
+            listed = kube.get(f"/apis/{version}").json()
+            found |= {(version, r["kind"]) for r in listed["resources"] if "/" not in r["name"]}
     assert found == {kind.key for kind in kinds.KINDS}
 
 

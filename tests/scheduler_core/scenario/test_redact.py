@@ -274,7 +274,7 @@ def test_volumes_conditions_and_drivers_name_nobody() -> None:
     )
     assert "default/zeppelin-3" not in run.placement()
     _checked(scenario)
-    assert "names of storage drivers are kept: csi.example" in redact(scenario).notes
+    assert "names of drivers are kept: csi.example" in redact(scenario).notes
 
 
 def test_a_policy_is_redacted_with_its_labels() -> None:
