@@ -139,6 +139,7 @@ urlpatterns: list[URLPattern] = [
     ),
     *both(f"{_CLUSTER}pods/<str:namespace>/<str:pod>/why-not", questions.WhyNot.as_view(), "why-not"),
     *both(f"{_CLUSTER}cycles/<int:number>/why-not", questions.WhyNotThen.as_view(), "why-not-then"),
+    *both(f"{_CLUSTER}cycles/<int:number>/devices", questions.Devices.as_view(), "devices"),
     *both(f"{_CLUSTER}cycles/<int:number>/weights", questions.Weights.as_view(), "weights"),
     *both(f"{_CLUSTER}try", questions.Try.as_view(), "try"),
     *both(f"{_CLUSTER}try-rule", questions.TryRule.as_view(), "try-rule"),

@@ -18,8 +18,11 @@ from scheduler_core.advice import (
     CycleWeights,
     Limits,
     Sandbox,
+    UnknownGroup,
     UnknownNode,
+    devices_of,
     distances,
+    group_story,
     try_pod,
     weights_document,
     what_would_it_take,
@@ -120,6 +123,21 @@ def why_not_node(
     simulation = _simulation(engine)
     pod = _pending(simulation, namespace, name)
     return _why_not(Sandbox(simulation.scheduler, transport=transport), pod, node)
+
+
+def group_of(
+    engine: Engine, namespace: str, name: str, *, transport: Transport = no_transport
+) -> dict[str, Any]:
+    """Who of a pod group fits where, how far it is from being scheduled, and what was proved to place it.
+
+    Raises
+    ------
+    CannotAnswer
+    """
+    try:
+        return group_story(_simulation(engine).scheduler, namespace, name, transport=transport).document()
+    except UnknownGroup as error:
+        raise CannotAnswer(str(error)) from None
 
 
 def _why_not(sandbox: Sandbox, pod: Pod, node: str) -> dict[str, Any]:
@@ -234,6 +252,24 @@ def why_not_then(past: Past, trace_bytes: bytes, node: str) -> dict[str, Any]:
     trace = CycleTrace.from_bytes(trace_bytes)
     sandbox = Sandbox(_simulation(past.engine).scheduler, transport=past.transport)
     return _why_not(sandbox, _pod_of_cycle(past, trace), node)
+
+
+def devices_then(past: Past, trace_bytes: bytes, node: str) -> dict[str, Any]:
+    """How a recorded cycle looked for its pod's devices; empty `node` = where it went, or the first.
+
+    Raises
+    ------
+    CannotAnswer
+    """
+    trace = CycleTrace.from_bytes(trace_bytes)
+    sandbox = Sandbox(_simulation(past.engine).scheduler, transport=past.transport)
+    try:
+        found = devices_of(sandbox, _pod_of_cycle(past, trace), node or trace.node or "")
+    except UnknownNode:
+        raise CannotAnswer(f"There is no node {node}.") from None
+    if found is None:
+        raise CannotAnswer(f"{trace.pod} asks for no devices.")
+    return found | {"cycle": trace.number, "bound": trace.node}
 
 
 def weights_of(trace_bytes: bytes, changed: Mapping[str, int] | None = None) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from playground.clusters.models import Cluster, PriorityClass
 from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
+from playground.clusters.selectors.devices import DeviceUse, devices_on_nodes
 from playground.clusters.selectors.memo import Memo
 from playground.web.bars import Bar, bar
 from playground.web.heat_map import HeatMap, heat_map, histogram
@@ -110,10 +111,14 @@ def view_nodes(
         value = "" if group_by == NOT_GROUPED else use.labels.get(group_by, "no such label")
         by_value.setdefault(value, []).append(use)
     pods = pods_on(cluster, reserved=reserved) if drawn == "cards" and uses else {}
+    devices = devices_on_nodes(cluster) if drawn == "cards" and uses else {}
     groups = []
     for value, members in sorted(by_value.items()):
         cards = (
-            tuple(_card(use, pods.get(use.name, ()), scale, selected) for use in members)
+            tuple(
+                _card(use, pods.get(use.name, ()), devices.get(use.name, ()), scale, selected)
+                for use in members
+            )
             if drawn == "cards"
             else ()
         )
@@ -170,7 +175,9 @@ def _group_labels(uses: Sequence[NodeUse]) -> tuple[str, ...]:
     return tuple(sorted(key for key, found in values.items() if len(found) <= few or key == ZONE_LABEL))
 
 
-def _card(use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, selected: str) -> NodeCard:
+def _card(
+    use: NodeUse, pods: Sequence[PodUse], devices: Sequence[DeviceUse], scale: PriorityScale, selected: str
+) -> NodeCard:
     # The scheduler counts a pod that waits at Permit as if it ran there; the API server knows nothing of it yet.
     held = [pod for pod in pods if pod.reserved]
     cpu_milli = use.used_cpu_milli + sum(pod.cpu_milli for pod in held)
@@ -181,7 +188,7 @@ def _card(use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, selected: 
             bar("cpu", use.cpu_milli, cpu_milli, pods, scale),
             bar("memory", use.memory_bytes, memory_bytes, pods, scale),
         ),
-        extended=_extended(use),
+        extended=_extended(use) + _devices(devices),
         taints=tuple(
             _taint(t) for t in use.taints if not str(t.get("key", "")).startswith("node.kubernetes.io/")
         ),
@@ -200,6 +207,19 @@ def _extended(use: NodeUse) -> tuple[ExtendedUse, ...]:
         pips = tuple(i < used for i in range(allocatable)) if allocatable <= MAX_PIPS else ()
         found.append(ExtendedUse(resource.rpartition("/")[2] or resource, used, allocatable, pips))
     return tuple(found[:2])
+
+
+def _devices(uses: Sequence[DeviceUse]) -> tuple[ExtendedUse, ...]:
+    """Devices of pools, the driver's first word for a name."""
+    return tuple(
+        ExtendedUse(
+            use.driver.partition(".")[0],
+            sum(use.taken),
+            len(use.taken),
+            use.taken if len(use.taken) <= MAX_PIPS else (),
+        )
+        for use in uses[:2]
+    )
 
 
 def _taint(taint: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 All of it is asked of a copy (`Sandbox`): nothing here changes a cluster. See README.md.
 """
 
+from scheduler_core.advice.devices import devices_of
 from scheduler_core.advice.edits import Edit, FailedEdit, ProvenEdit
 from scheduler_core.advice.group_story import GroupStory, Remedy, UnknownGroup, group_story
 from scheduler_core.advice.sandbox import Sandbox
@@ -29,6 +30,7 @@ __all__ = [
     "UnknownGroup",
     "UnknownNode",
     "WhyNot",
+    "devices_of",
     "distances",
     "group_story",
     "try_pod",

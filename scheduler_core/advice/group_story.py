@@ -43,7 +43,8 @@ class Remedy:
         `minCount`, `addNodes` or `evict`.
     sentence : str
     details : dict
-        `to`; or `like` and `count`; or `pods`, and `gate` where the cluster does not do so by itself.
+        `to`; or `like` and `count`; or `pods`, and `gate` where the cluster does not do so by itself. `change`: what to
+        `write` (manifests) and `delete` (pods) for it.
     """
 
     kind: str
@@ -209,11 +210,16 @@ def _remedies(trial: _Trial, story: GroupStory) -> Iterator[Remedy]:
         yield Remedy(
             "minCount",
             f"Lower minCount to {together}: it starts with {together}, the others join as room comes.",
-            {"to": together},
+            {"to": together, "change": {"write": [_with_min_count(story.group, together)]}},
         )
     yield from _more_nodes(trial, story)
     if story.group.priority:
         yield from _evictions(trial, story)
+
+
+def _with_min_count(group: PodGroup, count: int) -> dict[str, Any]:
+    spec = {**group.manifest["spec"], "schedulingPolicy": {"gang": {"minCount": count}}}
+    return {**group.manifest, "spec": spec}
 
 
 def _more_nodes(trial: _Trial, story: GroupStory) -> Iterator[Remedy]:
@@ -228,10 +234,12 @@ def _more_nodes(trial: _Trial, story: GroupStory) -> Iterator[Remedy]:
                     break
                 if story.n_scheduled + n_fit >= story.n_needed:
                     noun = "node" if count == 1 else "nodes"
+                    change = {"write": [dict(_another(like, one).manifest) for one in range(1, count + 1)]}
+                    details = {"like": like.name, "count": count, "fit": story.n_scheduled + n_fit}
                     yield Remedy(
                         "addNodes",
                         f"Add {count} {noun} like {like.name}: {story.n_scheduled + n_fit} members fit.",
-                        {"like": like.name, "count": count, "fit": story.n_scheduled + n_fit},
+                        {**details, "change": change},
                     )
                     break
 
@@ -276,4 +284,4 @@ def _evictions(trial: _Trial, story: GroupStory) -> Iterator[Remedy]:
         gate = {} if by_itself else {"gate": "WorkloadAwarePreemption"}
         how = "" if by_itself else "; with the feature gate WorkloadAwarePreemption it does so by itself"
         sentence = f"Evict {len(names)} {noun} of lower priority: {', '.join(names[:5])}{how}."
-        yield Remedy("evict", sentence, {"pods": names, **gate})
+        yield Remedy("evict", sentence, {"pods": names, **gate, "change": {"delete": names}})

@@ -11,6 +11,7 @@ from typing import Any
 
 from scheduler_core.dynamic_resources import capacity
 from scheduler_core.dynamic_resources.capacity import Amounts, UndefinedCapacity
+from scheduler_core.dynamic_resources.constraints import Constraint, DistinctAttribute, MatchAttribute
 from scheduler_core.dynamic_resources.model import (
     ALL,
     EXACT_COUNT,
@@ -28,6 +29,10 @@ from scheduler_core.expressions.functions import quantity
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.quantity import Quantity
 from scheduler_core.releases import Release
+
+IN_USE, SELECTOR, CAPACITY = "in use", "selector", "capacity"
+COUNTER, TAINT, CONSTRAINT = "counter", "taint", "constraint"
+"""What can stand against a device, as an `Observer` is told it."""
 
 
 class AllocationError(Exception):
@@ -97,6 +102,19 @@ class _Row:
     all_devices: list[tuple[Device, Pool]] = field(default_factory=list)
 
 
+class Observer:
+    """Is told why devices are not taken, in the order in which they are tried; here it listens to nothing."""
+
+    def refused(self, key: tuple[int, int, int], device: Device, check: str, words: str = "") -> None:
+        """A device was not taken for a request: (claim, request, alternative), what stood against it."""
+
+    def took(self, key: tuple[int, int, int], device: Device) -> None:
+        """A device was taken for a request, for now."""
+
+    def put_back(self, key: tuple[int, int, int], device: Device) -> None:
+        """A device that was taken is free again: with it the rest could not be found."""
+
+
 class Allocator:
     """Allocates for one pod; asked about one node after the other.
 
@@ -129,7 +147,9 @@ class Allocator:
         for item in slices:
             self._of_pool.setdefault(item.pool_key, []).append(item)
 
-    def allocate(self, node: Node, claims: Sequence[Claim]) -> list[dict[str, Any]] | None:
+    def allocate(
+        self, node: Node, claims: Sequence[Claim], observer: Observer | None = None
+    ) -> list[dict[str, Any]] | None:
         """`status.allocation` for each claim, or None where the node does not do.
 
         Raises
@@ -137,7 +157,7 @@ class Allocator:
         AllocationError
         NotOnNode
         """
-        return _Attempt(self, node, claims).run()
+        return Attempt(self, node, claims, observer).run()
 
     def pools_of(self, node: Node) -> list[Pool]:
         """The pools the node may use."""
@@ -147,15 +167,20 @@ class Allocator:
         return gather(node, slices, self.release)
 
 
-class _Attempt:
-    def __init__(self, allocator: Allocator, node: Node, claims: Sequence[Claim]) -> None:
+class Attempt:
+    """One search on one node."""
+
+    def __init__(
+        self, allocator: Allocator, node: Node, claims: Sequence[Claim], observer: Observer | None = None
+    ) -> None:
         self.shared = allocator
+        self.observer = observer
         self.release = allocator.release
         self.node = node
         self.claims = claims
         self.pools = allocator.pools_of(node)
         self.rows: dict[tuple[int, int, int], _Row] = {}
-        self.constraints: list[list[_Constraint]] = []
+        self.constraints: list[list[Constraint]] = []
         self.results: list[list[_Chosen]] = [[] for _ in claims]
         self.chosen_alternative: dict[tuple[int, int], int] = {}
         self.taking: dict[DeviceId, set[int]] = {}
@@ -205,13 +230,13 @@ class _Attempt:
             raise AllocationError(
                 f"claim {claim.key}: number of requested devices {n_least} exceeds the claim limit of {MAX_DEVICES}"
             )
-        constraints: list[_Constraint] = []
+        constraints: list[Constraint] = []
         for number, item in enumerate(claim.spec.get("constraints") or ()):
             names = tuple(item.get("requests") or ())
             if item.get("matchAttribute") is not None:
-                constraints.append(_MatchAttribute(names, item["matchAttribute"]))
+                constraints.append(MatchAttribute(names, item["matchAttribute"]))
             elif item.get("distinctAttribute") is not None and self._consumable:
-                constraints.append(_DistinctAttribute(names, item["distinctAttribute"]))
+                constraints.append(DistinctAttribute(names, item["distinctAttribute"]))
             else:
                 raise AllocationError(
                     f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"
@@ -309,12 +334,16 @@ class _Attempt:
                 device = pool.devices[place]
                 if row.request.admin_access:
                     if index in self.taking.get(device.id, ()):
+                        self._refuse(key, device, IN_USE)
                         continue
                 elif self._in_use(device.id):
+                    self._refuse(key, device, IN_USE)
                     continue
                 if not self._is_selectable(key, row, device):
+                    self._refuse(key, device, SELECTOR)
                     continue
                 if not self._has_capacity(row.request, device):
+                    self._refuse(key, device, CAPACITY)
                     continue
                 undo = self._take(key, row, device, pool, must=False)
                 if undo is not None and self._go_on(undo, key, n_chosen + 1, pool_index, place + 1):
@@ -338,6 +367,10 @@ class _Attempt:
         return done
 
     # ---- one device
+
+    def _refuse(self, key: tuple[int, int, int], device: Device, check: str, words: str = "") -> None:
+        if self.observer is not None:
+            self.observer.refused(key, device, check, words)
 
     def _in_use(self, device: DeviceId) -> bool:
         return device in self.shared.allocated.devices or bool(self.taking.get(device))
@@ -387,19 +420,24 @@ class _Attempt:
         is_shared = self._consumable and device.is_shared
         if request.admin_access:
             if not is_shared and index in self.taking.get(device.id, ()):
+                self._refuse(key, device, IN_USE)
                 return None
         elif self._in_use(device.id):
+            self._refuse(key, device, IN_USE)
             return None
         if device.counters:
             if not self.release.gate("DRAPartitionableDevices"):
+                self._refuse(key, device, COUNTER, "the release partitions no devices")
                 return None
             counted = not (is_shared and self._capacity_in_use(device.id))
             if counted and not self._take_counters(device, pool):
+                self._refuse(key, device, COUNTER, self._missing_counter(device, pool))
                 return None
-        if self.release.gate("DRADeviceTaints") and not _is_tolerated(device, request):
+        if self.release.gate("DRADeviceTaints") and not is_tolerated(device, request):
             # The counters stay taken, as upstream's do.
+            self._refuse(key, device, TAINT)
             return None
-        added: list[_Constraint] = []
+        added: list[Constraint] = []
         for constraint in self.constraints[index]:
             if not constraint.add(request, device):
                 if must:
@@ -408,6 +446,7 @@ class _Attempt:
                         f"claim {self.claims[index].key}, request {request.name}: cannot add device "
                         f"{driver}/{pool_name}/{name} because a claim constraint would not be satisfied"
                     )
+                self._refuse(key, device, CONSTRAINT, constraint.words(device))
                 for one in added:
                     one.remove(request, device)
                 return None
@@ -416,12 +455,15 @@ class _Attempt:
         if not is_shared:
             holders.add(index)
         if self._consumable and not self._has_capacity(request, device):
+            self._refuse(key, device, CAPACITY)
             return None
         amounts: Amounts | None = None
         if is_shared:
             amounts = capacity.consumed(request, device)
             capacity.add(self.taking_capacity.setdefault(device.id, {}), amounts)
         self.results[index].append(_Chosen(request, device, amounts))
+        if self.observer is not None:
+            self.observer.took(key, device)
 
         def undo() -> None:
             for constraint in self.constraints[index]:
@@ -436,6 +478,8 @@ class _Attempt:
             elif device.counters and self.release.gate("DRAPartitionableDevices"):
                 self._give_counters_back(device, pool)
             self.results[index].pop()
+            if self.observer is not None:
+                self.observer.put_back(key, device)
 
         return undo
 
@@ -445,21 +489,34 @@ class _Attempt:
     def _take_counters(self, device: Device, pool: Pool) -> bool:
         available = self.available.get(pool.key)
         if available is None:
-            available = self.available[pool.key] = self._available_counters(pool)
+            available = self.available[pool.key] = self.available_counters(pool)
         taken = self.counters.setdefault(pool.key, {})
-        for name, amount in _counted(device):
+        for name, amount in counted(device):
             taken[name] = taken[name].add(amount) if name in taken else amount
         if all(name not in taken or amount.cmp(taken[name]) >= 0 for name, amount in available.items()):
             return True
         self._give_counters_back(device, pool)
         return False
 
+    def _missing_counter(self, device: Device, pool: Pool) -> str:
+        """The first counter of which less is left than the device takes."""
+        available, taken = self.available[pool.key], self.counters[pool.key]
+        for (set_name, name), amount in counted(device):
+            left = available.get((set_name, name))
+            if left is None:
+                continue
+            if (set_name, name) in taken:
+                left = left.sub(taken[set_name, name])
+            if left.cmp(amount) < 0:
+                return f"{name} of {set_name}: it takes {amount}, {left} left"
+        return "another device of this pod has taken more than there is"
+
     def _give_counters_back(self, device: Device, pool: Pool) -> None:
         taken = self.counters[pool.key]
-        for name, amount in _counted(device):
+        for name, amount in counted(device):
             taken[name] = taken[name].sub(amount)
 
-    def _available_counters(self, pool: Pool) -> dict[tuple[str, str], Quantity]:
+    def available_counters(self, pool: Pool) -> dict[tuple[str, str], Quantity]:
         found = {
             (set_name, name): quantity(str(counter["value"]))
             for set_name, counters in pool.counter_sets.items()
@@ -468,7 +525,7 @@ class _Attempt:
         allocated = self.shared.allocated
         for device in (*pool.devices, *pool.other_devices):
             if device.id in allocated.devices or device.id in allocated.capacity:
-                for counter, amount in _counted(device):
+                for counter, amount in counted(device):
                     if counter in found:
                         found[counter] = found[counter].sub(amount)
         return found
@@ -578,13 +635,15 @@ def _is_known(requirement: Mapping[str, Any], known: Sequence[Mapping[str, Any]]
     )
 
 
-def _counted(device: Device) -> Iterator[tuple[tuple[str, str], Quantity]]:
+def counted(device: Device) -> Iterator[tuple[tuple[str, str], Quantity]]:
+    """What the device takes of each shared counter, by counter set and name."""
     for taken in device.counters:
         for name, counter in (taken.get("counters") or {}).items():
             yield (taken["counterSet"], name), quantity(str(counter["value"]))
 
 
-def _is_tolerated(device: Device, request: Request) -> bool:
+def is_tolerated(device: Device, request: Request) -> bool:
+    """Whether no taint of the device keeps the request off it."""
     return all(
         taint.get("effect") not in ("NoSchedule", "NoExecute")
         or any(_tolerates(one, taint) for one in request.tolerations)
@@ -602,69 +661,3 @@ def _tolerates(toleration: Manifest, taint: Manifest) -> bool:
     if operator == "Exists":
         return True
     return operator == "Equal" and (toleration.get("value") or "") == (taint.get("value") or "")
-
-
-class _Constraint:
-    """A rule between the devices of some requests of a claim."""
-
-    def __init__(self, names: tuple[str, ...], attribute: str) -> None:
-        self.names = names
-        self.attribute = attribute
-
-    def applies_to(self, request: Request) -> bool:
-        return not self.names or request.base_name in self.names or request.full_name in self.names
-
-    def add(self, request: Request, device: Device) -> bool:
-        raise NotImplementedError
-
-    def remove(self, request: Request, device: Device) -> None:
-        raise NotImplementedError
-
-
-class _MatchAttribute(_Constraint):
-    def __init__(self, names: tuple[str, ...], attribute: str) -> None:
-        super().__init__(names, attribute)
-        self.value: tuple[str, Any] | None = None
-        self.n_devices = 0
-
-    def add(self, request: Request, device: Device) -> bool:
-        if not self.applies_to(request):
-            return True
-        value = device.attribute(self.attribute)
-        if value is None:
-            return False
-        if self.n_devices and value != self.value:
-            return False
-        self.value = value
-        self.n_devices += 1
-        return True
-
-    def remove(self, request: Request, device: Device) -> None:
-        if self.applies_to(request):
-            self.n_devices -= 1
-
-
-class _DistinctAttribute(_Constraint):
-    """One value is remembered a request, the last one: so upstream."""
-
-    def __init__(self, names: tuple[str, ...], attribute: str) -> None:
-        super().__init__(names, attribute)
-        self.values: dict[str, tuple[str, Any]] = {}
-        self.n_devices = 0
-
-    def add(self, request: Request, device: Device) -> bool:
-        if not self.applies_to(request):
-            return True
-        value = device.attribute(self.attribute)
-        if value is None:
-            return False
-        if self.n_devices and value in self.values.values():
-            return False
-        self.values[request.base_name] = value
-        self.n_devices += 1
-        return True
-
-    def remove(self, request: Request, device: Device) -> None:
-        if self.applies_to(request):
-            self.values.pop(request.base_name, None)
-            self.n_devices -= 1

@@ -37,6 +37,7 @@ from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.fields import Document
+from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness, Stream
 from scheduler_core.releases import Release
@@ -341,6 +342,8 @@ class FilterPlugin(Plugin, Generic[S]):
     """
 
     filter_reads: ClassVar[Reads] = Reads.CLUSTER
+    gives_devices: ClassVar[bool] = False
+    """Whether `devices` tells anything."""
 
     def filter(self, state: S, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         """Verdicts aligned with `rows`."""
@@ -364,6 +367,10 @@ class FilterPlugin(Plugin, Generic[S]):
         Asked about the cluster as it is, and only where a whole trace is kept.
         """
         return ()
+
+    def devices(self, state: S, pod: Pod, node: Node) -> dict[str, Any] | None:
+        """How devices were looked for on a node (`dynamic_resources.story`); None from a plugin that gives out none."""
+        return None
 
     def fork(self, state: S, nodes: WhatIf) -> S:
         """A state for `nodes`, in which each row may change on its own. The state itself when no pod can matter."""

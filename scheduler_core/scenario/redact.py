@@ -517,6 +517,9 @@ def _kept_of(what: str) -> Callable[[str], bool]:
     if what == "volume":
         # What two kinds of disk have where nothing is written.
         return lambda name: name in ("", "rbd", "default")
+    if what == "DeviceClass":
+        # The simulated driver's own.
+        return lambda name: name in ("gpu.playground.dev", "mig.playground.dev", "nic.playground.dev")
     if what in ("image", "uid", "gate", "reason", "predicate"):
         return lambda name: name == ""
     return lambda name: name in _KEPT_NAMES

@@ -493,6 +493,7 @@ def test_a_personal_token_opens_ones_own_cluster_and_no_other(
         assert "You must be logged in to the server" in nobody.stderr
 
 
+@pytest.mark.timeout(400)  # some fifty calls of kubectl
 @pytest.mark.parametrize("program", extremes(), ids=lambda program: Path(program).name)
 def test_every_kind_is_read_described_and_explained_on_the_demo_and_freshly_applied(
     program: str, asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Path

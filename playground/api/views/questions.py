@@ -159,6 +159,23 @@ class WhyNotThen(_Asking):
         return self.asked(self.cluster(cluster_id), "why-not", cycle=number, node=request.GET.get("node", ""))
 
 
+class Devices(_Asking):
+    @operation(
+        "Ask how a cycle looked for its pod's devices",
+        id="cycles_devices",
+        answers_={202: Question},
+        errors=ERRORS,
+        parameters=[query("node", "The node to open up; none = where the pod went, or the first.")],
+        answer_example=EXAMPLE | {"kind": "devices", "resourceVersion": None},
+        tag="scheduling",
+    )
+    def post(self, request: Request, cluster_id: str, number: int) -> Response:
+        """Claims, requests and constraints; each device of a node with what first stood against it and every check;
+        each node's verdict.
+        """
+        return self.asked(self.cluster(cluster_id), "devices", cycle=number, node=request.GET.get("node", ""))
+
+
 class Weights(_Asking):
     @operation(
         "Ask from which weights on another node would have won",

@@ -16,6 +16,8 @@ class Question(models.Model):
         SEEDS = "seeds"
         RULE = "try-rule"
         PLAN = "plan"
+        DEVICES = "devices"
+        GROUP = "group"
 
     class State(models.TextChoices):
         QUEUED = "queued"

@@ -17,7 +17,7 @@ from django.utils import timezone
 from playground.clusters import jobs, lanes, wake
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.kinds import by_kind
-from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass, Question, Run, SeedEnd
+from playground.clusters.models import Cluster, Cycle, Manifest, Pod, PriorityClass, Question, Run, SeedEnd
 from playground.clusters.services.advance import (
     advance,
     engine_of,
@@ -126,6 +126,15 @@ def _checked(cluster: Cluster, kind: str, params: dict[str, Any]) -> dict[str, A
             return _pending(cluster, params)
         case Question.Kind.WHY_NOT if "cycle" in params:
             return {"cycle": _cycle(cluster, params).number, "node": _node(params)}
+        case Question.Kind.GROUP:
+            namespace, name = str(params["namespace"]), str(params["name"])
+            groups = Manifest.objects.filter(cluster=cluster, kind="PodGroup", namespace=namespace, name=name)
+            if not groups.exists():
+                raise NotFound(f'podgroups.scheduling.k8s.io "{name}" not found', kind="PodGroup", name=name)
+            return {"namespace": namespace, "name": name}
+        case Question.Kind.DEVICES:
+            cycle = _cycle(cluster, params)
+            return {"cycle": cycle.number, "node": _node(params) if params.get("node") else ""}
         case Question.Kind.WHY_NOT:
             return _pending(cluster, params) | {"node": _node(params)}
         case Question.Kind.WEIGHTS:
@@ -242,11 +251,13 @@ def branch_with_edit(*, question: Question, rank: int, owner: Any = None) -> Clu
     NotFound
         The answer has no such edit.
     """
-    edits = (question.answer or {}).get("edits") or []
-    if question.kind != Question.Kind.EDITS or not 1 <= rank <= len(edits):
+    listed = _WITH_EDITS.get(question.kind, "")
+    edits = (question.answer or {}).get(listed) or []
+    if not 1 <= rank <= len(edits):
         raise NotFound(f"edit {rank} not found", kind="Question", name=question.public_id)
     edit = edits[rank - 1]
-    name = f"{question.cluster.name[:50]}: {edit['title'][:45]}"
+    title = edit["title"] if "title" in edit else edit["sentence"]
+    name = f"{question.cluster.name[:50]}: {title[:45]}"
     with transaction.atomic():
         clone = clone_cluster(cluster=question.cluster, name=name, owner=owner)
         _make_change(clone, edit["change"])
@@ -270,16 +281,19 @@ def _make_change(cluster: Cluster, change: Mapping[str, Any]) -> None:
         manifest = Pod.objects.get(cluster=cluster, namespace=namespace, name=name).manifest
         delete(key)
         _create(cluster, {**manifest, "spec": {**manifest["spec"], "nodeName": node}})
-    manifest = change.get("write")
-    if manifest is None:
-        return
-    meta = manifest["metadata"]
-    if manifest["kind"] == "Pod":
-        # What a pod asks for cannot be changed in place.
-        delete(f"{meta['namespace']}/{meta['name']}")
-        _create(cluster, manifest)
-    else:
-        apply_documents(cluster=cluster, objects=[manifest])
+    written = change.get("write") or ()
+    for manifest in written if isinstance(written, list) else (written,):
+        meta = manifest["metadata"]
+        if manifest["kind"] == "Pod":
+            # What a pod asks for cannot be changed in place.
+            delete(f"{meta['namespace']}/{meta['name']}")
+            _create(cluster, manifest)
+        else:
+            apply_documents(cluster=cluster, objects=[manifest])
+
+
+_WITH_EDITS: Final[Mapping[str, str]] = {Question.Kind.EDITS: "edits", Question.Kind.GROUP: "remedies"}
+"""Kinds of questions whose answers hold changes that a new cluster can be made with, and where."""
 
 
 def _create(cluster: Cluster, manifest: Mapping[str, Any]) -> None:
@@ -443,6 +457,19 @@ def _why_not(question: Question, cluster: Cluster, memory: EngineMemory) -> dict
         )
 
 
+def _group(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
+    params = question.params
+    with _Borrowed(cluster, memory) as driven:
+        return advise.group_of(
+            driven.engine, params["namespace"], params["name"], transport=asking_transport(cluster)
+        )
+
+
+def _devices(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
+    past, trace = _past(cluster, question.params["cycle"])
+    return advise.devices_then(past, trace, question.params["node"])
+
+
 def _weights(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
     report = _reporting(question)
     report(0, 1, "deciding the past again")
@@ -492,6 +519,8 @@ _ANSWERS: Final[dict[str, Callable[[Question, Cluster, EngineMemory], dict[str, 
     Question.Kind.TRY: _try,
     Question.Kind.RULE: _try_rule,
     Question.Kind.PLAN: _plan,
+    Question.Kind.DEVICES: _devices,
+    Question.Kind.GROUP: _group,
 }
 
 

@@ -32,6 +32,7 @@ _GROUPS = {
     "extenders": ("Extenders", "A webhook has a say"),
     "volumes": ("Volumes", "Storage decides first"),
     "resilience": ("Resilience", "What may be lost, and what a drain takes"),
+    "releases": ("Newer releases", "Devices, groups, and what an upgrade moves"),
     "differs": ("What differs", "From what you may have read of the scheduler"),
 }
 """`group` of a scenario -> title and words, in page order."""

@@ -309,7 +309,11 @@ def _page_of(cluster: Cluster, found: Question) -> str:
         return f"{reverse('web:rules', args=[public_id])}?{urlencode({'tried': found.public_id})}"
     if found.kind == Question.Kind.WEIGHTS:
         return reverse("web:weights", args=[public_id, params["cycle"]])
-    if "cycle" in params:
+    if found.kind == Question.Kind.GROUP:
+        return reverse("web:group", args=[public_id, params["namespace"], params["name"]])
+    if found.kind == Question.Kind.DEVICES:
+        page = reverse("web:cycle-devices", args=[public_id, params["cycle"]])
+    elif "cycle" in params:
         page = reverse("web:cycle-why", args=[public_id, params["cycle"]])
     else:
         page = reverse("web:explain", args=[public_id, params["namespace"], params["name"]])

@@ -14,6 +14,7 @@ from playground.clusters.models import Cycle
 from playground.clusters.selectors.aftermath import aftermath
 from playground.clusters.selectors.cycle_pages import cycle_page
 from playground.clusters.selectors.cycles import Explanation, cycle_explanation, neighbours
+from playground.clusters.selectors.devices import asks_for_devices
 from playground.clusters.selectors.extender_calls import calls_of_cycle
 from playground.clusters.selectors.pod_lists import pod_of_cycle
 from playground.clusters.services.traces import request_trace
@@ -74,6 +75,7 @@ def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
         "next": after,
         "n_cycles": cluster.next_cycle - 1,
         "pod": pod,
+        "asks_for_devices": asks_for_devices(pod),
         "mark": priority_scale(cluster).mark(pod.priority, pod.priority_class) if pod else None,
     }
     preemption = view.preemption

@@ -87,6 +87,7 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
         ),
         "attempts": story.cycles[-4:],
         "streams": isinstance(request, ASGIRequest),
+        "group": _group_of(story.pod),
         "last_cycle": last,
         "last_message": last.message if last and pending else "",
     }
@@ -106,6 +107,12 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
     if request.GET.get("have") == context["have"]:
         return HttpResponse(status=204)
     return render(request, "pods/story_live.html", context)
+
+
+def _group_of(pod: Pod | None) -> str:
+    """The PodGroup the pod names, where its API does (1.36)."""
+    spec = {} if pod is None else pod.manifest.get("spec") or {}
+    return str((spec.get("schedulingGroup") or {}).get("podGroupName") or "")
 
 
 def why_not_running(cluster: Cluster, last: Cycle) -> FilterView | None:

@@ -25,6 +25,7 @@ from scheduler_core.dynamic_resources.extended import (
     requests_and_mappings,
 )
 from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, claim_from, slice_from
+from scheduler_core.dynamic_resources.story import story
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
     FilteredCycle,
@@ -157,6 +158,7 @@ class DynamicResources(
     default_weight: ClassVar[int | None] = 0
     score_reads: ClassVar[Reads] = Reads.CLUSTER
     normalizes: ClassVar[bool] = True
+    gives_devices: ClassVar[bool] = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -307,6 +309,46 @@ class DynamicResources(
         self, state: State, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
         return (state.reasons[detail],)
+
+    def devices(self, state: State, pod: Pod, node: Node) -> dict[str, Any] | None:
+        found = self._try(state, pod, node)
+        claims = [
+            found.extended if claim is state.extended and found.extended is not None else claim
+            for claim in state.claims
+        ]
+        open_claims = [claim for claim in claims if claim.allocation is None]
+        if state.allocator is None:
+            allocator = Allocator((), {}, Allocated(), self.release)
+            told = story(allocator, node, [], {})
+        else:
+            told = story(state.allocator, node, open_claims, self._holders())
+        if found.code is not Code.Success:
+            told |= {"verdict": "rejected", "reason": found.reason}
+        told["allocated"] = [
+            {
+                "claim": claim.key,
+                "devices": [
+                    "/".join(str(item[key]) for key in ("driver", "pool", "device"))
+                    for item in (claim.allocation.get("devices") or {}).get("results") or ()
+                ],
+                "available": index not in found.unavailable,
+            }
+            for index, claim in enumerate(claims)
+            if claim.allocation is not None
+        ]
+        return told
+
+    def _holders(self) -> dict[tuple[str, str, str], str]:
+        """Who holds each device that is given out."""
+        found: dict[tuple[str, str, str], str] = {}
+        for item in self.handle.listers.all(CLAIM):
+            claim = claim_from(item.manifest)
+            pods = ", ".join(str(user.get("name")) for user in claim.reserved_for)
+            words = f"claim {claim.name}" + (f" ({pods})" if pods else "")
+            for result in ((claim.allocation or {}).get("devices") or {}).get("results") or ():
+                if not result.get("adminAccess"):
+                    found[str(result["driver"]), str(result["pool"]), str(result["device"])] = words
+        return found
 
     def _try(self, state: State, pod: Pod, node: Node) -> OnNode:
         """Source: dynamicresources.go Filter"""

@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 import scheduler_core.scenario.gallery as gallery_package
+from scheduler_core.advice import group_story
 from scheduler_core.framework.preemption.choice import CRITERIA
+from scheduler_core.releases import RELEASES
 from scheduler_core.scenario import Scenario, end_states, run_scenario, with_seed
 from scheduler_core.scenario.gallery import ORDER, gallery, gallery_scenario
+from scheduler_core.scenario.upgrade import preview
 
 SEEDS = range(8)
 
@@ -112,3 +115,23 @@ def test_points_times_weight_are_no_percentages() -> None:
     totals, others = percent.explain()["total"], ratio.explain()["total"]
     assert totals == {name: 25 * total for name, total in others.items()}
     assert max(totals.values()) > 100
+
+
+def test_the_balanced_lesson_moves_its_pod_by_one_proved_cause() -> None:
+    scenario = replace(gallery_scenario("balanced-moves"), expect=())
+    moved = preview(scenario, RELEASES["1.35"], RELEASES["1.36"])
+    assert [(cause.name, len(cause.differences)) for cause in moved.causes] == [
+        ("BalancedAllocationByChange", 1)
+    ]
+    assert moved.unexplained == ()
+
+
+def test_the_gang_of_the_lesson_would_be_placed_by_one_more_node_or_one_member_less() -> None:
+    scenario = gallery_scenario("gang-almost-fits")
+    waiting = run_scenario(replace(scenario, steps=scenario.steps[:2], expect=()))
+    story = group_story(waiting.simulation.scheduler, "default", "train")
+    assert story.n_missing == 1
+    assert [(item.kind, item.details.get("to"), item.details.get("count")) for item in story.remedies] == [
+        ("minCount", 4, None),
+        ("addNodes", None, 1),
+    ]

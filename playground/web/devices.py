@@ -1,0 +1,132 @@
+"""The answer about a cycle's devices, made ready to be looked at."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SHOWN = 80
+"""Rows of the table that are shown; the others are counted."""
+WORDS = {"in use": "allocated", "taken": "takes it"}
+
+
+@dataclass(frozen=True)
+class NodeGroup:
+    """Nodes that say the same, for the same causes."""
+
+    verdict: str
+    words: str
+    refusals: str
+    names: tuple[str, ...]
+
+    @property
+    def first(self) -> Sequence[str]:
+        return self.names[:4]
+
+    @property
+    def n_more(self) -> int:
+        return max(len(self.names) - 4, 0)
+
+
+@dataclass(frozen=True)
+class DevicesView:
+    """One cycle's search.
+
+    Attributes
+    ----------
+    rows
+        Devices by request, in the order they were tried; those that were not tried are counted in `n_not_tried`.
+    picked
+        The row asked about ("why not this device?"), or None.
+    """
+
+    answer: Mapping[str, Any]
+    groups: tuple[NodeGroup, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    n_not_tried: int
+    n_more: int
+    chosen: tuple[Mapping[str, Any], ...]
+    cards: tuple[Mapping[str, Any], ...]
+    picked: Mapping[str, Any] | None
+
+    @property
+    def node(self) -> Mapping[str, Any]:
+        return self.answer["open"] or {}
+
+    @property
+    def counts(self) -> str:
+        """What stood against devices, counted."""
+        return _counted(self.node.get("refusals") or {})
+
+    @property
+    def sentence(self) -> str:
+        """The answer."""
+        if self.answer["refused"]:
+            return str(self.answer["refused"])
+        n_nodes, n_fit = len(self.answer["nodes"]), self.answer["nAllocated"]
+        return f"{n_fit:,} of {n_nodes:,} node{'s' if n_nodes != 1 else ''} can serve the claims"
+
+
+def view_devices(answer: Mapping[str, Any], device: str = "", request: str = "") -> DevicesView:
+    """From the answer's data; `device` is ``driver/pool/device``, `request` the request it was tried for."""
+    node = answer["open"] or {}
+    rows = [
+        {**row, "id": "/".join((row["driver"], row["pool"], row["device"]))}
+        for row in node.get("devices") or ()
+    ]
+    tried = sorted((row for row in rows if row["outcome"] != "not tried"), key=_in_order)
+    asked = [row for row in rows if row["id"] == device and request in ("", row["request"])]
+    refused = [row for row in tried if row["outcome"] in ("refused", "put back")]
+    # What a selector leaves out is no surprise: the first device that might have served is asked about first.
+    wanted = [row for row in refused if not row["check"].endswith("selector")]
+    picked = next(iter(asked or wanted or refused), None)
+    chosen = tuple(row for row in tried if row["outcome"] == "taken")
+    return DevicesView(
+        answer,
+        _groups(answer["nodes"]),
+        tuple(tried[:SHOWN]),
+        len(rows) - len(tried),
+        max(len(tried) - SHOWN, 0) + int(node.get("nMore") or 0),
+        chosen,
+        _cards(rows, {row["id"] for row in chosen}),
+        picked,
+    )
+
+
+def _in_order(row: Mapping[str, Any]) -> tuple[bool, int, str]:
+    return (row["place"] < 0, row["place"], row["request"])
+
+
+def _groups(nodes: Sequence[Mapping[str, Any]]) -> tuple[NodeGroup, ...]:
+    """Feasible nodes first, the others by what stood against their devices."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for item in nodes:
+        if item["verdict"] == "allocated":
+            key = ("allocated", "", "")
+        else:
+            what = _counted(item["refusals"]) if item["nDevices"] else "no devices"
+            key = (item["verdict"], item["reason"], what)
+        found.setdefault(key, []).append(item["node"])
+    ordered = sorted(found.items(), key=lambda pair: (pair[0][0] != "allocated", -len(pair[1])))
+    return tuple(NodeGroup(*key, tuple(names)) for key, names in ordered)
+
+
+def _counted(refusals: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {WORDS.get(check, check)}" for check, count in refusals.items())
+
+
+def _cards(rows: Sequence[Mapping[str, Any]], chosen: set[str]) -> tuple[Mapping[str, Any], ...]:
+    """One card a device, first come first: free, held, tainted or chosen; at most 64."""
+    cards: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        card = cards.setdefault(row["id"], {**row, "state": "free"})
+        if row["id"] in chosen:
+            card["state"] = "chosen"
+        elif row["holder"]:
+            card["state"] = "held"
+        elif row["taints"]:
+            card["state"] = "tainted"
+        elif card["state"] == "free" and any(
+            item["check"] == "counter" and not item["ok"] for item in row["checks"]
+        ):
+            card["state"] = "counted"
+    return tuple(list(cards.values())[:64])
