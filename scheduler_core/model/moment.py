@@ -9,6 +9,7 @@ from scheduler_core.cluster.node_table import normal_port
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import HostPort, Pod
 from scheduler_core.objects.policy import PodDisruptionBudget
+from scheduler_core.releases import Release
 from scheduler_core.sim.simulation import Simulation
 
 ACTIVE, BACKOFF, UNSCHEDULABLE, GATED, OTHER = "active", "backoff", "unschedulable", "gated", "other"
@@ -59,6 +60,8 @@ class Moment:
         In evaluation order; None where the cluster is too large to be taken down.
     namespaces : dict of str to dict
         Name -> labels.
+    release : Release
+        Whose rules hold.
     """
 
     cycle: int
@@ -67,6 +70,7 @@ class Moment:
     namespaces: dict[str, dict[str, str]]
     budgets: Sequence[PodDisruptionBudget]
     n_objects: int
+    release: Release
 
     @classmethod
     def of(cls, simulation: Simulation, max_objects: int) -> Moment:
@@ -104,6 +108,7 @@ class Moment:
             namespaces={item.meta.name: dict(item.meta.labels) for item in listers.all("Namespace")},
             budgets=listers.all("PodDisruptionBudget"),
             n_objects=n_objects,
+            release=simulation.release,
         )
 
     def pod(self, uid: str) -> Waiting | None:

@@ -9,6 +9,7 @@ from scheduler_core.model import filters, scores
 from scheduler_core.model.filters import Feasibility
 from scheduler_core.model.moment import Moment, Place
 from scheduler_core.model.verdict import FAILS, HOLDS, LEAVES, NOT_COMPUTED, PLACEMENT, Verdict
+from scheduler_core.releases import Release
 
 
 def check_placement(
@@ -42,7 +43,7 @@ def check_placement(
     if chosen and chosen not in feasible:
         return Verdict(PLACEMENT, FAILS, f"The pod was placed on {chosen}, which is not feasible.")
     if len(feasible) > 1:
-        wrong = _not_viable(told, asked, args)
+        wrong = _not_viable(told, asked, args, moment.release)
         if wrong is not None:
             return wrong
     return _left(told, recorded, asked) or Verdict(PLACEMENT, HOLDS, _words(told, others))
@@ -105,7 +106,9 @@ def _disagreement(told: Mapping[str, Any], recorded: Mapping[str, Any], asked: F
     return None
 
 
-def _not_viable(told: Mapping[str, Any], asked: Feasibility, args: Mapping[str, Any]) -> Verdict | None:
+def _not_viable(
+    told: Mapping[str, Any], asked: Feasibility, args: Mapping[str, Any], release: Release
+) -> Verdict | None:
     """A feasible node that scores higher than the chosen one, or points that were not summed or given rightly."""
     total: Mapping[str, int] | None = told["total"]
     if not total:
@@ -116,7 +119,7 @@ def _not_viable(told: Mapping[str, Any], asked: Feasibility, args: Mapping[str, 
     given: Mapping[str, Mapping[str, int]] = told["scores"]
     for plugin, by_node in given.items():
         right = (
-            scores.points(plugin, asked.pod, places, args.get(plugin))
+            scores.points(plugin, asked.pod, places, args.get(plugin), release)
             if len(places) == len(feasible)
             else None
         )

@@ -1,6 +1,6 @@
 """How viable a feasible node is, asked for one node at a time: the points of plugins that are quickly told.
 
-Source: the Score functions under pkg/scheduler/framework/plugins, v1.34
+Source: the Score functions under pkg/scheduler/framework/plugins, v1.34 to v1.36
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from scheduler_core.model.moment import Place
 from scheduler_core.objects.node_selector import preferred_terms_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import is_scalar_resource
+from scheduler_core.releases import Release
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 EVALUATED = frozenset(
@@ -20,7 +21,9 @@ EVALUATED = frozenset(
 """Score plugins the model evaluates by itself; points of others are taken as recorded."""
 
 
-def points(plugin: str, pod: Pod, places: Sequence[Place], args: Any) -> dict[str, int] | None:
+def points(
+    plugin: str, pod: Pod, places: Sequence[Place], args: Any, release: Release
+) -> dict[str, int] | None:
     """Normalized points of a plugin by node, 0 to 100; None where the model does not evaluate it.
 
     Parameters
@@ -29,6 +32,8 @@ def points(plugin: str, pod: Pod, places: Sequence[Place], args: Any) -> dict[st
         The feasible ones: normalizing looks at all of them.
     args
         The plugin's arguments.
+    release : Release
+        Whose rules hold.
     """
     match plugin:
         case "TaintToleration":
@@ -54,7 +59,11 @@ def points(plugin: str, pod: Pod, places: Sequence[Place], args: Any) -> dict[st
             names = [item.name for item in args.resources or ()]
             if sorted(names) != ["cpu", "memory"]:
                 return None
-            return {place.node.name: _balanced(pod, place, names) for place in places}
+            after = {place.node.name: _balanced(pod, place, names) for place in places}
+            if not release.has("BalancedAllocationByChange"):
+                return after
+            before = {place.node.name: _balanced(None, place, names) for place in places}
+            return {name: 50 + (50 + after[name] - before[name]) // 2 for name in after}
     return None
 
 
@@ -98,12 +107,13 @@ def _allocated(pod: Pod, place: Place, strategy: Any) -> int:
     return total // weights if weights else 0
 
 
-def _balanced(pod: Pod, place: Place, names: Sequence[str]) -> int:
+def _balanced(pod: Pod | None, place: Place, names: Sequence[str]) -> int:
     shares = []
     for name in names:
         have = place.node.allocatable.get(name, 0)
         if have:
-            requested = pod.requests.get(name, 0) + sum(other.requests.get(name, 0) for other in place.pods)
+            asked = 0 if pod is None else pod.requests.get(name, 0)
+            requested = asked + sum(other.requests.get(name, 0) for other in place.pods)
             shares.append(min(float(requested) / float(have), 1.0))
     deviation = abs((shares[0] - shares[1]) / 2) if len(shares) == 2 else 0.0
     return int((1 - deviation) * 100.0)

@@ -239,7 +239,9 @@ def test_what_is_anothers_is_not_reached_through_what_is_ones_own(
     check_unchanged(before)
 
 
-def test_what_a_body_or_a_query_names_must_be_ones_own(people: dict[str, User], names: dict[str, str]) -> None:
+def test_what_a_body_or_a_query_names_must_be_ones_own(
+    people: dict[str, User], names: dict[str, str]
+) -> None:
     before = contents()
     eve = client_of(people["eve"])
     own = clusters.create_cluster(name="own", owner=people["eve"]).public_id

@@ -79,7 +79,9 @@ def make_world(people: dict[str, User]) -> dict[str, str]:
     """Everything ada has; the values of the parameters of all routes, by name."""
     ada, team = people["ada"], Team.objects.get()
     cluster = _cluster(team)
-    extender = clusters.create_mock_extender(cluster=cluster, name=SECRET, rules=[{"deny": {"nodes": ["n1"]}}])
+    extender = clusters.create_mock_extender(
+        cluster=cluster, name=SECRET, rules=[{"deny": {"nodes": ["n1"]}}]
+    )
     question = questions.ask(
         cluster=cluster, kind="what-would-it-take", params={"namespace": "default", "name": "big"}
     )

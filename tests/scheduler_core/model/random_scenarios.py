@@ -11,8 +11,8 @@ Manifest = dict[str, Any]
 CLASSES = {"low": -10, "plain": 0, "middle": 100, "high": 1000}
 
 
-def draw_scenario(seed: int) -> Scenario:
-    """The scenario of a seed."""
+def draw_scenario(seed: int, release: str = "1.34") -> Scenario:
+    """The scenario of a seed, decided by a release."""
     random = Random(seed)
     n_nodes = 104 if random.random() < 0.02 else random.randint(1, 6)
     objects: list[Manifest] = [
@@ -46,6 +46,7 @@ def draw_scenario(seed: int) -> Scenario:
         steps.append({"run": "idle"})
     document: Manifest = {
         "apiVersion": "scheduling.playground/v1", "kind": "Scenario", "seed": seed % 7, "objects": objects,
+        "kubernetesRelease": release,
         "steps": steps,
     }  # fmt: skip
     if random.random() < 0.4:

@@ -27,6 +27,7 @@ from scheduler_core.model import (
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFit
 from scheduler_core.queue.active_queue import ActiveQueue
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo
+from scheduler_core.releases import RELEASES
 from scheduler_core.scenario import dump_scenario
 from scheduler_core.scenario.gallery import ORDER, gallery_scenario
 from scheduler_core.schedule_one import Algorithm
@@ -61,8 +62,9 @@ def test_nothing_in_the_gallery_violates_the_model(name: str) -> None:
 
 def test_nothing_in_random_clusters_violates_the_model() -> None:
     statuses: dict[str, int] = {}
+    releases = list(RELEASES)
     for seed in range(60):
-        report = check_scenario(draw_scenario(seed))
+        report = check_scenario(draw_scenario(seed, releases[seed % len(releases)]))
         assert report.document()["violations"] == [], f"seed {seed}"
         for counts in report.counts().values():
             for status, n in counts.items():
