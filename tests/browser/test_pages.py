@@ -6,7 +6,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.template.loader import render_to_string
 
+from playground.clusters import services
+from playground.clusters.models import Cycle
 from playground.web import rare_cycles
+from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.kube_api.test_both_surfaces import make_class
+from tests.web.test_classes_page import make_budget
 
 LOOKS = [("light", 1440), ("dark", 1440), ("light", 390)]
 PAGES = {
@@ -75,6 +80,57 @@ def test_pages_of_rare_cycles_are_accessible_and_fit(
         pages[f"{name}, board"] = f"{base}?pod=default/web-0"
         pages[f"{name}, story"] = f"{base}pods/default/web-0/"
     assert not (found := what_is_wrong(page, asgi_server, pages)), "\n".join(found)
+
+
+def test_names_as_long_as_a_cloud_gives_them_are_shown_whole(page, asgi_server, transactional_db, complaints):
+    nodes = [
+        f"gke-production-europe-west1-n2-standard-8-spot-a1b2c3d4-{i}.c.my-company-423817.internal"
+        for i in "01"
+    ]
+    worker, budget = (
+        "recommendation-engine-nightly-feature-recomputation-worker-7c9d8f6b5",
+        "availability-budget" * 4,
+    )
+    important = "production-customer-facing-latency-critical-checkout-and-payments-tier"
+    labels = {"app": "recomputation"}
+    cluster = make_cluster(
+        *(make_node(name, cpu="8") for name in nodes),
+        make_class(important, 900_000),
+        *(
+            make_pod(f"{worker}-{i}", cpu="4") | {"metadata": {"name": f"{worker}-{i}", "labels": labels}}
+            for i in range(4)
+        ),
+        make_budget(budget, {"matchLabels": labels}, minAvailable=4),
+    )
+    rare_cycles.run_until(cluster, "idle")
+    evicts = [make_pod(f"checkout-payments-service-production-blue-6d5f7c8b9-{i}", cpu="5", priorityClassName=important)
+              for i in range(2)]  # fmt: skip
+    services.apply_documents(cluster=cluster, objects=evicts)
+    rare_cycles.run_until(cluster, "idle")
+    base, found = f"/c/{cluster.public_id}/", []
+    second = Cycle.objects.filter(cluster=cluster, outcome="preempting").latest("number").number
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        for path in ("", "config/classes/", f"cycles/{second}/", "cycles/1/", "model/"):
+            page.goto(f"{asgi_server}{base}{path}")
+            wide = page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            found += [f"{path or 'board'} at {width}: {wide} px too wide"] if wide > 0 else []
+            cut = page.evaluate(CUT_NAMES, nodes)
+            found += [f"{path or 'board'} at {width}: {name} is cut" for name in cut]
+        if width == 1440:
+            page.goto(f"{asgi_server}{base}config/classes/")
+            assert page.evaluate(
+                "[...document.querySelectorAll('.scroll')].every(e => e.scrollWidth <= e.clientWidth)"
+            )
+    assert not found, "\n".join(found)
+
+
+# Node names that are drawn narrower than they are, in headings, cards and the first column of a table.
+CUT_NAMES = """names => [...document.querySelectorAll('h1, h3, h4, th[scope=row]')]
+    .filter(e => names.some(name => e.textContent.includes(name)) && e.scrollWidth > e.clientWidth + 1)
+    .map(e => e.textContent.trim())"""
 
 
 def what_is_wrong(page, url, pages):
