@@ -13,6 +13,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from scheduler_core.thresholds import INFINITY, Thresholds, using
 from tests import servers
 
 # The suite tries the same examples every time, so that it fails for the change at hand and for nothing else;
@@ -20,6 +21,17 @@ from tests import servers
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("search", derandomize=False, deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("suite")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[Thresholds(), Thresholds.all_at(0), Thresholds.all_at(INFINITY)],
+    ids=["default", "zero", "infinity"],
+)
+def every_threshold(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where two ways lead to the same answer: as usual, always the way for many, always the way for few."""
+    with using(request.param):
+        yield
 
 
 @pytest.fixture(scope="session")

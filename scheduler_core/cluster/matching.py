@@ -16,12 +16,11 @@ from scheduler_core.cluster.pod_classes import Anchor, PodClasses
 from scheduler_core.cluster.pod_table import PodTable
 from scheduler_core.cluster.selection import PodSelector, Selection
 from scheduler_core.cluster.topology import Topology
+from scheduler_core.thresholds import thresholds
 
 _COLUMN_BYTES = 64 * 2**20
 """About how much memory the columns of all selections may take."""
 _MIN_SELECTIONS = 64
-_FEW_PODS = 2048
-"""Up to so many pods are gathered class by class; more are found in the columns of all pods."""
 
 
 class Matching:
@@ -153,7 +152,7 @@ class Matching:
         selected = selection.answer_all()
         pods = self.pods
         groups = [self._pods_of_class[class_id] for class_id in selected if class_id in self._pods_of_class]
-        if sum(map(len, groups)) <= _FEW_PODS:
+        if sum(map(len, groups)) <= thresholds().matched_pods:
             pod_ids = np.array([pod_id for group in groups for pod_id in group], np.int64)
         else:
             pod_ids = np.flatnonzero(pods.row >= 0)

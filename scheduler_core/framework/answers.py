@@ -22,6 +22,7 @@ from scheduler_core.framework.distinct import tally
 from scheduler_core.framework.interface import FilterPlugin, ScorePlugin, Scores
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
+from scheduler_core.thresholds import thresholds
 
 if TYPE_CHECKING:
     from scheduler_core.framework.attempt import Attempt
@@ -35,8 +36,6 @@ _KEPT = 512
 
 _KEPT_PROMISED = 16
 _KEPT_TOGETHER = 64
-_FEW_NEWS = 64
-"""Up to so many rows are compared with what was said of them before; with more, all are looked at again."""
 
 
 class Layer:
@@ -89,7 +88,7 @@ class Layer:
             self.code = grown(self.code, nodes.capacity)  # type: ignore[assignment]
             self.detail = grown(self.detail, nodes.capacity)  # type: ignore[assignment]
         # A pod more or less on a node seldom changes what is said of it.
-        if len(rows) == 1:
+        if len(rows) == 1 <= thresholds().single_rows:
             row, new = int(rows[0]), first_rejection(plugins, states, pod, nodes, rows)
             if new != (self.stop.item(row), self.code.item(row), self.detail.item(row)):
                 self.stop[row], self.code[row], self.detail[row] = new
@@ -143,7 +142,7 @@ class Together:
         if positions == self._positions:
             return True
         news = [
-            layer.news.since(position, _FEW_NEWS)
+            layer.news.since(position, thresholds().news)
             for layer, position in zip((spec, usage), self._positions, strict=True)
         ]
         if news[0] is None or news[1] is None:
@@ -184,7 +183,7 @@ def stale_rows(journal: Journal, position: int, snapshot: Snapshot, capacity: in
         return None
     if position < 0 or capacity != snapshot.nodes.capacity:
         return snapshot.rows
-    changed = journal.since(position, len(snapshot.rows) // 2 + 8)
+    changed = journal.since(position, thresholds().most_changes(len(snapshot.rows)))
     if changed is None:
         return snapshot.rows
     rows = np.array(changed, np.int64)
@@ -352,7 +351,7 @@ class ScoreLayer:
         if len(self.total) != nodes.capacity:
             self.raw = grown(self.raw, nodes.capacity)  # type: ignore[assignment]
             self.total = grown(self.total, nodes.capacity)  # type: ignore[assignment]
-        if len(rows) == 1:
+        if len(rows) == 1 <= thresholds().single_rows:
             row, sum_of_row = int(rows[0]), 0
             for index, (plugin, weight) in enumerate(plugins):
                 score = plugin.score(states.get(plugin.name), pod, nodes, rows).item(0)

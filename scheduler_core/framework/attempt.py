@@ -35,6 +35,7 @@ from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.framework.world import World
 from scheduler_core.objects.pod import Pod
+from scheduler_core.thresholds import thresholds
 
 EXCLUDED = 126
 """In `Attempt.stop`: PreFilter left the node out."""
@@ -49,8 +50,6 @@ EXTENDER_NAME = "Extender"
 _CLUSTER = Reads.CLUSTER
 _ERROR = int(Code.Error)
 _NO_CODES, _NO_NUMBERS = np.zeros(0, np.int8), np.zeros(0, np.int64)
-_FEW_ROWS = 32
-"""Up to so many candidate rows are asked directly; keeping answers for them would cost more than it saves."""
 
 
 class Attempt:
@@ -219,7 +218,7 @@ class Attempt:
         with_promised = False
         if self.node_names is not None:
             rows = np.sort(self.snapshot.nodes.rows_of(self._known_names(self.node_names)))
-            if len(rows) <= _FEW_ROWS:
+            if len(rows) <= thresholds().filtered_rows:
                 self.filter_rows(rows)
             else:
                 with_promised = self._filter_all()
@@ -398,7 +397,8 @@ class Attempt:
     def rows_changed(self, reader: JournalReader) -> list[int] | None:
         """Rows that changed, or were promised to others, since the reader was used last; None for all of them."""
         nodes, promised = self.snapshot.nodes, self.framework.promised_pods
-        return reader.changed((nodes.usage_journal, promised.journal), len(self.snapshot.rows) // 2 + 8)
+        most = thresholds().most_changes(len(self.snapshot.rows))
+        return reader.changed((nodes.usage_journal, promised.journal), most)
 
     def _cut(self, limit: int, start: int) -> None:
         """Forget nodes after the `limit`-th feasible one in evaluation order from `start` on."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler_core.thresholds import thresholds
+
 Int64 = NDArray[np.int64]
-
-
-_FEW = 8
-"""Up to so many combinations are looked for one by one; sorting finds more."""
 
 
 def tally(among: NDArray[np.bool_], *columns: NDArray[np.integer]) -> list[tuple[int, int]]:
@@ -30,10 +28,10 @@ def tally(among: NDArray[np.bool_], *columns: NDArray[np.integer]) -> list[tuple
     >>> tally(np.array([True, True, True, False]), np.array([7, 5, 7, 7]), np.array([1, 1, 1, 1]))
     [(0, 2), (1, 1)]
     """
-    left = among.copy()
+    left, most = among.copy(), thresholds().combinations
     found: list[tuple[int, int]] = []
     while len(left) and left[place := int(left.argmax())]:
-        if len(found) == _FEW:
+        if len(found) >= most:
             places = left.nonzero()[0]
             first, group = distinct(*(column[places] for column in columns))
             return found + list(zip(places[first].tolist(), np.bincount(group).tolist(), strict=True))

@@ -9,12 +9,9 @@ from scheduler_core.cluster.journal import Journal, grown
 from scheduler_core.cluster.node_table import NodeTable, Rows
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.objects.pod import Pod
+from scheduler_core.thresholds import thresholds
 
 Int64 = NDArray[np.int64]
-
-
-_FEW_ROWS = 64
-"""Up to so many rows are asked one by one who is promised them; for more, all promises are looked through at once."""
 
 
 class PromisedPods:
@@ -78,7 +75,7 @@ class PromisedPods:
 
     def counted_on(self, pod: Pod, rows: Rows) -> tuple[Int64, Int64, Int64]:
         """(index into `rows`, pod id, turn) of each of them that counts for `pod` on one of `rows`, no row twice."""
-        if len(rows) <= _FEW_ROWS:
+        if len(rows) <= thresholds().promised_rows:
             found = [
                 (index, place)
                 for index, row in enumerate(rows.tolist())

@@ -28,7 +28,6 @@ from scheduler_core.framework.status import SKIP
 from scheduler_core.objects.by_spec import BySpec
 from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.resource_allocation import (
-    FEW_ROWS,
     Amounts,
     WeightedResource,
     allocations,
@@ -36,6 +35,7 @@ from scheduler_core.plugins.resource_allocation import (
     default_resources,
     pod_requests_for,
 )
+from scheduler_core.thresholds import thresholds
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin[tuple[int, ...]], ScorePlug
     def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         if state is None:
             state = self._scored.of(pod)
-        if len(rows) <= FEW_ROWS:
+        if len(rows) <= thresholds().allocated_rows:
             ids, asked, _ = counted(nodes, self._resources, state)
             if len(ids) == 2:
                 return np.array(

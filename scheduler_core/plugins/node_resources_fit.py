@@ -46,7 +46,6 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import amount_text, is_extended_resource
 from scheduler_core.plugins.hints import node_resources_fit as hints
 from scheduler_core.plugins.resource_allocation import (
-    FEW_ROWS,
     WeightedResource,
     allocations,
     broken_linear,
@@ -59,6 +58,7 @@ from scheduler_core.plugins.resource_allocation import (
     weighted_mean,
 )
 from scheduler_core.releases import Release
+from scheduler_core.thresholds import thresholds
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +294,7 @@ class NodeResourcesFit(
         return PreFilterResult(state=_request(tuple(checked)))
 
     def filter(self, state: Request, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
-        if len(rows) <= FEW_ROWS and not state.delegated:
+        if len(rows) <= thresholds().allocated_rows and not state.delegated:
             verdicts = [_verdict_of_row(state, nodes, row) for row in rows.tolist()]
             codes = np.array([code for code, _ in verdicts], np.int8)
             return Verdicts(codes, np.array([detail for _, detail in verdicts], np.int64))
@@ -356,7 +356,7 @@ class NodeResourcesFit(
     def score(self, state: tuple[int, ...] | None, pod: Pod, nodes: NodeColumns, rows: Rows) -> Scores:
         if state is None:
             state = self._scored.of(pod)
-        if len(rows) <= FEW_ROWS and self._strategy == "LeastAllocated":
+        if len(rows) <= thresholds().allocated_rows and self._strategy == "LeastAllocated":
             return least_allocated_of_few(nodes, rows, self._resources, state)
         parts = allocations(nodes, rows, self._resources, state, real=False)
         match self._strategy:

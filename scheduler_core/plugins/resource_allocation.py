@@ -43,10 +43,6 @@ class Allocations:
     allocatable: Amounts
 
 
-FEW_ROWS = 6
-"""Up to so many rows are looked at one by one: between two cycles few change, and array steps cost more than these."""
-
-
 @dataclass(frozen=True, slots=True)
 class WeightedResource:
     """One entry of `scoringStrategy.resources`."""
@@ -145,7 +141,10 @@ def least_allocated(requested: Amounts, allocatable: Amounts) -> Scores:
 def least_allocated_of_few(
     nodes: NodeColumns, rows: Rows, resources: Sequence[WeightedResource], amounts: Sequence[int]
 ) -> Scores:
-    """The weighted mean of `least_allocated` of up to `FEW_ROWS` rows."""
+    """The weighted mean of `least_allocated`, row by row.
+
+    Between two cycles few rows change, and array steps cost more than these.
+    """
     parts = list(zip(*counted(nodes, resources, amounts), strict=True))
     means = []
     for row in rows.tolist():

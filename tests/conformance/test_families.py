@@ -19,6 +19,7 @@ def family_of(path: Path) -> str:
     return path.name.removesuffix(".jsonl.gz")
 
 
+@pytest.mark.usefixtures("every_threshold")
 @pytest.mark.parametrize("path", DATA, ids=family_of)
 def test_every_recorded_case_agrees(path: Path) -> None:
     cases = list(read_cases(path))
@@ -29,6 +30,7 @@ def test_every_recorded_case_agrees(path: Path) -> None:
     assert not differing
 
 
+@pytest.mark.usefixtures("every_threshold")
 @pytest.mark.parametrize("path", RELEASES, ids=family_of)
 def test_every_release_decides_as_it_was_recorded(path: Path) -> None:
     cases = list(read_cases(path))

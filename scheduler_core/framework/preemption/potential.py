@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeTable, Rows
 from scheduler_core.cluster.pod_table import NO_START_NS
+from scheduler_core.thresholds import thresholds
 
 Int64 = NDArray[np.int64]
 
@@ -59,10 +60,6 @@ def starts_of(counts: NDArray[np.integer]) -> Int64:
     return starts
 
 
-_FEW_ROWS = 64
-"""Up to so many rows are asked for their pods one by one; for more, all pods are looked through at once."""
-
-
 def potential_victims(nodes: NodeTable, rows: Rows, priority: int) -> PodsOfPlaces:
     """Pods below `priority` on each of `rows`, in order of importance.
 
@@ -71,7 +68,7 @@ def potential_victims(nodes: NodeTable, rows: Rows, priority: int) -> PodsOfPlac
     looks for their start, and looks at the later one first. Other ties it leaves open; here the first to come wins.
     """
     pods = nodes.pods
-    if len(rows) <= _FEW_ROWS:
+    if len(rows) <= thresholds().victim_rows:
         found = [nodes.pods_on(row) for row in rows.tolist()]
         pod_ids = np.array([pod_id for ids in found for pod_id in ids], np.int64)
         places = np.repeat(np.arange(len(rows)), [len(ids) for ids in found])

@@ -17,7 +17,10 @@ from scheduler_core.objects.labels import EVERYTHING, label_selector_from, selec
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.policy import namespace_from
+from scheduler_core.thresholds import Thresholds
 from tests.scheduler_core.plugins.shared_domain_clusters import HOSTNAME, KEYS, ZONE, RandomCluster
+
+pytestmark = pytest.mark.usefixtures("every_threshold")
 
 WEB = PodSelector(selector_from_labels({"app": "web"}), ("default",))
 SELECTORS = (
@@ -141,12 +144,12 @@ def test_many_pods_are_counted_as_few_are() -> None:
     cache = Cache()
     for name in ("n1", "n2"):
         cache.set_node(node(name))
-    for number in range(matching_module._FEW_PODS + 1):
+    for number in range(Thresholds().matched_pods + 1):
         cache.add_pod(web(f"p{number}", "n1"))
     cache.add_pod(web("other", "n2", "ns1"))
     everywhere = PodSelector(WEB.selector, (), EVERYTHING)
-    assert cache.matching.selection((WEB,)).column[:2].tolist() == [matching_module._FEW_PODS + 1, 0]
-    assert cache.matching.selection((everywhere,)).column[:2].tolist() == [matching_module._FEW_PODS + 1, 1]
+    assert cache.matching.selection((WEB,)).column[:2].tolist() == [Thresholds().matched_pods + 1, 0]
+    assert cache.matching.selection((everywhere,)).column[:2].tolist() == [Thresholds().matched_pods + 1, 1]
 
 
 def test_selections_nobody_asks_for_are_dropped_and_counted_afresh_when_asked_for_again(

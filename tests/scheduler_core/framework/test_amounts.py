@@ -14,6 +14,8 @@ from scheduler_core.cli.conformance_scheduling import Cluster, decision_body, ex
 from scheduler_core.framework.amounts import Amount, Comparison, packed, unpacked
 from tests.scheduler_core.random_clusters import RandomCluster
 
+pytestmark = pytest.mark.usefixtures("every_threshold")
+
 
 def test_each_node_that_fails_is_told_its_own_numbers() -> None:
     fails = np.array([True, False, True])

@@ -17,6 +17,8 @@ from scheduler_core.plugins.node_resources_fit import NodeResourcesFit
 from tests.scheduler_core.random_clusters import RandomCluster
 from tests.scheduler_core.stored import prepare
 
+pytestmark = pytest.mark.usefixtures("every_threshold")
+
 
 def _fresh(random_cluster: RandomCluster) -> Cluster:
     """The same cluster, met for the first time, in the same evaluation order."""

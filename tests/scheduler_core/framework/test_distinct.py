@@ -6,9 +6,12 @@ from collections import Counter
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given
 
 from scheduler_core.framework.distinct import tally
+
+pytestmark = pytest.mark.usefixtures("every_threshold")
 
 PLACES = st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(-2, 9)), max_size=60)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from tests.scheduler_core.plugins import oracle_basic as oracle
 from tests.scheduler_core.random_clusters import RandomCluster
+
+pytestmark = pytest.mark.usefixtures("every_threshold")
 
 
 def _world(random_cluster: RandomCluster) -> tuple[list[Node], dict[str, list[Pod]]]:

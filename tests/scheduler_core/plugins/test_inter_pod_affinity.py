@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,8 @@ from scheduler_core.plugins.inter_pod_affinity import InterPodAffinity
 from scheduler_core.plugins.inter_pod_affinity.filtering import RequiredState
 from tests.scheduler_core.plugins.oracle_inter_pod_affinity import FilterTwin, ScoreTwin
 from tests.scheduler_core.plugins.shared_domain_clusters import RandomCluster
+
+pytestmark = pytest.mark.usefixtures("every_threshold")
 
 HANDLE: Any = SimpleNamespace()
 

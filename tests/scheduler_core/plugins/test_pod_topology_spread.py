@@ -25,6 +25,8 @@ from scheduler_core.plugins.pod_topology_spread.scoring import normalizing_weigh
 from tests.scheduler_core.plugins.oracle_pod_topology_spread import FilterTwin, ScoreTwin, constraints_of
 from tests.scheduler_core.plugins.shared_domain_clusters import RandomCluster
 
+pytestmark = pytest.mark.usefixtures("every_threshold")
+
 HANDLE: Any = SimpleNamespace()
 LIST_DEFAULTING = SimpleNamespace(
     defaulting_type="List",

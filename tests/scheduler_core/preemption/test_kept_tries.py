@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
 from tests.scheduler_core.preemption.clusters import FullCluster
 from tests.scheduler_core.stored import prepare
+
+pytestmark = pytest.mark.usefixtures("every_threshold")
 
 
 def fresh(full: FullCluster) -> Cluster:

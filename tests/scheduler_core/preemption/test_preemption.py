@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from scheduler_core.framework.preemption.choice import CRITERIA
 from scheduler_core.framework.status import Code
 from tests.scheduler_core.preemption.clusters import FullCluster, set_choices
 from tests.scheduler_core.preemption.oracle import Oracle, message
+
+pytestmark = pytest.mark.usefixtures("every_threshold")
 
 SEEDS = st.integers(0, 2**32)
 FEW_EXAMPLES = settings(max_examples=150)

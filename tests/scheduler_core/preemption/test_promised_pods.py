@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.framework.promised_pods import PromisedPods
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
+
+pytestmark = pytest.mark.usefixtures("every_threshold")
 
 
 def pod(number: int, priority: int) -> Pod:

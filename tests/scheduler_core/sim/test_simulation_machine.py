@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import hypothesis.strategies as st
@@ -24,6 +25,7 @@ from scheduler_core.sim.changes import (
 from scheduler_core.sim.faults import FaultOptions
 from scheduler_core.sim.kubelet import DURATION, FINISHES, STARTS, TERMINATED, is_heard_of
 from scheduler_core.sim.simulation import Simulation, SimulationOptions
+from scheduler_core.thresholds import INFINITY, Thresholds, using
 from tests.scheduler_core.sim.builders import (
     PERMIT_CONFIG,
     SECOND_NS,
@@ -102,10 +104,20 @@ def waiting_for_their_binding(simulation: Simulation, called: Sequence[str] = ()
 
 
 class SimulationMachine(RuleBasedStateMachine):
-    """Drives one simulation, now and then through a checkpoint; its twin goes through the same at the end."""
+    """Drives one simulation, now and then through a checkpoint; its twin goes through the same at the end.
+
+    Attributes
+    ----------
+    thresholds
+        Of the first; the twin has the usual ones.
+    """
+
+    thresholds = Thresholds()
 
     @initialize(seed=st.integers(0, 3), faults=FAULTS, posting=st.booleans(), ignorable=st.booleans())
     def begin(self, seed: int, faults: FaultOptions, posting: bool, ignorable: bool) -> None:
+        self.ends = ExitStack()
+        self.ends.enter_context(using(self.thresholds))
         options = SimulationOptions(faults=faults, default_tolerations=True, extenders_post_bindings=posting)
         self.config = config(ignorable)
         self.new: Callable[[], Simulation] = lambda: Simulation(
@@ -407,6 +419,8 @@ class SimulationMachine(RuleBasedStateMachine):
                 assert simulation.timers.is_set(FINISHES, *subject), pod.key
 
     def teardown(self) -> None:
+        if hasattr(self, "ends"):
+            self.ends.close()
         if not hasattr(self, "simulation"):
             return
         twin = self.new()
@@ -418,10 +432,27 @@ class SimulationMachine(RuleBasedStateMachine):
         assert outcomes == self.outcomes
 
 
-SimulationMachine.TestCase.settings = settings(
-    max_examples=300,
-    stateful_step_count=30,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+class MachineAtZero(SimulationMachine):
+    """Always by the way for many."""
+
+    thresholds = Thresholds.all_at(0)
+
+
+class MachineAtInfinity(SimulationMachine):
+    """Always by the way for few."""
+
+    thresholds = Thresholds.all_at(INFINITY)
+
+
+def examples(number: int) -> settings:
+    return settings(
+        max_examples=number, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+
+
+SimulationMachine.TestCase.settings = examples(300)
+MachineAtZero.TestCase.settings = examples(100)
+MachineAtInfinity.TestCase.settings = examples(100)
 TestWhateverHappens = SimulationMachine.TestCase
+TestWhateverHappensAtZero = MachineAtZero.TestCase
+TestWhateverHappensAtInfinity = MachineAtInfinity.TestCase
