@@ -303,6 +303,16 @@ class Engine:
         """Bind calls the engine waits for, in order."""
         return self.simulator.calls(self.simulation)
 
+    def reopened(self, entries: Iterable[Entry], number: int, ran_seq: int) -> CycleRecord | None:
+        """One cycle with its trace, as the batch of the `ran` entry `ran_seq` told it; None if there is none.
+
+        Goes no further than it has to: the engine then stands within a batch, and can be used for nothing else.
+        """
+        self.simulator.keep_full_traces(self.simulation, (number,))
+        records = self._replay(entries, (number,), until=(number, ran_seq))
+        # One that waited at Permit came once more.
+        return records[-1] if records else None
+
     def replay(self, entries: Iterable[Entry], *, wanted: Container[int] = ()) -> list[CycleRecord]:
         """Go through a stretch of the log again: its inputs, and exactly the calls its `ran` entries name.
 
@@ -334,7 +344,9 @@ class Engine:
         self.lacking |= {number for number in under_way if number >= began_at and number not in wanted}
         return cycles
 
-    def _replay(self, entries: Iterable[Entry], wanted: Container[int]) -> list[CycleRecord]:
+    def _replay(
+        self, entries: Iterable[Entry], wanted: Container[int], *, until: tuple[int, int] | None = None
+    ) -> list[CycleRecord]:
         waiting: list[Entry] = []
         answers: list[dict[str, Any]] = []
         cycles: list[CycleRecord] = []
@@ -349,8 +361,15 @@ class Engine:
                 answers = []
                 self._read(item for item in waiting if item.seq <= read)
                 waiting = [item for item in waiting if item.seq > read]
-                for name, argument, max_cycles in entry.payload["calls"]:
-                    self._call((name, argument, max_cycles), [])
+                # A cycle of a batch before, which this one says more about, is told by the whole of it.
+                begins = until is not None and (
+                    until[1] == entry.seq and self.simulator.cycle(self.simulation) <= until[0]
+                )
+                for call in entry.payload["calls"]:
+                    if until is None or not begins:
+                        self._call(call, [])
+                    elif self._call_until(call, until[0]):
+                        return [*cycles, *self.simulator.cycles(self.simulation, wanted)]
                 self._relay.end_replay()
                 cycles.extend(self.simulator.cycles(self.simulation, wanted))
                 self.simulator.outcomes(self.simulation)
@@ -364,6 +383,28 @@ class Engine:
         if new:
             self.read_seq = new[-1].seq
         return len(new)
+
+    def _call_until(self, call: Call, number: int) -> bool:
+        """Make a call, or its beginning that decides the cycle; whether the cycle is decided.
+
+        A call that its bound on cycles stopped goes on as if it had not been stopped.
+        """
+        name, argument, max_cycles = call
+        ends_ns = self.simulation.now_ns + argument
+        n_before = number + 1 - self.simulator.cycle(self.simulation)
+        if name != "step" and 0 < n_before < max_cycles:
+            max_cycles -= self._call((name, argument, n_before), []).cycles
+            if self._is_decided(number):
+                return True
+            if name == "advance":
+                argument = ends_ns - self.simulation.now_ns
+        self._call((name, argument, max_cycles), [])
+        return self._is_decided(number)
+
+    def _is_decided(self, number: int) -> bool:
+        """Whether the cycle has run and nothing of it is under way."""
+        cycle = self.simulator.cycle(self.simulation)
+        return cycle > number and number not in self.simulator.cycles_under_way(self.simulation)
 
     def _call(self, call: Call, calls: list[Call]) -> RunReport:
         calls.append(call)

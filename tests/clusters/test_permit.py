@@ -12,7 +12,7 @@ from playground.clusters.errors import Conflict, InvalidInput
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, Pod
 from playground.clusters.services.memory import EngineMemory
-from playground.engine import Budget
+from playground.engine import Budget, Engine
 from scheduler_core.framework.record import CycleTrace
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
 
@@ -222,3 +222,38 @@ def test_a_gang_waits_until_enough_of_it_fits(memory: EngineMemory) -> None:
     run(cluster, memory)
     assert set(Pod.objects.values_list("phase", flat=True)) == {"Running"}
     assert {outcome for _, outcome in outcomes()} == {"bound"}
+
+
+def test_every_cycle_opens_as_it_was_recorded_and_no_later_one_is_decided_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reached: list[int] = []
+    reopened = Engine.reopened
+
+    def watched(engine: Engine, *given: Any) -> Any:
+        record = reopened(engine, *given)
+        reached.append(engine.simulator.cycle(engine.simulation) - 1)
+        return record
+
+    monkeypatch.setattr(Engine, "reopened", watched)
+    memory = EngineMemory()
+    small = [make_pod(f"p{number}", "100m") for number in range(6)]
+    cluster = make_cluster(make_node("n1", "2"), approved("a"), *small, make_pod("large", "64"))
+    services.set_config(cluster=cluster, config=CONFIG)
+    run(cluster, memory)
+    services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    run(cluster, memory, "400s")
+    Checkpoint.objects.all().delete()
+    recorded = {cycle.number: (cycle.digest, cycle.trace) for cycle in Cycle.objects.order_by("number")}
+    assert len(recorded) >= 8 and all(trace for _, trace in recorded.values())
+    Cycle.objects.update(trace=None)
+    for number in recorded:
+        assert services.recompute_trace(cluster_id=cluster.pk, number=number)
+    again = {cycle.number: (cycle.digest, cycle.trace) for cycle in Cycle.objects.order_by("number")}
+    assert {number: (digest, bytes(trace or b"")) for number, (digest, trace) in again.items()} == {
+        number: (digest, bytes(trace or b"")) for number, (digest, trace) in recorded.items()
+    }
+    allowed = Cycle.objects.get(pod_name="a").number
+    stopped_at = dict(zip(recorded, reached, strict=True))
+    assert stopped_at.pop(allowed) >= allowed  # what came of it was told later
+    assert all(at == number for number, at in stopped_at.items())
