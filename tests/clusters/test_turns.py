@@ -10,6 +10,7 @@ from django.utils import timezone
 from playground.clusters import services, wake
 from playground.clusters.models import Cluster, Run
 from playground.clusters.services import lease, turns
+from playground.clusters.services.advance import SHORTEST_BATCH_S, next_budget
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -153,3 +154,14 @@ def test_clusters_at_1x_with_pods_to_try_take_turns_too(wakes: Wakes) -> None:
         services.take_turn(cluster_id=cluster.pk, memory=memory)
     assert not turns.busy()
     assert cluster.cycles.count() == 3
+
+
+def test_a_batch_that_took_too_long_is_followed_by_a_shorter_one() -> None:
+    usual = Budget(wall_s=0.4, max_cycles=4096)
+    assert next_budget(usual, usual, 0.6) == usual
+    short = next_budget(usual, usual, 3.2)
+    assert short == Budget(wall_s=pytest.approx(0.1), max_cycles=4096)
+    assert next_budget(short, usual, 90.0).wall_s == SHORTEST_BATCH_S
+    assert next_budget(short, usual, 0.2).wall_s == pytest.approx(0.2)  # longer by no more than twice
+    raced = Budget(wall_s=0.4, max_cycles=8)
+    assert next_budget(raced, usual, 0.1) == raced  # what was said about cycles stands

@@ -8,7 +8,7 @@ never happened, and whoever comes next decides the same things again.
 import logging
 import time
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -41,6 +41,9 @@ keeps the summary, and they are decided again when somebody looks (services/trac
 BODY_ROWS_AT_1X: Final = 2_000
 """The same of a batch at 1x, where no run is open."""
 JUST_DRIVEN_S: Final = 2.0
+PROGRESS_S: Final = 0.8
+"""A batch with its commit shall take no longer: what runs is seen to go on every second."""
+SHORTEST_BATCH_S: Final = 0.05
 MAX_CATCH_UP: Final = 2000
 """Entries replayed on a remembered engine rather than on a newer checkpoint."""
 
@@ -236,6 +239,7 @@ class _Visitor:
             self.counts.batch(cluster, result, took_s)
             _say(cluster, result, took_s)
             done_s = time.monotonic()
+            budget = next_budget(budget, self.visit.batch, done_s - batch_began_s)
             if done_s + (done_s - batch_began_s) - began >= self.visit.wall_s:  # no time for another like it
                 break
             if result.calls or not result.finished:
@@ -304,6 +308,13 @@ class _Visitor:
             return Goal("cycle", max_cycles=left, cycles_before=run.cycles_done)
         start = cluster.now_ns if run.start_ns is None else run.start_ns
         return Goal("idle", until_ns=start + MAX_VIRTUAL_NS, max_cycles=left, cycles_before=run.cycles_done)
+
+
+def next_budget(last: Budget, usual: Budget, took_s: float) -> Budget:
+    """Bounds of the next batch, after one within `last` that took so long with its commit: shorter where that was too
+    long, and longer again, up to `usual`, where there is time."""
+    wall_s = last.wall_s * min(2.0, PROGRESS_S / max(took_s, 0.001))
+    return replace(last, wall_s=min(usual.wall_s, max(SHORTEST_BATCH_S, wall_s)))
 
 
 def _say(cluster: Cluster, result: DriveResult, took_s: float) -> None:
