@@ -9,6 +9,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.extender import Transport, no_transport
 from scheduler_core.plan.answers import answer_question, answer_text
 from scheduler_core.plan.node_groups import ZONE
+from scheduler_core.plan.prices import read_prices
 from scheduler_core.plan.question import ASKS, question_from
 
 PLAN_QUESTIONS: Final = ASKS
@@ -32,6 +33,19 @@ def checked_plan(document: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         return question_from(document).document()
+    except InvalidObject as error:
+        raise PlanProblem(error) from None
+
+
+def prices_from_text(text: str) -> list[Any]:
+    """A price list in YAML or CSV, for a question's `prices`.
+
+    Raises
+    ------
+    PlanProblem
+    """
+    try:
+        return read_prices(text)
     except InvalidObject as error:
         raise PlanProblem(error) from None
 
@@ -63,4 +77,5 @@ __all__ = [
     "answer_plan",
     "answer_text",
     "checked_plan",
+    "prices_from_text",
 ]

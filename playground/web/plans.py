@@ -18,6 +18,8 @@ LINES_SHOWN: Final = 60
 TITLES: Final = {
     "any-node": "Lose any one node",
     "any-domain": "Lose any one zone",
+    "backlog": "Place everything that is pending",
+    "consolidate": "Do with fewer nodes",
     "headroom": "How many more fit",
     "drain": "Drain nodes",
     "lose": "Lose nodes",

@@ -1,4 +1,4 @@
-"""`plan`: questions about a cluster: what may be drained or lost, and how many more of a pod fit.
+"""`plan`: questions about a cluster: what may be drained or lost, how many more fit, which nodes are wanted or spare.
 
 The file is a dump (`kubectl get nodes,pods,... -A -o yaml`), or a scenario, which is run to its end first. The exit
 status is 0 when nothing is hurt (or something fits), 1 when it is, 2 when a file or a name cannot be used.
@@ -16,8 +16,10 @@ from typing import Any
 from scheduler_core.cli.manifests import MAX_BYTES, manifests_of
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.documents import DocumentError, load_documents
-from scheduler_core.plan.answers import GOOD, answer_question, answer_text
-from scheduler_core.plan.question import ANY_DOMAIN, ANY_NODE, DRAIN, HEADROOM, LOSE
+from scheduler_core.plan.answer import GOOD
+from scheduler_core.plan.answers import answer_question, answer_text
+from scheduler_core.plan.prices import read_prices
+from scheduler_core.plan.question import ANY_DOMAIN, ANY_NODE, BACKLOG, CONSOLIDATE, DRAIN, HEADROOM, LOSE
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
 from scheduler_core.scenario.types import API_VERSION, KIND
 from scheduler_core.sim.simulation import Simulation
@@ -54,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     template.add_argument("--pod", metavar="FILE", help="manifest of the pod")
     template.add_argument("--like", metavar="NAMESPACE/NAME", help="a pod of the cluster")
     template.add_argument("--workload", metavar="KIND/NAMESPACE/NAME", help="a Deployment, StatefulSet, ...")
+    for name, words in (
+        (BACKLOG, "the cheapest nodes, and the edits beside them, that place all pending pods"),
+        (CONSOLIDATE, "which nodes can go, in which order, and what keeps the rest"),
+    ):
+        question = questions.add_parser(name, help=words)
+        question.add_argument("--prices", metavar="FILE", help="node types and prices, YAML or CSV")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -116,6 +124,8 @@ def _question(options: argparse.Namespace) -> dict[str, Any]:
         if len(documents) != 1 or documents[0].value.get("kind") != "Pod":
             raise _Unusable(f"{options.pod}: one manifest of kind Pod is needed")
         found["pod"] = documents[0].value
+    if getattr(options, "prices", None):
+        found["prices"] = read_prices(Path(options.prices).read_text(encoding="utf-8"))
     return found
 
 

@@ -21,6 +21,7 @@ from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import HostPort, Pod, pod_from
 from scheduler_core.objects.resources import PODS
+from scheduler_core.plan.pending import without_rules
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
@@ -32,7 +33,6 @@ _KEPT_KINDS = frozenset(
         "StatefulSet",
     )
 )  # fmt: skip
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _FIRST = {"Namespace": 0, "PriorityClass": 0, "Node": 2, "Pod": 3}
 
 
@@ -192,7 +192,7 @@ def joint_problem(
 
 def _scores(sandbox: Sandbox, manifest: Mapping[str, Any]) -> dict[str, int]:
     """Node -> score of the pod alone, of the nodes that are feasible for it."""
-    pod = pod_from(_without_rules(manifest))
+    pod = pod_from(without_rules(manifest))
     if sandbox.scheduler.why_not_scheduled(pod) is not None:
         return {}
     decision = sandbox.decide(pod)
@@ -200,23 +200,6 @@ def _scores(sandbox: Sandbox, manifest: Mapping[str, Any]) -> dict[str, int]:
     rows = attempt.feasible.tolist()
     totals = attempt.total.tolist() if len(attempt.total) == len(rows) else [0] * len(rows)
     return {attempt.name_of(row): int(total) for row, total in zip(rows, totals, strict=True)}
-
-
-def _without_rules(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The pod without what depends on movable pods: required affinity, and spread that must hold."""
-    spec = dict(manifest.get("spec") or {})
-    affinity = dict(spec.get("affinity") or {})
-    if affinity.get("podAffinity"):
-        affinity["podAffinity"] = {
-            key: value for key, value in affinity["podAffinity"].items() if key != _REQUIRED
-        }
-        spec["affinity"] = affinity
-    spread = spec.get("topologySpreadConstraints")
-    if spread:
-        spec["topologySpreadConstraints"] = [
-            item for item in spread if item.get("whenUnsatisfiable") != "DoNotSchedule"
-        ]
-    return {**manifest, "spec": spec}
 
 
 class _Rules:

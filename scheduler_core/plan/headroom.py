@@ -151,7 +151,7 @@ def _fill(trial: Trial, pod: Pod, counts: Counter[str], max_copies: int) -> bool
         getattr(plugin, "filter_reads", Reads.CLUSTER) is Reads.CLUSTER for plugin in asked
     ):
         return True
-    room = _room(trial, pod, attempt, max_copies)
+    room = room_of(trial, pod, attempt, max_copies)
     if room is None:
         return False
     rows = attempt.feasible
@@ -167,7 +167,7 @@ def _fill(trial: Trial, pod: Pod, counts: Counter[str], max_copies: int) -> bool
     return True
 
 
-def _room(trial: Trial, pod: Pod, attempt: Attempt, max_copies: int) -> NDArray[np.int64] | None:
+def room_of(trial: Trial, pod: Pod, attempt: Attempt, max_copies: int) -> NDArray[np.int64] | None:
     """Copies that each feasible row takes; None when they are more than `max_copies`."""
     rows = attempt.feasible
     room = np.zeros(len(rows), np.int64)

@@ -8,14 +8,25 @@ from typing import Any
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.plan.node_groups import ZONE
+from scheduler_core.plan.prices import PriceList, price_list_from, shipped_prices
 
-DRAIN, LOSE, ANY_NODE, ANY_DOMAIN, HEADROOM = ASKS = ("drain", "lose", "any-node", "any-domain", "headroom")
+DRAIN, LOSE, ANY_NODE, ANY_DOMAIN, HEADROOM, BACKLOG, CONSOLIDATE = ASKS = (
+    "drain",
+    "lose",
+    "any-node",
+    "any-domain",
+    "headroom",
+    "backlog",
+    "consolidate",
+)
 _FIELDS = {
     DRAIN: ("nodes", "label"),
     LOSE: ("nodes", "label"),
     ANY_NODE: (),
     ANY_DOMAIN: ("label",),
     HEADROOM: ("workload", "pod"),
+    BACKLOG: ("prices",),
+    CONSOLIDATE: ("prices",),
 }
 MAX_NODES = 5_000
 """Nodes that one question names."""
@@ -37,6 +48,8 @@ class PlanQuestion:
         Of `headroom`: `Kind namespace/name`; with neither it nor a pod, every workload is asked about.
     pod : mapping or None
         Of `headroom`: a manifest.
+    prices : PriceList or None
+        Of `backlog` and `consolidate`: in place of the list that is shipped.
     """
 
     ask: str
@@ -44,6 +57,7 @@ class PlanQuestion:
     label: str = ""
     workload: str = ""
     pod: Mapping[str, Any] | None = None
+    prices: PriceList | None = None
 
     def document(self) -> dict[str, Any]:
         """The normal form, JSON-able: what is not asked is left out."""
@@ -55,7 +69,14 @@ class PlanQuestion:
                 found[name] = getattr(self, name)
         if self.pod is not None:
             found["pod"] = dict(self.pod)
+        if self.prices is not None:
+            found["prices"] = self.prices.document()
         return found
+
+    @property
+    def price_list(self) -> PriceList:
+        """That of the question, else the one that is shipped."""
+        return self.prices or shipped_prices()
 
 
 def question_from(document: Mapping[str, Any]) -> PlanQuestion:
@@ -96,7 +117,9 @@ def question_from(document: Mapping[str, Any]) -> PlanQuestion:
         raise InvalidObject("pod", None, "give a workload or a pod, not both")
     if workload and (workload.count(" ") != 1 or workload.count("/") != 1):
         raise InvalidObject("workload", workload, "must be KIND NAMESPACE/NAME")
-    return PlanQuestion(ask, tuple(dict.fromkeys(nodes)), label, workload, pod)
+    prices = document.get("prices")
+    listed = None if prices is None else price_list_from(prices, "prices")
+    return PlanQuestion(ask, tuple(dict.fromkeys(nodes)), label, workload, pod, listed)
 
 
 def _text(document: Mapping[str, Any], name: str) -> str:

@@ -174,6 +174,13 @@ def drain(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
     return _followed(sandbox, TakenAway("drain", tuple(nodes)), _Following.drain)
 
 
+def follow_drain(trial: Trial, nodes: Sequence[str]) -> TakenAway:
+    """A drain that stays done in `trial`, until that takes it back."""
+    result = TakenAway("drain", tuple(nodes))
+    _Following(trial, result).drain(nodes)
+    return result
+
+
 def nodes_with(sandbox: Sandbox, key: str, value: str) -> tuple[str, ...]:
     """Nodes that carry a label, in evaluation order: a zone, a rack, a pool."""
     return tuple(node.name for node in nodes_of(sandbox) if node.meta.labels.get(key) == value)
@@ -316,6 +323,10 @@ class Budgets:
             for index, budget in enumerate(self._budgets)
             if budget.meta.namespace == pod.namespace and budget.selector.matches(pod.labels)
         ]
+
+    def covering(self, pod: Pod) -> int:
+        """How many budgets the pod has."""
+        return len(self._of(pod))
 
     def refusal(self, pod: Pod) -> str:
         """Why the pod may not be evicted now; empty when it may."""

@@ -71,6 +71,15 @@ class Trial:
         while self._undo:
             self._undo.pop()()
 
+    def mark(self) -> int:
+        """A moment to come back to."""
+        return len(self._undo)
+
+    def back_to(self, mark: int) -> None:
+        """Take back what was done since, the last one first."""
+        while len(self._undo) > mark:
+            self._undo.pop()()
+
     # ---- nodes
 
     def remove_nodes(self, names: Iterable[str]) -> list[Pod]:

@@ -78,6 +78,8 @@ QUESTIONS: list[tuple[dict[str, str], list[str]]] = [
     ({"ask": "any-domain"}, ["any-domain"]),
     ({"ask": "headroom"}, ["headroom"]),
     ({"ask": "headroom", "workload": "Pod default/web-0"}, ["headroom", "--workload", "Pod/default/web-0"]),
+    ({"ask": "backlog"}, ["backlog"]),
+    ({"ask": "consolidate"}, ["consolidate"]),
 ]
 
 
@@ -112,7 +114,7 @@ def test_the_overview_tells_the_newest_answers_and_says_when_they_are_old(
     client: Client, cluster: Cluster
 ) -> None:
     html = page(client, "plan", cluster.public_id)
-    assert html.count("Not asked yet.") == 5
+    assert html.count("Not asked yet.") == 7
     question = asked(client, cluster, ask="any-node")
     html = page(client, "plan", cluster.public_id)
     assert question.answer is not None and question.answer["verdict"] in html.replace("<wbr>", "")
@@ -148,6 +150,7 @@ def test_a_question_that_waits_can_be_cancelled_and_is_asked_anew(client: Client
         ({"ask": "lose", "label": "zone"}, "label"),
         ({"ask": "any-node", "nodes": ["a"]}, "nodes"),
         ({"ask": "headroom", "workload": "web"}, "workload"),
+        ({"ask": "backlog", "prices": [{"name": "x", "cpu": "1", "memory": "1Gi"}]}, "prices[0].price"),
     ],
 )
 def test_what_cannot_be_asked_is_named_and_nothing_is_kept(
@@ -203,3 +206,24 @@ def test_a_shared_verdict_is_frozen_readable_by_its_link_and_can_be_ended(
     assert sum(item["kind"] == "Node" for item in dump["items"]) == 3
     client.post(reverse("web:verdict-end", args=[verdict.public_id]))
     assert client.get(made["Location"]).status_code == 404
+
+
+def test_a_price_list_of_ones_own_is_read_from_the_form_and_a_branch_has_the_nodes(
+    client: Client, cluster: Cluster
+) -> None:
+    services.apply_documents(cluster=cluster, objects=[_owned("large", cpu="9")])
+    _idle(cluster)
+    question = asked(client, cluster, ask="backlog", prices="name,cpu,memory,price\nbig,10,16Gi,2.5\n")
+    assert question.answer is not None
+    assert (
+        question.answer["verdict"]
+        == "1 node places the one pending pod for $2.50 an hour; no plan costs less."
+    )
+    client.post(reverse("web:plan-branch", args=[cluster.public_id, question.public_id]))
+    made = Cluster.objects.exclude(pk=cluster.pk).get()
+    services.advance(cluster_id=made.pk, memory=EngineMemory())
+    assert Pod.objects.get(cluster=made, name="large").node_name == "plan-node-1"
+    refused = client.post(
+        reverse("web:plan", args=[cluster.public_id]), {"ask": "backlog", "prices": "types: no"}, follow=True
+    )
+    assert "It cannot be asked: prices:" in refused.content.decode()

@@ -45,9 +45,9 @@ class Plan(PlaygroundView):
         tag="scheduling",
     )
     def post(self, request: Request, cluster_id: str) -> Response:
-        """What nodes may be drained or lost, and how many more pods fit. `ask` is one of drain, lose (`nodes`, `label:
-        KEY=VALUE`), any-node, any-domain (`label: KEY`), headroom (`workload: KIND NAMESPACE/NAME` or `pod`). Nothing
-        of the cluster changes.
+        """What nodes may be drained or lost, how many more pods fit, which nodes are wanted or spare. `ask` is one of
+        drain, lose (`nodes`, `label: KEY=VALUE`), any-node, any-domain (`label: KEY`), headroom (`workload: KIND
+        NAMESPACE/NAME` or `pod`), backlog, consolidate (`prices`). Nothing of the cluster changes.
 
         Equal questions about an unchanged cluster are one: the answer may be there at once.
         """

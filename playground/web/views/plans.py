@@ -17,7 +17,7 @@ from playground.clusters.models import Cluster, Node, Pod, Question
 from playground.clusters.selectors.questions import get_question, is_stale, latest_question
 from playground.clusters.services import questions
 from playground.clusters.services.plan_branches import branch_of_plan
-from playground.engine.plans import answer_text
+from playground.engine.plans import PlanProblem, answer_text, prices_from_text
 from playground.scenarios import services as sharing
 from playground.scenarios.models import Verdict
 from playground.scenarios.selectors import get_verdict
@@ -36,6 +36,9 @@ def overview(request: HttpRequest, cluster_id: str) -> HttpResponse:
     if request.method == "POST":
         try:
             asked = questions.ask(cluster=cluster, kind=Question.Kind.PLAN, params=_posted(request))
+        except PlanProblem as problem:
+            messages.error(request, f"It cannot be asked: {problem.field}: {problem.reason}")
+            return redirect("web:plan", cluster.public_id)
         except ClusterError as error:
             messages.error(request, f"It cannot be asked: {error.message}")
             return redirect("web:plan", cluster.public_id)
@@ -84,6 +87,9 @@ def _posted(request: HttpRequest) -> dict[str, Any]:
     for name in ("label", "workload"):
         if request.POST.get(name, "").strip():
             found[name] = request.POST[name].strip()
+    prices = request.POST.get("prices", "").strip()
+    if prices:
+        found["prices"] = prices_from_text(prices)
     return found
 
 

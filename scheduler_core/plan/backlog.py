@@ -1,0 +1,328 @@
+"""Nodes that place all pending pods: the cheapest that were found, proved by placing every pod, beside a lower bound.
+
+The bound and a first guess come from one problem over amounts (`bound`). The guess is run: all pods are decided in
+their order with the nodes there, nodes are added for those that find none, and taken away or made cheaper as long as
+every pod still finds one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scheduler_core.advice.sandbox import Sandbox
+from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.resources import PODS
+from scheduler_core.plan.bound import Bin, Demand, least_cost
+from scheduler_core.plan.headroom import Report, room_of, silent
+from scheduler_core.plan.node_choices import Choice, choices_of
+from scheduler_core.plan.pending import Alike, classes_of, daemon_pods, unpinned, without_rules
+from scheduler_core.plan.prices import PriceList
+from scheduler_core.plan.trial import Trial
+
+MOST_DECISIONS = 6_000
+"""Decisions that looking for a cheaper plan may cost: a count, so that the answer is the same everywhere."""
+ROUNDS = 4
+
+
+@dataclass(slots=True)
+class NodePlan:
+    """What was found.
+
+    Attributes
+    ----------
+    pods : int
+        That are pending.
+    fit_now : int
+        Of these, find a node as things are.
+    nodes : list of Choice
+        To add.
+    placed : dict of str to str
+        Pod -> node, in the run that proves it; added nodes are named by `name_of_node`.
+    waiting : list of (Pod, str)
+        Pods that no node of the list takes, and what the scheduler says of them.
+    cost, bound : float
+        Of the nodes an hour, and what no plan that places as many is below.
+    without_price : list of str
+        Node groups whose type the list does not have.
+    """
+
+    pods: int
+    fit_now: int = 0
+    nodes: list[Choice] = field(default_factory=list)
+    placed: dict[str, str] = field(default_factory=dict)
+    waiting: list[tuple[Pod, str]] = field(default_factory=list)
+    bound: float = 0.0
+    n_decisions: int = 0
+    without_price: list[str] = field(default_factory=list)
+
+    @property
+    def cost(self) -> float:
+        return sum(choice.price for choice in self.nodes)
+
+
+def name_of_node(place: int) -> str:
+    """Of the added node at a place of the plan."""
+    return f"plan-node-{place + 1}"
+
+
+def cheapest_nodes(
+    sandbox: Sandbox, pods: Sequence[Pod], prices: PriceList, *, report: Report = silent
+) -> NodePlan:
+    """Find nodes for pods.
+
+    Parameters
+    ----------
+    pods : sequence of Pod
+        On no node, in the order in which they are decided.
+    """
+    return _Search(sandbox, list(pods), prices, report).find()
+
+
+def run_plan(sandbox: Sandbox, pods: Sequence[Pod], nodes: Sequence[Choice]) -> dict[str, str]:
+    """Pod -> node, when these nodes are there and the pods are decided in their order: what proves a plan."""
+    return _Runs(sandbox, list(pods), silent).run(nodes)[0]
+
+
+class _Runs:
+    """Runs of pods with nodes added."""
+
+    def __init__(self, sandbox: Sandbox, pods: list[Pod], report: Report) -> None:
+        self.sandbox = sandbox
+        self.pods = pods
+        self.report = report
+        self.plan = NodePlan(len(pods))
+        self.daemons = [unpinned(pod) for pod in daemon_pods(sandbox)]
+
+    def run(self, nodes: Sequence[Choice]) -> tuple[dict[str, str], list[tuple[Pod, str]]]:
+        """Decide all pods in their order with these nodes there: (pod -> node, pods without one and why)."""
+        with Trial(self.sandbox) as trial:
+            self._add(trial, [(name_of_node(place), choice) for place, choice in enumerate(nodes)])
+            return self._place(trial, self.pods)
+
+    def _place(self, trial: Trial, pods: Iterable[Pod]) -> tuple[dict[str, str], list[tuple[Pod, str]]]:
+        placed: dict[str, str] = {}
+        waiting = []
+        for pod in pods:
+            found = trial.place(pod, preempt=False)
+            self.plan.n_decisions += 1
+            if self.plan.n_decisions % 50 == 0:
+                self.report(0, 0, f"{self.plan.n_decisions:,} decisions run")
+            if found.node is None:
+                waiting.append((pod, found.message))
+            else:
+                placed[pod.key] = found.node
+        return placed, waiting
+
+    def _add(self, trial: Trial, nodes: Sequence[tuple[str, Choice]]) -> None:
+        """Add nodes, with the DaemonSet pods that would start there."""
+        for name, choice in nodes:
+            trial.set_node(choice.node(name))
+        if not nodes:
+            return
+        row_of = self.sandbox.scheduler.cache.nodes.row_of
+        new = np.array(sorted(row_of[name] for name, _ in nodes), np.int64)
+        for pod in self.daemons:
+            rows = np.intersect1d(self.sandbox.attempt(pod).feasible, new)
+            if len(rows):
+                trial.put_copies(pod, rows)
+
+
+class _Search(_Runs):
+    """Looks for the cheapest nodes."""
+
+    def __init__(self, sandbox: Sandbox, pods: list[Pod], prices: PriceList, report: Report) -> None:
+        super().__init__(sandbox, pods, report)
+        self.choices, self.plan.without_price = choices_of(sandbox, prices)
+
+    def find(self) -> NodePlan:
+        plan = self.plan
+        placed, waiting = self.run(())
+        plan.fit_now, plan.placed, plan.waiting = len(placed), placed, waiting
+        if not waiting:
+            return plan
+        classes = classes_of(self.pods)
+        guess = self._bounded(classes)
+        plan.nodes = self._completed(guess)
+        plan.placed, plan.waiting = self.run(plan.nodes)
+        for _ in range(ROUNDS):
+            if not plan.waiting:
+                break
+            more = self._completed(plan.nodes)
+            placed, waiting = self.run(more)
+            if len(placed) <= len(plan.placed):
+                break
+            plan.nodes, plan.placed, plan.waiting = more, placed, waiting
+        if plan.waiting:
+            # The bound is of placing what this plan places; it held all that any node takes.
+            left = {pod.uid for pod, _ in plan.waiting}
+            self._bounded(classes_of([pod for pod in self.pods if pod.uid not in left]))
+        self._improve()
+        return plan
+
+    # ---- the bound and the first guess
+
+    def _bounded(self, classes: Sequence[Alike]) -> list[Choice]:
+        """Sets the plan's bound; nodes of the problem's solution."""
+        self.report(0, 0, "a lower bound")
+        sandbox = self.sandbox
+        demands = [Demand(len(alike.pods), {**alike.one.requests, PODS: 1}) for alike in classes]
+        with Trial(sandbox) as trial:
+            probes = [(f"plan-probe-{place}", choice) for place, choice in enumerate(self.choices)]
+            self._add(trial, probes)
+            row_of = sandbox.scheduler.cache.nodes.row_of
+            rows = {row_of[name]: place for place, (name, _) in enumerate(probes)}
+            taken: dict[int, dict[int, int]] = {}
+            for index, alike in enumerate(classes):
+                relaxed = pod_from(without_rules(alike.one.manifest))
+                attempt = sandbox.attempt(relaxed)
+                if not len(attempt.feasible):
+                    continue
+                room = room_of(trial, relaxed, attempt, 1_000 * len(self.choices) + 10**7)
+                assert room is not None
+                for row, most in zip(attempt.feasible.tolist(), room.tolist(), strict=True):
+                    taken.setdefault(row, {})[index] = most
+            resources = sorted({name for demand in demands for name in demand.requests})
+            free = {row: {name: sandbox.free(name, row) for name in resources} for row in taken}
+        kinds: dict[tuple[object, ...], list[int]] = {}
+        for row, place in rows.items():
+            if taken.get(row):
+                choice = self.choices[place]
+                key = (choice.price, choice.name, repr(taken[row]), repr(free[row]))
+                kinds.setdefault(key, []).append(place)
+        places = list(kinds.values())
+        probe_rows = list(rows)
+        bins = [
+            Bin(
+                self.choices[one[0]].price,
+                0,
+                len(self.pods),
+                free[probe_rows[one[0]]],
+                taken[probe_rows[one[0]]],
+            )
+            for one in places
+        ]
+        kept = _undominated(bins)
+        existing = _together([(taken[row], free[row]) for row in taken if row not in rows])
+        solved = least_cost([*(bins[index] for index in kept), *existing], demands)
+        self.plan.bound = solved.cost
+        found: list[Choice] = []
+        for index, count in zip(kept, solved.counts, strict=False):
+            zones = places[index]
+            found += [self.choices[zones[number % len(zones)]] for number in range(count)]
+        return found
+
+    # ---- repairs
+
+    def _completed(self, nodes: Sequence[Choice]) -> list[Choice]:
+        """These nodes and more, one for each pod that finds none, the cheapest for it and those like it."""
+        found = list(nodes)
+        with Trial(self.sandbox) as trial:
+            self._add(trial, [(name_of_node(place), choice) for place, choice in enumerate(found)])
+            _, waiting = self._place(trial, self.pods)
+            left = [pod for pod, _ in waiting]
+            while left:
+                choice = self._best_for(left)
+                if choice is None:
+                    left = left[1:]
+                    continue
+                self._add(trial, [(name_of_node(len(found)), choice)])
+                found.append(choice)
+                _, waiting = self._place(trial, left)
+                before, left = left, [pod for pod, _ in waiting]
+                if len(left) == len(before):
+                    left = left[1:]
+        return found
+
+    def _best_for(self, left: Sequence[Pod]) -> Choice | None:
+        """The choice that takes the first pod at the least price for each of those like it that it holds."""
+        first = left[0]
+        alike = Counter(_likeness(pod) for pod in left)[_likeness(first)]
+        with Trial(self.sandbox) as trial:
+            self._add(trial, [(f"plan-probe-{place}", choice) for place, choice in enumerate(self.choices)])
+            attempt = self.sandbox.attempt(first)
+            row_of = self.sandbox.scheduler.cache.nodes.row_of
+            feasible = set(attempt.feasible.tolist())
+            best: tuple[float, int] | None = None
+            for place in range(len(self.choices)):
+                row = row_of[f"plan-probe-{place}"]
+                if row not in feasible:
+                    continue
+                holds = min(
+                    [alike]
+                    + [
+                        self.sandbox.free(name, row) // amount
+                        for name, amount in first.requests.items()
+                        if amount
+                    ]
+                )
+                price = self.choices[place].price / max(holds, 1)
+                best = min(best, (price, place)) if best is not None else (price, place)
+        return None if best is None else self.choices[best[1]]
+
+    def _improve(self) -> None:
+        """Leave nodes out, or take cheaper ones, as long as no fewer pods find a node."""
+        plan = self.plan
+        spent = plan.n_decisions
+        changed = True
+        while changed and plan.cost > plan.bound + 1e-9:
+            changed = False
+            order = sorted(range(len(plan.nodes)), key=lambda place: (-plan.nodes[place].price, place))
+            tried: set[str] = set()
+            for place in order:
+                choice = plan.nodes[place]
+                key = repr((choice.name, choice.zone))
+                if key in tried:
+                    continue
+                tried.add(key)
+                cheaper = [
+                    one for one in self.choices if one.price < choice.price and one.zone == choice.zone
+                ]
+                for other in (None, *cheaper):
+                    if plan.n_decisions - spent + len(self.pods) > MOST_DECISIONS:
+                        return
+                    nodes = [*plan.nodes[:place], *([other] if other else []), *plan.nodes[place + 1 :]]
+                    placed, waiting = self.run(nodes)
+                    if len(placed) >= len(plan.placed):
+                        plan.nodes, plan.placed, plan.waiting = nodes, placed, waiting
+                        changed = True
+                        break
+                if changed:
+                    break
+
+
+def _likeness(pod: Pod) -> str:
+    return repr(
+        (pod.namespace, sorted(pod.requests.items()), pod.meta.controller and pod.meta.controller.name)
+    )
+
+
+def _undominated(bins: Sequence[Bin]) -> list[int]:
+    """Places of bins that no other is as cheap as, as large as, and takes as much as."""
+    kept: list[int] = []
+    for place, one in enumerate(bins):
+        if not any(_covers(bins[other], one) for other in kept):
+            kept = [other for other in kept if not _covers(one, bins[other])]
+            kept.append(place)
+    return kept
+
+
+def _covers(one: Bin, other: Bin) -> bool:
+    return (
+        one.cost <= other.cost
+        and all(one.room.get(name, 0) >= amount for name, amount in other.room.items())
+        and all(one.takes.get(demand, 0) >= most for demand, most in other.takes.items())
+    )
+
+
+def _together(nodes: Sequence[tuple[dict[int, int], dict[str, int]]]) -> list[Bin]:
+    """Nodes that take the same pods as one bin that is there: its room is theirs together, which is never less."""
+    groups: dict[tuple[int, ...], tuple[Counter[int], Counter[str]]] = {}
+    for takes, free in nodes:
+        most, room = groups.setdefault(tuple(sorted(takes)), (Counter(), Counter()))
+        most.update(takes)
+        room.update({name: max(amount, 0) for name, amount in free.items()})
+    return [Bin(0.0, 1, 1, dict(room), dict(most)) for most, room in groups.values()]
