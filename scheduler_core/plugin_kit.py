@@ -111,6 +111,7 @@ def cost(plugin: type[Plugin], *, args: Mapping[str, Any] | None = None, n_nodes
     if isinstance(made, ScorePlugin):
         attempt.run_filter()
         attempt.feasible = rows
+        attempt.run_pre_score()
         attempt.run_score()
         if plugin.name not in attempt.skipped_scores:
             state = attempt.score_states.get(plugin.name)
@@ -352,6 +353,7 @@ def _lock_step(plugin: FilterPlugin[Any], attempt: Attempt) -> Iterator[str]:
 def _scored_alike(plugin: ScorePlugin[Any], attempt: Attempt) -> Iterator[str]:
     nodes, rows = attempt.snapshot.nodes, attempt.snapshot.rows
     attempt.feasible = rows
+    attempt.run_pre_score()
     attempt.run_score()
     if plugin.name in attempt.skipped_scores:
         return

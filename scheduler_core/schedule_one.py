@@ -219,6 +219,7 @@ class Algorithm:
             decision.node_name = attempt.name_of(int(rows[0]))
             return
         if attempt.framework.score or self.extenders:
+            attempt.run_pre_score()
             attempt.run_score()
             extended.score()
         else:

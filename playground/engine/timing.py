@@ -13,6 +13,7 @@ _OF_ATTEMPT: Final = {
     "run_pre_filter": "PreFilter",
     "run_filter": "Filter",
     "filter_nominated_node": "Filter",
+    "run_pre_score": "PreScore",
     "run_score": "Score",
 }
 _OF_FRAMEWORK: Final = {
@@ -63,6 +64,7 @@ class ExtensionPointTimes:
                 setattr(framework, name, self._timed(profile, point, getattr(framework, name)))
             for plugin in framework.plugins.values():
                 self._watch_plugin(profile, plugin)
+        scheduler.queue.run_pre_enqueue = self._timed_queue(scheduler.queue.run_pre_enqueue)
         scheduler.algorithm.make_attempt = self._watching(scheduler.algorithm.make_attempt)
 
     def _watching(self, attempt: type[Any]) -> type[Any]:
@@ -106,31 +108,36 @@ class ExtensionPointTimes:
             call = getattr(plugin, name, None)
             if call is None or not hasattr(plugin, "__dict__"):
                 continue
-            timed = self._timed_plugin(profile, plugin.name, point, call)
-            # PreScore and PreEnqueue have no method of the framework's: what their plugins take is their time.
-            if point in ("PreScore", "PreEnqueue"):
+            timed = self._timed_plugin(plugin.name, point, call)
+            # The queue holds these calls from the beginning.
+            if point == "PreEnqueue":
                 setattr(plugin, name, timed)
             elif name not in vars(plugin):
                 self._sampled.append((plugin, name, timed))
 
-    def _timed_plugin(
-        self, profile: str, plugin: str, point: str, call: Callable[..., Any]
-    ) -> Callable[..., Any]:
-        is_whole = point in ("PreScore", "PreEnqueue")
-
+    def _timed_plugin(self, plugin: str, point: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*given: Any, **named: Any) -> Any:
             observe = self.observe
-            if observe is None:
+            if observe is None or not self._samples:
                 return call(*given, **named)
             began = time.perf_counter()
             result = call(*given, **named)
-            took_s = time.perf_counter() - began
-            status = _status(result)
-            if is_whole:
-                observe(profile, point, status, took_s, "")
-            if self._samples:
-                observe(_NO_PROFILE, point, status, took_s, plugin)
+            observe(_NO_PROFILE, point, _status(result), time.perf_counter() - began, plugin)
             return result
+
+        return timed
+
+    def _timed_queue(self, call: Callable[[Any], None]) -> Callable[[Any], None]:
+        """PreEnqueue is the queue's own: all its plugins together, for one pod."""
+
+        def timed(info: Any) -> None:
+            observe = self.observe
+            if observe is None:
+                return call(info)
+            began = time.perf_counter()
+            call(info)
+            status = "UnschedulableAndUnresolvable" if info.gating_plugin else "Success"
+            observe(info.pod.scheduler_name, "PreEnqueue", status, time.perf_counter() - began, "")
 
         return timed
 

@@ -568,11 +568,10 @@ class Attempt:
 
     # ---- Score
 
-    def run_score(self) -> None:
-        """Score the feasible rows; fills `raw_scores`, `scores` and `total`, all aligned with `feasible`."""
+    def run_pre_score(self) -> None:
+        """Have score plugins prepare for the feasible rows; fills `skipped_scores` and `score_states`."""
         pod, snapshot, rows = self.pod, self.snapshot, self.feasible
-        framework = self.framework
-        for pre_scorer in framework.pre_score:
+        for pre_scorer in self.framework.pre_score:
             try:
                 result: PreScoreResult[Any] = pre_scorer.pre_score(pod, snapshot, rows)
             except PluginFailure:
@@ -586,6 +585,14 @@ class Attempt:
                 raise PluginFailure(pre_scorer.name, "PreScore", said)
             else:
                 self.score_states[pre_scorer.name] = result.state
+
+    def run_score(self) -> None:
+        """Score the feasible rows, after `run_pre_score`.
+
+        Fills `raw_scores`, `scores` and `total`, all aligned with `feasible`.
+        """
+        snapshot, rows = self.snapshot, self.feasible
+        framework = self.framework
         for stateless in framework.stateless_scores:
             raise PluginFailure(
                 stateless.name,

@@ -629,7 +629,7 @@ class SchedulingQueue:
         """Source: scheduling_queue.go moveToActiveQ, v1.34."""
         source = info.lane if source is None else source
         if not skip_pre_enqueue:
-            self._run_pre_enqueue(info)
+            self.run_pre_enqueue(info)
         if info.gating_plugin:
             if info.key not in self._infos:
                 self._to_unschedulable(info, label, verdict, source)
@@ -657,7 +657,7 @@ class SchedulingQueue:
     def _to_backoff(self, info: QueuedPodInfo, label: str, verdict: _Verdict, source: Lane) -> None:
         """Source: scheduling_queue.go moveToBackoffQ, v1.34."""
         if self._pop_from_backoff:
-            self._run_pre_enqueue(info)
+            self.run_pre_enqueue(info)
             if info.gating_plugin:
                 if info.lane is Lane.UNSCHEDULABLE:
                     self._unschedulable.add(info)
@@ -688,7 +688,7 @@ class SchedulingQueue:
         else:
             self._backoff.remove(info.key)
 
-    def _run_pre_enqueue(self, info: QueuedPodInfo) -> None:
+    def run_pre_enqueue(self, info: QueuedPodInfo) -> None:
         """Ask the gates, the one that held the pod back last time first.
 
         Source: scheduling_queue.go runPreEnqueuePlugins, v1.34

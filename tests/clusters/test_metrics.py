@@ -146,6 +146,16 @@ def test_metrics_can_be_had_for_one_cluster_with_every_point_and_plugin(client: 
         *("PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Score"),
         *("Reserve", "Permit", "PreBind", "Bind", "PostBind"),
     }
+    # An extension point is counted once a cycle, however many plugins it has.
+    counts = {match[1]: 0 for name in found if (match := point.match(name))}
+    for name, value in found.items():
+        if match := point.match(name):
+            counts[match[1]] += int(value)
+    assert counts["PreScore"] == counts["Score"] < counts["Filter"]
+    queued = sum(
+        int(n) for name, n in found.items() if name.startswith("scheduler_queue_incoming_pods_total")
+    )
+    assert 0 < counts["PreEnqueue"] <= queued
     timed = re.compile(
         r'scheduler_plugin_execution_duration_seconds_count{extension_point="(\w+)",plugin="(\w+)",status="\w+"}'
     )
