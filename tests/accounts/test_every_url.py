@@ -28,7 +28,7 @@ __all__ = ["wakes"]
 # Parameters that name what belongs to a person or a team: to others it is not there.
 OWNED: Final = frozenset(
     (
-        *("cluster_id", "share_id", "scenario_id", "comparison_id"),
+        *("cluster_id", "share_id", "scenario_id", "comparison_id", "verdict_id"),
         *("team", "team_id", "token_id", "invitation_id", "user_id", "session"),
     )
 )

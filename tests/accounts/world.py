@@ -18,7 +18,7 @@ from playground.clusters.models import Cluster, Question
 from playground.clusters.services import questions
 from playground.clusters.services.memory import EngineMemory
 from playground.scenarios import services
-from playground.scenarios.models import Scenario
+from playground.scenarios.services.verdicts import share_verdict
 from tests.clusters.builders import make_node, make_pod
 from tests.scenarios.documents import small_text
 
@@ -87,9 +87,14 @@ def make_world(people: dict[str, User]) -> dict[str, str]:
     )
     questions.answer(question_id=question.pk, memory=EngineMemory())
     assert Question.objects.get().state == "done" and SECRET in str(Question.objects.get().answer)
+    plan = questions.ask(cluster=cluster, kind="plan", params={"ask": "any-node"})
+    questions.answer(question_id=plan.pk, memory=EngineMemory())
+    plan.refresh_from_db()
+    verdict = share_verdict(question=plan, owner=ada, visibility="private")
     scenario = services.share(document=small_text(title=SECRET), owner=ada, visibility="private").scenario
     services.record_now(scenario_id=scenario.pk)
-    assert Scenario.objects.get(pk=scenario.pk).state == "recorded"
+    scenario.refresh_from_db()
+    assert scenario.state == "recorded"
     for of in ({"cluster": cluster}, {"scenario": scenario}):
         services.request_upgrade(**of, name="1.35")
         services.request_model_check(**of)
@@ -109,6 +114,7 @@ def make_world(people: dict[str, User]) -> dict[str, str]:
         "share_id": scenario.public_id,
         "scenario_id": scenario.public_id,
         "comparison_id": comparison.public_id,
+        "verdict_id": verdict.public_id,
         "team": team.name,
         "team_id": str(team.pk),
         "token_id": str(token.pk),
