@@ -11,9 +11,9 @@ _TIED = re.compile(r": drawn among (\d+) nodes that tie with ")
 
 def count_ties(apps: Any, schema_editor: Any) -> None:
     cycles = apps.get_model("scenarios", "RecordedCycle").objects
-    drawn = cycles.filter(sentence__contains=": drawn among ").order_by("pk")
+    uncounted = cycles.filter(n_viable__isnull=True, n_feasible__gt=1).order_by("pk")
     last = 0
-    while rows := list(drawn.filter(pk__gt=last).values_list("pk", "sentence")[:BATCH]):
+    while rows := list(uncounted.filter(pk__gt=last).values_list("pk", "sentence")[:BATCH]):
         last = rows[-1][0]
         changed = [
             cycles.model(pk=pk, n_viable=int(found[1]))
