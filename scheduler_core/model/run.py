@@ -54,6 +54,13 @@ class Checker:
                 verdicts.append(Verdict(PLACEMENT, NOT_COMPUTED, said))
                 if not told["node"] and not told["error"]:
                     verdicts.append(Verdict(CASUALTY, NOT_COMPUTED, said))
+            elif scheduler.cycle > moment.cycle + 1:
+                # What the members before this one took is not in the moment.
+                said = (
+                    "The members of a pod group are placed one after the other before any of them is bound;"
+                    " the model looks at single pods."
+                )
+                verdicts.append(Verdict(PLACEMENT, NOT_COMPUTED, said))
             elif not trace.is_full:
                 said = f"The cycle ended in an error: {told['error']}"
                 verdicts.append(Verdict(PLACEMENT, NOT_COMPUTED, said))
