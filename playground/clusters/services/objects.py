@@ -116,14 +116,15 @@ def replace_object(
                 namespace=in_namespace,
                 name=name,
             )
-        if subresource == "status":
-            new = dict(row.manifest) | {"status": manifest.get("status") or {}}
-        else:
-            try:
+        try:
+            if subresource == "status":
+                new = dict(row.manifest) | {"status": manifest.get("status") or {}}
+                _admit(writer.cluster, kind, Posted(new), row.manifest)  # for what it refuses
+            else:
                 admitted = _admit(writer.cluster, kind, posted, row.manifest)
                 new = updated(kind, posted, row.manifest, admitted)
-            except ManifestProblem as problem:
-                raise as_error(problem) from None
+        except ManifestProblem as problem:
+            raise as_error(problem) from None
         before = row.manifest["metadata"].get("managedFields")
         if same(row.manifest, new) and managed_fields in (None, before):
             return dict(row.manifest)
