@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _KEEP = 65_536
+_RECORDS_A_ROW = 16
+"""Up to so many records for each row that may be looked at, counting rows costs less than looking at all."""
 
 
 class Journal:
@@ -34,16 +36,18 @@ class Journal:
     def since(self, position: int, limit: int) -> list[int] | None:
         """Rows changed since `position`, each once, ascending.
 
-        None when that is no longer known or more than `limit` changes were recorded: start afresh.
+        None when that is no longer known, or when more than `limit` rows may have changed: start afresh. A pod that is
+        bound is recorded several times on its way, so the rows are counted, not the records, up to a bound.
         """
         start = position - self._base
-        if start < 0 or len(self._rows) - start > limit:
+        if start < 0 or len(self._rows) - start > _RECORDS_A_ROW * limit:
             return None
         if start == len(self._rows):
             return []
         if start + 1 == len(self._rows):
             return self._rows[start:]
-        return sorted(dict.fromkeys(self._rows[start:]))
+        rows = sorted(set(self._rows[start:]))
+        return rows if len(rows) <= limit else None
 
 
 class JournalReader:

@@ -7,12 +7,15 @@ line run cycles; elsewhere, and where a plugin swallows what stops it, it is kno
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scheduler_core.clock import measure_cpu_ns
+from scheduler_core.clock import measure_cpu_ns, measure_ns
 
 DEFAULT_SECONDS: Final = 5.0
 WAITING_FACTOR: Final = 12
@@ -59,41 +62,84 @@ class Limit:
 
 
 class _Alarm:
-    """The timers, set for the outermost call."""
+    """The timers, for the outermost call.
+
+    Setting them for each call would cost more than most calls do. They are set once and left running: one that goes
+    off looks at the call of that moment, which has had its time, or is given what it has left, or there is none, and
+    handlers are put back. Where a real timer of someone else's runs, ours is taken away again after each call.
+    """
 
     def __init__(self) -> None:
-        self._is_set = False
-        self._said = ""
+        self._is_running = False
+        self._began_cpu_ns = self._began_ns = 0
+        self._budget_ns = 0
+        self._due_ns = 0
+        self._before: list[Any] = []
+        self._other: tuple[float, float, int] | None = None
+        atexit.register(self._take_away)
+        # A child has the handlers, and none of the timers.
+        os.register_at_fork(after_in_child=self._forget)
 
     def call(self, budget_ns: int, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        if self._is_set:
+        # Signals come to the main thread alone.
+        if self._is_running or threading.current_thread() is not threading.main_thread():
             return function(*args)
-        seconds = budget_ns / 1e9
-        waiting = seconds * WAITING_FACTOR
+        self._began_ns = measure_ns()
+        if self._began_ns >= self._due_ns or budget_ns != self._budget_ns:
+            self._set(budget_ns)
+        self._began_cpu_ns = measure_cpu_ns()
+        self._is_running = True
         try:
-            before = signal.signal(signal.SIGPROF, self._stop), signal.signal(signal.SIGALRM, self._stop)
-        except ValueError:  # another thread than the main one has no signals
-            return function(*args)
-        self._said = f"took more than {seconds:g} s of the processor, or {waiting:g} s in all"
-        # It goes off again and again: a plugin may swallow it once.
-        other = signal.setitimer(signal.ITIMER_REAL, waiting, 1.0)
-        try:
-            self._is_set = True
-            signal.setitimer(signal.ITIMER_PROF, seconds, 1.0)
             return function(*args)
         finally:
-            self._is_set = False
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            left = signal.setitimer(signal.ITIMER_REAL, 0)[0]
-            signal.signal(signal.SIGPROF, before[0])
-            signal.signal(signal.SIGALRM, before[1])
-            if other[0]:
-                # Somebody else's timer goes on, by what has passed.
-                signal.setitimer(signal.ITIMER_REAL, max(other[0] - (waiting - left), 0.001), other[1])
+            self._is_running = False
+            if self._other is not None:
+                self._take_away()
+
+    def _set(self, budget_ns: int) -> None:
+        seconds = budget_ns / 1e9
+        waiting = seconds * WAITING_FACTOR
+        if signal.getsignal(signal.SIGALRM) != self._stop:
+            self._before = [signal.signal(number, self._stop) for number in (signal.SIGPROF, signal.SIGALRM)]
+            left, interval = signal.getitimer(signal.ITIMER_REAL)
+            self._other = (left, interval, self._began_ns) if left else None
+        # They go off again and again: a plugin may swallow it once.
+        signal.setitimer(signal.ITIMER_REAL, waiting, 1.0)
+        signal.setitimer(signal.ITIMER_PROF, seconds, 1.0)
+        self._budget_ns, self._due_ns = budget_ns, self._began_ns + budget_ns * WAITING_FACTOR
 
     def _stop(self, number: int, frame: Any) -> None:
-        if self._is_set:
-            raise TookTooLong(self._said)
+        if not self._is_running:
+            self._take_away()
+            return
+        cpu_left = self._budget_ns - (measure_cpu_ns() - self._began_cpu_ns)
+        left = self._budget_ns * WAITING_FACTOR - (measure_ns() - self._began_ns)
+        if cpu_left <= 0 or left <= 0:
+            seconds = self._budget_ns / 1e9
+            waiting = seconds * WAITING_FACTOR
+            raise TookTooLong(f"took more than {seconds:g} s of the processor, or {waiting:g} s in all")
+        timer, left = (
+            (signal.ITIMER_PROF, cpu_left) if number == signal.SIGPROF else (signal.ITIMER_REAL, left)
+        )
+        signal.setitimer(timer, max(left / 1e9, 0.001), 1.0)
+
+    def _take_away(self) -> None:
+        if not self._before:
+            return
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, self._before[0] or signal.SIG_DFL)
+        if signal.getsignal(signal.SIGALRM) == self._stop:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._before[1] or signal.SIG_DFL)
+            if self._other is not None:
+                # The other timer goes on, by what has passed.
+                left, interval, since_ns = self._other
+                passed = (measure_ns() - since_ns) / 1e9
+                signal.setitimer(signal.ITIMER_REAL, max(left - passed, 0.001), interval)
+        self._before, self._other, self._due_ns = [], None, 0
+
+    def _forget(self) -> None:
+        self._due_ns = 0
 
 
 _ALARM = _Alarm()

@@ -99,7 +99,8 @@ class FGD(PreFilterPlugin[None], ScorePlugin[None]):
             taken = np.arange(free.shape[1]) == device[:, None] if is_share else _first(after, request)
             after = after - request.milli * taken
         # Devices of one row are asked about side by side; the row as it is, once.
-        rows, place = np.unique(row, return_inverse=True)
+        has_way = ways.any(axis=1)
+        rows, place = has_way.nonzero()[0], (has_way.cumsum() - 1)[row]
         now = self.fragmentation.of(free_cpu[rows], free[rows], models[0][rows], models[1])[place]
         then = self.fragmentation.of(free_cpu[row] - cpu, after, models[0][row], models[1])
         scores = np.full(ways.shape, -1, np.int64)

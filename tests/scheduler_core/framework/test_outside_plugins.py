@@ -27,7 +27,7 @@ from scheduler_core.framework.cluster_event import (
     ClusterEventWithHint,
 )
 from scheduler_core.framework.interface import PreFilterResult, PreScoreResult, Reads
-from scheduler_core.framework.limit import Limit
+from scheduler_core.framework.limit import Limit, TookTooLong
 from scheduler_core.framework.per_node import NodeView, per_node
 from scheduler_core.framework.registry import Registry, declared
 from scheduler_core.framework.status import SUCCESS, Code, Status, Verdicts
@@ -295,6 +295,35 @@ def test_a_hint_that_never_returns_wakes_the_pod_and_one_timer_leaves_the_others
     simulation.run_until_idle(max_cycles=5)
     assert len(simulation.drain_cycles()) >= 2
     assert bool(signal.getitimer(signal.ITIMER_REAL)[0]) == bool(before)
+
+
+def test_timers_are_set_once_for_many_calls_stop_the_one_that_lasts_and_go_when_none_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handler = signal.getsignal(signal.SIGALRM)
+    left, interval = signal.setitimer(signal.ITIMER_REAL, 0)
+    set_by = []
+    real = signal.setitimer
+    monkeypatch.setattr(signal, "setitimer", lambda *args: set_by.append(args) or real(*args))
+    limit = Limit(measure_cpu_ns, 200_000_000, stops=True)
+    try:
+        assert [limit.call(abs, -number) for number in range(500)] == list(range(500))
+        assert len(set_by) <= 10
+        with pytest.raises(TookTooLong, match=r"0.2 s of the processor, or 2.4 s in all"):
+            limit.call(endless)
+        # The timers were set for a call that is over: the next one has all of its time.
+        limit.call(abs, -1)
+        signal.raise_signal(signal.SIGPROF)
+        assert signal.getsignal(signal.SIGALRM) == handler
+        assert not real(signal.ITIMER_PROF, 0)[0]
+        with pytest.raises(TookTooLong):
+            limit.call(asleep)
+        limit.call(lambda: signal.raise_signal(signal.SIGALRM))
+    finally:
+        limit.call(abs, -1)
+        signal.raise_signal(signal.SIGPROF)
+        real(signal.ITIMER_REAL, left, interval)
+    assert signal.getsignal(signal.SIGALRM) == handler
 
 
 @dataclass(frozen=True)
