@@ -34,8 +34,9 @@ def typical(kinds: Sequence[Kind]) -> list[tuple[float, Kind]]:
     taken: list[tuple[Kind, int]] = []
     while sum(count for _, count in taken) < 0.95 * len(kinds):
         taken.append(ranked[len(taken)])
-    total = sum(count for _, count in taken)
-    return [(count / total, kind) for kind, count in taken]
+    # Both divisions, in this order: the last bit decides whether a pod that changes nothing scores 50 or 49.
+    part = sum(count for _, count in taken) / len(kinds)
+    return [(count / len(kinds) / part, kind) for kind, count in taken]
 
 
 def fragmentation(cpu: int, gpus: list[int], model: str, pods: list[tuple[float, Kind]]) -> float:

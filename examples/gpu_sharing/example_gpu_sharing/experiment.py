@@ -62,9 +62,9 @@ class Outcome:
         return found[0].round(2), (found[1] * 100 / self.total_milli).round(2), found[2]
 
 
-def configuration(policy, typical=()):
+def configuration(policy, typical=(), n_pods=0):
     """The authors' set-up: kube's fit by cpu, memory and pods, the devices, and one policy that scores."""
-    args = {"typicalPods": [_typical_args(one) for one in typical]} if policy == "FGD" else {}
+    args = {"typicalPods": [_typical_args(one) for one in typical], "nPods": n_pods} if policy == "FGD" else {}
     names = ("PrioritySort", "NodeResourcesFit", "DefaultBinder", "GpuDevices", policy)
     everything = {"name": "*"}
     plugins = {
@@ -105,10 +105,12 @@ def run(trace, policy, seed, *, ties=FIRST, limit=None):
     order = trace.arrivals[seed]
     typical = typical_pods(pod.kind for pod in trace.pods)
     options = SimulationOptions(full_traces=False, first_of_ties=ties == FIRST, controllers=False)
-    simulation = Simulation(configuration(policy, typical), seed=seed, options=options, plugins=_registry())
+    described = configuration(policy, typical, len(trace.pods))
+    simulation = Simulation(described, seed=seed, options=options, plugins=_registry())
     for node, rank in zip(trace.nodes, order.node_ranks, strict=True):
         simulation.submit(WriteObject(prepare(_node(node, rank))))
-    watch = Watch(simulation, Fragmentation(typical), sum(node.n_gpus for node in trace.nodes) * WHOLE)
+    fragmentation = Fragmentation(typical, len(trace.pods))
+    watch = Watch(simulation, fragmentation, sum(node.n_gpus for node in trace.nodes) * WHOLE)
     templates = {}
     for number, place in enumerate(order.pods[:limit]):
         pod = trace.pods[place]

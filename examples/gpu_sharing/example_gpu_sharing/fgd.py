@@ -32,8 +32,12 @@ class FgdArgs(PluginArgs):
     """What is known of the workload, in descending order of weight."""
 
     typical_pods: tuple[TypicalPodArgs, ...] = ()
+    n_pods: int = 0
+    """All pods of the workload, typical or not; 0 where the typical ones are all that is known."""
 
     def problems(self, path):
+        if self.n_pods and self.n_pods < sum(one.weight for one in self.typical_pods):
+            yield invalid(f"{path}.nPods", self.n_pods, "must not be less than the weights of typicalPods together")
         for index, one in enumerate(self.typical_pods):
             where = f"{path}.typicalPods[{index}]"
             if one.cpu_milli < 0:
@@ -55,14 +59,15 @@ class FGD(PreFilterPlugin[None], ScorePlugin[None]):
 
     def __init__(self, args, handle):
         super().__init__(args, handle)
-        self.fragmentation = Fragmentation(
+        typical = [
             TypicalPod(
                 one.cpu_milli,
                 GpuRequest(one.gpu_count, one.gpu_milli, one.gpu_models) if one.gpu_count else None,
                 one.weight,
             )
             for one in args.typical_pods
-        )
+        ]
+        self.fragmentation = Fragmentation(typical, args.n_pods)
 
     def sign(self, pod):
         return pod.requests.get("cpu", 0), request_of(pod)

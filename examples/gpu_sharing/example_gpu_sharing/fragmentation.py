@@ -51,12 +51,17 @@ class Fragmentation:
     Parameters
     ----------
     typical : sequence of TypicalPod
+    n_pods : int, optional
+        Pods of the workload, typical or not; the typical ones alone where nothing is said. Of what is typical it
+        changes the last bit of a share, as the authors divide: by all pods, then by the part that is typical.
     """
 
-    def __init__(self, typical):
+    def __init__(self, typical, n_pods=0):
         self.typical = list(typical)
         weights = [one.weight for one in self.typical]
-        self.share = np.array([weight / sum(weights) for weight in weights], np.float64)
+        n_typical = sum(weights)
+        n_pods = n_pods or n_typical
+        self.share = np.array([weight / n_pods / (n_typical / n_pods) for weight in weights], np.float64)
         self.cpu_levels = np.unique([one.cpu_milli for one in self.typical] or [0])
         cpus = np.array([one.cpu_milli for one in self.typical], np.int64)
         self.level = np.searchsorted(self.cpu_levels, cpus)
