@@ -542,8 +542,8 @@ def _gates(framework: Framework) -> list[tuple[str, Callable[[Pod], Rejection | 
             if status.is_success:
                 return None
             if status.code is Code.Error:
-                return Rejection(f'running PreEnqueue plugin "{plugin.name}": {status.message}')
-            return Rejection(status.message)
+                return Rejection(f'running PreEnqueue plugin "{plugin.name}": {status.message}', Code.Error)
+            return Rejection(status.message, status.code)
 
         return ask
 

@@ -51,7 +51,7 @@ class ExtensionPointTimes:
         self.observe: Observe | None = None
         self._attempts = 0
         self._samples = False
-        self._sampled: list[tuple[Any, str, Callable[..., Any]]] = []
+        self._sampled: list[tuple[Any, str, Callable[..., Any], Callable[..., Any] | None]] = []
 
     def watch(self, scheduler: Any) -> None:
         """Have the scheduler's frameworks watched, once."""
@@ -61,10 +61,13 @@ class ExtensionPointTimes:
         self._watched, self._sampled = scheduler, []
         for profile, framework in scheduler.profiles.items():
             for name, point in _OF_FRAMEWORK.items():
-                setattr(framework, name, self._timed(profile, point, getattr(framework, name)))
+                setattr(
+                    framework, name, self._timed(lambda *_, at=profile: at, point, getattr(framework, name))
+                )
             for plugin in framework.plugins.values():
-                self._watch_plugin(profile, plugin)
-        scheduler.queue.run_pre_enqueue = self._timed_queue(scheduler.queue.run_pre_enqueue)
+                self._watch_plugin(plugin)
+        queue, gates = scheduler.queue, scheduler.queue.run_pre_enqueue
+        queue.run_pre_enqueue = self._timed(lambda info: info.pod.scheduler_name, "PreEnqueue", gates)
         scheduler.algorithm.make_attempt = self._watching(scheduler.algorithm.make_attempt)
 
     def _watching(self, attempt: type[Any]) -> type[Any]:
@@ -97,23 +100,22 @@ class ExtensionPointTimes:
         if on is self._samples:
             return
         self._samples = on
-        for plugin, name, timed in self._sampled:
+        for plugin, name, timed, own in self._sampled:
             if on:
                 setattr(plugin, name, timed)
+            elif own is not None:
+                setattr(plugin, name, own)
             else:
                 delattr(plugin, name)
 
-    def _watch_plugin(self, profile: str, plugin: Any) -> None:
+    def _watch_plugin(self, plugin: Any) -> None:
         for name, point in _OF_PLUGIN.items():
             call = getattr(plugin, name, None)
             if call is None or not hasattr(plugin, "__dict__"):
                 continue
+            # A plugin from outside the tree has its methods watched already: that watch is timed, and comes back.
             timed = self._timed_plugin(plugin.name, point, call)
-            # The queue holds these calls from the beginning.
-            if point == "PreEnqueue":
-                setattr(plugin, name, timed)
-            elif name not in vars(plugin):
-                self._sampled.append((plugin, name, timed))
+            self._sampled.append((plugin, name, timed, vars(plugin).get(name)))
 
     def _timed_plugin(self, plugin: str, point: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*given: Any, **named: Any) -> Any:
@@ -127,28 +129,14 @@ class ExtensionPointTimes:
 
         return timed
 
-    def _timed_queue(self, call: Callable[[Any], None]) -> Callable[[Any], None]:
-        """PreEnqueue is the queue's own: all its plugins together, for one pod."""
-
-        def timed(info: Any) -> None:
-            observe = self.observe
-            if observe is None:
-                return call(info)
-            began = time.perf_counter()
-            call(info)
-            status = "UnschedulableAndUnresolvable" if info.gating_plugin else "Success"
-            observe(info.pod.scheduler_name, "PreEnqueue", status, time.perf_counter() - began, "")
-
-        return timed
-
-    def _timed(self, profile: str, point: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    def _timed(self, profile: Callable[..., str], point: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*given: Any) -> Any:
             observe = self.observe
             if observe is None:
                 return call(*given)
             began = time.perf_counter()
             result = call(*given)
-            observe(profile, point, _status(result), time.perf_counter() - began, "")
+            observe(profile(*given), point, _status(result), time.perf_counter() - began, "")
             return result
 
         return timed

@@ -80,6 +80,6 @@ def _check(reference: str) -> int:
         print(f"FAILED {problem}")
     for item in cost(plugin):
         slow = ", one node at a time" if item.point in asked_per_node(plugin) else ""
-        print(f"{item.point}: {item.ns / 1000:,.0f} µs for {item.n_nodes:,} nodes{slow}")
+        print(f"{item.point}: {item.ns / 1000:,.1f} µs for {item.n_nodes:,} nodes{slow}")
     print(f"{plugin.name} {'does not conform' if problems else 'conforms'}")
     return FAILS if problems else CONFORMS

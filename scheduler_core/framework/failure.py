@@ -39,9 +39,17 @@ def guarded(plugin: Plugin, point: str, method: Callable[P, R], *args: P.args, *
         raise failure_of(plugin, point, error) from error
 
 
+def words_of(error: BaseException) -> str:
+    """What was raised; an exception of a plugin's own may not even say what it is."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return f"{type(error).__name__} (which cannot say more)"
+
+
 def failure_of(plugin: Plugin, point: str, error: BaseException) -> PluginFailure:
     """What a plugin raised, under its name."""
-    said = f"{type(error).__name__}: {error}"
+    said = words_of(error)
     return PluginFailure(plugin.name, point, f'running {point} plugin "{plugin.name}": {said}', said)
 
 
@@ -65,4 +73,4 @@ def filter_failure(error: Exception) -> PluginFailure:
             name = owner.name
             break
         trace = trace.tb_next
-    return PluginFailure(name, "Filter", f'running "{name}" filter plugin: {type(error).__name__}: {error}')
+    return PluginFailure(name, "Filter", f'running "{name}" filter plugin: {words_of(error)}')

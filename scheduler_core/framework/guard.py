@@ -18,7 +18,7 @@ import numpy as np
 from scheduler_core.clock import measure_cpu_ns
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.failure import PluginFailure, failure_of, invalid_score
+from scheduler_core.framework.failure import PluginFailure, failure_of, invalid_score, words_of
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Plugin,
@@ -35,6 +35,9 @@ from scheduler_core.objects.pod import Pod
 
 _SAID_BY_FILTERS = np.isin(np.arange(256), [code for code in Code if code not in (Code.Wait, Code.Skip)])
 """Which bytes are codes a filter can say: looked up, it is asked of every node in every cycle."""
+
+_LONGEST_WAIT_NS = 2**63 - 1
+"""What a time.Duration of upstream's can hold."""
 
 FAILURES = (Exception, SystemExit, TookTooLong)
 """What a plugin may raise."""
@@ -86,7 +89,7 @@ def _failing(
 def _failure(plugin: Plugin, point: str, error: BaseException) -> PluginFailure:
     if point == "Filter":
         # In upstream's words, as for any plugin that fails there.
-        said = f'running "{plugin.name}" filter plugin: {type(error).__name__}: {error}'
+        said = f'running "{plugin.name}" filter plugin: {words_of(error)}'
         return PluginFailure(plugin.name, point, said)
     return failure_of(plugin, point, error)
 
@@ -126,9 +129,9 @@ def _spoken(plugin: FilterPlugin[Any], limit: Limit | None) -> Callable[..., tup
             said = call(*args)
             if isinstance(said, list | tuple) and all(isinstance(one, str) for one in said):
                 return tuple(said)
-            raise TypeError(f"reasons returned {said!r}, not a tuple of texts")
+            raise TypeError(f"reasons returned {_shown(said)}, not a tuple of texts")
         except FAILURES as error:
-            return (f'"{plugin.name}" does not say why: {type(error).__name__}: {error}',)
+            return (f'"{plugin.name}" does not say why: {words_of(error)}',)
 
     return reasons
 
@@ -233,27 +236,56 @@ def _pre_filter(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | Non
         return f"returned {type(result).__name__}, not PreFilterResult"
     names = result.node_names
     if names is not None and not (isinstance(names, tuple) and all(isinstance(name, str) for name in names)):
-        return f"returned node_names {names!r}, not a tuple of names"
-    return _is(Status)(plugin, result.status, args)
+        return f"returned node_names {_shown(names)}, not a tuple of names"
+    return _status(plugin, result.status, args)
 
 
 def _permit(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
     if (
         isinstance(result, tuple)
         and len(result) == 2
-        and isinstance(result[0], Status)
+        and _status(plugin, result[0], args) is None
         and isinstance(result[1], int | np.integer)
-        and result[1] >= 0
+        and 0 <= result[1] <= _LONGEST_WAIT_NS
     ):
         return None
-    return f"returned {result!r}, not a Status and how long the pod may wait, in nanoseconds"
+    return f"returned {_shown(result)}, not a Status and how long the pod may wait, in nanoseconds"
+
+
+def _status(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+    if not isinstance(result, Status):
+        return f"returned {type(result).__name__}, not Status"
+    if not isinstance(result.code, Code):
+        return f"returned a Status with the code {_shown(result.code)}"
+    reasons = result.reasons
+    if not (isinstance(reasons, tuple) and all(isinstance(reason, str) for reason in reasons)):
+        return f"returned a Status with the reasons {_shown(reasons)}, not a tuple of texts"
+    return None
+
+
+def _with_status(kind: type[Any]) -> Check:
+    is_kind = _is(kind)
+
+    def check(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+        return is_kind(plugin, result, args) or _status(plugin, result.status, args)
+
+    return check
+
+
+def _shown(value: Any) -> str:
+    """A value for a message, short; it may be one that cannot be shown."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def _hashable(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
     try:
         hash(result)
-    except TypeError as error:
-        return f"returned what has no hash: {error}"
+    except Exception as error:
+        return f"returned what has no hash: {words_of(error)}"
     return None
 
 
@@ -261,7 +293,6 @@ def _anything(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
     return None
 
 
-_STATUS = _is(Status)
 _CHECKED: Mapping[str, tuple[str, Check]] = {
     "sign": ("Filter", _hashable),
     "pre_filter": ("PreFilter", _pre_filter),
@@ -269,15 +300,15 @@ _CHECKED: Mapping[str, tuple[str, Check]] = {
     "fork": ("Filter", _anything),
     "add_pods": ("Filter", _anything),
     "remove_pods": ("Filter", _anything),
-    "post_filter": ("PostFilter", _is(PostFilterResult)),
-    "pre_score": ("PreScore", _is(PreScoreResult)),
+    "post_filter": ("PostFilter", _with_status(PostFilterResult)),
+    "pre_score": ("PreScore", _with_status(PreScoreResult)),
     "score": ("Score", _scores),
     "normalize": ("NormalizeScore", _scores),
-    "pre_enqueue": ("PreEnqueue", _STATUS),
-    "reserve": ("Reserve", _STATUS),
+    "pre_enqueue": ("PreEnqueue", _status),
+    "reserve": ("Reserve", _status),
     "permit": ("Permit", _permit),
-    "pre_bind": ("PreBind", _STATUS),
-    "bind": ("Bind", _STATUS),
+    "pre_bind": ("PreBind", _status),
+    "bind": ("Bind", _status),
 }
 """Methods that decide: point and what the answer must be."""
 

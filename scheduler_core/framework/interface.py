@@ -228,7 +228,11 @@ class Plugin:
 
     @property
     def random(self) -> Stream:
-        """A random stream of this plugin's own: what it draws changes no other draw, and a replay draws the same."""
+        """A random stream of this plugin's own: what it draws changes no other draw, and a replay draws the same.
+
+        Where each row has a draw of its own, draw in the order of `snapshot.rank`: rows are dealt out anew when a
+        cluster goes on from a checkpoint.
+        """
         return self.handle.randomness.stream(f"plugin/{self.name}")
 
     def events(self) -> Sequence[ClusterEventWithHint] | None:

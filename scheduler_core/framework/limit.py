@@ -65,8 +65,8 @@ class _Alarm:
     """The timers, for the outermost call.
 
     Setting them for each call would cost more than most calls do. They are set once and left running: one that goes
-    off looks at the call of that moment, which has had its time, or is given what it has left, or there is none, and
-    handlers are put back. Where a real timer of someone else's runs, ours is taken away again after each call.
+    off looks at the call of that moment, which has had its time, or is given what it has left; where there is none,
+    the timers end. Where a real timer of someone else's runs, ours is taken away again after each call.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class _Alarm:
         self._began_cpu_ns = self._began_ns = 0
         self._budget_ns = 0
         self._due_ns = 0
-        self._before: list[Any] = []
+        self._before: Any = None
         self._other: tuple[float, float, int] | None = None
         atexit.register(self._take_away)
         # A child has the handlers, and none of the timers.
@@ -100,7 +100,8 @@ class _Alarm:
         seconds = budget_ns / 1e9
         waiting = seconds * WAITING_FACTOR
         if signal.getsignal(signal.SIGALRM) != self._stop:
-            self._before = [signal.signal(number, self._stop) for number in (signal.SIGPROF, signal.SIGALRM)]
+            signal.signal(signal.SIGPROF, self._stop)
+            self._before = signal.signal(signal.SIGALRM, self._stop)
             left, interval = signal.getitimer(signal.ITIMER_REAL)
             self._other = (left, interval, self._began_ns) if left else None
         # They go off again and again: a plugin may swallow it once.
@@ -124,19 +125,20 @@ class _Alarm:
         signal.setitimer(timer, max(left / 1e9, 0.001), 1.0)
 
     def _take_away(self) -> None:
-        if not self._before:
+        if not self._due_ns:
             return
         signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, self._before[0] or signal.SIG_DFL)
         if signal.getsignal(signal.SIGALRM) == self._stop:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self._before[1] or signal.SIG_DFL)
+            # A signal may still be under way, and what the system does by default is to end the process.
+            if self._before not in (None, signal.SIG_DFL):
+                signal.signal(signal.SIGALRM, self._before)
             if self._other is not None:
                 # The other timer goes on, by what has passed.
                 left, interval, since_ns = self._other
                 passed = (measure_ns() - since_ns) / 1e9
                 signal.setitimer(signal.ITIMER_REAL, max(left - passed, 0.001), interval)
-        self._before, self._other, self._due_ns = [], None, 0
+        self._other, self._due_ns = None, 0
 
     def _forget(self) -> None:
         self._due_ns = 0

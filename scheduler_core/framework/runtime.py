@@ -16,7 +16,7 @@ from scheduler_core.config.construction import ProfilePlan
 from scheduler_core.errors import ConstructionError
 from scheduler_core.framework.answers import Answers
 from scheduler_core.framework.cluster_event import ClusterEventWithHint, HintFunction, QueueingHint
-from scheduler_core.framework.failure import PluginFailure, guarded
+from scheduler_core.framework.failure import PluginFailure, guarded, words_of
 from scheduler_core.framework.filter_group import FilterGroup
 from scheduler_core.framework.guard import FAILURES, GuardedOrder, guard
 from scheduler_core.framework.interface import (
@@ -58,7 +58,7 @@ def answered(ask: Callable[..., Status], *args: Any) -> Status:
         # The callers say themselves which plugin it was, and where.
         return Status(Code.Error, (failure.said,))
     except Exception as error:
-        return Status(Code.Error, (f"{type(error).__name__}: {error}",))
+        return Status(Code.Error, (f"{words_of(error)}",))
 
 
 def _permitted(plugin: PermitPlugin, pod: Pod, node_name: str) -> tuple[Status, int]:
@@ -93,7 +93,7 @@ def _made(kind: type[Plugin], args: Any, handle: Handle, limit: Limit) -> Plugin
         plugin.handle = handle
     except FAILURES as error:
         raise ConstructionError(
-            f'initializing plugin "{kind.name}": {type(error).__name__}: {error}'
+            f'initializing plugin "{kind.name}": {words_of(error)}'
         ) from error
     guard(plugin, limit)
     return plugin
@@ -215,7 +215,7 @@ class Framework:
                         raise TypeError("it returned something else than ClusterEventWithHint")
             except FAILURES as error:
                 raise ConstructionError(
-                    f'initializing plugin "{name}": events: {type(error).__name__}: {error}'
+                    f'initializing plugin "{name}": events: {words_of(error)}'
                 ) from error
             if events is not None and name in self._outside:
                 events = [replace(one, hint=_limited(one.hint, self._limit)) for one in events]

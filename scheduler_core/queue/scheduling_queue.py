@@ -17,6 +17,7 @@ from scheduler_core.framework.cluster_event import (
     ClusterEvent,
     pod_update_events,
 )
+from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue.active_queue import ActiveQueue
 from scheduler_core.queue.backoff_queue import SECOND_NS, BackoffQueue, SortKey
@@ -45,6 +46,7 @@ class Rejection(NamedTuple):
     """A PreEnqueue plugin holds a pod back."""
 
     reason: str
+    code: Code = Code.UnschedulableAndUnresolvable
 
 
 PreEnqueueCheck = Callable[[Pod], Rejection | None]
@@ -688,8 +690,8 @@ class SchedulingQueue:
         else:
             self._backoff.remove(info.key)
 
-    def run_pre_enqueue(self, info: QueuedPodInfo) -> None:
-        """Ask the gates, the one that held the pod back last time first.
+    def run_pre_enqueue(self, info: QueuedPodInfo) -> Rejection | None:
+        """Ask the gates, the one that held the pod back last time first: the first that holds it back now.
 
         Source: scheduling_queue.go runPreEnqueuePlugins, v1.34
         """
@@ -703,8 +705,9 @@ class SchedulingQueue:
                 info.unschedulable_plugins |= {plugin}
                 info.gating_plugin = plugin
                 info.gating_reason = rejection.reason
-                return
+                return rejection
         info.gating_plugin = info.gating_reason = ""
+        return None
 
     def _entered(self, info: QueuedPodInfo, source: Lane, label: str, verdict: _Verdict) -> None:
         info.entered_by = verdict.cause or label

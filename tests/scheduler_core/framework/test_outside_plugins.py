@@ -227,12 +227,31 @@ def test_post_filter_fails_its_cycle_and_missing_words_are_told() -> None:
         ("permit", SUCCESS, "how long the pod may wait"),
         ("bind", 0, "bind returned int, not Status"),
         ("sign", [], "returned what has no hash"),
+        ("reserve", Status("refused", ("why",)), "a Status with the code 'refused'"),  # type: ignore[arg-type]
+        ("pre_bind", Status(Code.Error, 5), "a Status with the reasons 5, not a tuple of texts"),  # type: ignore[arg-type]
+        ("permit", (SUCCESS, 10**400), "how long the pod may wait"),
     ],
 )
 def test_nonsense_fails_its_cycle(method: str, answer: Any, words: str) -> None:
     (trace, *_) = run_two(broken(method, answer)).drain_cycles()
     assert trace.failed_plugin == "Everywhere"
     assert words in (trace.error or "")
+
+
+@pytest.mark.parametrize("method", ["filter", "score", "reasons", "compare", "post_bind", "pre_enqueue", "sort_key"])
+def test_an_exception_that_cannot_say_what_it_is_is_told_by_its_class(method: str) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    def misbehaves(*args: Any) -> Any:
+        raise Mute
+
+    simulation = run_two(broken(method, misbehaves, rejects=method in ("reasons", "compare")))
+    traces = simulation.drain_cycles()
+    said = [*(f"{trace.error} {trace.message} {trace.explain()}" for trace in traces), *simulation.plugin_failures]
+    pods = [simulation.world.pod("default", name) for name in ("a", "b")]
+    assert "Mute (which cannot say more)" in "".join(said) or (method == "pre_enqueue" and not traces and all(pods))
 
 
 def test_a_plugin_that_takes_too_long_fails_its_cycle() -> None:
