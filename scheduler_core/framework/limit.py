@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import os
 import signal
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -81,8 +80,11 @@ class _Alarm:
         os.register_at_fork(after_in_child=self._forget)
 
     def call(self, budget_ns: int, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        # Signals come to the main thread alone.
-        if self._is_running or threading.current_thread() is not threading.main_thread():
+        if self._is_running:
+            return function(*args)
+        try:
+            signal.signal(signal.SIGPROF, self._stop)
+        except ValueError:  # another thread than the main one has no signals
             return function(*args)
         self._began_ns = measure_ns()
         if self._began_ns >= self._due_ns or budget_ns != self._budget_ns:
@@ -100,7 +102,6 @@ class _Alarm:
         seconds = budget_ns / 1e9
         waiting = seconds * WAITING_FACTOR
         if signal.getsignal(signal.SIGALRM) != self._stop:
-            signal.signal(signal.SIGPROF, self._stop)
             self._before = signal.signal(signal.SIGALRM, self._stop)
             left, interval = signal.getitimer(signal.ITIMER_REAL)
             self._other = (left, interval, self._began_ns) if left else None
