@@ -255,9 +255,11 @@ def _permit(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
 def _status(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
     if not isinstance(result, Status):
         return f"returned {type(result).__name__}, not Status"
-    if not isinstance(result.code, Code):
-        return f"returned a Status with the code {_shown(result.code)}"
-    reasons = result.reasons
+    # A dataclass takes what it is given.
+    code: Any = result.code
+    reasons: Any = result.reasons
+    if not isinstance(code, Code):
+        return f"returned a Status with the code {_shown(code)}"
     if not (isinstance(reasons, tuple) and all(isinstance(reason, str) for reason in reasons)):
         return f"returned a Status with the reasons {_shown(reasons)}, not a tuple of texts"
     return None
