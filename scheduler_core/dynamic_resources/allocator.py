@@ -5,11 +5,12 @@ Source: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incub
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_core.dynamic_resources import capacity
+from scheduler_core.dynamic_resources.alike import SliceIndex
 from scheduler_core.dynamic_resources.capacity import Amounts, UndefinedCapacity
 from scheduler_core.dynamic_resources.constraints import Constraint, DistinctAttribute, MatchAttribute
 from scheduler_core.dynamic_resources.model import (
@@ -128,24 +129,40 @@ class Allocator:
     """
 
     def __init__(
-        self, slices: Sequence[Slice], classes: Mapping[str, Manifest], allocated: Allocated, release: Release
+        self,
+        slices: Sequence[Slice] | SliceIndex,
+        classes: Mapping[str, Manifest],
+        allocated: Allocated,
+        release: Release,
     ) -> None:
-        self.slices = slices
+        self.index = slices if isinstance(slices, SliceIndex) else SliceIndex().of(slices)
         self.classes = classes
         self.allocated = allocated
         self.release = release
-        on_node: dict[str, list[Slice]] = {}
-        self._shared: list[Slice] = []
-        for item in slices:
-            name = item.document.get("nodeName")
-            if name and not item.counter_sets:
-                on_node.setdefault(name, []).append(item)
-            else:
-                self._shared.append(item)
-        self._on_node = on_node
-        self._of_pool: dict[tuple[str, str], list[Slice]] = {}
-        for item in slices:
-            self._of_pool.setdefault(item.pool_key, []).append(item)
+        self._taken: dict[str, list[tuple[Any, ...]]] = {}
+        """What is given out of a node's own pools, by node."""
+        for device in sorted(allocated.devices):
+            self._note_taken(device, ())
+        for device, amounts in sorted(allocated.capacity.items()):
+            self._note_taken(device, tuple(sorted((name, str(amount)) for name, amount in amounts.items())))
+
+    def _note_taken(self, device: DeviceId, amounts: tuple[tuple[str, str], ...]) -> None:
+        driver, pool, name = device
+        for item in self.index.of_pool.get((driver, pool), ())[:1]:
+            node = item.document.get("nodeName")
+            if node:
+                place = self.index.place_of(str(node), (driver, pool))
+                self._taken.setdefault(str(node), []).append((place, name, amounts))
+
+    def likeness(self, node_name: str) -> Hashable | None:
+        """Equal for nodes on which the search comes to the same; None where it has to be made."""
+        if self.index.shared:
+            return None
+        kind = self.index.kind_of(node_name)
+        if kind < 0:
+            return None
+        taken = self._taken.get(node_name)
+        return kind if taken is None else (kind, tuple(taken))
 
     def allocate(
         self, node: Node, claims: Sequence[Claim], observer: Observer | None = None
@@ -161,9 +178,9 @@ class Allocator:
 
     def pools_of(self, node: Node) -> list[Pool]:
         """The pools the node may use."""
-        local = self._on_node.get(node.name, ())
-        keys = {item.pool_key for item in (*local, *self._shared)}
-        slices = [item for key in sorted(keys) for item in self._of_pool[key]]
+        local = self.index.on_node.get(node.name, ())
+        keys = {item.pool_key for item in (*local, *self.index.shared)}
+        slices = [item for key in sorted(keys) for item in self.index.of_pool[key]]
         return gather(node, slices, self.release)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 EXACT_COUNT, ALL = "ExactCount", "All"
@@ -76,11 +78,22 @@ class Slice:
         return self.document.get("sharedCounters") or ()
 
     def devices(self) -> list[Device]:
+        """Its devices; made once."""
+        return self._devices
+
+    @cached_property
+    def _devices(self) -> list[Device]:
         driver, pool = self.pool_key
         return [
             Device(item, (driver, pool, str(item["name"])), self)
             for item in self.document.get("devices") or ()
         ]
+
+    @cached_property
+    def said(self) -> str:
+        """What it says but for the names of node and pool, as text."""
+        spec = {key: value for key, value in self.document.items() if key not in ("nodeName", "pool")}
+        return json.dumps(spec, sort_keys=True)
 
 
 def slice_from(manifest: Manifest) -> Slice:

@@ -11,6 +11,7 @@ import numpy as np
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.args import PluginArgs
+from scheduler_core.dynamic_resources.alike import SliceIndex
 from scheduler_core.dynamic_resources.allocator import (
     Allocated,
     AllocationError,
@@ -24,7 +25,7 @@ from scheduler_core.dynamic_resources.extended import (
     is_possible,
     requests_and_mappings,
 )
-from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, claim_from, slice_from
+from scheduler_core.dynamic_resources.model import MAX_ALTERNATIVES, Claim, claim_from
 from scheduler_core.dynamic_resources.story import story
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.interface import (
@@ -71,6 +72,7 @@ IN_MEMORY = "<extended-resources>"
 """Name of a claim for extended resources until PreBind has it made."""
 
 _STATE = "DynamicResources"
+_NOT_ALL = "cannot allocate all claims"
 _REJECTED = Code.UnschedulableAndUnresolvable
 
 
@@ -109,7 +111,22 @@ class State:
     allocator: Allocator | None
     classes: Mapping[str, str]
     nodes: dict[str, OnNode] = field(default_factory=dict)
+    """What was tried on each node itself."""
+    alike: dict[Hashable, OnNode] = field(default_factory=dict)
+    """What was tried on one node of several whose devices are alike, by their likeness."""
+    served: dict[str, tuple[Node, OnNode]] = field(default_factory=dict)
+    """Nodes that another one was tried for."""
     reasons: list[str] = field(default_factory=list)
+
+    @property
+    def has_allocated(self) -> bool:
+        """Whether some claim is allocated already."""
+        return any(claim.allocation is not None for claim in self.claims)
+
+    def tried(self, node_name: str) -> OnNode | None:
+        """What was found on the node, or on one alike: as good for all but the names of its devices."""
+        served = self.served.get(node_name)
+        return self.nodes.get(node_name) if served is None else served[1]
 
     @property
     def extended(self) -> Claim | None:
@@ -146,8 +163,8 @@ class DynamicResources(
 ):
     """Allocates devices to the claims of a pod, and rejects rows that do not have them.
 
-    Devices are looked at node by node: what a node may use is a search, not a comparison of columns. Nodes that were
-    tried are kept for the cycle.
+    What a node may use is a search, not a comparison of columns; it is made once for all nodes whose devices are alike
+    (`dynamic_resources.alike`), and for the chosen node itself. Nodes that were tried are kept for the cycle.
 
     Source: pkg/scheduler/framework/plugins/dynamicresources, v1.34 to v1.36
     Differs: slices of a pool are taken by name in every release; 1.34 and 1.35 take them in any order.
@@ -164,6 +181,7 @@ class DynamicResources(
         super().__init__(args, handle)
         self.release = handle.release
         self.binding_timeout_ns: int = getattr(args, "binding_timeout_ns", None) or 600_000_000_000
+        self._slices = SliceIndex()
         self._reservations: dict[str, Reservation] = {}
         self._writes: dict[str, tuple[Document, ...]] = {}
         self._n_made = 0
@@ -235,8 +253,8 @@ class DynamicResources(
                 if (claim.get("status") or {}).get("allocation") is not None
             ]
             allocated = Allocated.of([*allocations, *pending.values()], self.release)
-            slices = [slice_from(item.manifest) for item in listers.all("ResourceSlice")]
-            allocator = Allocator(slices, classes, allocated, self.release)
+            self._slices.update(listers)
+            allocator = Allocator(self._slices, classes, allocated, self.release)
         state = State(claims, n_own, allocator, by_resource)
         self.handle.cycle_state.write(_STATE, state)
         return PreFilterResult(state=state)
@@ -295,9 +313,7 @@ class DynamicResources(
         details = np.zeros(len(rows), np.int64)
         for place, row in enumerate(rows.tolist()):
             node = nodes.node(row)
-            found = state.nodes.get(node.name)
-            if found is None:
-                found = state.nodes[node.name] = self._try(state, pod, node)
+            found = state.nodes.get(node.name) or self._on_one_alike(state, pod, node)
             if found.code is not Code.Success:
                 codes[place] = found.code
                 if found.reason not in state.reasons:
@@ -309,6 +325,23 @@ class DynamicResources(
         self, state: State, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
         return (state.reasons[detail],)
+
+    def _on_one_alike(self, state: State, pod: Pod, node: Node) -> OnNode:
+        """What was found on a node whose devices are alike, else what is found here.
+
+        Only plain answers are shared: errors name pools, and claims that are allocated already name nodes.
+        """
+        likeness = None
+        if state.allocator is not None and state.extended is None and not state.has_allocated:
+            likeness = state.allocator.likeness(node.name)
+        found = None if likeness is None else state.alike.get(likeness)
+        if found is not None:
+            state.served[node.name] = (node, found)
+            return found
+        found = state.nodes[node.name] = self._try(state, pod, node)
+        if likeness is not None and (found.code is Code.Success or found.reason == _NOT_ALL):
+            state.alike[likeness] = found
+        return found
 
     def devices(self, state: State, pod: Pod, node: Node) -> dict[str, Any] | None:
         found = self._try(state, pod, node)
@@ -375,7 +408,7 @@ class DynamicResources(
             except AllocationError as error:
                 return OnNode(Code.Error, str(error))
             if allocations is None:
-                return OnNode(_REJECTED, "cannot allocate all claims")
+                return OnNode(_REJECTED, _NOT_ALL)
             found.allocations = allocations
         if unavailable:
             return OnNode(
@@ -448,7 +481,7 @@ class DynamicResources(
         if found is None or not self.release.gate("DRAPrioritizedList"):
             return scores
         for place, row in enumerate(rows.tolist()):
-            tried = found.nodes.get(nodes.name(row))
+            tried = found.tried(nodes.name(row))
             if tried is not None and found.allocator is not None:
                 scores[place] = _alternatives_score(found.claims, tried.allocations)
         return scores
@@ -470,6 +503,8 @@ class DynamicResources(
         state: State | None = self.handle.cycle_state.get(_STATE)
         if state is None:
             return SUCCESS
+        if node_name in state.served:
+            state.nodes[node_name] = self._try(state, pod, state.served.pop(node_name)[0])
         tried = state.nodes.get(node_name)
         to_allocate = [claim for claim in state.claims if claim.allocation is None]
         reservation = Reservation(node_name, [dict(claim.manifest) for claim in state.claims], {})
