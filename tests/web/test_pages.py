@@ -57,7 +57,7 @@ def test_every_page_is_whole_and_obeys_the_content_policy(client, cluster, name,
     ("name", "args", "most"),
     [
         ("home", (), 6),
-        ("board", ("c",), 12),
+        ("board", ("c",), 13),
         ("cycles", ("c",), 2),
         ("cycle", ("c", 1), 6),
         ("pod", ("c", "default", "train-2"), 9),
@@ -134,7 +134,7 @@ def test_a_pod_opens_in_the_inspector(client, cluster, django_assert_max_num_que
     assert client.get(url, {"pod": "default/train-2"})["Location"].endswith(
         "?selected=default%2Ftrain-2#inspector"
     )
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(15):
         page = get(client, "board", cluster.public_id, selected="default/train-2").content.decode()
     assert "not in it: pending pods take no room" in page and "qp is-sel" in page
     gone = client.get(url, {"pod": "default/never"}, **HTMX).content.decode()

@@ -33,10 +33,6 @@ def pod_page(
 
 def pod_of_cycle(cycle: Cycle) -> Pod | None:
     """The pod a cycle was about, if it is still there (not another one of the same name)."""
-    return (
-        Pod.objects.filter(
-            cluster=cycle.cluster_id, namespace=cycle.pod_namespace, name=cycle.pod_name, uid=cycle.pod_uid
-        )
-        .defer("manifest")
-        .first()
-    )
+    return Pod.objects.filter(
+        cluster=cycle.cluster_id, namespace=cycle.pod_namespace, name=cycle.pod_name, uid=cycle.pod_uid
+    ).first()
