@@ -12,7 +12,7 @@ PITCH: Final = 25
 A_ROW: Final = 28
 MANY: Final = 1_200
 """Nodes from which on a map has one path for all nodes of a state, and no glyphs."""
-MOVES_SHOWN: Final = 200
+MOVES_SHOWN: Final = 100
 LINES_SHOWN: Final = 60
 
 TITLES: Final = {
@@ -43,6 +43,8 @@ _OUTCOMES: Final = {
     "ending": ("was ending", "", "dash"),
     "lands": ("", "ok", "arrow"),
 }
+_RANK: Final = {"lands": 1, "with-node": 2, "ending": 2}
+"""Outcome -> place in the table: those that are hurt come first."""
 LOOKS: Final = {
     "good": ("v-ok", "ok", "ok"),
     "warning": ("v-warn", "warn", "err"),
@@ -156,7 +158,7 @@ def view_plan(answer: Mapping[str, Any]) -> PlanView:
     there = {node[1] for group in answer["map"] for node in group["nodes"]}
     legend = tuple((_STATES[key][0], _STATES[key][1], _STATES[key][2]) for key in _STATES if key in there)
     lines = tuple(Line(item, *LOOKS[item["tone"]][1:]) for item in answer["lines"][:LINES_SHOWN])
-    shown = sorted(answer["moves"], key=lambda move: move["outcome"] in ("lands", "with-node", "ending"))
+    shown = sorted(answer["moves"], key=lambda move: _RANK.get(move["outcome"], 0))
     moves = tuple(Move(item, *_OUTCOMES[item["outcome"]]) for item in shown[:MOVES_SHOWN])
     return PlanView(answer, title_of(answer["question"]), css, icon_css, icon, groups, legend, lines, moves)
 
