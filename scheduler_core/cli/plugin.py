@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import keyword
 import re
 import sys
 from pathlib import Path
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _new(name: str, into: Path) -> int:
-    if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name):
+    if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name) or keyword.iskeyword(name):
         print(f'"{name}" is no name of a plugin: a word such as NightShift', file=sys.stderr)
         return UNUSABLE
     if name in installed_plugins.known():

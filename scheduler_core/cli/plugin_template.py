@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import keyword
 import re
+from importlib.util import find_spec
 
 _CLASS = '''"""NAME: keeps nodes from holding more than so many pods, and likes the emptier ones."""
 
@@ -150,6 +152,9 @@ def files(name: str) -> dict[str, str]:
     """Path -> text of a package that brings a plugin of this name, a word such as `NightShift`."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name)
     module = "_".join(word.lower() for word in words)
+    if keyword.iskeyword(module) or module == "tests" or find_spec(module) is not None:
+        # `Json` or `Numpy` would hide a module that its own imports need.
+        module += "_plugin"
 
     def filled(text: str) -> str:
         return text.replace("NAME", name).replace("MODULE", module).replace("DIST", module.replace("_", "-"))

@@ -35,11 +35,18 @@ def test_a_new_package_passes_its_own_tests_and_the_check(
     assert "is there already; nothing was written" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["Json", "Numpy", "Class"])
+def test_a_new_package_hides_no_module_that_others_import(tmp_path: Path, name: str) -> None:
+    assert main(["plugin", "new", name, "--into", str(tmp_path)]) == 0
+    assert [path.name for path in tmp_path.glob("*/*_plugin.py")] == [f"{name.lower()}_plugin.py"]
+
+
 def test_bad_names_are_refused_and_all_plugins_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["plugin", "new", "no-name", "--into", str(tmp_path)]) == 2
     assert main(["plugin", "new", "NodeName", "--into", str(tmp_path)]) == 2
+    assert main(["plugin", "new", "None", "--into", str(tmp_path)]) == 2
     assert main(["plugin", "check", "Nowhere"]) == 2
     said = capsys.readouterr().err
     assert (
