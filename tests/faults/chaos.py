@@ -115,6 +115,23 @@ class Chaos:
         self._site.tell("clocks", None)
         self._extender.misbehaves = False
 
+    def unheard(self, ask: Callable[[], None]) -> None:
+        """Ask for something whose messages are lost, if any may be: those that take them stand still meanwhile."""
+        if "messages lost" not in self._kinds:
+            ask()
+            return
+        self._note("messages lost at the end")
+        deciding = [pid for pid, name in self._site.processes().items() if name.startswith("decide")]
+        for pid in deciding:
+            _signal(pid, signal.SIGSTOP)
+        try:
+            ask()
+            with contextlib.suppress(Exception):
+                self._means.lose_messages()
+        finally:
+            for pid in deciding:
+                _signal(pid, signal.SIGCONT)
+
     def _may(self, kind: str, chance: float) -> bool:
         if kind not in self._kinds or not self._left[kind] or self._dice.random() > chance:
             return False

@@ -60,7 +60,7 @@ MUTANTS = {
         f"{_SERVICES}/commit.py",
         "    for draft, key in keyed:\n        kind = kinds.by_kind(key[0])\n",
         "    for draft, key in keyed:\n"
-        "        if draft.kind == 'event' and zlib.crc32(key[2].encode()) % 10 < 3:\n"
+        "        if draft.kind == 'event' and sum(key[2].encode()) % 10 < 3:\n"
         "            continue\n"
         "        kind = kinds.by_kind(key[0])\n",
     ),

@@ -159,7 +159,7 @@ class _Round:
         self.site.tidy()
         self._lived_s = time.monotonic()
         for person in self.people:
-            person.end()
+            chaos.unheard(person.end)
         self._judge()
 
     def _play(self) -> None:
