@@ -281,8 +281,8 @@ def _make_change(cluster: Cluster, change: Mapping[str, Any]) -> None:
         manifest = Pod.objects.get(cluster=cluster, namespace=namespace, name=name).manifest
         delete(key)
         _create(cluster, {**manifest, "spec": {**manifest["spec"], "nodeName": node}})
-    written = change.get("write") or ()
-    for manifest in written if isinstance(written, list) else (written,):
+    written = change.get("write") or []  # one object, several, or none
+    for manifest in written if isinstance(written, list) else [written]:
         meta = manifest["metadata"]
         if manifest["kind"] == "Pod":
             # What a pod asks for cannot be changed in place.
