@@ -244,6 +244,8 @@ def prepare(manifest: Document, priority_classes: PriorityClasses | None = None)
         case "PriorityClass":
             if not manifest.get("preemptionPolicy"):
                 result["preemptionPolicy"] = PREEMPT_LOWER_PRIORITY
+            if manifest.get("value") is None:
+                result["value"] = 0  # always written, as Go writes a number without `omitempty`
         case "StorageClass":
             if manifest.get("volumeBindingMode") is None:
                 result["volumeBindingMode"] = "Immediate"

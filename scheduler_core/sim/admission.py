@@ -15,7 +15,7 @@ from typing import Any
 from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES
 from scheduler_core.objects.device_defaults import from_first_beta
-from scheduler_core.objects.fields import Document, boolean, mapping, optional_integer, sequence, string
+from scheduler_core.objects.fields import Document, boolean, integer, mapping, sequence, string
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 SYSTEM_PREFIX = "system-"
@@ -106,9 +106,7 @@ def check_priority_class(manifest: Document, others: Iterable[Document], old: Do
         Names the field and value at fault.
     """
     name = string(mapping(manifest, "metadata", ""), "name", "metadata")
-    value = optional_integer(manifest, "value", "")
-    if value is None:
-        raise InvalidObject("value", None, "is required")
+    value = integer(manifest, "value", "")
     if name.startswith(SYSTEM_PREFIX):
         wrong = _no_system_class(name, value, boolean(manifest, "globalDefault", ""))
         if wrong:
@@ -128,7 +126,7 @@ def check_priority_class(manifest: Document, others: Iterable[Document], old: Do
     if policy not in (PREEMPT_LOWER_PRIORITY, "Never"):
         raise InvalidObject("preemptionPolicy", policy, "must be PreemptLowerPriority or Never")
     if old is not None:
-        if value != optional_integer(old, "value", ""):
+        if value != integer(old, "value", ""):
             raise InvalidObject("value", value, "may not be changed in an update")
         if policy != (string(old, "preemptionPolicy", "") or PREEMPT_LOWER_PRIORITY):
             raise InvalidObject("preemptionPolicy", policy, "field is immutable")

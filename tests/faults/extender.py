@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from tests.engine.extender_server import ExtenderServer
@@ -21,7 +22,7 @@ class Extender:
     posts_bindings
         It binds a pod by a Binding of its own, as real ones do; else its answer says that the pod is to be bound.
     repeated
-        Bind calls for pods that it had bound already: none may come.
+        Bind calls for pods that it had bound already: none may come, but after a reset, which unbinds them.
     """
 
     def __init__(self, site: Site, dice: random.Random, *, posts_bindings: bool) -> None:
@@ -30,17 +31,19 @@ class Extender:
         self.repeated: list[str] = []
         self.n_bound = self.n_calls = self.n_bad = 0
         self._site, self._dice = site, dice
-        self._bound: set[tuple[str, str]] = set()
+        self._bound: set[tuple[str, str, int]] = set()
         self._clusters: dict[str, str] = {}
+        self._resets: dict[str, Callable[[], int | None]] = {}
         self._lock = threading.Lock()
         self._server = ExtenderServer(self._answer).start()
 
     def url(self, key: str) -> str:
         return f"http://127.0.0.1:{self._server.port}/{key}"
 
-    def know(self, key: str, cluster_id: str) -> None:
-        """Which cluster the path belongs to."""
+    def know(self, key: str, cluster_id: str, resets: Callable[[], int | None]) -> None:
+        """Which cluster the path belongs to, and how often it was reset; None while a reset is under way."""
         self._clusters[key] = cluster_id
+        self._resets[key] = resets
 
     def stop(self) -> None:
         self._server.stop()
@@ -74,8 +77,9 @@ class Extender:
 
     def _bind(self, key: str, body: Any) -> Any:
         uid, name, namespace = body["PodUID"], body["PodName"], body["PodNamespace"]
+        resets = self._resets[key]()
         with self._lock:
-            if (key, uid) in self._bound:
+            if resets is not None and (key, uid, resets) in self._bound:
                 self.repeated.append(f"{key}: {namespace}/{name} ({uid})")
         if not self.posts_bindings:
             return {"Error": ""}
@@ -93,7 +97,8 @@ class Extender:
         if code != 201:
             return {"Error": f"{code} {str(answer)[:200]}"}
         with self._lock:
-            self._bound.add((key, uid))
+            if resets is not None and resets == self._resets[key]():
+                self._bound.add((key, uid, resets))
             self.n_bound += 1
         return {"Error": ""}
 

@@ -29,6 +29,7 @@ class Acknowledged:
     runs: list[str] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
     resets: int = 0
+    resets_begun: int = 0
     refused: list[str] = field(default_factory=list)
 
 
@@ -201,7 +202,14 @@ class Person:
         if code == 202:
             self.said.permits.append(answer["resourceVersion"])
 
+    def n_resets(self) -> int | None:
+        """How often the cluster was reset by its people; None while it is being reset."""
+        said = [one.said for one in (self, self.twin) if one is not None]
+        n_done = sum(one.resets for one in said)
+        return n_done if n_done == sum(one.resets_begun for one in said) else None
+
     def reset(self) -> None:
+        self.said.resets_begun += 1
         self._ask("POST", self._path("reset"))
         self.said.resets += 1
         if self.realtime:

@@ -136,7 +136,7 @@ class _Round:
 
         for person in self.people:
             person.begin()
-            self.extender.know(person.name, person.id)
+            self.extender.know(person.name, person.id, person.n_resets)
             self.clusters.append(Cluster.objects.get(public_id=person.id))
         self.site.tell("max-cycles", self.dice.choice([1, 2, 3, 5, None]))
         chaos = Chaos(

@@ -21,6 +21,7 @@ from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.optimum import JointProblem, Solution, Unsolvable, joint_problem, optimum_document, solve
 from scheduler_core.optimum import solver as solver_module
+from scheduler_core.releases import NEWEST
 from scheduler_core.scenario import dump_scenario
 from tests.scheduler_core.scenario.builders import make_node, make_pod, make_scenario
 
@@ -134,7 +135,7 @@ class Judge:
             there = [other for other in self.resting if other.node_name == node.name]
             there += [self.moving[key] for key, at in node_of.items() if at == node.name and key != pod.key]
             places.append(Place(node, there, (), frozenset()))
-        moment = Moment(0, (), places, {}, (), 0)
+        moment = Moment(0, (), places, {}, (), 0, NEWEST)
         asked = Feasibility(pod, moment, RULES, NOTHING)
         return asked.refusal(next(place for place in places if place.node.name == name)) is None
 

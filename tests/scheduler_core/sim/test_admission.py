@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.objects.defaults import PriorityClasses
+from scheduler_core.objects.defaults import PriorityClasses, prepare
 from scheduler_core.sim.admission import (
     check_priority_class,
     system_priority_classes,
@@ -33,6 +33,12 @@ def test_a_priority_class_that_breaks_a_rule_is_refused(manifest: dict[str, Any]
     with pytest.raises(InvalidObject) as caught:
         check_priority_class(manifest, others)
     assert caught.value.path == path
+
+
+def test_a_priority_class_without_a_value_has_0_as_a_number_that_is_not_written() -> None:
+    manifest = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "plain"}}
+    check_priority_class(manifest, [])
+    assert prepare(manifest)["value"] == 0
 
 
 def test_the_highest_user_priority_and_the_default_itself_may_be_written() -> None:
