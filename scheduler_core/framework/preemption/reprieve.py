@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.node_table import NodeColumns, Rows
-from scheduler_core.cluster.pod_table import PodTable
+from scheduler_core.cluster.pod_table import NO_START_NS, PodTable
 from scheduler_core.framework.interface import FilteredCycle
 from scheduler_core.framework.preemption.budgets import Budgets, Violations
 from scheduler_core.framework.preemption.choice import CRITERIA, criteria
@@ -142,8 +142,14 @@ def _tell(
     if len(candidates):
         gone = order[(~kept & is_candidate[of_pod])[order]]
         pod_ids, places = potential.pod_ids[gone], of_pod[gone]
-        # As upstream's, this sort begins with the protected pods, which tells among equals.
-        pod_ids = pod_ids[np.lexsort((pods.start_ns[pod_ids], -pods.priority[pod_ids], places))]
+        # As upstream's, this sort begins with the protected pods, which tells among equals; is done only where some
+        # pods are protected and some are not; and turns the order of those that have not started (`potential`).
+        n_places = len(is_candidate)
+        is_sorted = np.bincount(of_pod[violates], minlength=n_places) > 0
+        is_sorted &= np.bincount(of_pod[~violates], minlength=n_places) > 0
+        turn = np.arange(len(pod_ids))
+        turn = np.where(is_sorted[places] & (pods.start_ns[pod_ids] == NO_START_NS), -turn, turn)
+        pod_ids = pod_ids[np.lexsort((turn, pods.start_ns[pod_ids], -pods.priority[pod_ids], places))]
         victims = PodsOfPlaces(starts_of(np.bincount(places, minlength=len(is_candidate))), pod_ids)
         n_violations = np.bincount(of_pod[violates & ~kept], minlength=len(is_candidate))
         evicted = victims.taken(candidates)

@@ -177,7 +177,7 @@ class Oracle:
         rejected = self.filter(world)
         if rejected is not None:
             return rejected
-        potential.sort(key=_importance)
+        _sort(potential)
         violating, others = self.split_by_budget(potential)
         victims, n_violations, steps = [], 0, []
         for pod, names in (*violating, *others):
@@ -190,7 +190,8 @@ class Oracle:
                 n_violations += bool(names)
         if not victims:
             return "Error", (f'expected at least one victim pod on node "{world.node.name}"',)
-        victims.sort(key=_importance)
+        if violating and others:
+            _sort(victims)
         return Candidate(world.node.name, victims, n_violations, steps)
 
     def split_by_budget(
@@ -247,8 +248,21 @@ def _start(pod: Pod) -> int:
     return NEVER_STARTED if pod.start_ns is None else pod.start_ns
 
 
-def _importance(pod: Pod) -> tuple[int, int]:
-    return -pod.priority, _start(pod)
+def _sort(pods: list[Pod]) -> None:
+    """By importance, in place, as Go sorts few elements: by insertion."""
+    for end in range(1, len(pods)):
+        place = end
+        while place and _is_more_important(pods[place], pods[place - 1]):
+            pods[place - 1], pods[place] = pods[place], pods[place - 1]
+            place -= 1
+
+
+def _is_more_important(first: Pod, second: Pod) -> bool:
+    if first.priority != second.priority:
+        return first.priority > second.priority
+    if first.start_ns is None and second.start_ns is None:
+        return True  # now is taken for the start of both, and was taken earlier for the first
+    return _start(first) < _start(second)
 
 
 def _earliest_start(victims: Sequence[Pod]) -> int:
