@@ -36,7 +36,9 @@ def work(sent):
                 return
             task, kwargs = sent.pop(0)
             kwargs.pop("countdown_s", None)
-            current_app.tasks[task](**kwargs)
+            left = current_app.tasks[task](**kwargs)
+            if left is not None and left is not False:  # its turn was over
+                sent.append((task, kwargs))
         raise AssertionError("work does not end")
 
     return run
