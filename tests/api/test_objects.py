@@ -169,7 +169,6 @@ def test_a_version_that_moves_on_between_look_and_write_is_412_too(
         ("pods", {"metadata": {"name": "x"}}, "spec.containers"),
         ("priorityclasses", {"metadata": {"name": "x"}, "value": "high"}, "value"),
         ("priorityclasses", {"metadata": {"name": "x"}, "value": 2_000_000_000}, "value"),
-        ("priorityclasses", {"metadata": {"name": "x"}}, "value"),
         (
             "poddisruptionbudgets",
             {"metadata": {"name": "x"}, "spec": {"minAvailable": "120%"}},

@@ -38,7 +38,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a negative count": (make_deployment(replicas=-1), "spec.replicas"),
     "a priority of the system's": (make_class("gold", 1_000_000_001), "value"),
     "a priority beyond 32 bits": (make_class("gold", -(2**31) - 1), "value"),
-    "no priority": (make_class("gold", 1) | {"value": None}, "value"),
     "a reserved name": (make_class("system-gold", 5), "metadata.name"),
     "a built-in class with another value": (make_class("system-node-critical", 5), "metadata.name"),
     "a policy": (make_class("gold", 5, preemptionPolicy="Sometimes"), "preemptionPolicy"),
