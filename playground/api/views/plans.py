@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from playground.api.documentation import operation
 from playground.api.serializers.answers import Answer
 from playground.api.views.base import PlaygroundView, django_request
-from playground.api.views.questions import ERRORS, EXAMPLE, Question, document
+from playground.api.views.questions import ERRORS, EXAMPLE, Question, accepted
 from playground.clusters.errors import Conflict, InvalidInput
 from playground.clusters.models import Question as QuestionRow
 from playground.clusters.selectors.questions import get_question
@@ -56,9 +56,7 @@ class Plan(PlaygroundView):
             raise InvalidInput(
                 f"a question says what is asked: ask, one of {', '.join(PLAN_QUESTIONS)}", field="ask"
             )
-        row = questions.ask(cluster=cluster, kind="plan", params=dict(request.data))
-        body = document(row, cluster)
-        return Response(body, status=202, headers={"Location": body["url"], "Retry-After": "1"})
+        return accepted(questions.ask(cluster=cluster, kind="plan", params=dict(request.data)), cluster)
 
 
 class PlanAnswer(PlaygroundView):

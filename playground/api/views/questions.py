@@ -101,13 +101,17 @@ def document(row: QuestionRow, cluster: Any) -> dict[str, Any]:
     }
 
 
+def accepted(row: Any, cluster: Any) -> Response:
+    """A question that was asked: 202, and where its answer will be."""
+    body = document(row, cluster)
+    return Response(body, status=202, headers={"Location": body["url"], "Retry-After": "1"})
+
+
 class _Asking(PlaygroundView):
     """A view whose POST asks a question."""
 
     def asked(self, cluster: Any, kind: str, **params: Any) -> Response:
-        row = questions.ask(cluster=cluster, kind=kind, params=params)
-        body = document(row, cluster)
-        return Response(body, status=202, headers={"Location": body["url"], "Retry-After": "1"})
+        return accepted(questions.ask(cluster=cluster, kind=kind, params=params), cluster)
 
 
 class WhatWouldItTake(_Asking):
