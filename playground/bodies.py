@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -52,6 +52,16 @@ def read_body(request: HttpRequest, *, limit_bytes: int | None = None) -> bytes:
 def media_type(request: HttpRequest) -> str:
     """The Content-Type without its parameters, in lower case; empty if the request names none."""
     return (request.META.get("CONTENT_TYPE") or "").partition(";")[0].strip().lower()
+
+
+def warning_header(sentences: Iterable[str]) -> str:
+    """The value of a ``Warning`` header, as kubectl and others print it; empty without a sentence."""
+    return ", ".join(f'299 - "{_quoted(sentence)}"' for sentence in sentences)
+
+
+def _quoted(sentence: str) -> str:
+    printable = "".join(letter if " " <= letter <= "~" else "?" for letter in sentence)
+    return printable.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def in_parts(request: HttpRequest, parts: Iterator[str], content_type: str) -> StreamingHttpResponse:

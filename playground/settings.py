@@ -5,7 +5,8 @@ loopback addresses, no login. *Team* is a served site: its secrets, hosts and se
 
 ========================  ========================================================================
 PLAYGROUND_MODE           ``embedded`` (default) or ``team``
-PLAYGROUND_DATA           folder for the databases and the generated secret key (default ``var/``)
+PLAYGROUND_DATA           folder for the databases and the generated secret key (default ``var/`` of the checkout; of
+                          an installed wheel the platform's folder for a user's data)
 PLAYGROUND_HOSTS          comma-separated host names the site answers to (team mode: required)
 PLAYGROUND_SECRET_KEY     Django's secret key (team mode: required; embedded: generated once)
 PLAYGROUND_DEBUG          ``1`` for Django's debug pages
@@ -40,6 +41,8 @@ PLAYGROUND_KEEP_LOG_DAYS  days before superseded outcomes are dropped from the l
                           is decided again, stay (default 0: nothing is dropped)
 PLAYGROUND_OWN_URL        how workers reach the site, for its mock extenders (default ``http://127.0.0.1:8000``;
                           `manage.py play` sets it)
+PLAYGROUND_EMBED_IN       whose pages may show public and unlisted shares in a frame: ``*`` (default), origins with
+                          spaces between (``https://wiki.example``), or ``none``; no other page is ever framed
 DATABASE_URL              e.g. ``postgresql://user:password@host/name`` (default: SQLite in the data folder)
 CELERY_BROKER_URL         e.g. ``redis://host:6379/0``, ``amqp://user:password@host//``
 ========================  ========================================================================
@@ -55,12 +58,20 @@ from pathlib import Path
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
+from platformdirs import user_data_path
 
 from playground import broker
 from playground.clusters import lanes
 from playground.secret import load_or_create_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+IN_CHECKOUT = (BASE_DIR / "manage.py").is_file()
+# Templates, static files and the manual: at the top of a checkout, inside of the package where it is installed.
+RESOURCES = BASE_DIR if IN_CHECKOUT else Path(__file__).resolve().parent / "resources"
+
+
+def _usual_data_dir() -> Path:
+    return BASE_DIR / "var" if IN_CHECKOUT else user_data_path("kube-scheduler-playground")
 
 
 def _flag(name: str, *, default: bool = False) -> bool:
@@ -93,7 +104,7 @@ if MODE not in ("embedded", "team"):
     raise ImproperlyConfigured(f'PLAYGROUND_MODE: "{MODE}" is neither "embedded" nor "team"')
 EMBEDDED = MODE == "embedded"
 
-DATA_DIR = Path(os.environ.get("PLAYGROUND_DATA", BASE_DIR / "var")).resolve()
+DATA_DIR = Path(os.environ.get("PLAYGROUND_DATA") or _usual_data_dir()).resolve()
 DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 DEBUG = _flag("PLAYGROUND_DEBUG")
@@ -135,6 +146,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "playground.connections.ConnectionsMiddleware",
+    "playground.request_ids.RequestIdMiddleware",
+    "playground.api.middleware.ProblemMiddleware",
     "playground.security.SecurityHeadersMiddleware",
     "playground.security.LoopbackOnlyMiddleware",
     "playground.security.RequestSizeMiddleware",
@@ -148,6 +161,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "playground.web.parameters.ParametersMiddleware",
 ]
 
 ROOT_URLCONF = "playground.urls"
@@ -157,7 +171,7 @@ WSGI_APPLICATION = "playground.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [RESOURCES / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -234,7 +248,11 @@ USE_I18N = False
 USE_TZ = True
 
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [
+    RESOURCES / "static",
+    # What standalone files have inside; a page that opens a link reads it in the same way.
+    ("standalone", BASE_DIR / "scheduler_core/scenario/standalone/page"),
+]
 # No collectstatic step: files are served from where the finders find them.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
@@ -245,6 +263,11 @@ PLAYGROUND_MAX_UPLOAD_BYTES = _whole("PLAYGROUND_MAX_UPLOAD_MB", 16) * 2**20
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * PLAYGROUND_MAX_UPLOAD_BYTES
 FILE_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 PLAYGROUND_MAX_SCENARIO_BYTES = _whole("PLAYGROUND_MAX_SCENARIO_MB", 8) * 2**20
+PLAYGROUND_EMBED_IN = os.environ.get("PLAYGROUND_EMBED_IN", "*")
+if not re.fullmatch(r"\*|none|https?://[\w.*:-]+( https?://[\w.*:-]+)*", PLAYGROUND_EMBED_IN):
+    raise ImproperlyConfigured("PLAYGROUND_EMBED_IN is *, none, or origins such as https://wiki.example")
+if PLAYGROUND_EMBED_IN == "none":
+    PLAYGROUND_EMBED_IN = "'none'"
 # Objects of one cluster, pods of controllers included, Events not.
 PLAYGROUND_MAX_OBJECTS = _whole("PLAYGROUND_MAX_OBJECTS", 100_000)
 

@@ -45,6 +45,7 @@ from scheduler_core.framework.limit import Limit
 from scheduler_core.framework.preemption import preemption_document
 from scheduler_core.framework.profile import MAX_EVENT_MESSAGE, SchedulerHandle, build_profiles
 from scheduler_core.framework.record import (
+    BOUND,
     ERROR,
     PREEMPTING,
     UNSCHEDULABLE,
@@ -53,8 +54,8 @@ from scheduler_core.framework.record import (
 )
 from scheduler_core.framework.recording import record_body
 from scheduler_core.framework.registry import Registry
-from scheduler_core.framework.runtime import Framework, answered
-from scheduler_core.framework.status import Code, Status
+from scheduler_core.framework.runtime import Framework, failed
+from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.framework.waiting_pods import WaitingPods
 from scheduler_core.group_cycle import GroupCycle
 from scheduler_core.objects.pod import DISRUPTION_TARGET, PREEMPTED_BY_SCHEDULER, Pod
@@ -193,6 +194,7 @@ class Scheduler(GroupCycle):
             randomness,
             self.extenders or None,
         )
+        self._switched_gates = dict(loaded.release.switched) or None
         self._group_plugins = " or ".join(
             f"the {plugin.name} plugin, by its label {' or '.join(plugin.group_labels)}"
             for plugin in registry.values()
@@ -284,21 +286,26 @@ class Scheduler(GroupCycle):
         for binding in self.bindings.values() if self.is_any_past_permit else ():
             if binding.step == "PreBind":
                 plugins = self.profiles[binding.pod.scheduler_name].pre_bind
-                deadlines += [plugin.pre_bind_deadline_ns(binding.pod) for plugin in plugins]
+                asked = [plugin.pre_bind_deadline_ns(binding.pod) for plugin in plugins]
+                # A plugin whose deadline has come was asked then; what it waits for now is another object.
+                deadlines += [at_ns for at_ns in asked if at_ns is not None and at_ns > self.clock.now_ns]
         return min((at_ns for at_ns in deadlines if at_ns is not None), default=None)
 
     def _know_pod(self, old: Pod | None, new: Pod | None) -> None:
         uid = None if new is None else new.uid
-        if new is not None and uid is not None:
-            self.pods[uid] = new
         if old is not None and old.uid != uid:
             self.pods.pop(old.uid, None)
             self.hear_of(old.uid, None)
-        if new is not None:
-            self.hear_of(new.uid, new)
+        if new is not None and uid is not None:
+            self.pods[uid] = new
+            if self.awaited or self.expired:
+                self.hear_of(uid, new)
 
     def _take_actions(self) -> list[Action]:
-        actions, self._actions, self._beside = [*self._actions, *self._beside], [], []
+        if self._beside:
+            self._actions += self._beside
+            self._beside = []
+        actions, self._actions = self._actions, []
         return actions
 
     def _time_reached(self) -> None:
@@ -358,6 +365,16 @@ class Scheduler(GroupCycle):
             self._find_no_place(info, decision, trace)
         self.traces.append(trace)
 
+    def considered(self, info: QueuedPodInfo, framework: Framework) -> tuple[CycleTrace, Decision]:
+        """The cycle a pod would have now, preemption included. Nothing is reserved, asked for or counted."""
+        decision = self.algorithm.schedule(framework, info.pod, self.cache.snapshot())
+        trace = self._trace(info, framework, decision)
+        self.cycle -= 1
+        if decision.node_name is not None and decision.error is None:
+            trace.outcome = BOUND
+        trace.dry_run = True
+        return trace, decision
+
     def _trace(self, info: QueuedPodInfo, framework: Framework, decision: Decision) -> CycleTrace:
         self.cycle += 1
         kept = self.options.full_traces
@@ -379,13 +396,13 @@ class Scheduler(GroupCycle):
             n_evaluated=decision.n_evaluated,
             n_feasible=decision.n_feasible,
             best_total=decision.best_total,
-            error=decision.error,
-            fit_error=decision.fit_error,
-            failed_point=decision.failed_point or None,
-            failed_plugin=decision.failed_plugin or None,
             release=self.loaded.release.name,
-            gates=dict(self.loaded.release.switched) or None,
+            gates=self._switched_gates,
         )
+        if decision.node_name is None or decision.error is not None:
+            trace.error, trace.fit_error = decision.error, decision.fit_error
+            trace.failed_point = decision.failed_point or None
+            trace.failed_plugin = decision.failed_plugin or None
         if len(decision.tied_rows) > 1 and decision.node_name is not None:
             trace.tie = Tie(len(decision.tied_rows), decision.node_name, TIE_STREAM)
         result = decision.post_filter
@@ -538,8 +555,11 @@ def _gates(framework: Framework) -> list[tuple[str, Callable[[Pod], Rejection | 
 
     def check(plugin: Any) -> Callable[[Pod], Rejection | None]:
         def ask(pod: Pod) -> Rejection | None:
-            status = answered(plugin.pre_enqueue, pod)
-            if status.is_success:
+            try:
+                status = plugin.pre_enqueue(pod)
+            except Exception as error:
+                status = failed(error)
+            if status is SUCCESS or status.is_success:
                 return None
             if status.code is Code.Error:
                 return Rejection(f'running PreEnqueue plugin "{plugin.name}": {status.message}', Code.Error)

@@ -9,6 +9,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -54,7 +55,10 @@ def chromium() -> str | None:
 
 def kubectl() -> str | None:
     """Path of the kubectl to speak to the Kubernetes API with."""
-    return shutil.which(os.environ.get("PLAYGROUND_KUBECTL", "kubectl"))
+    named = os.environ.get("PLAYGROUND_KUBECTL")
+    # A package for tests brings one; whoever did not activate its environment has that not on PATH.
+    own = str(Path(sys.executable).parent)
+    return shutil.which(named or "kubectl") or (None if named else shutil.which("kubectl", path=own))
 
 
 def find_postgresql() -> Found | None:

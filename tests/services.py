@@ -90,8 +90,11 @@ def pytest_report_header() -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
-        if "page" in fixtures:
+        if {"page", "browser"} & set(fixtures):
             item.add_marker("browser")
+            # A page may meet a machine so busy that a wait of the test ends before the page's; a broken page
+            # breaks again. The summary tells how many were run again.
+            item.add_marker(pytest.mark.flaky(reruns=1))
         if item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(fixtures):
             item.add_marker("database")
         for name, find, lack in SERVICES:

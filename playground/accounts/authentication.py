@@ -11,7 +11,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from playground.accounts.limits import wait_s
+from playground.accounts.limits import allowance
 from playground.accounts.models import AccessToken, TokenScope
 from playground.accounts.tokens import token_of
 
@@ -98,7 +98,12 @@ class Requests(BaseThrottle):
     scope = "requests"
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        self.left_s = 0 if settings.EMBEDDED or not request.user else wait_s(request.user, self.scope)
+        self.left_s = 0
+        if settings.EMBEDDED or not request.user or not request.user.is_authenticated:
+            return True
+        found = allowance(request.user, self.scope)
+        request._request.allowances = [*getattr(request._request, "allowances", ()), found]
+        self.left_s = found.wait_s
         return self.left_s == 0
 
     def wait(self) -> float:

@@ -32,7 +32,7 @@ OPEN: Final = (
     "/account/invitation/",
 )
 # Read by who has the link; each view decides which of them is there for a stranger.
-READABLE: Final = ("/s/", "/v/", "/compare/", "/gallery/")
+READABLE: Final = ("/s/", "/open/", "/oembed/", "/v/", "/compare/", "/gallery/", "/manual/")
 
 
 class LoginMiddleware:

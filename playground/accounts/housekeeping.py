@@ -7,7 +7,7 @@ from importlib import import_module
 
 from django.conf import settings
 
-from playground.accounts import audit, invitations, limits, tokens
+from playground.accounts import audit, invitations, limits, repeats, tokens
 
 
 def tidy(*, now: datetime | None = None) -> dict[str, int]:
@@ -18,4 +18,5 @@ def tidy(*, now: datetime | None = None) -> dict[str, int]:
         "tokens": tokens.forget_expired(now=now),
         "invitations": invitations.forget_over(now=now),
         "audit": audit.forget_old(now=now),
+        "keptAnswers": repeats.forget_old(now=now),
     }

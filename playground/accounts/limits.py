@@ -7,6 +7,7 @@ the sum, so counts are exact however many processes count.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.conf import settings
@@ -29,10 +30,26 @@ def wait_s(person: Any, scope: str, *, now: float | None = None) -> int:
     scope
         One of `SCOPES`: of everything, or of what changes something.
     """
+    return allowance(person, scope, now=now).wait_s
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How many requests of a window are left: `limit` of them in all, `left` now, `reset_s` until the next window."""
+
+    limit: int
+    left: int
+    reset_s: int
+    wait_s: int
+
+
+def allowance(person: Any, scope: str, *, now: float | None = None) -> Allowance:
+    """Count one request of a person, and say how many are left."""
     most, period_s = parse_rate(getattr(settings, SCOPES[scope]))
     wall = int(time.time() if now is None else now)
     number, started = count(f"{scope}:{person.pk}", period_s=period_s, now=wall)
-    return 0 if number <= most else min(max(1, started + period_s - wall), period_s)
+    reset_s = min(max(1, started + period_s - wall), period_s)
+    return Allowance(most, max(0, most - number), reset_s, 0 if number <= most else reset_s)
 
 
 def parse_rate(rate: str) -> tuple[int, int]:

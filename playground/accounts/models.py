@@ -88,6 +88,27 @@ class AccessToken(models.Model):
         return f"{self.hint}... of {self.user}"
 
 
+class KeptAnswer(models.Model):
+    """What a POST with an `Idempotency-Key` was answered; see `repeats`."""
+
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="kept_answers"
+    )
+    whose = models.CharField(max_length=24)  # the person's number, or what stands for the local one
+    key = models.CharField(max_length=255)
+    digest = models.CharField(max_length=64)  # SHA-256 of what was asked
+    created = models.DateTimeField(db_index=True)
+    status = models.IntegerField(default=0)  # 0: being answered
+    headers = models.JSONField(default=dict)
+    body = models.BinaryField(default=bytes)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["whose", "key"], name="kept_answer_once")]
+
+    def __str__(self) -> str:
+        return f"{self.whose} {self.key}: {self.status}"
+
+
 class Invitation(models.Model):
     """A link that takes one person into a team, or only onto the site, once. Only its digest is kept."""
 

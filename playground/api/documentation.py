@@ -11,11 +11,12 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiRespo
 
 from playground.api.errors import MEDIA_TYPE, REASONS
 from playground.api.serializers import answers
+from playground.clusters.services.fields import MODES
 
 View = TypeVar("View", bound=Callable[..., Any])
 
 ALWAYS: Final = (401, 403, 429, 500, 503)
-_OF_STATUS: Final = {
+OF_STATUS: Final = {
     400: "Invalid",
     401: "Unauthorized",
     403: "Forbidden",
@@ -24,6 +25,7 @@ _OF_STATUS: Final = {
     412: "PreconditionFailed",
     413: "RequestEntityTooLarge",
     415: "UnsupportedMediaType",
+    422: "IdempotencyKeyReused",
     429: "TooManyRequests",
     500: "InternalError",
     503: "ServiceUnavailable",
@@ -66,7 +68,7 @@ def operation(
     errors
         Statuses it may answer besides those every operation may.
     example, answer_example
-        Of a request (of `example_media_type`) and of its answer.
+        Of a request (of `example_media_type`) and of its answer, with every status of the same shape.
     reads
         Whether it is a GET, which may answer 304.
     """
@@ -76,15 +78,15 @@ def operation(
             OpenApiExample("Request", value=example, request_only=True, media_type=example_media_type)
         )
     if answer_example is not None:
-        status = next(iter(answers_))
-        code = status[0] if isinstance(status, tuple) else status
-        media = status[1] if isinstance(status, tuple) else "application/json"
+        first = next(iter(answers_))
+        codes = [key for key, shape in answers_.items() if shape == answers_[first]]
+        media = first[1] if isinstance(first, tuple) else "application/json"
         examples.append(
             OpenApiExample(
                 "Answer",
                 value=answer_example,
                 response_only=True,
-                status_codes=[str(code)],
+                status_codes=[str(key[0] if isinstance(key, tuple) else key) for key in codes],
                 media_type=media,
             )
         )
@@ -93,7 +95,7 @@ def operation(
         responses[(status, MEDIA_TYPE)] = OpenApiResponse(answers.Problem, description=_words(status))
     if reads:
         responses[304] = OpenApiResponse(None, description="Not changed since the ETag in If-None-Match.")
-    return extend_schema(  # type: ignore[no-any-return]
+    describe = extend_schema(
         operation_id=id,
         summary=summary,
         request=request,
@@ -103,9 +105,20 @@ def operation(
         tags=[tag],
     )
 
+    def documented(view: View) -> View:
+        found = describe(view)
+        # Other names are refused (`PlaygroundView.initial`) where 400 is an answer: `?dryrun=true` must not write.
+        if 400 in errors:
+            found.query_names = frozenset(
+                each.name for each in parameters if each.location == OpenApiParameter.QUERY
+            )
+        return found  # type: ignore[no-any-return]
+
+    return documented
+
 
 def _words(status: int) -> str:
-    return REASONS[_OF_STATUS[status]][2]
+    return REASONS[OF_STATUS[status]][2]
 
 
 def query(
@@ -126,3 +139,10 @@ def number(name: str, words: str, *, least: int = 0, most: int = 2**63 - 1) -> O
     """A whole number in the query."""
     schema = {"type": "integer", "minimum": least, "maximum": most}
     return OpenApiParameter(name, schema, OpenApiParameter.QUERY, description=words)
+
+
+FIELD_VALIDATION = query(
+    "fieldValidation",
+    "What becomes of fields a kind does not have: Warn tells and drops them, Strict refuses, Ignore drops them.",
+    enum=MODES,
+)

@@ -21,6 +21,7 @@ from rest_framework.response import Response
 from playground.bodies import BodyTooLarge
 from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.trouble import cause_of
+from playground.request_ids import request_id
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +72,11 @@ REASONS: Final[Mapping[str, tuple[int, str, str]]] = {
         "Not a media type of this path",
         "Send `application/json`, and where manifests are taken also `application/yaml`.",
     ),
+    "IdempotencyKeyReused": (
+        422,
+        "That key was used for something else",
+        "The same `Idempotency-Key` came with another path or body: an other request needs an other key.",
+    ),
     "TooManyRequests": (
         429,
         "Not now",
@@ -85,6 +91,21 @@ _OF_STATUS: Final = {status: reason for reason, (status, _, _) in reversed(REASO
     400: "BadRequest",
     409: "Conflict",
 }
+
+
+class Repeated(Exception):
+    """A request that was answered before, and its answer."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__("answered before")
+        self.response = response
+
+
+class KeyReused(exceptions.APIException):
+    """An Idempotency-Key came with another request."""
+
+    status_code = 422
+    default_detail = "This Idempotency-Key was used for another request of yours within the last day."
 
 
 class PreconditionFailed(exceptions.APIException):
@@ -104,19 +125,34 @@ def problem(
 ) -> Response:
     """An answer in the shape of problem details."""
     title = REASONS[reason][1] if reason in REASONS else reason
-    body = {
+    body = problem_body(status, reason, detail, title=title, facts=facts)
+    return Response(body, status=status, headers=dict(headers or {}), content_type=MEDIA_TYPE)
+
+
+def problem_body(
+    status: int, reason: str, detail: str, *, title: str = "", facts: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Problem details as JSON."""
+    return {
         "type": f"/api/v1/problems/{reason}/",
-        "title": title,
+        "title": title or REASONS[reason][1],
         "status": status,
         "detail": detail,
         "reason": reason,
+        "requestId": request_id(),
         **(facts or {}),
     }
-    return Response(body, status=status, headers=dict(headers or {}), content_type=MEDIA_TYPE)
+
+
+def reason_of(status: int) -> str:
+    """Kubernetes' word for a status that came without one."""
+    return _OF_STATUS.get(status, "BadRequest" if status < 500 else "InternalError")
 
 
 def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """Turn whatever a view raised into a problem; None (a bug, while debugging) goes on up."""
+    if isinstance(error, Repeated):
+        return error.response
     if isinstance(error, ClusterError):
         return _refused(error)
     if isinstance(error, BodyTooLarge | RequestDataTooBig):
@@ -135,7 +171,8 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
     if settings.DEBUG:
         return None
     view = context.get("view")
-    logger.error("unexpected error in %s", type(view).__name__, exc_info=error)
+    name = type(view).__name__
+    logger.error("unexpected error in %s, request %s", name, request_id(), exc_info=error)
     return problem(500, "InternalError", "Something is broken here. It is logged; the request had no effect.")
 
 
@@ -152,7 +189,7 @@ def _cause(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _api(error: exceptions.APIException) -> Response:
-    reason = _OF_STATUS.get(error.status_code, "BadRequest" if error.status_code < 500 else "InternalError")
+    reason = reason_of(error.status_code)
     headers = {}
     if getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = error.auth_header

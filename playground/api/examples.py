@@ -107,9 +107,10 @@ APPLIED: Final = {
     "configured": [],
     "unchanged": [],
     "ignored": [],
+    "warnings": [],
 }
 RUN: Final = {
-    "run": "p3v8ncyt4w",
+    "id": "p3v8ncyt4w",
     "url": "/api/v1/clusters/k7m2qw9xtr/runs/p3v8ncyt4w/",
     "until": "idle",
     "maxCycles": 100000,
@@ -145,19 +146,6 @@ CYCLE: Final = {
     "repeats": 0,
     "digest": "9d1c",
     "engine": "0.1.0",
-}
-EXPLANATION: Final = {
-    "cycle": 2,
-    "pod": "default/web-2",
-    "outcome": "unschedulable",
-    "node": None,
-    "sentence": "default/web-2 fits on none of 1 nodes.",
-    "filter": {
-        "node-1": {"plugin": "NodeResourcesFit", "code": "Unschedulable", "reasons": ["Insufficient cpu"]}
-    },
-    "feasible": [],
-    "fitError": "0/1 nodes are available: 1 Insufficient cpu.",
-    "emulates": "v1.34.1",
 }
 QUEUE_ITEM: Final = {
     "pod": "default/web-2",
@@ -230,4 +218,76 @@ VERSION: Final = {
         "profiles": "a profile's percentageOfNodesToScore is honoured",
     },
     "knownDifferences": [],
+}
+
+DECISION: Final = {
+    "resourceVersion": "42",
+    "kind": "bind",
+    "at": "2026-01-02T00:00:00Z",
+    "pod": "default/web-1",
+    "schedulerName": "bin-packer",
+    "author": "bin-packer/v0.9 (linux/amd64)",
+    "node": "node-1",
+    "victims": [],
+    "verdict": "different",
+    "ours": {
+        "outcome": "bound",
+        "node": "node-2",
+        "victims": [],
+        "points": 389,
+        "ourPoints": 451,
+        "nTied": 0,
+        "nFeasible": 3,
+        "plugin": "NodeResourcesFit",
+        "score": 22,
+        "ourScore": 84,
+        "reasons": [],
+    },
+    "why": "389 points against 451. NodeResourcesFit says 22 of 100 there, 84 here.",
+    "url": "/api/v1/clusters/w4n7kq2xzp/judge/42/bind/",
+}
+SCHEDULERS: Final = {
+    "waiting": 0,
+    "items": [
+        {
+            "schedulerName": "bin-packer",
+            "profile": False,
+            "here": True,
+            "pods": 40,
+            "bound": 38,
+            "pending": 2,
+            "decisions": 41,
+            "lastDecision": "2026-01-01T00:12:30Z",
+            "programs": ["bin-packer/v0.9"],
+        }
+    ],
+    "programs": [
+        {
+            "author": "bin-packer/v0.9 (linux/amd64)",
+            "schedulerNames": ["bin-packer"],
+            "binds": 38,
+            "preemptions": 1,
+            "noNode": 2,
+            "lastDecision": "2026-01-01T00:12:30Z",
+        }
+    ],
+    "leases": [
+        {
+            "namespace": "kube-system",
+            "name": "bin-packer",
+            "holderIdentity": "host-1_5f0c",
+            "renewTime": "2026-01-01T08:00:00.000000Z",
+            "held": True,
+        }
+    ],
+}
+AGREEMENT: Final = {
+    "agreement": 96.7,
+    "decisions": 244,
+    "counts": {"agree": 197, "tie": 39, "different": 5, "infeasible": 3, "unknown": 0},
+    "left": 0,
+    "authors": ["bin-packer/v0.9 (linux/amd64)"],
+    "inCommon": [{"plugin": "NodeResourcesFit", "verdict": "different", "number": 4}],
+    "items": [DECISION],
+    "next": None,
 }

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from playground.accounts.models import AccessToken
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.models import Cluster, Cycle, MockExtender, Run
 from playground.clusters.selectors import ClusterSummary, PodStory, QueueItem
+from playground.clusters.selectors.extender_calls import WireCall, matched
 from playground.clusters.services import mock_extender_url
 from playground.clusters.trouble import why_run_waits
 from playground.engine.times import format_time_ns
+from playground.scenarios.models import RecordedCycle, Scenario
 
 
 def cluster(summary: ClusterSummary) -> dict[str, Any]:
@@ -55,7 +59,7 @@ def clock(row: Cluster) -> dict[str, Any]:
 def run(row: Run, cluster_id: str) -> dict[str, Any]:
     duration = None if row.duration_ns is None else f"{row.duration_ns / 1e9:g}s"
     return {
-        "run": row.public_id,
+        "id": row.public_id,
         "url": f"/api/v1/clusters/{cluster_id}/runs/{row.public_id}/",
         "until": duration or row.until,
         "maxCycles": row.max_cycles,
@@ -95,6 +99,52 @@ def cycle(row: Cycle, cluster_id: str) -> dict[str, Any]:
         "digest": row.digest,
         "engine": row.engine_version,
     }
+
+
+def recorded_cycle(row: RecordedCycle, scenario: Scenario) -> dict[str, Any]:
+    """A cycle of a share, as one of a cluster."""
+    return {
+        "cycle": row.number,
+        "url": f"/api/v1/scenarios/{scenario.public_id}/cycles/{row.number}/",
+        "at": format_time_ns(row.at_ns),
+        "pod": row.pod,
+        "uid": row.pod_uid,
+        "profile": row.profile,
+        "attempt": row.attempt,
+        "outcome": row.outcome,
+        "node": row.node or None,
+        "sentence": row.sentence,
+        "message": row.message or None,
+        "nodes": row.n_nodes,
+        "nFeasible": row.n_feasible,
+        "nViable": row.n_viable,
+        "repeats": 0,
+        "digest": row.digest,
+        "engine": scenario.engine_version,
+    }
+
+
+def extender_calls(told: Sequence[Mapping[str, Any]], made: Sequence[WireCall]) -> list[dict[str, Any]]:
+    """The calls of a cycle's record with the time each took, then its bind calls, which were made after it."""
+    found, binds = matched([(call["verb"], call["url"]) for call in told], made)
+    calls = [
+        {**call, "tookMs": None if wire is None else wire.took_ms}
+        for call, wire in zip(told, found, strict=True)
+    ]
+    return calls + [
+        {
+            "url": wire.url,
+            "verb": wire.verb,
+            "request": json.loads(wire.request) if wire.request else None,
+            "answer": wire.answer,
+            "status": wire.status,
+            "durationMs": None,
+            "error": wire.error or None,
+            "ignored": False,
+            "tookMs": wire.took_ms,
+        }
+        for wire in binds
+    ]
 
 
 def queue_item(item: QueueItem) -> dict[str, Any]:

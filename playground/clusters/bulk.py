@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import connection, models
 
-from playground.clusters.packed import Packed, PackedJSONField, json_text, pack
+from playground.clusters.packed import HexField, Packed, PackedJSONField, json_text, pack
 
 Row = Sequence[Any]
 
@@ -84,6 +84,8 @@ def _array_type(field: Any) -> str:
 def _converter(field: Any) -> Callable[[Any], Any] | None:
     if isinstance(field, PackedJSONField):
         return _packed
+    if isinstance(field, HexField):
+        return bytes.fromhex
     if isinstance(field, models.JSONField):
         return json_text
     return None

@@ -172,7 +172,17 @@ def _running(pod: dict[str, Any], node: str, since: str) -> dict[str, Any]:
         }
         for item in pod["spec"]["containers"]
     ]
-    pod["status"] = {"phase": "Running", "startTime": since, "containerStatuses": containers}
+    # Budgets count pods whose Ready condition is true.
+    conditions = [
+        {"type": type_, "status": "True", "lastTransitionTime": since}
+        for type_ in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+    ]
+    pod["status"] = {
+        "phase": "Running",
+        "startTime": since,
+        "conditions": conditions,
+        "containerStatuses": containers,
+    }
     return pod
 
 

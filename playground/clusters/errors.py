@@ -89,6 +89,29 @@ class InvalidManifest(ClusterError):
         return body
 
 
+class UnknownFields(InvalidManifest):
+    """Fields that the kind does not have, where the request wants to be strict about them."""
+
+    reason = "BadRequest"
+    title = "A field is not known"
+
+    @classmethod
+    def of(cls, error: ClusterError) -> "UnknownFields":
+        """The same facts."""
+        assert isinstance(error, InvalidManifest)
+        return cls(
+            error.message,
+            document=error.document,
+            line=error.line,
+            column=error.column,
+            path=error.path,
+            value=error.value,
+            kind=error.kind,
+            name=error.name,
+            causes=error.causes,
+        )
+
+
 class ForbiddenManifest(InvalidManifest):
     """A document that is well formed, and that admission refuses as it stands; the message says why by itself."""
 
@@ -160,6 +183,14 @@ class Forbidden(ObjectError):
     status = 403
     reason = "Forbidden"
     title = "Not allowed"
+
+
+class NotAllowed(ObjectError):
+    """Not while things are as they are: a new object of a kind that is on its way out."""
+
+    status = 405
+    reason = "MethodNotAllowed"
+    title = "Not a method of this path"
 
 
 class QuotaExceeded(Forbidden):

@@ -199,10 +199,15 @@ def _free() -> Q:
     return Q(holder="") | Q(claimed_until__lt=timezone.now()) | Q(holder__in=dead)
 
 
+def is_wanted(job: Job) -> bool:
+    """Whether somebody still waits for what comes of it."""
+    subject = subject_of(job.params)
+    return subject is not None and subject.is_open
+
+
 def renew(job: Job) -> bool:
     """Hold it for another `CLAIM_S`; False when it is not wanted any more, or in other hands."""
-    subject = subject_of(job.params)
-    if subject is None or not subject.is_open:
+    if not is_wanted(job):
         return False
     until = timezone.now() + timedelta(seconds=CLAIM_S)
     return Job.objects.filter(pk=job.pk, holder=job.holder).update(claimed_until=until) == 1

@@ -1,36 +1,57 @@
-"""One table of kinds. Apply, the selectors, export and the Kubernetes API are all driven by it."""
+"""One table of kinds. Apply, the selectors, export and the Kubernetes API are all driven by it.
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final
+What Kubernetes says of its kinds comes from `scheduler_core/schema/kinds.json`; what a kind means here is written
+below. CustomResourceDefinitions add kinds to a cluster's own table (`custom_kinds.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from playground.engine import schema
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind the playground's API server knows.
+    """One version of one kind the playground's API server knows.
 
     Attributes
     ----------
     api_version
         ``v1`` or ``group/version``.
-    kind, plural, singular
-        As in discovery.
+    kind, plural, singular_name
+        As in discovery; no singular name = the kind in lower case.
     namespaced
         Whether objects live in a namespace.
     short_names
         What kubectl takes for it.
     model
-        Name of the model of its rows in `clusters.models`; ``Manifest`` is the general one.
+        Name of the model of its rows in `clusters.models`; ``Manifest`` is the general one. Empty = nothing is kept.
     interpreted
-        False = kept, shown and exported, but plays no part in scheduling.
+        Whether it shapes placement: the simulation reads what is written of it. Of other kinds the objects are kept,
+        shown and exported, and stay out of the log that replays.
     subresources
         Served below the object.
     categories
         For ``kubectl get all``.
     apply_rank
         Order within one apply: namespaces and classes before what refers to them.
+    verbs
+        What can be done with it.
+    type
+        Name of its type in the schema; empty for custom resources.
+    stored_version
+        The apiVersion its rows have, if another.
+    row_kind
+        How rows, the log and the engine name it: the kind; of custom resources with the group
+        (``Service.serving.knative.dev``), as two groups may have kinds of one name.
+    custom
+        Of a custom resource: the version of the CustomResourceDefinition's spec that says what it is.
     """
 
     api_version: str
@@ -39,14 +60,29 @@ class Kind:
     namespaced: bool
     short_names: tuple[str, ...] = ()
     model: str = "Manifest"
-    interpreted: bool = True
+    interpreted: bool = False
     subresources: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     apply_rank: int = 5
+    verbs: tuple[str, ...] = ALL_VERBS
+    type: str = ""
+    stored_version: str = ""
+    singular_name: str = ""
+    list_name: str = ""
+    row_kind: str = ""
+    custom: Mapping[str, Any] | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.row_kind:
+            object.__setattr__(self, "row_kind", self.kind)
 
     @property
     def singular(self) -> str:
-        return self.kind.lower()
+        return self.singular_name or self.kind.lower()
+
+    @property
+    def list_kind(self) -> str:
+        return self.list_name or f"{self.kind}List"
 
     @property
     def group(self) -> str:
@@ -67,115 +103,167 @@ class Kind:
         """``plural`` or ``plural.group``, as Kubernetes' messages name it."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether there can be objects of it: a review is asked and answered."""
+        return bool(self.model)
 
-_ALL: Final = ("all",)
-_SCALE: Final = ("scale", "status")
-
-KINDS: Final[tuple[Kind, ...]] = (
-    Kind("v1", "Namespace", "namespaces", False, ("ns",), apply_rank=0, subresources=("status",)),
-    Kind(
-        "scheduling.k8s.io/v1",
-        "PriorityClass",
-        "priorityclasses",
-        False,
-        ("pc",),
-        model="PriorityClass",
-        apply_rank=1,
-    ),
-    Kind("v1", "Node", "nodes", False, ("no",), model="Node", apply_rank=2, subresources=("status",)),
-    Kind("storage.k8s.io/v1", "StorageClass", "storageclasses", False, ("sc",), apply_rank=1),
-    Kind("storage.k8s.io/v1", "CSIDriver", "csidrivers", False, apply_rank=1),
-    Kind("storage.k8s.io/v1", "CSINode", "csinodes", False, apply_rank=3),
-    Kind("storage.k8s.io/v1", "CSIStorageCapacity", "csistoragecapacities", True, apply_rank=3),
-    Kind(
-        "v1", "PersistentVolume", "persistentvolumes", False, ("pv",), apply_rank=3, subresources=("status",)
-    ),
-    Kind(
-        "v1",
-        "PersistentVolumeClaim",
-        "persistentvolumeclaims",
-        True,
-        ("pvc",),
-        apply_rank=3,
-        subresources=("status",),
-    ),
-    Kind("v1", "ServiceAccount", "serviceaccounts", True, ("sa",), interpreted=False, apply_rank=3),
-    Kind("v1", "ConfigMap", "configmaps", True, ("cm",), interpreted=False, apply_rank=3),
-    Kind("v1", "Secret", "secrets", True, interpreted=False, apply_rank=3),
-    Kind(
-        "v1", "Service", "services", True, ("svc",), categories=_ALL, apply_rank=4, subresources=("status",)
-    ),
-    Kind(
-        "policy/v1",
-        "PodDisruptionBudget",
-        "poddisruptionbudgets",
-        True,
-        ("pdb",),
-        model="PodDisruptionBudget",
-        apply_rank=4,
-        subresources=("status",),
-    ),
-    Kind("resource.k8s.io/v1", "DeviceClass", "deviceclasses", False, apply_rank=1),
-    Kind("resource.k8s.io/v1", "ResourceSlice", "resourceslices", False, apply_rank=3),
-    Kind("resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", True, apply_rank=3),
-    Kind(
-        "resource.k8s.io/v1", "ResourceClaim", "resourceclaims", True, apply_rank=3, subresources=("status",)
-    ),
-    Kind("scheduling.k8s.io/v1alpha2", "Workload", "workloads", True, apply_rank=3),
-    Kind("scheduling.k8s.io/v1alpha2", "PodGroup", "podgroups", True, apply_rank=4, subresources=("status",)),
-    Kind(
-        "v1",
-        "Pod",
-        "pods",
-        True,
-        ("po",),
-        model="Pod",
-        categories=_ALL,
-        subresources=("binding", "eviction", "status"),
-    ),
-    Kind(
-        "v1",
-        "ReplicationController",
-        "replicationcontrollers",
-        True,
-        ("rc",),
-        categories=_ALL,
-        subresources=_SCALE,
-    ),
-    Kind("apps/v1", "ReplicaSet", "replicasets", True, ("rs",), categories=_ALL, subresources=_SCALE),
-    Kind("apps/v1", "Deployment", "deployments", True, ("deploy",), categories=_ALL, subresources=_SCALE),
-    Kind("apps/v1", "StatefulSet", "statefulsets", True, ("sts",), categories=_ALL, subresources=_SCALE),
-    Kind("apps/v1", "DaemonSet", "daemonsets", True, ("ds",), categories=_ALL, subresources=("status",)),
-    Kind("batch/v1", "Job", "jobs", True, categories=_ALL, subresources=("status",)),
-    Kind("coordination.k8s.io/v1", "Lease", "leases", True, interpreted=False),
-    Kind("v1", "Event", "events", True, ("ev",), model="Event", interpreted=False),
-)
-
-_BY_KEY: Final = {kind.key: kind for kind in KINDS}
-_BY_KIND: Final = {kind.kind: kind for kind in KINDS}
-_BY_RESOURCE: Final = {(kind.api_version, kind.plural): kind for kind in KINDS}
+    @property
+    def is_main(self) -> bool:
+        """Whether its rows are in this very version."""
+        return not self.stored_version
 
 
-def by_key(api_version: str, kind: str) -> Kind | None:
-    """The kind of a manifest's ``apiVersion`` and ``kind``, or None."""
-    return _BY_KEY.get((api_version, kind))
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What a kind of Kubernetes means here."""
+
+    apply_rank: int = 5
+    interpreted: bool = True
+    model: str = "Manifest"
+    subresources: tuple[str, ...] | None = None
 
 
-def by_kind(kind: str) -> Kind | None:
-    """The kind of that name in whatever group we hold it (names are unique in the table), or None."""
-    return _BY_KIND.get(kind)
+# In the order in which discovery and exports name them; kinds that are not here follow, kept and not interpreted.
+_MEANINGS: Final[Mapping[str, _Meaning]] = {
+    "Namespace": _Meaning(0, subresources=("status",)),
+    "PriorityClass": _Meaning(1, model="PriorityClass"),
+    "Node": _Meaning(2, model="Node", subresources=("status",)),
+    "StorageClass": _Meaning(1),
+    "CSIDriver": _Meaning(1),
+    "CSINode": _Meaning(3),
+    "CSIStorageCapacity": _Meaning(3),
+    "PersistentVolume": _Meaning(3),
+    "PersistentVolumeClaim": _Meaning(3),
+    "ServiceAccount": _Meaning(3, interpreted=False, subresources=()),
+    "ConfigMap": _Meaning(3, interpreted=False),
+    "Secret": _Meaning(3, interpreted=False),
+    "Service": _Meaning(4, subresources=("status",)),
+    "PodDisruptionBudget": _Meaning(4, model="PodDisruptionBudget"),
+    "DeviceClass": _Meaning(1),
+    "ResourceSlice": _Meaning(3),
+    "ResourceClaimTemplate": _Meaning(3),
+    "ResourceClaim": _Meaning(3),
+    "Workload": _Meaning(3),
+    "PodGroup": _Meaning(4),
+    "Pod": _Meaning(model="Pod", subresources=("binding", "eviction", "resize", "status")),
+    "ReplicationController": _Meaning(),
+    "ReplicaSet": _Meaning(),
+    "Deployment": _Meaning(),
+    "StatefulSet": _Meaning(),
+    "DaemonSet": _Meaning(),
+    "Job": _Meaning(),
+    "VolumeAttachment": _Meaning(3),
+    "LimitRange": _Meaning(1),
+    "ResourceQuota": _Meaning(1),
+    "CronJob": _Meaning(),
+    "HorizontalPodAutoscaler": _Meaning(6),
+    "ControllerRevision": _Meaning(4),
+    "RuntimeClass": _Meaning(1, interpreted=False),
+    "CustomResourceDefinition": _Meaning(0, interpreted=False),
+    "Event": _Meaning(interpreted=False, model="Event"),
+}
+_FIRST_RANKS: Final = ("ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding", "IngressClass")
+_STORED_AS: Final = {"HorizontalPodAutoscaler": "autoscaling/v2", "Event": "v1"}
+"""Of kinds with several versions: the one rows are in."""
+_SERVED_EARLY: Final = ("scheduling.k8s.io/v1alpha2",)
+"""Versions that are not stable and are served all the same: the scheduler reads them."""
+_STABLE: Final = re.compile(r"(.*/)?v[0-9]+")
 
 
-def by_resource(api_version: str, plural: str) -> Kind | None:
-    """The kind behind ``/apis/{group}/{version}/{plural}``, or None."""
-    return _BY_RESOURCE.get((api_version, plural))
+class KindTable:
+    """Kinds, and how to find them.
+
+    Parameters
+    ----------
+    served
+        Each version of each kind; the one a client should prefer first.
+
+    Attributes
+    ----------
+    kinds
+        Those with objects, once each: in the version they are stored in.
+    served
+    """
+
+    def __init__(self, served: Iterable[Kind]) -> None:
+        self.served: Final = tuple(served)
+        self.kinds: Final = tuple(kind for kind in self.served if kind.is_stored and kind.is_main)
+        self._by_key = {kind.key: kind for kind in self.served}
+        self._by_row_kind = {kind.row_kind: kind for kind in self.kinds}
+        self._by_resource = {(kind.api_version, kind.plural): kind for kind in self.served}
+
+    def by_key(self, api_version: str, kind: str) -> Kind | None:
+        """The kind of a manifest's ``apiVersion`` and ``kind``, or None."""
+        return self._by_key.get((api_version, kind))
+
+    def by_row_kind(self, row_kind: str) -> Kind | None:
+        """The kind that rows, the log and the engine call so, or None."""
+        return self._by_row_kind.get(row_kind)
+
+    def by_resource(self, api_version: str, plural: str) -> Kind | None:
+        """The kind behind ``/apis/{group}/{version}/{plural}``, or None."""
+        return self._by_resource.get((api_version, plural))
+
+    def stored(self, kind: Kind) -> Kind:
+        """The same kind in the version its rows have."""
+        return self._by_row_kind[kind.row_kind]
+
+    def api_versions(self) -> tuple[str, ...]:
+        """Every apiVersion, in table order."""
+        return tuple(dict.fromkeys(kind.api_version for kind in self.served))
+
+    def groups(self) -> tuple[str, ...]:
+        """Every named group, in table order."""
+        return tuple(dict.fromkeys(kind.group for kind in self.served if kind.group))
+
+    def in_version(self, api_version: str) -> Iterable[Kind]:
+        """The kinds of one apiVersion, in table order."""
+        return (kind for kind in self.served if kind.api_version == api_version)
 
 
-def api_versions() -> tuple[str, ...]:
-    """Every apiVersion in the table, in table order."""
-    return tuple(dict.fromkeys(kind.api_version for kind in KINDS))
+def _built_in() -> tuple[list[Kind], dict[str, tuple[str, ...]]]:
+    served: list[Kind] = []
+    known: dict[str, list[str]] = {}
+    for said in schema.kinds():
+        known.setdefault(said["apiVersion"].rpartition("/")[0], []).append(said["kind"])
+        if _STABLE.fullmatch(said["apiVersion"]) or said["apiVersion"] in _SERVED_EARLY:
+            served.append(_kind(said))
+    order = {name: number for number, name in enumerate(_MEANINGS)}
+    served.sort(
+        key=lambda kind: (order.get(kind.kind, len(order)), kind.group, kind.plural, not kind.is_main)
+    )
+    return served, {group: tuple(dict.fromkeys(names)) for group, names in known.items()}
 
 
-def in_version(api_version: str) -> Iterable[Kind]:
-    """The kinds of one apiVersion, in table order."""
-    return (kind for kind in KINDS if kind.api_version == api_version)
+def _kind(said: Mapping[str, Any]) -> Kind:
+    name = said["kind"]
+    rank = 3 if name in _FIRST_RANKS else 5
+    meaning = _MEANINGS.get(name) or _Meaning(rank, interpreted=False)
+    parts = meaning.subresources if meaning.subresources is not None else tuple(said.get("subresources", ()))
+    stored = _STORED_AS.get(name, said["apiVersion"])
+    return Kind(
+        said["apiVersion"],
+        name,
+        said["plural"],
+        said["namespaced"],
+        tuple(said.get("shortNames", ())),
+        model=meaning.model if "update" in said["verbs"] else "",
+        interpreted=meaning.interpreted,
+        subresources=parts,
+        categories=tuple(said.get("categories", ())),
+        apply_rank=meaning.apply_rank,
+        verbs=tuple(said["verbs"]),
+        type=said["type"],
+        stored_version="" if stored == said["apiVersion"] else stored,
+    )
+
+
+_SERVED, UPSTREAM_GROUPS = _built_in()
+"""`UPSTREAM_GROUPS`: group -> every kind Kubernetes has in it, in whatever version."""
+BUILT_IN: Final = KindTable(_SERVED)
+KINDS: Final = BUILT_IN.kinds
+
+by_key: Final = BUILT_IN.by_key
+by_kind: Final = BUILT_IN.by_row_kind
+by_resource: Final = BUILT_IN.by_resource

@@ -26,6 +26,7 @@ LANE_OF: Final = {
     f"{_CLUSTERS}advance": DECIDE,
     f"{_CLUSTERS}answer": ASK,
     f"{_CLUSTERS}run_seeds": ASK,
+    f"{_CLUSTERS}work_on_draft": ASK,
     f"{_CLUSTERS}recompute_trace": ASK,
     f"{_CLUSTERS}ready_engine": ASK,
     f"{_SCENARIOS}errand": ASK,

@@ -144,3 +144,25 @@ class PackedJSONField(models.BinaryField):
 
     def to_python(self, value: Any) -> Any:
         return value
+
+
+class HexField(models.BinaryField):
+    """Hexadecimal digits, stored as the bytes they are; text, which older sites wrote, is read as it is."""
+
+    description = "Hexadecimal digits"
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> str | None:
+        return value if value is None or isinstance(value, str) else bytes(value).hex()
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        return super().get_db_prep_value(_bytes(value), connection, prepared)
+
+    def value_to_string(self, obj: models.Model) -> str:
+        return str(self.value_from_object(obj))
+
+    def to_python(self, value: Any) -> Any:
+        return value
+
+
+def _bytes(value: Any) -> Any:
+    return bytes.fromhex(value) if isinstance(value, str) else value

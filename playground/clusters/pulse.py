@@ -31,7 +31,9 @@ def stamps_of(ids: list[int]) -> dict[int, str]:
 
     And whether it waits for what is amiss, which is asked for every few seconds.
     """
-    rows = Cluster.objects.filter(pk__in=ids).values_list("pk", "generation", "version", "next_seq", "clock_mode")
+    rows = Cluster.objects.filter(pk__in=ids).values_list(
+        "pk", "generation", "version", "next_seq", "clock_mode"
+    )
     stamps = {}
     for pk, generation, version, seq, clock in rows:
         stamps[pk] = f"{generation}.{version}.{seq}"
@@ -70,6 +72,12 @@ class Watcher:
 
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     stamp: str = ""
+
+    @property
+    def last_seq(self) -> int | None:
+        """The newest entry that all who watch the cluster in this loop were told of together; None = not told yet."""
+        parts = self.stamp.split(".")
+        return int(parts[2]) - 1 if len(parts) > 2 else None
 
 
 class _Pump:

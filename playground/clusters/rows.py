@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from django.db import models
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from playground.clusters import bulk
 from playground.clusters.kinds import Kind
@@ -37,7 +37,7 @@ def rows_of(cluster: Cluster, kind: Kind) -> QuerySet[Any]:
     """All rows of a kind in a cluster, unordered."""
     rows = MODELS[kind.model]._default_manager.filter(cluster=cluster)
     if kind.model == "Manifest":
-        rows = rows.filter(kind=kind.kind)
+        rows = rows.filter(kind=kind.row_kind)
     return rows
 
 
@@ -75,7 +75,7 @@ def row_values(
         case "Event":
             return base | {"at_ns": _event_time(manifest, cluster)} | columns.event_columns(manifest)
     labels = columns.labels_of(manifest)
-    return base | {"api_version": kind.api_version, "kind": kind.kind, "labels": labels}
+    return base | {"api_version": kind.api_version, "kind": kind.row_kind, "labels": labels}
 
 
 def _event_time(manifest: Mapping[str, Any], cluster: Cluster) -> int:
@@ -117,3 +117,13 @@ def upsert(rows: Iterable[tuple[Kind, dict[str, Any]]], *, update_lanes: bool = 
 
 def _is_identity(model: type[models.Model], name: str) -> bool:
     return name != "kind" or model is Manifest
+
+
+def rows_after(rows: QuerySet[Any], kind: Kind, after: tuple[str, str] | None) -> QuerySet[Any]:
+    """Those behind (namespace, name) in the order in which a kind is listed; all where it is None."""
+    if after is None:
+        return rows
+    later = Q(name__gt=after[1])
+    if kind.namespaced:
+        later = Q(namespace__gt=after[0]) | (Q(namespace=after[0]) & later)
+    return rows.filter(later)

@@ -10,7 +10,7 @@ from celery import shared_task
 
 from playground.accounts import housekeeping as accounts
 from playground.clusters import jobs, lanes, services
-from playground.clusters.services import pulses, questions, quotas, readiness
+from playground.clusters.services import drafts, pulses, questions, quotas, readiness
 
 
 @shared_task(name="playground.clusters.tasks.advance")
@@ -75,6 +75,15 @@ def run_seeds(*, question_id: int, seeds: list[int]) -> bool:
     return questions.run_seeds(question_id=question_id, seeds=seeds, turn_s=lanes.TURN_S)
 
 
+@shared_task(name="playground.clusters.tasks.work_on_draft")
+def work_on_draft(*, draft_id: int) -> None:
+    """Look at a dump before it is imported, or import it.
+
+    Safe to run twice: a draft that is done is left alone, and a cluster is made in the transaction that says so.
+    """
+    drafts.work_on(draft_id=draft_id)
+
+
 @shared_task(name="playground.clusters.tasks.tidy")
 def tidy() -> None:
     """Drop old traces, ended sessions and other things that can be made again or are of no use any more.
@@ -82,5 +91,6 @@ def tidy() -> None:
     Safe to run twice: what is gone stays gone, and the inputs in the log, from which all else comes, are never touched.
     """
     services.tidy()
+    drafts.drop_old()
     quotas.measure_changed()
     accounts.tidy()

@@ -96,7 +96,9 @@ def broker_trouble() -> str:
         brokers.check(settings.CELERY_BROKER_URL)
         with current_app.connection_for_write() as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=2)
-    except Exception as error:  # whatever a driver raises; its words may hold addresses, which are for the log
+    except (
+        Exception
+    ) as error:  # whatever a driver raises; its words may hold addresses, which are for the log
         logger.warning("broker: %s: %s", type(error).__name__, error)
         return BROKER_GONE
     return ""

@@ -1,7 +1,4 @@
-"""Kinds Kubernetes has and the playground does not hold, and what to say of names that are nobody's kind.
-
-Source: api/discovery/aggregated_v2.json, v1.34, and the groups that were removed since v1.16
-"""
+"""Kinds Kubernetes has in versions that are not served here, and what to say of names that are nobody's kind."""
 
 from __future__ import annotations
 
@@ -12,38 +9,15 @@ from typing import Final
 
 from playground.clusters import kinds
 
-_HELD_GROUPS: Final = tuple(dict.fromkeys(kind.group for kind in kinds.KINDS))
-_OTHERS: Final[dict[str, str]] = {
-    "": "Binding ComponentStatus Endpoints LimitRange PodTemplate ResourceQuota",
-    "admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding"
-    " MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding"
-    " ValidatingWebhookConfiguration",
-    "apiextensions.k8s.io": "CustomResourceDefinition",
-    "apiregistration.k8s.io": "APIService",
-    "apps": "ControllerRevision",
-    "authentication.k8s.io": "SelfSubjectReview TokenRequest TokenReview",
-    "authorization.k8s.io": "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview"
-    " SubjectAccessReview",
-    "autoscaling": "HorizontalPodAutoscaler Scale",
-    "batch": "CronJob",
-    "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle PodCertificateRequest",
-    "coordination.k8s.io": "LeaseCandidate",
-    "discovery.k8s.io": "EndpointSlice",
-    "events.k8s.io": "Event",
-    "extensions": "DaemonSet Deployment Ingress NetworkPolicy PodSecurityPolicy ReplicaSet",
-    "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
-    "internal.apiserver.k8s.io": "StorageVersion",
-    "networking.k8s.io": "IPAddress Ingress IngressClass NetworkPolicy ServiceCIDR",
-    "node.k8s.io": "RuntimeClass",
-    "policy": "Eviction PodSecurityPolicy",
-    "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding Role RoleBinding",
-    "resource.k8s.io": "DeviceTaintRule ResourcePoolStatusRequest",
-    "storage.k8s.io": "VolumeAttachment VolumeAttributesClass",
-    "storagemigration.k8s.io": "StorageVersionMigration",
+_REMOVED: Final[dict[str, tuple[str, ...]]] = {
+    # Gone since v1.16, and what only stands in requests.
+    "authentication.k8s.io": ("TokenRequest",),
+    "autoscaling": ("Scale",),
+    "extensions": ("DaemonSet", "Deployment", "Ingress", "NetworkPolicy", "PodSecurityPolicy", "ReplicaSet"),
+    "policy": ("Eviction", "PodSecurityPolicy"),
 }
-OTHER_KINDS: Final = {group: tuple(names.split()) for group, names in _OTHERS.items()}
-"""Group -> kinds of Kubernetes' own that play no part here."""
-GROUPS: Final = tuple(dict.fromkeys((*_HELD_GROUPS, *OTHER_KINDS)))
+GROUPS: Final = tuple(dict.fromkeys(("", *kinds.BUILT_IN.groups(), *kinds.UPSTREAM_GROUPS, *_REMOVED)))
+"""Every group of Kubernetes' own."""
 
 _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 _CLOSE: Final = 0.75
@@ -64,8 +38,11 @@ def why_unknown(api_version: str, kind: str) -> tuple[str, str] | None:
     here = kinds_of(group)
     held = kinds.by_kind(kind)
     if kind in here:
-        if held is not None and held.group == group:
-            return "apiVersion", f"is not served here: {kind} is {held.api_version}"
+        served = [
+            each.api_version for each in kinds.BUILT_IN.served if (each.group, each.kind) == (group, kind)
+        ]
+        if served:
+            return "apiVersion", f"is not served here: {kind} is {' or '.join(served)}"
         if _VERSION.fullmatch(version):
             return None
         return "apiVersion", "has no version of Kubernetes' form, like v1 or v1beta1"
@@ -83,8 +60,7 @@ def why_unknown(api_version: str, kind: str) -> tuple[str, str] | None:
 
 def kinds_of(group: str) -> tuple[str, ...]:
     """Every kind of one of Kubernetes' groups, held here or not."""
-    held = (kind.kind for kind in kinds.KINDS if kind.group == group)
-    return (*held, *OTHER_KINDS.get(group, ()))
+    return (*kinds.UPSTREAM_GROUPS.get(group, ()), *_REMOVED.get(group, ()))
 
 
 def _of_no_group(group: str) -> tuple[str, str] | None:

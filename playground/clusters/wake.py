@@ -20,6 +20,7 @@ RECOMPUTE_TRACE = "playground.clusters.tasks.recompute_trace"
 ANSWER = "playground.clusters.tasks.answer"
 SEEDS = "playground.clusters.tasks.run_seeds"
 READY = "playground.clusters.tasks.ready_engine"
+DRAFT = "playground.clusters.tasks.work_on_draft"
 
 
 def cluster_on_commit(cluster: Cluster) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from playground.engine.validation import validate
+from playground.engine.validation import validate, validate_metadata
 from playground.engine.workload_defaults import with_workload_defaults
 from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.objects.defaults import (
@@ -26,9 +26,11 @@ from scheduler_core.sim.admission import (
     POD_UPDATES,
     SYSTEM_PREFIX,
     check_priority_class,
+    check_priority_is_kept,
     system_priority_classes,
     to_current_version,
     with_default_tolerations,
+    with_gated_condition,
 )
 
 __all__ = [
@@ -40,10 +42,12 @@ __all__ = [
     "PriorityClasses",
     "admit",
     "as_read_today",
+    "check_metadata",
     "dump_yaml",
     "priority_classes",
     "read_posted",
     "system_priority_classes",
+    "with_gated_condition",
 ]
 
 
@@ -247,8 +251,22 @@ def as_read_today(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
     What admission decided when it was created stays.
     """
-    classes = KeptPriority(manifest.get("spec") or {}) if manifest.get("kind") == "Pod" else PriorityClasses()
+    kept = manifest.get("kind") in ("Pod", "PodGroup")
+    classes = KeptPriority(manifest.get("spec") or {}) if kept else PriorityClasses()
     return with_workload_defaults(prepare(manifest, classes))
+
+
+def check_metadata(posted: Posted, kind: str = "") -> None:
+    """Check name, namespace, labels and annotations alone, of an object the simulation does not read.
+
+    Raises
+    ------
+    ManifestProblem
+    """
+    try:
+        validate_metadata(posted.manifest, kind)
+    except InvalidObject as error:
+        raise posted.invalid(error) from None
 
 
 def admit(
@@ -265,11 +283,11 @@ def admit(
     posted
         What was written. `metadata.uid` must be set already if it is to be another than the derived one.
     classes
-        The PriorityClasses of the cluster, for pods to name.
+        The PriorityClasses of the cluster, for pods and PodGroups to name.
     others
         Their manifests, for a PriorityClass to stand among.
     old
-        The object it replaces, of a PriorityClass or a pod: a pod's priority is settled when it is created.
+        The object it replaces, of a PriorityClass, a pod or a PodGroup, whose priority is settled when it is created.
 
     Raises
     ------
@@ -277,7 +295,7 @@ def admit(
         With the place in the text, if it came as text.
     """
     try:
-        if posted.kind == "Pod" and old is not None:
+        if posted.kind in ("Pod", "PodGroup") and old is not None:
             classes = KeptPriority(old.get("spec") or {})
         manifest = with_workload_defaults(prepare(posted.manifest, classes))
         if posted.kind == "Pod":
@@ -287,6 +305,8 @@ def admit(
             if not manifest["status"].get("phase"):
                 manifest["status"]["phase"] = "Pending"
         validate(manifest)
+        if posted.kind == "PodGroup" and old is not None:
+            check_priority_is_kept(manifest, as_read_today(old))
         if posted.kind == "PriorityClass":
             check_priority_class(manifest, others, old)
     except InvalidObject as error:

@@ -209,7 +209,6 @@ def event_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "labels": labels_of(manifest),
         "type": manifest.get("type") or "Normal",
         "reason": manifest.get("reason") or "",
-        "message": manifest.get("message") or "",
         "involved_kind": involved.get("kind") or "",
         "involved_namespace": involved.get("namespace") or "",
         "involved_name": involved.get("name") or "",

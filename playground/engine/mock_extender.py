@@ -1,14 +1,17 @@
 """The playground's own rule-based extender: checking its rules, and what it answers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from playground.engine.configuration import ConfigurationItem, ConfigurationProblem
 from scheduler_core.config.wire import Problems
 from scheduler_core.scenario.form import part_of
 from scheduler_core.scenario.mock_extender import VERBS, LabelsOf, MockExtender, MockReply
 
-__all__ = ["VERBS", "MockReply", "answer", "check_rules"]
+__all__ = ["OWN_PATH", "VERBS", "MockReply", "answer", "check_rules", "extenders_of"]
+
+OWN_PATH: Final = "/mock-extenders/"
+"""What stands before the id in a mock extender's address."""
 
 PodOfUid = Callable[[str], Mapping[str, Any] | None]
 
@@ -39,6 +42,14 @@ def answer(
     pod_of_uid: PodOfUid,
 ) -> MockReply:
     """What the rules answer to the `call`th request (from 0) of a verb (`scenario.mock_extender`)."""
-    kind = part_of(MockExtender)
-    extender: MockExtender = kind.build(kind.check({"rules": list(rules)}, "", Problems()))
+    [extender] = extenders_of({0: rules})
     return extender.reply(verb, body, call, node_labels=node_labels, pod_of_uid=pod_of_uid)
+
+
+def extenders_of(rules: Mapping[int, Sequence[Mapping[str, Any]]]) -> list[MockExtender]:
+    """Checked rules, by the extender's place in the configuration, as a scenario has them."""
+    kind = part_of(MockExtender)
+    return [
+        kind.build(kind.check({"extender": place, "rules": list(rules[place])}, "", Problems()))
+        for place in sorted(rules)
+    ]

@@ -104,6 +104,21 @@ def installed() -> list[InstalledPlugin]:
     return found
 
 
+def lacking(plugins: Iterable[str]) -> list[str]:
+    """What to install for those of a scenario's plugins (`ScenarioFacts.plugins`) that are not known here.
+
+    A sentence each; empty where the scenario can be run again.
+    """
+    known = installed_plugins.outside()
+    sentences = []
+    for plugin in plugins:
+        name, _, requirement = plugin.partition(" (")
+        if name not in known:
+            how = f"; it comes with the package: pip install {requirement.rstrip(')')}" if requirement else ""
+            sentences.append(f"The plugin {name} is not installed here{how}")
+    return sentences
+
+
 def problems() -> tuple[str, ...]:
     """What is wrong with plugins that are installed and allowed but cannot be used, a sentence each."""
     return installed_plugins.problems()

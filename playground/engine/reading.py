@@ -27,18 +27,27 @@ def read(simulator: Simulator, simulation: Simulation, entries: Iterable[Entry])
     entries = list(entries)
     known: dict[Key, Mapping[str, Any] | None] = {}
     """Objects as people know them, whose writes are changes of that."""
+    given: dict[Key, Mapping[str, Any] | None] = {}
+    """Objects as the cluster was given them last; whichever is another one by now, it has written since."""
+    written: set[Key] = set()
     if len(entries) > 1 or any(entry.at_ns > simulation.now_ns for entry in entries):
         known = {key: simulator.manifest(simulation, *key) for key in map(_key, entries) if key is not None}
+        given = dict(known)
     for entry in entries:
         if entry.at_ns > simulation.now_ns:
             simulation.advance(entry.at_ns - simulation.now_ns, max_cycles=CATCH_UP_CYCLES)
-        if entry.kind == "clock":
+        if entry.kind in ("clock", "undo"):
             continue
         taken: Entry | None = entry
         key = _key(entry)
         if key is not None and known:
-            taken = _together(entry, known[key], simulator.manifest(simulation, *key))
+            present = simulator.manifest(simulation, *key)
+            if present is not given[key]:
+                written.add(key)
+            taken = _together(entry, known[key], present, is_written=key in written)
             known[key] = None if _is_gone(entry) else entry.payload["manifest"]
+            if taken is not None:
+                given[key] = None if _is_gone(taken) else taken.payload["manifest"]
         if taken is not None:
             simulation.submit(simulator.change(taken))
     if entries:
@@ -58,9 +67,17 @@ def _is_gone(entry: Entry) -> bool:
 
 
 def _together(
-    entry: Entry, known: Mapping[str, Any] | None, present: Mapping[str, Any] | None
+    entry: Entry,
+    known: Mapping[str, Any] | None,
+    present: Mapping[str, Any] | None,
+    *,
+    is_written: bool,
 ) -> Entry | None:
-    """The input as it holds now; None if it is about what the cluster has removed in the meantime."""
+    """The input as it holds now; None if it is about what the cluster has removed in the meantime.
+
+    What the cluster wrote of the object on the way here (`is_written`) becomes entries after this one, which knew
+    nothing of it: so it is said again, also where the cluster has come back to what the object was.
+    """
     if known is None or _is_gone(entry) or present is known:
         return entry
     if present is None or present["metadata"].get("uid") != known["metadata"].get("uid"):
@@ -73,7 +90,7 @@ def _together(
     if merged["kind"] == "Pod" and node:  # a pod stays where it was bound
         merged["spec"] = {**merged["spec"], "nodeName": node}
     merged["metadata"] = {**merged["metadata"], "resourceVersion": theirs["metadata"].get("resourceVersion")}
-    if merged == theirs:
+    if merged == theirs and not is_written:
         return entry
     return replace(entry, kind="write", payload={"manifest": merged, "reason": PUT_TOGETHER})
 

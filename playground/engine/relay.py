@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from playground.engine.entries import ExtenderEntry
+from playground.engine.mock_extender import OWN_PATH
 from scheduler_core.extender import ExtenderAnswer, ExtenderRequest, Transport, no_transport
+from scheduler_core.scenario.cassette import subject_digest
 
 
 class ReplayMismatch(RuntimeError):
@@ -94,6 +96,9 @@ def entry_payload(
     call: dict[str, Any] = {"url": request.url, "verb": request.verb, "extender": request.extender_index}
     if pod is not None:
         call["pod"] = pod
+    if OWN_PATH in request.url:
+        # A scenario made of the log tells by it what its rules are to answer anew.
+        call["request"] = subject_digest(request.body)
     return {
         "call": call,
         "answer": {

@@ -9,6 +9,8 @@ from scheduler_core import releases
 from scheduler_core.errors import ConfigurationError, InvalidObject
 from scheduler_core.releases import Release
 
+SIMULATION: Final = releases.SIMULATION
+"""How much acts around the scheduler in new clusters."""
 OLDEST: Final = releases.OLDEST.name
 """What clusters, logs and records from before there was a choice follow."""
 

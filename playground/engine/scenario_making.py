@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from playground.engine.entries import Entry
+from playground.engine.mock_extender import extenders_of
 from playground.engine.releases import release_of
 from playground.engine.scenarios import RUN_TIMEOUT_S, AskProcess, ask_process, problem_of
 from scheduler_core.framework.record import CycleTrace
@@ -71,6 +72,9 @@ def make_text(
     entries: Iterable[Entry],
     decided: Iterable[DecidedCycle] = (),
     cut: Cut | None = None,
+    mock_rules: Mapping[int, Sequence[Mapping[str, Any]]] | None = None,
+    ours_decide: bool = False,
+    kept: Iterable[Mapping[str, Any]] = (),
 ) -> MadeText:
     """The scenario of a log: how the cluster began and what people did, not what the scheduler did.
 
@@ -82,6 +86,12 @@ def make_text(
         The whole log, in order.
     decided
         Its cycles, in order; without them the scenario does not say what was decided.
+    mock_rules
+        Place of an extender in the configuration -> the rules it is made of.
+    ours_decide
+        Without what other schedulers decided: our own does.
+    kept
+        Objects that shape no placement.
 
     Raises
     ------
@@ -97,6 +107,9 @@ def make_text(
             name=name,
             title=title,
             traces=list(decided),
+            mock=extenders_of(mock_rules or {}),
+            ours_decide=ours_decide,
+            kept=kept,
         )
     except ScenarioError as error:
         raise problem_of(error) from None

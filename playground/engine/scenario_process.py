@@ -25,6 +25,7 @@ from scheduler_core.scenario.openb import lookalike
 from scheduler_core.scenario.redact import redact
 from scheduler_core.scenario.redact_check import verify_redaction, without_failing
 from scheduler_core.scenario.run import run, run_to_cycle
+from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
 from scheduler_core.scenario.upgrade import preview
 from scheduler_core.scenario.verify import with_decisions
 from scheduler_core.sim.simulation import Simulation
@@ -169,6 +170,17 @@ def upgraded(request: dict[str, Any]) -> dict[str, Any]:
     return {"upgrade": found.document(asked["limit"])}
 
 
+def saved(request: dict[str, Any]) -> dict[str, Any]:
+    """Run it and put the replay into one file."""
+    try:
+        made = standalone(load(request["document"]), **request["standalone"])
+    except ScenarioError as error:
+        raise problem_of(error) from None
+    except TooLargeForOneFile as error:
+        return {"html": "", "decisionsDigest": "", "tooLarge": str(error)}
+    return {"html": made.html, "decisionsDigest": made.run.digest, "tooLarge": ""}
+
+
 def main() -> int:
     """Answer one request."""
     request = json.load(sys.stdin)
@@ -184,6 +196,8 @@ def main() -> int:
             found = traced(request)
         elif "upgrade" in request:
             found = upgraded(request)
+        elif "standalone" in request:
+            found = saved(request)
         elif "model" in request:
             found = modelled(request)
         else:

@@ -12,22 +12,25 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from playground.engine.entries import CycleRecord
 from playground.engine.limits import why_ended
 from playground.engine.plugins import allowed
+from playground.engine.scenario_submission import submission_problems
 from playground.engine.seeds import SeedEnding
 from scheduler_core.scenario.bounds import Bounds
 from scheduler_core.scenario.canonical import effective_steps, scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.gallery.four_ways import four_ways
-from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document
+from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document, with_lines
 from scheduler_core.scenario.types import Scenario
 
 RUN_TIMEOUT_S: Final = 240.0
+MOST_TOLD: Final = 20
 AskProcess = Callable[[Mapping[str, Any], float], dict[str, Any]]
 """Takes a request to `scenario_process` and the seconds it may take; raises as `ask_process` does."""
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -95,7 +98,7 @@ class ScenarioFacts:
     digest
         Hex SHA-256 of the canonical form.
     plugins
-        From outside the tree, each with the package and version that brings it.
+        From outside the tree, each with the package and version that brings it (`engine.plugins.lacking` reads it).
     recorded_digest, recorded_lines
         What the document itself claims was decided; empty if it claims nothing.
     """
@@ -137,6 +140,8 @@ class Opening:
 
     Attributes
     ----------
+    kept
+        Objects that shape no placement.
     mock_rules
         Place of an extender in the configuration -> the rules it is made of.
     recorded
@@ -151,6 +156,7 @@ class Opening:
     config: Mapping[str, Any] | None
     release: Mapping[str, Any]
     objects: tuple[Mapping[str, Any], ...]
+    kept: tuple[Mapping[str, Any], ...]
     steps: tuple[Step, ...]
     mock_rules: Mapping[int, tuple[Mapping[str, Any], ...]]
     recorded: tuple[str, ...]
@@ -201,6 +207,20 @@ def read_scenario(text: str | bytes, *, max_objects: int | None = None) -> Scena
     ScenarioProblem
     """
     return facts_of(load(text, max_objects=max_objects))
+
+
+def read_submitted(text: str | bytes, *, max_objects: int | None = None) -> ScenarioFacts:
+    """The same of a document that is new here: its objects are named, and have priorities, as an API server takes them.
+
+    Raises
+    ------
+    ScenarioProblem
+    """
+    scenario = load(text, max_objects=max_objects)
+    found = list(islice(submission_problems(scenario), MOST_TOLD))
+    if found:
+        raise problem_of(ScenarioError(with_lines(found, _decoded(text))))
+    return facts_of(scenario)
 
 
 def load(text: str | bytes, *, max_objects: int | None = None) -> Scenario:
@@ -290,6 +310,7 @@ def opening_of(text: str | bytes) -> Opening:
         config=scenario.scheduler,
         release=scenario.release.document(),
         objects=scenario.objects,
+        kept=scenario.kept,
         steps=tuple(steps),
         mock_rules=mocks,
         assumed_expiry_ns=scenario.assumed_expiry_ns or 0,
@@ -502,6 +523,7 @@ __all__ = [
     "opening_of",
     "problem_from",
     "read_scenario",
+    "read_submitted",
     "run_fresh",
     "run_seeds",
     "states_of",

@@ -1,12 +1,11 @@
 """How a scenario ends with one seed: what is counted when it is asked how much of a run was luck."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from playground.engine.drive import checkpoint_document
-from scheduler_core.scenario.canonical import effective_steps
-from scheduler_core.scenario.luck import end_state_digest, lucky_cycles, with_seed
+from scheduler_core.scenario.luck import end_state_digest, lucky_cycles, unexpecting, with_seed
 from scheduler_core.scenario.run import ScenarioRun
 from scheduler_core.scenario.run import run as run_scenario
 from scheduler_core.scenario.types import Scenario
@@ -130,7 +129,7 @@ def run_seed(scenario: Scenario, seed: int, beginning: Beginning | None = None) 
     ScenarioError
     """
     checkpoint = None if beginning is None else beginning.simulation
-    result = run_scenario(with_seed(_unexpecting(scenario), seed), full_traces=False, checkpoint=checkpoint)
+    result = run_scenario(with_seed(unexpecting(scenario), seed), full_traces=False, checkpoint=checkpoint)
     placement = result.placement()
     there = (stored.typed for stored in result.simulation.world.all("Pod"))
     pending = tuple(sorted(pod.key for pod in there if not pod.node_name))
@@ -155,12 +154,6 @@ def run_seed(scenario: Scenario, seed: int, beginning: Beginning | None = None) 
         marks=marks,
         n_marks=n_marks,
     )
-
-
-def _unexpecting(scenario: Scenario) -> Scenario:
-    """What is expected of the scenario's own seed says nothing about others."""
-    steps = tuple(step for step in effective_steps(scenario) if step.expect is None)
-    return replace(scenario, expect=(), steps=steps)
 
 
 def _marks(result: ScenarioRun) -> tuple[tuple[Mark, ...], tuple[tuple[str, int], ...]]:

@@ -178,8 +178,8 @@ class HttpTransport:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         certificate = settings.cert_data or _read(settings.cert_file)
-        if certificate:
-            key = settings.key_data or _read(settings.key_file)
+        key = settings.key_data or _read(settings.key_file)
+        if certificate and key:  # as client-go: one without the other is no identity
             # The ssl module reads client certificates from files only.
             with tempfile.TemporaryDirectory(prefix="extender-") as folder:
                 path = Path(folder, "client.pem")

@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from playground.engine import acting_validation
+from playground.engine.job_validation import check_job
+from playground.engine.lease_validation import check_lease
 from scheduler_core.dynamic_resources import validation as device_validation
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.amount_defaults import aggregate_text
@@ -44,6 +47,7 @@ _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _QUALIFIED: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_ANNOTATION_BYTES: Final = 256 * 1024
 _PERCENT: Final = re.compile(r"[0-9]+%")
 _UNHEALTHY_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
@@ -51,8 +55,12 @@ _TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NODE_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _TEMPLATED: Final = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController")
+_SIMULATED: Final = (*_TEMPLATED, "CronJob", "Namespace", "Pod")
+"""Kinds whose annotations may say how long pods last and what they use."""
 # Names of these become host names or label values.
 _LABEL_NAMED: Final = ("Namespace", "Service")
+# Names of these are a segment of a path and may be anything else.
+_PATH_NAMED: Final = ("ClusterRole", "ClusterRoleBinding", "IPAddress", "Role", "RoleBinding")
 
 
 def validate(manifest: Document) -> None:
@@ -65,6 +73,8 @@ def validate(manifest: Document) -> None:
     """
     kind = string(manifest, "kind", "")
     _metadata(manifest, kind)
+    if kind in _SIMULATED:
+        acting_validation.annotations(mapping(manifest, "metadata", ""), "metadata")
     match kind:
         case "Pod":
             _pod_spec(mapping(manifest, "spec", ""), "spec")
@@ -76,6 +86,14 @@ def validate(manifest: Document) -> None:
             _budget(manifest)
         case _ if kind in _TEMPLATED:
             _workload(manifest, kind)
+        case "CronJob":
+            spec = acting_validation.cron_job(manifest)
+            check_job(spec, "spec.jobTemplate.spec")
+            _job_template(spec, "spec.jobTemplate.spec")
+        case "Lease":
+            check_lease(manifest)
+        case "HorizontalPodAutoscaler":
+            acting_validation.autoscaler(manifest)
         case "Service":
             string_map(mapping(manifest, "spec", ""), "selector", "spec")
         case "PersistentVolume":
@@ -94,6 +112,13 @@ def _metadata(manifest: Document, kind: str) -> None:
     name = string(meta, "name", "metadata")
     if not name:
         raise InvalidObject("metadata.name", None, "name or generateName is required")
+    if kind in _PATH_NAMED:
+        if name in (".", "..") or "/" in name or "%" in name:
+            raise InvalidObject(
+                "metadata.name", name, "may not be '.' or '..' and may not contain '/' or '%'"
+            )
+        _rest_of_metadata(meta)
+        return
     pattern, limit, words = (
         (_LABEL, 63, "a DNS label") if kind in _LABEL_NAMED else (_SUBDOMAIN, 253, "a DNS subdomain")
     )
@@ -104,12 +129,30 @@ def _metadata(manifest: Document, kind: str) -> None:
             f"is not {words}: lower case letters, digits, '-'{'' if pattern is _LABEL else ' and .'},"
             f" beginning and ending with a letter or digit, at most {limit} characters",
         )
+    _rest_of_metadata(meta)
+
+
+def validate_metadata(manifest: Document, kind: str) -> None:
+    """Check an object's metadata alone.
+
+    Raises
+    ------
+    InvalidObject
+    """
+    _metadata(manifest, kind)
+
+
+def _rest_of_metadata(meta: Document) -> None:
     namespace = string(meta, "namespace", "metadata")
     if namespace and (len(namespace) > 63 or not _LABEL.fullmatch(namespace)):
         raise InvalidObject("metadata.namespace", namespace, "is not a DNS label")
     _labels(meta, "labels", "metadata")
-    for key in string_map(meta, "annotations", "metadata"):
+    annotations = string_map(meta, "annotations", "metadata")
+    for key in annotations:
         _qualified_name(key, "metadata.annotations", key)
+    if sum(len(key.encode()) + len(text.encode()) for key, text in annotations.items()) > _ANNOTATION_BYTES:
+        words = f"Too long: may not be more than {_ANNOTATION_BYTES} bytes"
+        raise InvalidObject("metadata.annotations", None, words)
 
 
 def _labels(document: Document, key: str, path: str) -> dict[str, str]:
@@ -411,17 +454,9 @@ def _label_selector(document: Document, key: str, path: str) -> None:
 
 def _workload(manifest: Document, kind: str) -> None:
     spec = mapping(manifest, "spec", "")
-    for key in ("replicas", "completions", "parallelism"):
-        number = optional_integer(spec, key, "spec")
-        if number is not None and number < 0:
-            raise InvalidObject(f"spec.{key}", number, "must not be negative")
-    template = mapping(spec, "template", "spec")
-    if not template:
-        raise InvalidObject("spec.template", None, "is required")
-    template_labels = _labels(
-        mapping(template, "metadata", "spec.template"), "labels", "spec.template.metadata"
-    )
-    _pod_spec(mapping(template, "spec", "spec.template"), "spec.template.spec")
+    if kind == "Job":
+        check_job(spec, "spec")
+    template_labels = _job_template(spec, "spec")
     selector = spec.get("selector")
     if kind == "Job" or (kind == "ReplicationController" and selector is None):
         return
@@ -436,6 +471,23 @@ def _workload(manifest: Document, kind: str) -> None:
         raise InvalidObject(
             "spec.template.metadata.labels", None, "the selector does not match the template's labels"
         )
+
+
+def _job_template(spec: Document, path: str) -> dict[str, str]:
+    """Check the numbers and the pod template of a workload's spec; returns the template's labels."""
+    for key in ("replicas", "completions", "parallelism"):
+        number = optional_integer(spec, key, path)
+        if number is not None and number < 0:
+            raise InvalidObject(f"{path}.{key}", number, "must not be negative")
+    template = mapping(spec, "template", path)
+    place = f"{path}.template"
+    if not template:
+        raise InvalidObject(place, None, "is required")
+    meta = mapping(template, "metadata", place)
+    labels = _labels(meta, "labels", f"{place}.metadata")
+    acting_validation.annotations(meta, f"{place}.metadata")
+    _pod_spec(mapping(template, "spec", place), f"{place}.spec")
+    return labels
 
 
 def _capacity(document: Document, key: str, path: str) -> None:

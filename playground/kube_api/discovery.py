@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from playground.clusters import kinds
-from playground.clusters.kinds import ALL_VERBS, Kind
+from playground.clusters.kinds import Kind, KindTable
 
-READ_VERBS: Final = ("get", "list", "watch")  # only the scheduler writes Events
+READ_VERBS: Final = ("get", "list", "watch")
 _SUBRESOURCES: Final[dict[str, tuple[str, str, str, tuple[str, ...]]]] = {
     # subresource: group, version, kind, verbs
     "binding": ("", "v1", "Binding", ("create",)),
@@ -36,21 +35,16 @@ def version(patch: str) -> dict[str, str]:
     }
 
 
-def verbs_of(kind: Kind) -> tuple[str, ...]:
-    """What can be done with objects of a kind."""
-    return READ_VERBS if kind.kind == "Event" else ALL_VERBS
-
-
 def api_versions() -> dict[str, Any]:
     """`GET /api`."""
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
 
 
-def group(name: str) -> dict[str, Any] | None:
+def group(table: KindTable, name: str) -> dict[str, Any] | None:
     """`GET /apis/{group}`, or None."""
     versions = [
         {"groupVersion": api_version, "version": api_version.rpartition("/")[2]}
-        for api_version in kinds.api_versions()
+        for api_version in table.api_versions()
         if api_version.rpartition("/")[0] == name and name
     ]
     if not versions:
@@ -64,27 +58,22 @@ def group(name: str) -> dict[str, Any] | None:
     }
 
 
-def group_names() -> list[str]:
-    """Every named group, in table order."""
-    return list(dict.fromkeys(kind.group for kind in kinds.KINDS if kind.group))
-
-
-def groups() -> dict[str, Any]:
+def groups(table: KindTable) -> dict[str, Any]:
     """`GET /apis`."""
     return {
         "kind": "APIGroupList",
         "apiVersion": "v1",
         "groups": [
             {key: value for key, value in found.items() if key not in ("kind", "apiVersion")}
-            for name in group_names()
-            if (found := group(name))
+            for name in table.groups()
+            if (found := group(table, name))
         ],
     }
 
 
-def resources(api_version: str) -> dict[str, Any] | None:
+def resources(table: KindTable, api_version: str) -> dict[str, Any] | None:
     """`GET /api/v1` and `/apis/{group}/{version}`, or None."""
-    found = [resource for kind in kinds.in_version(api_version) for resource in _resources(kind)]
+    found = [resource for kind in table.in_version(api_version) for resource in _resources(kind)]
     if not found:
         return None
     return {
@@ -101,7 +90,7 @@ def _resources(kind: Kind) -> Iterator[dict[str, Any]]:
         "singularName": kind.singular,
         "namespaced": kind.namespaced,
         "kind": kind.kind,
-        "verbs": list(verbs_of(kind)),
+        "verbs": list(kind.verbs),
         **({"shortNames": list(kind.short_names)} if kind.short_names else {}),
         **({"categories": list(kind.categories)} if kind.categories else {}),
     }
@@ -119,7 +108,7 @@ def _resources(kind: Kind) -> Iterator[dict[str, Any]]:
         }
 
 
-def aggregated(core: bool, version: str) -> dict[str, Any]:
+def aggregated(table: KindTable, core: bool, version: str) -> dict[str, Any]:
     """The aggregated form of `/api` (`core`) or `/apis`: everything in one answer.
 
     Parameters
@@ -127,7 +116,7 @@ def aggregated(core: bool, version: str) -> dict[str, Any]:
     version
         ``v2`` or ``v2beta1``, as the client asked.
     """
-    names = [""] if core else group_names()
+    names = ("",) if core else table.groups()
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"apidiscovery.k8s.io/{version}",
@@ -138,10 +127,10 @@ def aggregated(core: bool, version: str) -> dict[str, Any]:
                 "versions": [
                     {
                         "version": api_version.rpartition("/")[2],
-                        "resources": [_discovered(kind) for kind in kinds.in_version(api_version)],
+                        "resources": [_discovered(kind) for kind in table.in_version(api_version)],
                         "freshness": "Current",
                     }
-                    for api_version in kinds.api_versions()
+                    for api_version in table.api_versions()
                     if api_version.rpartition("/")[0] == name
                 ],
             }
@@ -156,7 +145,7 @@ def _discovered(kind: Kind) -> dict[str, Any]:
         "responseKind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
-        "verbs": list(verbs_of(kind)),
+        "verbs": list(kind.verbs),
     }
     if kind.short_names:
         found["shortNames"] = list(kind.short_names)

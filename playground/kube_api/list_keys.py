@@ -1,66 +1,72 @@
-"""How lists of the kinds we hold merge: by which key, as a set, or as a whole.
+"""How a list merges: by which key, as a set, or as a whole; asked of the schema of the kind it is in.
 
-Two rules read this table. Strategic merge knows one key a list, server-side apply may need several (a container
-port is its number and protocol). Lists that are not here are replaced as a whole, tolerations and taints too.
+Strategic merge knows one key a list, server-side apply may need several (a container port is its number and
+protocol). A list of a kind that the schema does not have, of a CustomResourceDefinition say, is replaced as a whole.
 
-Source: the patchMergeKey, patchStrategy and listMapKey tags in staging/src/k8s.io/api, v1.34
+A place in an object is a path: the object's type (`root_of`), then field names, list positions left out.
+
+Source: the patchMergeKey, patchStrategy, listType and listMapKey tags in staging/src/k8s.io/api, v1.36, as the schema
+has them (scheduler_core/schema)
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, Final
 
-_KEYED: Final[dict[str, tuple[str, ...]]] = {
-    "containers": ("name",),
-    "initContainers": ("name",),
-    "ephemeralContainers": ("name",),
-    "volumes": ("name",),
-    "imagePullSecrets": ("name",),
-    "hostAliases": ("ip",),
-    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-    "schedulingGates": ("name",),
-    "resourceClaims": ("name",),
-    "env": ("name",),
-    "volumeMounts": ("mountPath",),
-    "volumeDevices": ("devicePath",),
-    "conditions": ("type",),
-    "addresses": ("type",),
-    "ownerReferences": ("uid",),
-    "podIPs": ("ip",),
-    "hostIPs": ("ip",),
-    "secrets": ("name",),
-    "drivers": ("name",),
-    "resourceClaimStatuses": ("name",),
-    "reservedFor": ("uid",),
-    "podGroupTemplates": ("name",),
-}
-_PORTS: Final = {True: ("port", "protocol"), False: ("containerPort", "protocol")}
-_SETS: Final = ("finalizers", "podCIDRs")
+from playground.engine.schema import Field, kinds, types
+
+Path = tuple[str, ...]
 DEFAULTS: Final = {"protocol": "TCP", "name": ""}
 """What a key of an item is when the item does not say."""
 
 
-def keys_of(path: tuple[str, ...]) -> tuple[str, ...]:
-    """The keys by which items of the list at a path are the same item; empty = no such keys.
-
-    Parameters
-    ----------
-    path
-        Field names from the root of the object, list positions left out.
-    """
-    if not path:
-        return ()
-    if path[-1] == "ports":
-        return _PORTS[path == ("spec", "ports")]
-    return _KEYED.get(path[-1], ())
+def root_of(document: Any) -> Path:
+    """Where the fields of an object begin: its type; of one the schema does not have, no type at all."""
+    if not isinstance(document, Mapping):
+        return ("",)
+    return (_roots().get((str(document.get("apiVersion")), str(document.get("kind"))), ""),)
 
 
-def merge_key_of(path: tuple[str, ...]) -> str:
+@cache
+def _roots() -> Mapping[tuple[str, str], str]:
+    return {(entry["apiVersion"], entry["kind"]): entry["type"] for entry in kinds()}
+
+
+@lru_cache(maxsize=4096)
+def _field(path: Path) -> Field | None:
+    name, found, is_key = path[0], None, False
+    for step in path[1:]:
+        if is_key:  # of a map, whose values have the type
+            is_key, found = False, None
+            continue
+        found = types().get(name, {}).get(step)
+        if found is None:
+            return None
+        name, is_key = found.item, found.type.startswith("{}")
+    return found
+
+
+def keys_of(path: Path) -> tuple[str, ...]:
+    """The keys by which items of the list at a path are the same item; empty = no such keys."""
+    found = _field(path)
+    return () if found is None else found.keys
+
+
+def merge_key_of(path: Path) -> str:
     """The one key of strategic merge; empty = the list is replaced."""
-    keys = keys_of(path)
-    return keys[0] if keys else ""
+    found = _field(path)
+    return found.merge_key if found is not None and "merge" in found.strategy.split(",") else ""
 
 
-def is_set(path: tuple[str, ...]) -> bool:
-    """Whether a list of plain values merges as a set."""
-    return bool(path) and path[-1] in _SETS
+def is_set(path: Path) -> bool:
+    """Whether a list of plain values is a set: each is owned by itself."""
+    found = _field(path)
+    return found is not None and found.list_type == "set"
+
+
+def is_merged(path: Path) -> bool:
+    """Whether strategic merge adds to a list of plain values instead of replacing it."""
+    found = _field(path)
+    return found is not None and not found.merge_key and "merge" in found.strategy.split(",")

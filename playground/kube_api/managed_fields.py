@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from playground.kube_api.list_keys import DEFAULTS, is_set, keys_of
+from playground.kube_api.list_keys import DEFAULTS, is_set, keys_of, root_of
 from playground.kube_api.status import Refusal
 
 Path = tuple[str, ...]
@@ -49,7 +49,7 @@ def owned_paths(document: Document) -> set[Path]:
             value = {name: item for name, item in value.items() if name not in _SERVERS}
             if not value:
                 continue
-        found.update(_paths(value, (f"f:{key}",), (key,)))
+        found.update(_paths(value, (f"f:{key}",), (*root_of(document), key)))
     return found
 
 
@@ -138,8 +138,8 @@ def applied(
         held = {path for entry in others for path in from_fields(entry.get("fieldsV1"))}
         given_up = from_fields(mine.get("fieldsV1")) - owns - held
         for path in sorted(given_up, key=lambda path: (path[-1] == ".", -len(path), path)):
-            _remove(result, path, ())
-    result = _merged(result, wanted, ())
+            _remove(result, path, root_of(wanted))
+    result = _merged(result, wanted, root_of(wanted))
     entry = {
         "manager": manager,
         "operation": "Apply",
@@ -150,7 +150,7 @@ def applied(
     }
     if mine is not None and mine.get("fieldsV1") == entry["fieldsV1"]:
         entry["time"] = mine.get("time", time)
-    return result, [*others, entry]
+    return result, _ordered([*others, entry])
 
 
 def updated(live: Document, new: Document, *, manager: str, time: str) -> list[dict[str, Any]] | None:
@@ -159,7 +159,8 @@ def updated(live: Document, new: Document, *, manager: str, time: str) -> list[d
     if not entries:
         return None
     before, after = owned_paths(live), owned_paths(new)
-    changed = {path for path in after if path not in before or _at(live, path) != _at(new, path)}
+    root = root_of(new)
+    changed = {path for path in after if path not in before or _at(live, path, root) != _at(new, path, root)}
     gone = before - after
     if not changed and not gone:
         return entries
@@ -182,7 +183,13 @@ def updated(live: Document, new: Document, *, manager: str, time: str) -> list[d
         "fieldsType": "FieldsV1",
         "fieldsV1": to_fields(own),
     }
-    return [*kept, entry] if own else kept
+    return _ordered([*kept, entry] if own else kept)
+
+
+def _ordered(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As an API server lists them, so that an apply that changes nothing writes nothing."""
+    keys = ("operation", "time", "manager", "apiVersion", "subresource")
+    return sorted(entries, key=lambda entry: [str(entry.get(key) or "") for key in keys])
 
 
 def _entries(document: Document | None) -> list[dict[str, Any]]:
@@ -198,7 +205,10 @@ def _settled(
     others: list[dict[str, Any]], live: Document, wanted: Document, owns: set[Path], *, force: bool
 ) -> list[dict[str, Any]]:
     """The other managers' entries without what is taken from them."""
-    differing = {path for path in owns if path[-1] != "." and _at(live, path) != _at(wanted, path)}
+    root = root_of(wanted)
+    differing = {
+        path for path in owns if path[-1] != "." and _at(live, path, root) != _at(wanted, path, root)
+    }
     conflicts: list[tuple[str, Path]] = []
     kept = []
     for entry in others:
@@ -240,7 +250,7 @@ def _shown(path: Path) -> str:
 _ABSENT: Final = object()
 
 
-def _at(value: Any, path: Path, fields: Path = ()) -> Any:
+def _at(value: Any, path: Path, fields: Path) -> Any:
     """The value at a path, or something that equals nothing else."""
     for position, step in enumerate(path):
         mark, _, rest = step.partition(":")
@@ -303,7 +313,7 @@ def _merged(live: Any, wanted: Any, fields: Path) -> Any:
     if isinstance(wanted, Mapping):
         result = dict(live) if isinstance(live, Mapping) else {}
         for key, value in wanted.items():
-            if fields == ("metadata",) and key in (
+            if fields[1:] == ("metadata",) and key in (
                 "managedFields",
                 "creationTimestamp",
                 "uid",

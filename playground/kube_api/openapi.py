@@ -1,226 +1,268 @@
-"""The schema of the kinds held here, for `kubectl explain`, its checks and its dry runs.
+"""The schema of a cluster's kinds as OpenAPI: `kubectl explain`, checks by clients, their dry runs.
 
-Fields and types come from one table, `data/field_types.json` (made by `tests/kube_api/make_field_types.py`). Prose
-stays where it is written: each type's description is the address of Kubernetes' own page. kubectl before 1.27 reads
-OpenAPI v2 as protobuf, later ones v3 as JSON.
+Types come from the one table (`engine.schema`), prose included; CustomResourceDefinitions bring their own. kubectl
+before 1.27 reads OpenAPI v2 as protobuf (`gnostic.py`), later ones v3 as JSON.
 
-Source: api/openapi-spec of Kubernetes v1.36; gnostic's openapiv2/OpenAPIv2.proto
+Source: api/openapi-spec of Kubernetes v1.36
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
 from typing import Any, Final
 
-from playground.clusters import kinds
-from playground.clusters.kinds import Kind
-from playground.kube_api import list_keys
+from playground.clusters.custom_resources import schema_of
+from playground.clusters.kinds import Kind, KindTable
+from playground.engine import schema
+from playground.kube_api import gnostic
 
-_TABLE: Final = Path(__file__).parent / "data/field_types.json"
-_PLAIN: Final = ("string", "integer", "number", "boolean")
-_FREE_FORM: Final = ("fieldsV1",)
-# Struct tags that list keys do not say: a change of type replaces what the other type had.
-_STRATEGIES: Final = {
-    ("PodSpec", "volumes"): "merge,retainKeys",
-    ("DeploymentSpec", "strategy"): "retainKeys",
+GVK: Final = "x-kubernetes-group-version-kind"
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_PACKAGES: Final = {
+    "meta": "io.k8s.apimachinery.pkg.apis.meta",
+    "apiextensions": "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions",
+    "apiregistration": "io.k8s.kube-aggregator.pkg.apis.apiregistration",
 }
-_GVK: Final = "x-kubernetes-group-version-kind"
+_PLAIN: Final[Mapping[str, Mapping[str, str]]] = {
+    "string": {"type": "string"},
+    "bool": {"type": "boolean"},
+    "int32": {"type": "integer", "format": "int32"},
+    "int64": {"type": "integer", "format": "int64"},
+    "double": {"type": "number", "format": "double"},
+    "bytes": {"type": "string", "format": "byte"},
+    "json": {},
+    "schemaOrArray": {},
+    "schemaOrBool": {},
+    "schemaOrStrings": {},
+}
+_NAMED: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    "quantity": (
+        "io.k8s.apimachinery.pkg.api.resource.Quantity",
+        {
+            "type": "string",
+            "description": "An amount: a number with an optional suffix, like 100m, 2, 1.5Gi or 1e3.",
+        },
+    ),
+    "intOrString": (
+        "io.k8s.apimachinery.pkg.util.intstr.IntOrString",
+        {"type": "string", "format": "int-or-string", "description": "A whole number, or text like 25%."},
+    ),
+    "time": (
+        f"{_META}Time",
+        {"type": "string", "format": "date-time", "description": "A moment, RFC 3339, to the second."},
+    ),
+    "microtime": (
+        f"{_META}MicroTime",
+        {"type": "string", "format": "date-time", "description": "A moment, RFC 3339, with microseconds."},
+    ),
+    "fieldsV1": (f"{_META}FieldsV1", {"type": "object", "description": "A set of fields, as a tree."}),
+    "raw": ("io.k8s.apimachinery.pkg.runtime.RawExtension", {"type": "object", "description": "Any object."}),
+}
+_VERBS: Final = (("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string"))
+"""What a PATCH knows in its query: clients look here whether a server can do dry runs and check fields."""
+
+
+def full_name(type_name: str) -> str:
+    """``io.k8s.api.core.v1.PodSpec`` for ``core.v1.PodSpec``."""
+    if type_name in _NAMED:
+        return _NAMED[type_name][0]
+    package, rest = type_name.split(".", 1)
+    return f"{_PACKAGES.get(package, f'io.k8s.api.{package}')}.{rest}"
 
 
 @cache
-def definitions() -> dict[str, dict[str, Any]]:
-    """JSON schemas by name, as OpenAPI v2 writes them: `$ref` without a prefix, `required` beside `properties`."""
-    table = json.loads(_TABLE.read_text())
-    of_kind = {kind.kind: kind for kind in kinds.KINDS}
-    found = {}
-    for name, entry in table.items():
-        properties, required = {}, []
-        for field, text in entry["fields"].items():
-            if text.endswith("!"):
-                required.append(field)
-            properties[field] = _schema(text.removesuffix("!"), field, table) | _patching(name, field)
-        description = _page(name, entry["group"], _version(entry))
-        schema = {"description": description, "type": "object", "properties": properties}
-        if required:
-            schema["required"] = required
-        if name in of_kind:
-            schema[_GVK] = [_gvk(of_kind[name])]
-        found[_full(name, table)] = schema
+def _definition(type_name: str) -> dict[str, Any]:
+    """A type as a JSON schema: `$ref` without a prefix."""
+    if type_name in _NAMED:
+        return dict(_NAMED[type_name][1])
+    said, fields = schema.prose().get(type_name, ("", {}))
+    known = schema.types()[type_name]
+    properties = {
+        name: _schema(field.type)
+        | ({"description": fields[name]} if fields.get(name) else {})
+        | _merging(field)
+        for name, field in known.items()
+    }
+    found: dict[str, Any] = {"description": said, "type": "object"}
+    if properties:
+        found["properties"] = properties
+    if required := [name for name, field in known.items() if field.required]:
+        found["required"] = required
+    if type_name in schema.atomic_types():
+        found["x-kubernetes-map-type"] = "atomic"
     return found
 
 
-def _schema(text: str, field: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    if text.startswith("[]"):
-        return {"type": "array", "items": _schema(text[2:], field, table)}
-    if text.startswith("{}"):
-        return {"type": "object", "additionalProperties": _schema(text[2:], field, table)}
-    if text in _PLAIN:
-        return {"type": text}
-    if text == "object":
-        return {"type": "object"} if field in _FREE_FORM else {"type": "string", "format": "int-or-string"}
-    return {"$ref": _full(text, table)}
+def _schema(kind: str) -> dict[str, Any]:
+    if kind.startswith("[]"):
+        return {"type": "array", "items": _schema(kind[2:])}
+    if kind.startswith("{}"):
+        return {"type": "object", "additionalProperties": _schema(kind[2:])}
+    if kind in _PLAIN:
+        return dict(_PLAIN[kind])
+    if kind not in _NAMED and kind not in schema.types():
+        return {"type": "object"}
+    return {"$ref": full_name(kind)}
 
 
-def _patching(name: str, field: str) -> dict[str, str]:
-    path = ("spec", field) if name == "ServiceSpec" else (name, field)
-    key = list_keys.merge_key_of(path)
-    strategy = _STRATEGIES.get((name, field), "merge" if key or list_keys.is_set(path) else "")
-    said = {"x-kubernetes-patch-strategy": strategy, "x-kubernetes-patch-merge-key": key}
-    return {name: value for name, value in said.items() if value}
-
-
-def _full(name: str, table: Mapping[str, Any]) -> str:
-    group = table[name]["group"]
-    package = "apimachinery.pkg.apis.meta" if group == "meta" else f"api.{group}"
-    return f"io.k8s.{package}.{_version(table[name])}.{name}"
-
-
-def _version(entry: Mapping[str, Any]) -> str:
-    return str(entry.get("version", "v1"))
-
-
-_DOCUMENTED = "v1.36"
-"""The release whose API reference the definitions here follow."""
-
-
-def _page(name: str, group: str, version: str) -> str:
-    domain = "-k8s-io" if group in ("coordination", "resource", "scheduling", "storage") else ""
-    base = f"https://kubernetes.io/docs/reference/generated/kubernetes-api/{_DOCUMENTED}"
-    return f"{base}/#{name.lower()}-{version}-{group}{domain}"
-
-
-def _gvk(kind: Kind) -> dict[str, str]:
-    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
-
-
-def v3_index() -> dict[str, Any]:
-    """`GET /openapi/v3`: where the document of each group version is."""
-    return {
-        "paths": {
-            _place(api_version): {"serverRelativeURL": f"/openapi/v3/{_place(api_version)}"}
-            for api_version in kinds.api_versions()
-        }
+def _merging(field: schema.Field) -> dict[str, Any]:
+    said = {
+        "x-kubernetes-list-type": field.list_type,
+        "x-kubernetes-list-map-keys": list(field.keys),
+        "x-kubernetes-map-type": "atomic" if field.atomic else "",
+        "x-kubernetes-patch-merge-key": field.merge_key,
+        "x-kubernetes-patch-strategy": field.strategy,
     }
+    return {key: value for key, value in said.items() if value}
 
 
-def v3_document(place: str, patch: str) -> dict[str, Any] | None:
-    """`GET /openapi/v3/api/v1`, `/openapi/v3/apis/apps/v1`; None if there is no such version."""
-    versions = {_place(api_version): api_version for api_version in kinds.api_versions()}
-    return _v3(versions[place], patch) if place in versions else None
+def _gvk(kind: Kind, name: str = "") -> dict[str, str]:
+    return {"group": kind.group, "version": kind.version, "kind": name or kind.kind}
 
 
 def _place(api_version: str) -> str:
     return f"api{'s' if '/' in api_version else ''}/{api_version}"
 
 
-@cache
-def _v3(api_version: str, patch: str) -> dict[str, Any]:
-    held = list(kinds.in_version(api_version))
-    every = definitions()
-    wanted = [name for name in every if any(_gvk(kind) in every[name].get(_GVK, ()) for kind in held)]
-    for name in wanted:  # grows while it is walked
-        wanted += [ref for ref in _refs(every[name]) if ref not in wanted]
+def _name_of(kind: Kind) -> str:
+    if kind.custom is None:
+        return full_name(kind.type)
+    return f"{'.'.join(reversed(kind.group.split('.')))}.{kind.version}.{kind.kind}"
+
+
+def definitions(kinds: Iterable[Kind]) -> dict[str, dict[str, Any]]:
+    """Schemas by name of some kinds, their lists, and all they refer to."""
+    found: dict[str, dict[str, Any]] = {}
+    waiting: list[str] = ["meta.v1.DeleteOptions", "meta.v1.ListMeta", "meta.v1.ObjectMeta"]
+    for kind in kinds:
+        name = _name_of(kind)
+        if kind.custom is None:
+            found[name] = _definition(kind.type) | {GVK: [_gvk(kind)]}
+            waiting += _refers_to(kind.type)
+        else:
+            found[name] = _custom(kind)
+        if "list" in kind.verbs:
+            found[f"{name.removesuffix(kind.kind)}{kind.list_kind}"] = _list_of(kind, name)
+    seen: set[str] = set()
+    while waiting:
+        type_name = waiting.pop()
+        if type_name in seen:
+            continue
+        seen.add(type_name)
+        found.setdefault(full_name(type_name), _definition(type_name))
+        waiting += _refers_to(type_name)
+    return dict(sorted(found.items()))
+
+
+def _refers_to(type_name: str) -> list[str]:
+    found = []
+    for field in schema.types().get(type_name, {}).values():
+        kind = field.type
+        while kind[:2] in ("[]", "{}"):
+            kind = kind[2:]
+        if kind in _NAMED or kind in schema.types():
+            found.append(kind)
+    return found
+
+
+def _list_of(kind: Kind, name: str) -> dict[str, Any]:
     return {
-        "openapi": "3.0.0",
-        "info": {"title": "Kubernetes scheduling playground", "version": patch},
-        # Only what tells a client which kind a resource is: patches are made from the types a client has itself.
-        "paths": {
-            path: {"get": {_GVK: _gvk(kind), "responses": {"200": {"description": "OK"}}}}
-            for kind in held
-            for path in _paths(kind)
+        "description": f"{kind.list_kind} is a list of {kind.kind}.",
+        "type": "object",
+        "required": ["items"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "items": {"type": "array", "items": {"$ref": name}},
+            "kind": {"type": "string"},
+            "metadata": {"$ref": f"{_META}ListMeta"},
         },
-        "components": {"schemas": {name: _as_v3(every[name]) for name in wanted}},
+        GVK: [_gvk(kind, kind.list_kind)],
     }
 
 
-def _refs(schema: Any) -> list[str]:
-    if isinstance(schema, Mapping):
-        own = [schema["$ref"]] if isinstance(schema.get("$ref"), str) else []
-        return own + [ref for value in schema.values() for ref in _refs(value)]
-    return []
+def _custom(kind: Kind) -> dict[str, Any]:
+    found = dict(schema_of(kind) or {})
+    properties = dict(found.get("properties") or {})
+    standing = _definition("core.v1.Pod")["properties"]
+    for name in ("apiVersion", "kind"):
+        properties[name] = dict(standing[name])
+    properties["metadata"] = {
+        "$ref": f"{_META}ObjectMeta",
+        "description": "Standard object's metadata.",
+    }
+    return found | {"type": "object", "properties": properties, GVK: [_gvk(kind)]}
 
 
-def _as_v3(schema: Any) -> Any:
-    if not isinstance(schema, Mapping):
-        return schema
-    if "$ref" in schema:
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return {"allOf": [{"$ref": f"#/components/schemas/{schema['$ref']}"}], **rest}
-    return {key: _as_v3(value) for key, value in schema.items()}
+def v3_index(table: KindTable) -> dict[str, Any]:
+    """`GET /openapi/v3`: where the document of each group version is."""
+    return {
+        "paths": {
+            _place(api_version): {"serverRelativeURL": f"/openapi/v3/{_place(api_version)}"}
+            for api_version in table.api_versions()
+        }
+    }
 
 
-def _paths(kind: Kind) -> tuple[str, str]:
+@lru_cache(maxsize=32)
+def v3_document(table: KindTable, place: str, patch: str) -> dict[str, Any] | None:
+    """`GET /openapi/v3/api/v1`, `/openapi/v3/apis/apps/v1`; None if there is no such version."""
+    api_version = {_place(each): each for each in table.api_versions()}.get(place)
+    if api_version is None:
+        return None
+    held = list(table.in_version(api_version))
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": patch},
+        "paths": {path: item for kind in held for path, item in _paths(kind).items()},
+        "components": {"schemas": {name: _as_v3(found) for name, found in definitions(held).items()}},
+    }
+
+
+def _paths(kind: Kind) -> dict[str, Any]:
+    """What tells a client which kind a resource is, and what its PATCH can do."""
+    answer = {"responses": {"200": {"description": "OK"}}, GVK: _gvk(kind)}
+    listed = {"get": answer | {"x-kubernetes-action": "list"}} if "list" in kind.verbs else {"post": answer}
+    base = collection_path(kind)
+    if "patch" not in kind.verbs:
+        return {base: listed}
+    parameters = [
+        {"name": name, "in": "query", "schema": {"type": type_, "uniqueItems": True}}
+        for name, type_ in _VERBS
+    ]
+    return {
+        base: listed,
+        f"{base}/{{name}}": {
+            "get": answer | {"x-kubernetes-action": "get"},
+            "patch": answer | {"parameters": parameters, "x-kubernetes-action": "patch"},
+        },
+    }
+
+
+def collection_path(kind: Kind) -> str:
+    """``/apis/apps/v1/namespaces/{namespace}/deployments``."""
     base = f"/{_place(kind.api_version)}" + ("/namespaces/{namespace}" if kind.namespaced else "")
-    return f"{base}/{kind.plural}", f"{base}/{kind.plural}/{{name}}"
+    return f"{base}/{kind.plural}"
 
 
-@cache
-def v2_document(patch: str) -> bytes:
-    """`GET /openapi/v2` as protobuf: the definitions, and that every kind's PATCH knows `dryRun`."""
-    dry_run = _text(2, "query") + _text(4, "dryRun") + _text(6, "string")
-    parameter = _part(8, _part(1, _part(2, _part(3, dry_run))))
-    patches = b"".join(
-        _part(
-            2, _text(1, _paths(kind)[1]) + _part(2, _part(8, parameter + _part(13, _any(_GVK, _gvk(kind)))))
-        )
-        for kind in kinds.KINDS
+def _as_v3(found: Any) -> Any:
+    if isinstance(found, list):
+        return [_as_v3(item) for item in found]
+    if not isinstance(found, Mapping):
+        return found
+    if isinstance(found.get("$ref"), str):
+        rest = {key: value for key, value in found.items() if key != "$ref"}
+        return {"allOf": [{"$ref": f"#/components/schemas/{found['$ref']}"}], **rest}
+    return {key: value if key == GVK else _as_v3(value) for key, value in found.items()}
+
+
+@lru_cache(maxsize=4)
+def v2_document(table: KindTable, patch: str) -> bytes:
+    """`GET /openapi/v2` as protobuf: the definitions, and what every kind's PATCH knows."""
+    patched = [kind for kind in table.served if "patch" in kind.verbs]
+    return gnostic.document(
+        patch,
+        definitions(table.served),
+        {f"{collection_path(kind)}/{{name}}": (GVK, _gvk(kind)) for kind in patched},
+        [name for name, _ in _VERBS],
     )
-    schemas = b"".join(
-        _part(1, _text(1, name) + _part(2, _v2_schema(schema))) for name, schema in definitions().items()
-    )
-    info = _text(1, "Kubernetes") + _text(2, patch)
-    return _text(1, "2.0") + _part(2, info) + _part(8, patches) + _part(9, schemas)
-
-
-def _v2_schema(schema: Mapping[str, Any]) -> bytes:
-    """A schema as gnostic's message. `required` stays out: what is missing is for the server to judge."""
-    return b"".join(_v2_parts(schema))
-
-
-def _v2_parts(schema: Mapping[str, Any]) -> Iterator[bytes]:
-    if "$ref" in schema:
-        yield _text(1, f"#/definitions/{schema['$ref']}")
-    for number, key in ((2, "format"), (4, "description")):
-        if key in schema:
-            yield _text(number, schema[key])
-    if "additionalProperties" in schema:
-        yield _part(21, _part(1, _v2_schema(schema["additionalProperties"])))
-    if "type" in schema:
-        yield _part(22, _text(1, schema["type"]))
-    if "items" in schema:
-        yield _part(23, _part(1, _v2_schema(schema["items"])))
-    if "properties" in schema:
-        properties = (
-            _part(1, _text(1, name) + _part(2, _v2_schema(value)))
-            for name, value in schema["properties"].items()
-        )
-        yield _part(25, b"".join(properties))
-    for key, value in schema.items():
-        if key.startswith("x-"):
-            yield _part(31, _any(key, value))
-
-
-def _any(name: str, value: Any) -> bytes:
-    # JSON is YAML.
-    return _text(1, name) + _part(2, _text(2, json.dumps(value)))
-
-
-def _text(number: int, text: str) -> bytes:
-    return _part(number, text.encode())
-
-
-def _part(number: int, body: bytes) -> bytes:
-    """A length-delimited field."""
-    return _varint(number << 3 | 2) + _varint(len(body)) + body
-
-
-def _varint(number: int) -> bytes:
-    parts = bytearray()
-    while number > 0x7F:
-        parts.append(number & 0x7F | 0x80)
-        number >>= 7
-    parts.append(number)
-    return bytes(parts)

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from playground.kube_api.list_keys import DEFAULTS, is_set, keys_of, merge_key_of
+from playground.kube_api.list_keys import DEFAULTS, is_merged, keys_of, merge_key_of, root_of
 from playground.kube_api.status import Refusal
 
 MAX_OPERATIONS = 10_000
@@ -19,6 +19,11 @@ MAX_OPERATIONS = 10_000
 def strategic_merge_patch(target: Any, patch: Any, path: tuple[str, ...] = ()) -> Any:
     """As `merge_patch`, but lists with a merge key merge item by item; `$patch` and its kin are obeyed.
 
+    Parameters
+    ----------
+    path
+        Where the target is (list_keys.py); empty for a whole object.
+
     Raises
     ------
     Refusal
@@ -26,6 +31,7 @@ def strategic_merge_patch(target: Any, patch: Any, path: tuple[str, ...] = ()) -
     """
     if not isinstance(patch, Mapping):
         return copy.deepcopy(patch)
+    path = path or root_of(target)
     result = dict(target) if isinstance(target, Mapping) else {}
     directive = patch.get("$patch")
     if directive == "replace":
@@ -70,7 +76,7 @@ def _without_directives(value: Any) -> Any:
 
 def _merged_list(target: Any, patch: list[Any], path: tuple[str, ...]) -> list[Any]:
     present = list(target) if isinstance(target, list) else []
-    if is_set(path):
+    if is_merged(path):
         return [*present, *(item for item in patch if item not in present)]
     key = merge_key_of(path)
     if not key or not all(isinstance(item, Mapping) for item in patch):
@@ -80,7 +86,7 @@ def _merged_list(target: Any, patch: list[Any], path: tuple[str, ...]) -> list[A
     for item in patch:
         value = item.get(key)
         if value is None:
-            raise Refusal("BadRequest", f"{'.'.join(path)}: an item of the patch has no merge key {key}")
+            raise Refusal("BadRequest", f"{'.'.join(path[1:])}: an item of the patch has no merge key {key}")
         places = [i for i, old in enumerate(present) if _same_item(old, item, key, path)]
         if item.get("$patch") == "delete":
             present = [old for i, old in enumerate(present) if i not in places]

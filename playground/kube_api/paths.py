@@ -5,10 +5,22 @@ Source: staging/src/k8s.io/apiserver/pkg/endpoints/request/requestinfo.go, v1.34
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from playground.clusters import kinds
-from playground.clusters.kinds import Kind
+from playground.clusters.kinds import Kind, KindTable
+
+_EARLIER: Final[Mapping[tuple[str, str], str]] = {
+    ("batch/v1beta1", "cronjobs"): "batch/v1",
+    ("discovery.k8s.io/v1beta1", "endpointslices"): "discovery.k8s.io/v1",
+    ("policy/v1beta1", "poddisruptionbudgets"): "policy/v1",
+    ("networking.k8s.io/v1alpha1", "ipaddresses"): "networking.k8s.io/v1",
+    ("networking.k8s.io/v1beta1", "ipaddresses"): "networking.k8s.io/v1",
+    ("storage.k8s.io/v1beta1", "volumeattributesclasses"): "storage.k8s.io/v1",
+    ("networking.k8s.io/v1beta1", "servicecidrs"): "networking.k8s.io/v1",
+}
+"""Versions upstream serves no more, whose fields are today's: an older `kubectl describe` reads objects in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +36,19 @@ class Target:
     name
         Empty = the collection.
     subresource
-        ``status``, ``scale``, ``binding``, ``eviction``; empty = the object itself.
+        ``status``, ``scale``, ``binding``, ``eviction``, ``resize``; empty = the object itself.
+    earlier
+        API version of an old client that reads one object; empty = the kind's own.
     """
 
     kind: Kind
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    earlier: str = ""
 
 
-def target_of(path: str) -> Target | None:
+def target_of(table: KindTable, path: str) -> Target | None:
     """What a path like ``api/v1/namespaces/default/pods/web/binding`` is about; None if nothing we know.
 
     ``namespaces/{ns}/bindings`` is the old name of the binding of whichever pod the body names.
@@ -53,13 +68,14 @@ def target_of(path: str) -> Target | None:
         return None
     plural, name, subresource = (*rest, "", "")[:3]
     if api_version == "v1" and plural == "bindings" and namespace and not name:
-        pod = kinds.by_resource("v1", "pods")
+        pod = table.by_resource("v1", "pods")
         return Target(pod, namespace, "", "binding") if pod else None
-    kind = kinds.by_resource(api_version, plural)
-    if kind is None or (namespace and not kind.namespaced):
+    now = _EARLIER.get((api_version, plural), "") if name and not subresource else ""
+    kind = table.by_resource(now or api_version, plural)
+    if kind is None or not kind.is_stored or (namespace and not kind.namespaced):
         return None
     if name and kind.namespaced and not namespace:
         return None
     if subresource and subresource not in kind.subresources:
         return None
-    return Target(kind, namespace, name, subresource)
+    return Target(kind, namespace, name, subresource, api_version if now else "")

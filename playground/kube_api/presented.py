@@ -27,9 +27,9 @@ _SYSTEM: Final = {
 
 def presented(kind: Kind, manifest: dict[str, Any], patch: str) -> dict[str, Any]:
     """The object with what was left out and every client looks for; nodes run the cluster's release (`v1.36.2`)."""
-    if kind.kind == "Node":
+    if kind.row_kind == "Node":
         return _node(manifest, patch)
-    return with_read_defaults(kind.kind, manifest)
+    return with_read_defaults(kind.row_kind, manifest)
 
 
 def _node(manifest: dict[str, Any], patch: str) -> dict[str, Any]:

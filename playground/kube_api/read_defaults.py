@@ -17,6 +17,8 @@ _OBJECTS: Final[Mapping[str, Document]] = {
     "PriorityClass": {"preemptionPolicy": "PreemptLowerPriority"},
     "StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
     "Secret": {"type": "Opaque"},
+    "Role": {"rules": []},
+    "ClusterRole": {"rules": []},
 }
 _SPECS: Final[Mapping[str, Document]] = {
     "Namespace": {"finalizers": ["kubernetes"]},
@@ -36,6 +38,17 @@ _SPECS: Final[Mapping[str, Document]] = {
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
     },
     "Job": {"podReplacementPolicy": "TerminatingOrFailed"},
+    "CronJob": {
+        "concurrencyPolicy": "Allow",
+        "failedJobsHistoryLimit": 1,
+        "successfulJobsHistoryLimit": 3,
+        "suspend": False,
+    },
+    "HorizontalPodAutoscaler": {"minReplicas": 1},
+    "FlowSchema": {"matchingPrecedence": 1000},
+    "NetworkPolicy": {"podSelector": {}},
+    "ValidatingAdmissionPolicy": {"failurePolicy": "Fail"},
+    "MutatingAdmissionPolicy": {"failurePolicy": "Fail"},
 }
 _STATUSES: Final[Mapping[str, Document]] = {
     "Namespace": {"phase": "Active"},
@@ -90,6 +103,9 @@ def with_read_defaults(kind: str, manifest: dict[str, Any]) -> dict[str, Any]:
         spec = result["spec"] = {**_SPECS[kind], **(spec or {})}
     if kind in _STATUSES and isinstance(manifest.get("status") or {}, Mapping):
         result["status"] = {**_STATUSES[kind], **(manifest.get("status") or {})}
+    if kind in _LISTS:
+        key, fill = _LISTS[kind]
+        result |= _each(manifest, key, fill)
     if not isinstance(spec, Mapping):
         return result
     if kind == "Pod":
@@ -218,6 +234,37 @@ def _claim_spec(claim: Document) -> dict[str, Any]:
     return (
         {**claim, "spec": {"volumeMode": "Filesystem", **spec}} if isinstance(spec, Mapping) else dict(claim)
     )
+
+
+def _webhook(hook: Document) -> dict[str, Any]:
+    defaults = {
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": {},
+        "objectSelector": {},
+        "timeoutSeconds": 10,
+    }
+    config = hook.get("clientConfig")
+    service = config.get("service") if isinstance(config, Mapping) else None
+    if isinstance(config, Mapping) and isinstance(service, Mapping):
+        hook = {**hook, "clientConfig": {**config, "service": {"port": 443, **service}}}
+    return {**defaults, **hook}
+
+
+def _subset(subset: Document) -> dict[str, Any]:
+    return {**subset, **_each(subset, "ports", lambda port: {"protocol": "TCP", **port})}
+
+
+_LISTS: Final[Mapping[str, tuple[str, Any]]] = {
+    "Endpoints": ("subsets", _subset),
+    "EndpointSlice": ("ports", lambda port: {"name": "", "protocol": "TCP", **port}),
+    "MutatingWebhookConfiguration": (
+        "webhooks",
+        lambda hook: {"reinvocationPolicy": "Never", **_webhook(hook)},
+    ),
+    "ValidatingWebhookConfiguration": ("webhooks", _webhook),
+}
+"""Lists at the root of an object, and the defaults of their items."""
 
 
 def _service_port(port: Document) -> dict[str, Any]:

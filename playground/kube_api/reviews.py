@@ -1,4 +1,5 @@
-"""What may I do here, and who am I: the reviews behind `kubectl auth can-i` and `kubectl auth whoami`.
+"""What may I do here, and who am I: the reviews behind `kubectl auth can-i` and `kubectl auth whoami`, and those a
+server with a secure port asks about its callers (TokenReview, SubjectAccessReview).
 
 They are asked by POST and keep nothing, so whoever may look may ask. The role in the cluster decides, for all
 namespaces and objects alike; there are no RBAC objects.
@@ -8,18 +9,27 @@ Source: staging/src/k8s.io/api/authorization/v1/types.go, staging/src/k8s.io/api
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.conf import settings
 from django.http import HttpRequest
 
-from playground.accounts.models import Role
-from playground.clusters import kinds
+from playground.accounts.models import Role, User
+from playground.accounts.tokens import token_of
+from playground.clusters.custom_kinds import table_of
+from playground.clusters.kinds import ALL_VERBS, KindTable
+from playground.clusters.models import Cluster
+from playground.clusters.selectors import role_in
 from playground.kube_api import discovery
 from playground.kube_api.requests import document_of
 from playground.kube_api.status import Refusal
 
 REVIEWS: Final[dict[str, str]] = {
+    "apis/authentication.k8s.io/v1/tokenreviews": "TokenReview",
+    "apis/authorization.k8s.io/v1/localsubjectaccessreviews": "LocalSubjectAccessReview",
+    "apis/authorization.k8s.io/v1/subjectaccessreviews": "SubjectAccessReview",
     "apis/authorization.k8s.io/v1/selfsubjectaccessreviews": "SelfSubjectAccessReview",
     "apis/authorization.k8s.io/v1/selfsubjectrulesreviews": "SelfSubjectRulesReview",
     "apis/authentication.k8s.io/v1/selfsubjectreviews": "SelfSubjectReview",
@@ -38,11 +48,28 @@ OPEN_PATHS: Final = (
 )
 
 
-def review(request: HttpRequest, path: str, *, person: Any, role: Role) -> dict[str, Any]:
+_IN_NAMESPACE: Final = re.compile(
+    r"(apis/authorization\.k8s\.io/v1)/namespaces/[^/]+/(localsubjectaccessreviews)"
+)
+
+
+def review_path(path: str) -> str:
+    """The path of `REVIEWS` that is meant; empty if it is none. A local review has a namespace in its path."""
+    match = _IN_NAMESPACE.fullmatch(path)
+    if match is not None:
+        return f"{match[1]}/{match[2]}"
+    return path if path in REVIEWS and "/localsubject" not in path else ""
+
+
+def review(request: HttpRequest, cluster: Cluster, path: str, *, person: Any, role: Role) -> dict[str, Any]:
     """Answer one of `REVIEWS`.
 
     Parameters
     ----------
+    cluster
+        Which is asked about.
+    path
+        Of `REVIEWS`.
     person
         The user who asks; None for the local one.
     role
@@ -58,21 +85,55 @@ def review(request: HttpRequest, path: str, *, person: Any, role: Role) -> dict[
     document = document_of(request)
     if (document.get("apiVersion", api_version), document.get("kind", kind)) != (api_version, kind):
         raise Refusal("BadRequest", f"a {kind} of {api_version} is expected in the body")
-    spec = _part(document, "spec")
+    spec, table = _part(document, "spec"), table_of(cluster)
     match kind:
+        case "TokenReview":
+            status = _authenticated(cluster, spec)
+        case "SubjectAccessReview" | "LocalSubjectAccessReview":
+            status = _access_of(cluster, table, spec)
         case "SelfSubjectAccessReview":
-            status = _access(spec, role)
+            status = _access(table, spec, role)
         case "SelfSubjectRulesReview":
-            status = _rules(role)
+            status = _rules(table, role)
         case _:
-            name = person.get_username() if person is not None else "local"
-            status = {
-                "userInfo": {"username": name, "groups": ["system:authenticated", f"playground:{role}"]}
-            }
+            status = {"userInfo": _user_info(person, role)}
     return {"kind": kind, "apiVersion": api_version, "metadata": {}, "spec": spec, "status": status}
 
 
-def _access(spec: Mapping[str, Any], role: Role) -> dict[str, Any]:
+def _user_info(person: Any, role: Role) -> dict[str, Any]:
+    name = person.get_username() if person is not None else "local"
+    return {"username": name, "groups": ["system:authenticated", f"playground:{role}"]}
+
+
+def _authenticated(cluster: Cluster, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Whose a token is, if they may look at this cluster; on one's own machine everybody is the one person."""
+    text = spec.get("token")
+    if not isinstance(text, str) or not text:
+        raise Refusal("BadRequest", "spec.token: is required")
+    if settings.EMBEDDED:
+        return {"authenticated": True, "user": _user_info(None, Role.OWNER)}
+    token = token_of(text)
+    role = role_in(cluster, token.user) if token is not None else None
+    if token is None or role is None or token.cluster not in ("", cluster.public_id):
+        return {"authenticated": False, "error": "there is no such token, or it has expired"}
+    return {"authenticated": True, "user": _user_info(token.user, role)}
+
+
+def _access_of(cluster: Cluster, table: KindTable, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What somebody else may do: their role in the cluster decides, too."""
+    name = spec.get("user") or ""
+    if not isinstance(name, str) or not (name or spec.get("groups")):
+        raise Refusal("BadRequest", "spec: at least one of user or group must be specified")
+    if settings.EMBEDDED:
+        return _access(table, spec, Role.OWNER)
+    user = User.objects.filter(username=name, is_active=True).first()
+    role = role_in(cluster, user) if user is not None else None
+    if role is None:
+        return {"allowed": False}
+    return _access(table, spec, role)
+
+
+def _access(table: KindTable, spec: Mapping[str, Any], role: Role) -> dict[str, Any]:
     if spec.get("nonResourceAttributes"):
         asked = _part(spec, "nonResourceAttributes")
         path, verb = str(asked.get("path") or ""), asked.get("verb")
@@ -87,7 +148,7 @@ def _access(spec: Mapping[str, Any], role: Role) -> dict[str, Any]:
     verb = str(asked.get("verb") or "")
     possible = [
         verbs
-        for g, name, verbs in _resources()
+        for g, name, verbs in _resources(table)
         if group in (g, "*") and _meant(resource, part) in (name, "*")
     ]
     if not possible:
@@ -108,11 +169,11 @@ def _meant(resource: str, part: str) -> str:
     return f"{resource}/{part}" if part else resource
 
 
-def _rules(role: Role) -> dict[str, Any]:
+def _rules(table: KindTable, role: Role) -> dict[str, Any]:
     allowed = _allowed(role)
     rules = [
         {"verbs": [verb for verb in verbs if verb in allowed], "apiGroups": [group], "resources": [name]}
-        for group, name, verbs in _resources()
+        for group, name, verbs in _resources(table)
     ]
     return {
         "resourceRules": [rule for rule in rules if rule["verbs"]],
@@ -122,15 +183,15 @@ def _rules(role: Role) -> dict[str, Any]:
 
 
 def _allowed(role: Role) -> tuple[str, ...]:
-    return discovery.READ_VERBS if role == Role.VIEWER else kinds.ALL_VERBS
+    return discovery.READ_VERBS if role == Role.VIEWER else ALL_VERBS
 
 
-def _resources() -> list[tuple[str, str, list[str]]]:
+def _resources(table: KindTable) -> list[tuple[str, str, list[str]]]:
     """Group, name (``pods/binding``) and verbs of everything discovery knows."""
     return [
         (api_version.rpartition("/")[0], found["name"], found["verbs"])
-        for api_version in kinds.api_versions()
-        for found in (discovery.resources(api_version) or {})["resources"]
+        for api_version in table.api_versions()
+        for found in (discovery.resources(table, api_version) or {})["resources"]
     ]
 
 

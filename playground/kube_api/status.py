@@ -17,7 +17,13 @@ from rest_framework import exceptions
 
 from playground.bodies import BodyTooLarge
 from playground.clusters import kinds
-from playground.clusters.errors import ClusterError, ForbiddenManifest, InvalidInput, InvalidManifest
+from playground.clusters.errors import (
+    ClusterError,
+    ForbiddenManifest,
+    InvalidInput,
+    InvalidManifest,
+    UnknownFields,
+)
 from playground.clusters.trouble import cause_of
 
 logger = logging.getLogger(__name__)
@@ -97,6 +103,8 @@ def status_of(error: Exception) -> tuple[dict[str, Any], dict[str, str]] | None:
         kind = kinds.by_kind(error.kind)
         subject = f'{kind.resource if kind else error.kind} "{error.name}" is forbidden'
         return failure("Forbidden", f"{subject}: {error.message}", details=_about(error)), {}
+    if isinstance(error, UnknownFields):
+        return failure("BadRequest", _strict(error)), {}
     if isinstance(error, InvalidManifest):
         return _invalid(error), {}
     if isinstance(error, InvalidInput):
@@ -141,6 +149,22 @@ def _about(error: ClusterError) -> dict[str, Any]:
     if error.reason == "TooManyRequests":
         details["causes"] = [{"reason": "DisruptionBudget", "message": error.message}]
     return details
+
+
+def _strict(error: UnknownFields) -> str:
+    found = ", ".join(
+        each.message.removeprefix(f"{each.path}: ").replace(
+            "unknown field", f'unknown field "{each.path}"', 1
+        )
+        for each in (error, *error.causes)
+    )
+    kind = kinds.by_kind(error.kind)
+    what = error.kind or "object"
+    if kind is not None:
+        what = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}'
+    else:
+        what = f"the {what} cannot be handled"
+    return f"{what}: strict decoding error: {found}"
 
 
 def _invalid(error: InvalidManifest) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from django.conf import settings
@@ -20,13 +20,21 @@ from rest_framework.views import APIView
 
 from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes, may_write
 from playground.accounts.models import Role
+from playground.bodies import warning_header
 from playground.clusters import kinds, selectors, services
+from playground.clusters.author import written_by
+from playground.clusters.custom_kinds import table_of
+from playground.clusters.kinds import KindTable
 from playground.clusters.models import Cluster
 from playground.engine.releases import patch_of
 from playground.kube_api import discovery, openapi, writing
+from playground.kube_api.metrics import metrics_of, with_metrics
+from playground.kube_api.parameters import unknown_parameters
 from playground.kube_api.paths import Target, target_of
 from playground.kube_api.reading import form_of, list_of, switched
-from playground.kube_api.reviews import REVIEWS, review
+from playground.kube_api.reviews import review, review_path
+from playground.kube_api.scales import scale_of
+from playground.kube_api.standing import standing_object
 from playground.kube_api.status import Refusal, status_of
 from playground.kube_api.watch import bounded, stream, watch_of
 
@@ -46,6 +54,11 @@ _IN_CONTAINER: Final = re.compile(
     r"api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+)"
     r"/(?P<part>log|exec|attach|portforward|proxy|ephemeralcontainers)(/.*)?"
 )
+_WAITED_FOR: Final = (
+    *("Pod", "Node", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job"),
+    *("CronJob", "HorizontalPodAutoscaler", "PodGroup"),
+)
+"""Kinds of which nothing comes while the clock stands still."""
 _POSTS: Final[dict[str, Callable[[HttpRequest, Cluster, Target], writing.Answer]]] = {
     "": writing.create,
     "binding": writing.bind,
@@ -75,7 +88,7 @@ class KubernetesAPI(APIView):
 
     def only_reads(self, request: Request) -> bool:
         """Reviews ask what one may do, by POST."""
-        return request.method == "POST" and self.kwargs.get("path", "").strip("/") in REVIEWS
+        return request.method == "POST" and bool(review_path(self.kwargs.get("path", "").strip("/")))
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
         return _refused
@@ -94,29 +107,38 @@ class KubernetesAPI(APIView):
         user = request.user
         person = user if not settings.EMBEDDED and user and user.is_authenticated else None
         path = path.strip("/")
-        asks_only = inner.method in SAFE_METHODS or (inner.method == "POST" and path in REVIEWS)
+        asked = review_path(path)
+        asks_only = inner.method in SAFE_METHODS or (inner.method == "POST" and bool(asked))
         cluster = selectors.get_cluster(
             cluster_id, person, at_least=Role.VIEWER if asks_only else Role.EDITOR
         )
-        if path in REVIEWS:
+        table = table_of(cluster)
+        if asked:
             if inner.method != "POST":
                 raise _no_method()
             own_role = selectors.role_in(cluster, person) or Role.VIEWER
             if not may_write(request):
                 own_role = Role.VIEWER
-            return _json(review(inner, path, person=person, role=own_role), 201)
+            return _json(review(inner, cluster, asked, person=person, role=own_role), 201)
         if (
             inner.method in ("GET", "HEAD")
-            and (told := _told(inner, path, patch_of(cluster.release))) is not None
+            and (told := _told(inner, table, path, patch_of(cluster.release))) is not None
         ):
             return told
-        target = target_of(path)
-        if target is None:
+        if inner.method in ("GET", "HEAD") and (found := metrics_of(inner, cluster, path)) is not None:
+            return _json(found)
+        target = target_of(table, path)
+        if target is None or (target.earlier and inner.method not in ("GET", "HEAD")):
             _say_there_are_no_containers(cluster, path)
             raise Refusal("NotFound", "the server could not find the requested resource")
+        strange = unknown_parameters(inner.GET)
         if inner.method in ("GET", "HEAD"):
-            return _read(inner, cluster, target)
-        return _written(inner, cluster, target)
+            response = _read(inner, cluster, target)
+        else:
+            with written_by(inner.headers.get("User-Agent", "")):
+                response = _written(inner, cluster, target)
+        _warn(response, strange)
+        return response
 
     get = head = post = put = patch = delete = _answer
 
@@ -146,10 +168,14 @@ def _read(request: HttpRequest, cluster: Cluster, target: Target) -> HttpRespons
         return _watched(request, cluster, target)
     if not target.name:
         return _json(list_of(request, cluster, target))
-    manifest = selectors.get_object(cluster, target.kind, target.namespace, target.name)
+    manifest = standing_object(cluster, target) or selectors.get_object(
+        cluster, target.kind, target.namespace, target.name
+    )
     if target.subresource == "scale":
-        return _json(writing.scale_of(manifest))
-    return _json(form_of(request).one(cluster, target.kind, manifest))
+        return _json(scale_of(target.kind, manifest))
+    body = form_of(request).one(cluster, target.kind, manifest)
+    earlier = target.earlier and body.get("kind") == target.kind.kind
+    return _json({**body, "apiVersion": target.earlier} if earlier else body)
 
 
 def _watched(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResponseBase:
@@ -158,13 +184,13 @@ def _watched(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResp
         response: HttpResponseBase = StreamingHttpResponse(stream(watch), content_type="application/json")
     else:
         response = HttpResponse(b"".join(bounded(watch)), content_type="application/json")
-    _warn_if_paused(response, request, cluster)
+    _warn_if_paused(response, request, cluster, target)
     return response
 
 
 def _written(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResponse:
     verb = _verb(str(request.method), target)
-    if target.subresource == "" and verb not in discovery.verbs_of(target.kind):
+    if target.subresource == "" and verb not in target.kind.verbs:
         raise _no_method()
     match verb:
         case "create":
@@ -183,7 +209,8 @@ def _written(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResp
     response = _json(body, answer.code)
     if request.headers.get("User-Agent", "").startswith("kubectl") and not request.GET.get("dryRun"):
         services.offer_clock(cluster=cluster)
-    _warn_if_paused(response, request, cluster)
+    _warn_if_paused(response, request, cluster, target)
+    _warn(response, answer.warnings)
     return response
 
 
@@ -198,7 +225,7 @@ def _verb(method: str, target: Target) -> str:
     part = target.subresource
     if method == "POST" and (not target.name if not part else part in ("binding", "eviction")):
         return "create"
-    if method in ("PUT", "PATCH") and target.name and part in ("", "status", "scale"):
+    if method in ("PUT", "PATCH") and target.name and part in ("", "status", "scale", "resize"):
         return "update" if method == "PUT" else "patch"
     if method == "DELETE" and not part:
         return "delete" if target.name else "deletecollection"
@@ -209,14 +236,15 @@ def _no_method() -> Refusal:
     return Refusal("MethodNotAllowed", "the server does not allow this method on the requested resource")
 
 
-def _told(request: HttpRequest, path: str, patch: str) -> HttpResponse | None:
+def _told(request: HttpRequest, table: KindTable, path: str, patch: str) -> HttpResponse | None:
     """Discovery, version, health; None if the path is none of these."""
     if path in PLAIN:
         return HttpResponse(PLAIN[path], content_type="text/plain; charset=utf-8")
     if path == "openapi/v2":
-        return HttpResponse(openapi.v2_document(patch), content_type="application/octet-stream")
+        return HttpResponse(openapi.v2_document(table, patch), content_type="application/octet-stream")
+    discovered = with_metrics(table)
     if path in ("api", "apis") and (version := _aggregated(request)):
-        body = json.dumps(discovery.aggregated(path == "api", version))
+        body = json.dumps(discovery.aggregated(discovered, path == "api", version))
         media = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
         return HttpResponse(body, content_type=media)
     parts = path.split("/")
@@ -226,19 +254,19 @@ def _told(request: HttpRequest, path: str, patch: str) -> HttpResponse | None:
     elif path == "version":
         found = discovery.version(patch)
     elif path == "openapi/v3":
-        found = openapi.v3_index()
+        found = openapi.v3_index(table)
     elif path.startswith("openapi/v3/"):
-        found = openapi.v3_document(path.removeprefix("openapi/v3/"), patch)
+        found = openapi.v3_document(table, path.removeprefix("openapi/v3/"), patch)
     elif path == "api":
         found = discovery.api_versions()
     elif path == "apis":
-        found = discovery.groups()
+        found = discovery.groups(discovered)
     elif parts[0] == "api" and len(parts) == 2:
-        found = discovery.resources(parts[1])
+        found = discovery.resources(discovered, parts[1])
     elif parts[0] == "apis" and len(parts) == 2:
-        found = discovery.group(parts[1])
+        found = discovery.group(discovered, parts[1])
     elif parts[0] == "apis" and len(parts) == 3:
-        found = discovery.resources(f"{parts[1]}/{parts[2]}")
+        found = discovery.resources(discovered, f"{parts[1]}/{parts[2]}")
     return None if found is None else _json(found)
 
 
@@ -249,9 +277,15 @@ def _aggregated(request: HttpRequest) -> str:
     return ""
 
 
-def _warn_if_paused(response: HttpResponseBase, request: HttpRequest, cluster: Cluster) -> None:
-    """kubectl prints warnings, so a delete, drain or -w that waits is explained, with the command that ends it."""
-    if cluster.clock_mode != Cluster.ClockMode.PAUSED:
+def _warn_if_paused(
+    response: HttpResponseBase, request: HttpRequest, cluster: Cluster, target: Target
+) -> None:
+    """kubectl prints warnings, so a delete, drain or -w that waits is explained, with the command that ends it.
+
+    Only where something is waited for: not of a ConfigMap, and not to a scheduler that binds and writes statuses.
+    """
+    waits = target.kind.row_kind in _WAITED_FOR and target.subresource in ("", "eviction", "scale")
+    if cluster.clock_mode != Cluster.ClockMode.PAUSED or not waits or request.GET.get("dryRun"):
         return
     site = f"{request.scheme}://{request.get_host()}"
     token = "" if settings.EMBEDDED else " -H 'Authorization: Bearer YOUR-TOKEN'"
@@ -263,6 +297,12 @@ def _warn_if_paused(response: HttpResponseBase, request: HttpRequest, cluster: C
         f'299 - "cluster is paused: nothing is scheduled or terminated; let it run at 1x: {command}'
         f' (or by hand at {site}/c/{cluster.public_id}/)"'
     )
+
+
+def _warn(response: HttpResponseBase, sentences: Iterable[str]) -> None:
+    said = [warning_header([*sentences]), response.headers.get("Warning", "")]
+    if any(said):
+        response.headers["Warning"] = ", ".join(filter(None, said))
 
 
 def _json(body: dict[str, Any], code: int = 200) -> HttpResponse:

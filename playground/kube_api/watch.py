@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,8 +17,10 @@ from django.db import connections
 from django.http import HttpRequest
 
 from playground.clusters import pulse, selectors
+from playground.clusters.clock import virtual_now_ns
 from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.selection import Selection
+from playground.clusters.versions import as_served
 from playground.kube_api.paths import Target
 from playground.kube_api.reading import Form, form_of, selection_for, switched, whole
 from playground.kube_api.status import Refusal, failure
@@ -26,7 +28,7 @@ from playground.kube_api.status import Refusal, failure
 DEFAULT_S: Final = 1800
 BOOKMARK_S: Final = 15.0
 BATCH: Final = 500
-_OBJECT_ENTRIES: Final = (LogEntry.Kind.WRITE, LogEntry.Kind.DELETE, LogEntry.Kind.EVENT)
+_OBJECT_ENTRIES: Final = (LogEntry.Kind.WRITE, LogEntry.Kind.DELETE)
 
 Change = tuple[str, dict[str, Any]]
 
@@ -61,8 +63,15 @@ class Watch:
     columns_sent: bool = False
     over: bool = False
 
-    def read(self) -> list[bytes]:
-        """Lines for everything that happened since the last call, or a closing error."""
+    def read(self, until: int | None = None) -> list[bytes]:
+        """Lines for everything that happened since the last call, or a closing error.
+
+        Parameters
+        ----------
+        until
+            Sequence number to read up to; None = whatever there is. Streams that read up to the same one tell of a
+            commit together.
+        """
         cluster = Cluster.objects.filter(pk=self.cluster_id).first()
         if cluster is None:
             self.over = True
@@ -80,7 +89,8 @@ class Watch:
             lines = [self._shown(cluster, "ADDED", manifest) for manifest in self._present(cluster)]
             if self.mark_initial_end:
                 lines.append(self._bookmark(cluster, initial_end=True))
-        lines += [self._shown(cluster, what, manifest) for what, manifest in self._changes(cluster)]
+        last = cluster.last_seq if until is None else min(until, cluster.last_seq)
+        lines += [self._shown(cluster, what, manifest) for what, manifest in self._changes(cluster, last)]
         return lines
 
     def bookmark(self) -> list[bytes]:
@@ -94,20 +104,23 @@ class Watch:
         if self.target.name:
             rows = rows.filter(name=self.target.name)
         found = []
+        now_ns = virtual_now_ns(cluster)
         for manifest in rows.values_list("manifest", flat=True).iterator(chunk_size=500):
+            if selectors.is_expired(self.target.kind, manifest, now_ns):
+                continue
             if self.selection.matches(manifest):
                 meta = manifest["metadata"]
                 self.sent[(meta.get("namespace", ""), meta["name"])] = int(meta["resourceVersion"])
                 found.append(manifest)
         return found
 
-    def _changes(self, cluster: Cluster) -> list[Change]:
+    def _changes(self, cluster: Cluster, last: int) -> list[Change]:
         found: list[Change] = []
-        last = cluster.last_seq
         while True:
             entries = selectors.log_after(
                 cluster,
                 self.since,
+                until=last,
                 kind=self.target.kind,
                 namespace=self.target.namespace or None,
                 limit=BATCH,
@@ -159,7 +172,8 @@ class Watch:
         return self.selection.matches(before.payload.get("manifest") or {})
 
     def _shown(self, cluster: Cluster, what: str, manifest: dict[str, Any]) -> bytes:
-        shown = self.form.one(cluster, self.target.kind, manifest)
+        kind = self.target.kind
+        shown = self.form.one(cluster, kind, as_served(kind, manifest))
         if self.form.shape == "Table":
             if self.columns_sent:
                 shown["columnDefinitions"] = None
@@ -197,7 +211,9 @@ def watch_of(request: HttpRequest, cluster: Cluster, target: Target) -> Watch:
         first = LogEntry.objects.filter(cluster=cluster).order_by("seq").values_list("seq", flat=True).first()
         if first is not None:
             first = max(first, cluster.compacting_seq)
-        if first is not None and since < first - 1:
+        # After a reset numbers go on: whoever saw the last one of before has seen objects that are gone.
+        earliest = first if first is None or cluster.generation > 1 else first - 1
+        if earliest is not None and since < earliest:
             raise Refusal("Expired", f"too old resource version: {since} ({first})")
     wants_initial = request.GET.get("sendInitialEvents", "")
     initial = switched(request, "sendInitialEvents") if wants_initial else text in ("", "0")
@@ -217,10 +233,9 @@ def watch_of(request: HttpRequest, cluster: Cluster, target: Target) -> Watch:
     )
 
 
-def _call(watch: Watch, what: str) -> list[bytes]:
+def _call(read: Callable[..., list[bytes]], *arguments: Any) -> list[bytes]:
     try:
-        lines: list[bytes] = getattr(watch, what)()
-        return lines
+        return read(*arguments)
     finally:
         connections.close_all()
 
@@ -233,14 +248,14 @@ async def stream(watch: Watch) -> AsyncIterator[bytes]:
     with pulse.watching(watch.cluster_id) as watcher:
         while True:
             watcher.changed.clear()
-            for line in await call(watch, "read"):
+            for line in await call(watch.read, watcher.last_seq):
                 yield line
             now = time.monotonic()
             if watch.over:
                 return
             if watch.bookmarks and (now >= end or now - marked >= BOOKMARK_S):
                 marked = now
-                for line in await call(watch, "bookmark"):
+                for line in await call(watch.bookmark):
                     yield line
             if now >= end:
                 return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,12 +16,17 @@ from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.kinds import Kind
 from playground.clusters.merging import merge_patch
 from playground.clusters.models import Cluster
+from playground.clusters.services.deletion import POLICIES
+from playground.clusters.services.fields import MODES, FieldValidation
+from playground.engine.job_validation import not_simulated
 from playground.engine.times import format_seconds
 from playground.kube_api import managed_fields, patches
 from playground.kube_api.paths import Target
 from playground.kube_api.reading import page_of, switched
 from playground.kube_api.requests import APPLY, JSON_PATCH, MERGE, document_of, manifest_of, patch_of
+from playground.kube_api.scales import scale_of, scaled
 from playground.kube_api.status import Refusal, success
+from playground.kube_api.templates import as_once_written
 
 MAX_TRIES: Final = 5
 
@@ -38,21 +43,21 @@ class Answer:
         An object or a Status.
     is_object
         Whether it is an object of the target's kind, which may be wanted as a Table.
+    warnings
+        What the client should be told besides.
     """
 
     code: int
     body: dict[str, Any]
     is_object: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 def create(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
     """POST to a collection."""
-    document = manifest_of(document_of(request), target.kind, namespace=target.namespace)
-    with _dry_run(request):
-        return Answer(
-            201,
-            services.create_object(cluster=cluster, manifest=document, namespace=target.namespace or None),
-        )
+    return _created(
+        request, cluster, target, manifest_of(document_of(request), target.kind, namespace=target.namespace)
+    )
 
 
 def replace(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
@@ -62,17 +67,9 @@ def replace(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
         return _scaled(request, cluster, target, lambda _: document)
     manifest = manifest_of(document, target.kind, target.name, target.namespace)
     live = _live(cluster, target)
-    with _dry_run(request):
-        return Answer(
-            200,
-            services.replace_object(
-                cluster=cluster,
-                manifest=manifest,
-                namespace=target.namespace or None,
-                subresource=target.subresource,
-                managed_fields=_after_update(request, cluster, live, manifest),
-            ),
-        )
+    return _replaced(
+        request, cluster, target, live, manifest, _after_update(request, cluster, live, manifest)
+    )
 
 
 def patch(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
@@ -91,17 +88,8 @@ def patch(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
         manifest = manifest_of(changed, target.kind, target.name, target.namespace)
         given = manifest["metadata"].get("resourceVersion")
         try:
-            with _dry_run(request):
-                return Answer(
-                    200,
-                    services.replace_object(
-                        cluster=cluster,
-                        manifest=manifest,
-                        namespace=target.namespace or None,
-                        subresource=target.subresource,
-                        managed_fields=_after_update(request, cluster, live, manifest),
-                    ),
-                )
+            managers = _after_update(request, cluster, live, manifest)
+            return _replaced(request, cluster, target, live, manifest, managers)
         except Conflict:
             # Somebody was faster. Unless the patch names a version itself, it is about the newest one.
             if given != live["metadata"].get("resourceVersion") or attempt == MAX_TRIES - 1:
@@ -133,27 +121,75 @@ def _apply(request: HttpRequest, cluster: Cluster, target: Target, document: Any
             live, wanted, manager=manager, force=force, time=_stamp(cluster)
         )
         try:
-            with _dry_run(request):
-                if live is None:
-                    stored = services.create_object(
-                        cluster=cluster,
-                        manifest=manifest,
-                        namespace=target.namespace or None,
-                        managed_fields=managers,
-                    )
-                    return Answer(201, stored)
-                stored = services.replace_object(
-                    cluster=cluster,
-                    manifest=manifest,
-                    namespace=target.namespace or None,
-                    subresource=target.subresource,
-                    managed_fields=managers,
-                )
-                return Answer(200, stored)
+            if live is None:
+                return _created(request, cluster, target, manifest, managers)
+            return _replaced(request, cluster, target, live, manifest, managers)
         except Conflict:
             if wanted["metadata"].get("resourceVersion") or attempt == MAX_TRIES - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")
+
+
+def _created(
+    request: HttpRequest,
+    cluster: Cluster,
+    target: Target,
+    manifest: dict[str, Any],
+    managers: list[dict[str, Any]] | None = None,
+) -> Answer:
+    fields = field_validation_of(request)
+    with _dry_run(request) as dry:
+        stored = services.create_object(
+            cluster=cluster,
+            manifest=manifest,
+            namespace=target.namespace or None,
+            managed_fields=managers,
+            fields=fields,
+        )
+    body = _of_version(stored, None) if dry else stored
+    return Answer(201, body, warnings=(*fields.warnings, *not_simulated(stored)))
+
+
+def _replaced(
+    request: HttpRequest,
+    cluster: Cluster,
+    target: Target,
+    live: dict[str, Any],
+    manifest: dict[str, Any],
+    managers: list[dict[str, Any]] | None,
+) -> Answer:
+    fields = field_validation_of(request)
+    with _dry_run(request) as dry:
+        stored = services.replace_object(
+            cluster=cluster,
+            manifest=as_once_written(cluster, target.kind, live, manifest),
+            namespace=target.namespace or None,
+            subresource=target.subresource,
+            managed_fields=managers,
+            fields=fields,
+        )
+    body = _of_version(stored, live["metadata"].get("resourceVersion")) if dry else stored
+    return Answer(200, body, warnings=tuple(fields.warnings))
+
+
+def field_validation_of(request: HttpRequest) -> FieldValidation:
+    """How the request wants to hear of unknown fields; told and dropped where it says nothing.
+
+    Raises
+    ------
+    Refusal
+    """
+    mode = request.GET.get("fieldValidation") or "Warn"
+    if mode not in MODES:
+        shown = ", ".join(f'"{each}"' for each in MODES)
+        raise Refusal("Invalid", f'fieldValidation: Unsupported value: "{mode}": supported values: {shown}')
+    return FieldValidation(mode)
+
+
+def _of_version(manifest: dict[str, Any], version: str | None) -> dict[str, Any]:
+    """The object as a dry run answers: of the version it has, since none is written."""
+    meta = {key: value for key, value in manifest["metadata"].items() if key != "resourceVersion"}
+    return manifest | {"metadata": meta | ({"resourceVersion": version} if version else {})}
 
 
 def delete(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
@@ -235,33 +271,11 @@ def evict(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
     return Answer(201, success({"name": target.name, "kind": "pods"}), is_object=False)
 
 
-def scale_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The Scale of a workload."""
-    meta = manifest["metadata"]
-    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
-    selector = spec.get("selector") or {}
-    labels = selector.get("matchLabels", {}) if "matchLabels" in selector else selector
-    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    replicas = spec.get("replicas")
-    return {
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
-        "metadata": {key: meta[key] for key in kept if key in meta},
-        "spec": {"replicas": 1 if replicas is None else replicas},
-        "status": {
-            "replicas": status.get("replicas") or 0,
-            "selector": ",".join(
-                f"{key}={value}" for key, value in sorted(labels.items()) if isinstance(value, str)
-            ),
-        },
-    }
-
-
 def _scaled(
     request: HttpRequest, cluster: Cluster, target: Target, change: Callable[[dict[str, Any]], Any]
 ) -> Answer:
     live = _live(cluster, target)
-    wanted = change(scale_of(live))
+    wanted = change(scale_of(target.kind, live))
     spec = wanted.get("spec") if isinstance(wanted, dict) else None
     replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
     if isinstance(replicas, bool) or not isinstance(replicas, int) or not 0 <= replicas < 2**31:
@@ -271,7 +285,7 @@ def _scaled(
             causes=[{"reason": "FieldValueInvalid", "message": "not a count", "field": "spec.replicas"}],
         )
     meta = wanted.get("metadata") if isinstance(wanted.get("metadata"), dict) else {}
-    manifest = {**live, "spec": {**live["spec"], "replicas": replicas}}
+    manifest = scaled(target.kind, live, replicas)
     given = meta.get("resourceVersion")
     manifest["metadata"] = {
         **live["metadata"],
@@ -284,13 +298,13 @@ def _scaled(
             namespace=target.namespace or None,
             managed_fields=_after_update(request, cluster, live, manifest),
         )
-    return Answer(200, scale_of(stored), is_object=False)
+    return Answer(200, scale_of(target.kind, stored), is_object=False)
 
 
 def _deleted(kind: Kind, last: dict[str, Any]) -> Answer:
-    if kind.kind == "Pod":
-        return Answer(200, last)
     meta = last["metadata"]
+    if kind.row_kind == "Pod" or meta.get("deletionTimestamp"):
+        return Answer(200, last)
     details = {"name": meta["name"], "group": kind.group, "kind": kind.plural, "uid": meta.get("uid", "")}
     body = success({key: value for key, value in details.items() if value})
     return Answer(200, body, is_object=False)
@@ -335,9 +349,26 @@ def _delete_options(request: HttpRequest) -> tuple[dict[str, Any], bool]:
             "grace_s": _grace(grace),
             "uid": conditions.get("uid"),
             "resource_version": conditions.get("resourceVersion"),
+            **_propagation(request, document),
         },
         _wants_dry_run(document),
     )
+
+
+def _propagation(request: HttpRequest, document: Mapping[str, Any]) -> dict[str, bool]:
+    """Whether dependents stay, or go first."""
+    policy = document.get("propagationPolicy") or request.GET.get("propagationPolicy") or ""
+    old = document.get("orphanDependents")
+    if policy and old is not None:
+        words = "orphanDependents and deletionPropagation cannot be both set"
+        raise Refusal(
+            "Invalid", f"DeleteOptions.meta.k8s.io is invalid: propagationPolicy: Invalid value: {words}"
+        )
+    if policy not in ("", *POLICIES):
+        words = f'supported values: "{POLICIES[2]}", "{POLICIES[1]}", "{POLICIES[0]}", "nil"'
+        said = f"propagationPolicy: Unsupported value: {policy!r}: {words}"
+        raise Refusal("Invalid", f"DeleteOptions.meta.k8s.io is invalid: {said}")
+    return {"orphans": policy == "Orphan" or old is True, "foreground": policy == "Foreground"}
 
 
 def _grace(value: Any) -> int | None:
@@ -359,14 +390,14 @@ def _expect(document: Mapping[str, Any], kind: str, api_versions: tuple[str, ...
 
 
 @contextmanager
-def _dry_run(request: HttpRequest, options: tuple[Any, bool] = (None, False)) -> Any:
-    """Everything as if, and nothing kept, when the query (or the options in the body) ask for it."""
+def _dry_run(request: HttpRequest, options: tuple[Any, bool] = (None, False)) -> Iterator[bool]:
+    """Everything as if, and nothing kept, when the query (or the options in the body) ask for it; whether they do."""
     wanted = request.GET.getlist("dryRun")
     if wanted not in ([], [""], ["All"]):
         raise Refusal("Invalid", f'dryRun: Unsupported value: {wanted[0]!r}: supported values: "All"')
     if not options[1] and wanted != ["All"]:
-        yield
+        yield False
         return
     with transaction.atomic():
-        yield
+        yield True
         transaction.set_rollback(True)

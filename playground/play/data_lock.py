@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import IO
 
+from playground.play.started_by import started_by
+
 
 class DataFolderInUse(Exception):
     """Another playground runs on the folder; the message is for the person who starts this one."""
@@ -33,7 +35,7 @@ def lock_data_folder(folder: Path) -> IO[str]:
         process = f" (process {holder})" if holder else ""
         raise DataFolderInUse(
             f"A playground{process} runs on {folder} already. Stop it, or give this one a data folder of its own: "
-            "PLAYGROUND_DATA=... manage.py play"
+            f"PLAYGROUND_DATA=... {started_by()}"
         ) from None
     file.truncate()
     file.write(f"{os.getpid()}\n")

@@ -43,6 +43,8 @@ LOOK_EVERY_S: Final = 2.0
 IDLE_S: Final = 300.0
 """A child that had nothing to do for so long ends, and gives back its memory."""
 WATCH_EVERY_S: Final = 0.5
+"""Whatever the child is at, work that is cancelled is ended so soon."""
+RENEW_EVERY_S: Final = 1.0
 DONE, MORE, ENDED = "done", "more", "ended"
 
 
@@ -144,7 +146,7 @@ class Room:
     def _look_on(self, job: Job, child: Child, began_s: float) -> dict[str, Any]:
         """What the child says when the turn is over, or why it was ended."""
         heard = b""
-        looked_s = 0.0
+        renewed_s = 0.0
         while True:
             readable, _, _ = select.select([child.tells], [], [], WATCH_EVERY_S)
             now_s = self.ticked_s = time.monotonic()
@@ -163,11 +165,13 @@ class Room:
             if now_s - began_s > self.limits.wall_s:
                 why = f"it was ended after {self.limits.wall_s:,} s, the most that one piece of work may take"
                 return {"state": ENDED, "why": why, "kill": True}
-            if now_s - looked_s >= 1.0:
-                looked_s = now_s
-                with suppress(DatabaseError):  # the claim lasts longer than a short absence
-                    if not jobs.renew(job):
-                        return {"state": "unwanted"}
+            with suppress(DatabaseError):  # the claim lasts longer than a short absence
+                if now_s - renewed_s < RENEW_EVERY_S:
+                    goes_on = jobs.is_wanted(job)
+                else:
+                    renewed_s, goes_on = now_s, jobs.renew(job)
+                if not goes_on:
+                    return {"state": "unwanted"}
 
     def _settle(self, job: Job, answer: dict[str, Any]) -> None:
         state = answer["state"]

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from playground.scenarios.differing import Beside, beside, why
+
 MOVED_LIMIT: Final = 2000
 PACKING_LIMIT: Final = 400
 SCORE_ROWS: Final = 12
@@ -43,6 +45,8 @@ class Side:
         What it looked like then (`engine.moments`), figures included.
     explain
         The explanation of a cycle, None where none is kept.
+    since
+        Another side is a branch of this one, made after so many of its cycles: those are no difference.
     """
 
     words: str
@@ -52,6 +56,7 @@ class Side:
     explain: Explain
     start_ns: int
     violations: int
+    since: int = 0
 
 
 def compare_sides(sides: Sequence[Side]) -> dict[str, Any]:
@@ -60,18 +65,14 @@ def compare_sides(sides: Sequence[Side]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``sides``, ``figures`` (name -> a number a side), ``nSame`` (cycles that are the same on all sides),
-        ``divergence`` (None if all are), ``moved``, ``nMoved``, ``packing`` (nodes in order, each with its pods on
-        every side), ``nNodes``. What one side did stands under its letter, or at its place in a list.
+        ``sides``, ``figures`` (name -> a number a side), ``nSame`` (decisions that are the same on all sides before
+        the first that is not, aligned by `differing.beside`), ``divergence`` (None if all are), ``moved``,
+        ``nMoved``, ``packing`` (nodes in order, each with its pods on every side), ``nNodes``. What one side did
+        stands under its letter, or at its place in a list.
     """
-    n_same = 0
-    for cycles in zip(*(side.decisions for side in sides), strict=False):
-        if len({(one.pod, one.outcome, one.node) for one in cycles}) > 1:
-            break
-        n_same += 1
-    parted = None
-    if n_same < max(len(side.decisions) for side in sides):
-        parted = _divergence(sides, n_same)
+    pairs = beside([[one for one in side.decisions if one.number > side.since] for side in sides])
+    n_same = next((place for place, pair in enumerate(pairs) if not pair.is_same), len(pairs))
+    parted = _divergence(sides, pairs[n_same]) if n_same < len(pairs) else None
     moved = _moved(sides)
     packing = _packing([side.state for side in sides])
     return {
@@ -114,20 +115,29 @@ def _numbers(side: Side) -> dict[str, float]:
     }
 
 
-def _divergence(sides: Sequence[Side], place: int) -> dict[str, Any]:
-    cycles = [side.decisions[place] if place < len(side.decisions) else None for side in sides]
+def _divergence(sides: Sequence[Side], pair: Beside[Decision]) -> dict[str, Any]:
+    cycles = pair.decisions
     told = [side.explain(cycle.number) if cycle else None for side, cycle in zip(sides, cycles, strict=True)]
     present = next(cycle for cycle in cycles if cycle is not None)
     return {
         "cycle": present.number,
         "pod": present.pod,
-        "samePod": all(cycle is not None and cycle.pod == present.pod for cycle in cycles),
+        "samePod": all(cycle is not None for cycle in cycles),
+        "attempt": pair.nth,
+        "why": _why(sides, pair, told),
         **{letter: _said(cycle) for letter, cycle in zip(LETTERS, cycles, strict=False)},
         "plugins": _plugins(told),
         "rows": _score_rows(told, cycles),
         "reasons": _reasons(told),
         "ties": [len(((document or {}).get("tie") or {}).get("nodes") or ()) for document in told],
     }
+
+
+def _why(sides: Sequence[Side], pair: Beside[Decision], told: Sequence[Mapping[str, Any] | None]) -> str:
+    if len(sides) != 2:
+        return ""
+    was = [_places(side).get(pair.pod, {}).get("node", "") for side in sides]
+    return why(pair, (told[0], told[1]), ("A", "B"), (was[0], was[1]))
 
 
 def _said(cycle: Decision | None) -> dict[str, Any] | None:
@@ -257,6 +267,7 @@ def _places(side: Side) -> dict[str, dict[str, str]]:
     words = {
         "unschedulable": "unschedulable",
         "permit": "waiting at Permit",
+        "binding": "waiting for its Binding",
         "gated": "gated",
         "backoff": "backing off",
     }

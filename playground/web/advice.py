@@ -12,6 +12,7 @@ AXIS_MOST = 100
 _FILLS = ("wt", "wc", "wb")
 _ROOM_PERCENT = 9
 
+DISPLACED_SHOWN = 4
 ABOUT = {"pod": "This pod only", "nodes": "Nodes only", "others": "Other pods only"}
 
 
@@ -25,6 +26,16 @@ class EditRow:
     @property
     def cost(self) -> int:
         return int(self.facts["cost"])
+
+    @property
+    def displaced(self) -> list[dict[str, Any]]:
+        """Pods that have to go, and where they land: the first of them. Answers of before do not tell it."""
+        shown = self.facts.get("displaced", ())[:DISPLACED_SHOWN]
+        return [{**one, "name": one["pod"].partition("/")[2]} for one in shown]
+
+    @property
+    def n_displaced_more(self) -> int:
+        return max(len(self.facts.get("displaced", ())) - DISPLACED_SHOWN, 0)
 
     @property
     def gained(self) -> str:
@@ -51,10 +62,11 @@ class EditsView:
         if outcome == "bound":
             return f"Nothing: it fits on {self.answer['node']} as things are."
         if not self.answer["edits"]:
-            return "No single edit is enough."
+            return "No edit that was tried is enough."
         best = self.answer["edits"][0]
         title = best["title"]
-        return f"The smallest edit: {title[0].lower()}{title[1:]}."
+        first = "Only at the cost of others" if best.get("disruption") else "The smallest edit"
+        return f"{first}: {title[0].lower()}{title[1:]}."
 
     @property
     def more(self) -> str:
@@ -64,6 +76,8 @@ class EditsView:
             "free-room": "other nodes where several pods going would do",
             "uncordon": "other cordoned nodes",
             "add-node": "other kinds of node",
+            "label-node": "other nodes to label",
+            "add-zone": "other kinds of node in a new place",
         }
         return ", ".join(f"{n:,} {words.get(kind, kind)}" for kind, n in self.answer["nMore"].items())
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from playground.clusters.selectors.board_nodes import PodUse
 from playground.web import amounts
 from playground.web.priorities import PriorityMark, PriorityScale
 
 MAX_SEGMENTS = 40
+_AWAITS: Final = {"permit": "waiting at Permit", "binding": "waiting for its Binding"}
 
 
 @dataclass(frozen=True)
@@ -84,5 +86,5 @@ def _title(pod: PodUse) -> str:
     if pod.nominated:
         return f"{words}, nominated"
     if pod.reserved:
-        return f"{words}, reserved, waiting at Permit"
+        return f"{words}, reserved, {_AWAITS.get(pod.held_in, _AWAITS['permit'])}"
     return f"{words}, terminating" if pod.terminating else words

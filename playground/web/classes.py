@@ -169,20 +169,24 @@ def headline(view: ClassesView, budgets: Sequence[BudgetUse]) -> tuple[tuple[str
             parts += [(" and ", False)] * bool(place) + [(name, True)]
         parts.append((" may evict pods now; ", False))
     else:
-        parts.append((f"of which {len(able):,} may evict pods now; ", False))
+        parts.append((f"of which {_number(len(able)).lower()} may evict pods now; ", False))
     held = [use.row for use in budgets if use.row.counted and not use.row.disruptions_allowed and use.n_pods]
     m = len(budgets)
     if not m:
         parts.append(("no disruption budget", False))
     elif not held:
         each = "which allows" if m == 1 else "each of which allows"
-        parts.append((f"{_number(m).lower()} budget{_s(m)}, none of which holds up an eviction", False))
+        none = "which holds up no eviction" if m == 1 else "none of which holds up an eviction"
+        parts.append((f"{_number(m).lower()} budget{_s(m)}, {none}", False))
         if any(use.row.counted and use.row.disruptions_allowed for use in budgets) and all(
             use.row.disruptions_allowed for use in budgets
         ):
             parts[-1] = (f"{_number(m).lower()} budget{_s(m)}, {each} evictions", False)
+    elif m == 1:
+        parts += [("one budget, ", False), (f"{held[0].namespace}/{held[0].name}", True)]
+        parts.append((", which allows no eviction at all", False))
     else:
-        parts.append((f"{_number(m).lower()} budget{_s(m)}, of which ", False))
+        parts.append((f"{_number(m).lower()} budgets, of which ", False))
         if len(held) <= 2:
             for place, row in enumerate(held):
                 parts += [(" and ", False)] * bool(place) + [(f"{row.namespace}/{row.name}", True)]
@@ -214,7 +218,19 @@ def standing(view: ClassesView, name: str, value: int, *, never: bool, n_below: 
         return f"{place}; its policy is Never, so a pod of it evicts none."
     if not n_below:
         return f"{place}; no pod on a node stands below it, so there is none to evict."
-    return f"{place}; a pod of it could evict any of {_pods(n_below)}."
+    evicts = "one pod" if n_below == 1 else f"any of {_pods(n_below)}"
+    return f"{place}; a pod of it could evict {evicts}."
+
+
+def selecting(namespace: str, n_pods: int, n_nodes: int) -> str:
+    """Whom a budget would cover.
+
+    >>> selecting("default", 3, 1)
+    'It selects 3 pods on 1 node.'
+    """
+    if not n_pods:
+        return f"It selects no pod in {namespace}."
+    return f"It selects {_pods(n_pods)} on {n_nodes:,} node{_s(n_nodes)}."
 
 
 def _tone(allowed: int) -> str:

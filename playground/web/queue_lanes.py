@@ -1,13 +1,19 @@
 """The scheduling queue as lanes of the board."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
+from playground.clusters.selectors.pending import PendingGroup
 from playground.clusters.selectors.queue import LANE_TITLES, QueueItem
 from playground.web import amounts
 from playground.web.priorities import PriorityMark, PriorityScale
 
 LANE_LIMIT = 12
+GROUP_LIMIT = 10
+GROUPS_LIMIT = 40
+GROUPED = ("backoff", "unschedulable", "gated")
+"""Lanes whose pods are grouped where there are more than `LANE_LIMIT`; of activeQ the order is what matters."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +29,31 @@ class LaneItem:
 
 
 @dataclass(frozen=True)
+class LaneGroup:
+    """Pods that are alike: one row that opens.
+
+    `items` are the first ones; `key` is an id, the same while the workload and the reason are.
+    """
+
+    key: str
+    group: PendingGroup
+    mark: PriorityMark
+    items: tuple[LaneItem, ...]
+
+    @property
+    def count(self) -> int:
+        """How many pods it has."""
+        return len(self.group.items)
+
+    @property
+    def n_more(self) -> int:
+        """How many of them are not listed."""
+        return self.count - len(self.items)
+
+
+@dataclass(frozen=True)
 class Lane:
-    """One lane of the queue."""
+    """One lane of the queue; `groups` take the place of `items` in a long one whose pods are alike."""
 
     key: str
     title: str
@@ -32,11 +61,12 @@ class Lane:
     empty: str
     count: int
     items: tuple[LaneItem, ...]
+    groups: tuple[LaneGroup, ...] = ()
 
     @property
     def n_more(self) -> int:
-        """How many pods are not listed."""
-        return self.count - len(self.items)
+        """How many pods are not listed, in a group or alone."""
+        return self.count - sum(group.count for group in self.groups) - len(self.items)
 
 
 # lane -> (note, what an empty lane says); a lane without such words is left out when empty.
@@ -58,17 +88,44 @@ def view_lanes(
     *,
     now_ns: int,
     limit: int = LANE_LIMIT,
+    groups_of: Callable[[str, int], Sequence[PendingGroup]] | None = None,
 ) -> tuple[Lane, ...]:
-    """Draw the first `limit` pods of every lane."""
+    """Draw the first `limit` pods of every lane, or its groups.
+
+    Parameters
+    ----------
+    groups_of
+        Groups the pods of a lane, given its name and length; None = every pod is a row.
+    """
     result = []
     for key, (note, empty) in _WORDS.items():
         count = counts.get(key, 0)
         if not count and not empty:
             continue
+        if groups_of is not None and key in GROUPED and count > limit:
+            grouped = tuple(
+                _group(key, group, scale, now_ns) for group in groups_of(key, count)[:GROUPS_LIMIT]
+            )
+            if grouped:
+                n = len(grouped)
+                shown = f"{n} group{'' if n == 1 else 's'}"
+                result.append(Lane(key, LANE_TITLES[key], shown, empty, count, (), grouped))
+                continue
         items = tuple(_view(key, item, scale, now_ns) for item in lanes.get(key, ())[:limit])
         shown = note if count <= len(items) else f"first {len(items)} shown"
         result.append(Lane(key, LANE_TITLES[key], shown, empty, count, items))
     return tuple(result)
+
+
+def _group(lane: str, group: PendingGroup, scale: PriorityScale, now_ns: int) -> LaneGroup:
+    first = group.items[0]
+    facts = "|".join((lane, group.kind, group.namespace, group.name, first.priority_class, group.reason))
+    return LaneGroup(
+        key=f"{lane}-{crc32(facts.encode()):08x}",
+        group=group,
+        mark=scale.mark(first.priority, first.priority_class),
+        items=tuple(_view(lane, item, scale, now_ns) for item in group.items[:GROUP_LIMIT]),
+    )
 
 
 def _view(lane: str, item: QueueItem, scale: PriorityScale, now_ns: int) -> LaneItem:

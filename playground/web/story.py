@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from playground.clusters.models import Cycle, Event, LogEntry, Pod, QueueMove
+from playground.clusters.models import Cycle, Event, ForeignDecision, LogEntry, Pod, QueueMove
 from playground.clusters.selectors.pod_traces import PodTraces
 from playground.web.explanation import Outcome, outcome_of
+from playground.web.judge import DecisionView, view_decision
 
 # Events that repeat what a cycle in the same list says better.
 _TOLD_BY_CYCLES = ("FailedScheduling", "Scheduled")
@@ -26,6 +27,8 @@ class Step:
         How long it stayed in the lane this step is about; None for other steps.
     posted
         Written through the API and not by the scheduler.
+    decision
+        Of another scheduler.
     """
 
     at_ns: int
@@ -41,6 +44,7 @@ class Step:
     quiet: tuple[QueueMove, ...] = ()
     stayed_ns: int | None = None
     posted: bool = False
+    decision: DecisionView | None = None
 
 
 # lane of a move -> (title, class of the timeline's dot)
@@ -74,21 +78,33 @@ def story_steps(story: PodTraces, *, now_ns: int | None = None) -> list[Step]:
     steps = _moves_and_cycles(story, now_ns)
     steps += [_event(event) for event in story.events if event.reason not in _TOLD_BY_CYCLES]
     steps += _entries(story.entries)
+    steps += [_decision(row) for row in story.decisions]
     return sorted(steps, key=lambda step: (step.at_ns, step.order))
 
 
-def story_sentence(story: PodTraces) -> tuple[Outcome, str]:
-    """Say in one sentence where the pod is now."""
+def story_sentence(story: PodTraces, *, is_foreign: bool = False) -> tuple[Outcome, str]:
+    """Say in one sentence where the pod is now; `is_foreign` says that no profile here has its schedulerName."""
     pod = story.pod
     n = sum(1 + cycle.repeats for cycle in story.cycles)
     tries = f"after {n} attempt{'' if n == 1 else 's'}" if n else "without an attempt of this scheduler"
     if pod is None:
-        return outcome_of("gone"), f"is gone; {n} attempt{'' if n == 1 else 's'} are on record."
+        return outcome_of("gone"), f"is gone; {n} attempt{' is' if n == 1 else 's are'} on record."
     if pod.terminating:
         return outcome_of("error"), f"is terminating on {pod.node_name or 'no node'}."
+    theirs = story.decisions[-1] if story.decisions else None
+    if pod.node_name and not n and theirs is not None:
+        return outcome_of("bound"), f"is on {pod.node_name}, where {theirs.program} bound it."
     if pod.node_name:
         word = "ran" if pod.phase in ("Succeeded", "Failed") else "is"
         return outcome_of("bound"), f"{word} on {pod.node_name} {tries}."
+    if pod.waits_for and theirs is not None:
+        if pod.nominated_node:
+            return outcome_of(
+                "preempting"
+            ), f"waits for {pod.nominated_node}, where {theirs.program} made room."
+        return outcome_of("unschedulable"), f"waits for {theirs.program}, which found no node for it."
+    if pod.waits_for and is_foreign:
+        return outcome_of("pending"), f"waits for the scheduler {pod.scheduler_name}."
     if pod.waits_for:
         return outcome_of("error"), "is never scheduled here."
     if pod.lane == "permit":
@@ -223,6 +239,19 @@ def _event(event: Event) -> Step:
     return Step(event.at_ns, 3, "k-ev", f"Event {event.reason}", event.message)
 
 
+def _decision(row: ForeignDecision) -> Step:
+    """What another scheduler decided, and how that stands beside our own decision."""
+    if row.kind == ForeignDecision.Kind.EVICT:
+        return Step(row.at_ns, 1.5, "k-u", "Evicted", f"by {row.program}, for nobody who is known yet")
+    css = {"bind": "k-b", "preempt": "k-p"}.get(row.kind, "k-u")
+    title = {
+        "bind": f"{row.program} chose {row.node}",
+        "preempt": f"{row.program} made room on {row.node}",
+    }.get(row.kind, f"{row.program} found no node")
+    told = view_decision(row)
+    return Step(row.at_ns, 1.5, css, title, told.why or row.message, decision=told)
+
+
 def _entries(entries: Sequence[LogEntry]) -> list[Step]:
     steps = []
     before: dict[str, Any] = {}
@@ -235,6 +264,8 @@ def _entries(entries: Sequence[LogEntry]) -> list[Step]:
             if by_engine and reason
             else "by the cluster"
             if by_engine
+            else f"by {by.partition(' ')[0]}"
+            if (by := str(entry.payload.get("by") or ""))
             else "by a person"
         )
         if entry.kind == LogEntry.Kind.DELETE:

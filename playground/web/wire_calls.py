@@ -3,25 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from playground.clusters.selectors.extender_calls import WireCall
+from playground.clusters.selectors.extender_calls import WireCall, matched
 from playground.web.explanation.cycle import ExtenderCall
 
 
 def with_wire_calls(told: Sequence[ExtenderCall], made: Sequence[WireCall]) -> tuple[ExtenderCall, ...]:
     """The calls of an explanation with the time each took by the wall clock, and bind calls made after the cycle."""
-    left = list(made)
-    result = []
-    for call in told:
-        wire = next((one for one in left if (one.verb, one.url) == (call.verb, call.url)), None)
-        if wire is not None:
-            left.remove(wire)
-            call = replace(call, took_ms=wire.took_ms)
-        result.append(call)
-    for wire in left:
-        if wire.verb != "bind":
-            continue
-        result.append(drawn(wire))
-    return tuple(result)
+    found, binds = matched([(call.verb, call.url) for call in told], made)
+    calls = [
+        call if wire is None else replace(call, took_ms=wire.took_ms)
+        for call, wire in zip(told, found, strict=True)
+    ]
+    return (*calls, *map(drawn, binds))
 
 
 def drawn(wire: WireCall) -> ExtenderCall:

@@ -6,6 +6,7 @@ All of it is asked of a copy (`Sandbox`): nothing here changes a cluster. See RE
 from scheduler_core.advice.devices import devices_of
 from scheduler_core.advice.edits import Edit, FailedEdit, ProvenEdit
 from scheduler_core.advice.group_story import GroupStory, Remedy, UnknownGroup, group_story
+from scheduler_core.advice.judge import ForeignDecision, Judge, Verdict, share_of_agreement
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.advice.try_pod import Tried, try_pod
 from scheduler_core.advice.weights import CycleWeights, Interval, PluginWeights, Switch, weights_document
@@ -18,8 +19,10 @@ __all__ = [
     "Distance",
     "Edit",
     "FailedEdit",
+    "ForeignDecision",
     "GroupStory",
     "Interval",
+    "Judge",
     "Limits",
     "PluginWeights",
     "ProvenEdit",
@@ -29,10 +32,12 @@ __all__ = [
     "Tried",
     "UnknownGroup",
     "UnknownNode",
+    "Verdict",
     "WhyNot",
     "devices_of",
     "distances",
     "group_story",
+    "share_of_agreement",
     "try_pod",
     "weights_document",
     "what_would_it_take",

@@ -8,16 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.advice import edits
-from scheduler_core.advice.edits import COST_NODE, COST_QUEUE, Edit, amount_words, cost_of_losing
+from scheduler_core.advice.displaced import owner_is_there
+from scheduler_core.advice.edits import (
+    COST_NODE,
+    COST_QUEUE,
+    Edit,
+    amount_words,
+    cost_of_losing,
+    disruption_of,
+)
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.preemption.potential import PodsOfPlaces, potential_victims
+from scheduler_core.objects.defaults import SYSTEM_CRITICAL_PRIORITY
 from scheduler_core.objects.node import LABEL_HOSTNAME, TAINT_UNSCHEDULABLE, Node, node_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
@@ -124,7 +134,7 @@ def pods_to_go(
         What the pending pod requests: what the going of the pods frees is told in these resources.
     """
     waiting = {item.pod.uid: item for item in sandbox.scheduler.waiting_pods.all()}
-    cost, price = cost_of_losing(pods, waiting)
+    cost, price = cost_of_losing(pods, waiting, partial(owner_is_there, sandbox))
     freed = [
         amount_words(resource, amount)
         for resource in wanted
@@ -150,7 +160,7 @@ def pods_to_go(
     rejected = all(pod.uid in waiting for pod in pods)
     edit = Edit(
         kind, edits.OTHERS, title, note, removed[:6], (), cost, price, size,
-        {"reject" if rejected else "delete": names},
+        {"reject" if rejected else "delete": names}, disruption_of(cost),
     )  # fmt: skip
     return PodsToGo(edit, tuple(pods))
 
@@ -163,7 +173,7 @@ class Departures:
     ----------
     rows : ndarray of shape (n,), int64
     potential : PodsOfPlaces
-        Every pod on each row, the most important first.
+        Every pod on each row that may go, the most important first.
     alone : ndarray of shape (m,), bool
         Aligned with `potential.pod_ids`: this pod's going lets the pending pod onto its node.
     needed : ndarray of shape (m,), bool
@@ -190,11 +200,16 @@ class Departures:
             yield int(self.rows[place]), found
 
 
+def may_go_below(pod: Pod) -> int:
+    """Pods of a lower priority than this may be told to go for the pod; the system's only for one of the system's."""
+    return SYSTEM_CRITICAL_PRIORITY if pod.priority < SYSTEM_CRITICAL_PRIORITY else _ABOVE_ALL
+
+
 def departures(attempt: Attempt) -> Departures:
-    """Try the going of each pod of each node, and of sets of them."""
+    """Try the going of each pod of each node that may go, and of sets of them."""
     snapshot = attempt.snapshot
     rows = snapshot.rows
-    potential = potential_victims(snapshot.nodes, rows, _ABOVE_ALL)
+    potential = potential_victims(snapshot.nodes, rows, may_go_below(attempt.pod))
     occupied = np.flatnonzero(potential.counts)
     rows, potential = rows[occupied], potential.taken(occupied)
     result = Departures(
@@ -205,7 +220,7 @@ def departures(attempt: Attempt) -> Departures:
     )
     if not len(rows):
         return result
-    # Who does not fit on an empty node fits beside nobody.
+    # Who does not fit beside those that stay alone fits beside no more.
     world = attempt.what_if(rows)
     counts, begins = potential.counts, potential.starts[:-1]
     for turn in range(int(counts.max())):
@@ -250,7 +265,7 @@ def matters_elsewhere(attempt: Attempt) -> list[int]:
     pod, snapshot = attempt.pod, attempt.snapshot
     pods, listers = snapshot.pods, snapshot.listers
     found: dict[int, None] = {}
-    for pod_id in np.flatnonzero(pods.row >= 0).tolist():
+    for pod_id in np.flatnonzero((pods.row >= 0) & (pods.priority < may_go_below(pod))).tolist():
         other = pods[pod_id]
         if other.has_required_anti_affinity or _is_meant(pod, other, listers):
             found[pod_id] = None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from scheduler_core.advice.displaced import Displaced
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, amount_text
 
@@ -25,6 +26,11 @@ DELETE_POD = "delete-pod"
 MOVE_POD = "move-pod"
 FREE_ROOM = "free-room"
 ADD_NODE = "add-node"
+LABEL_NODE = "label-node"
+ADD_LARGER_NODE = "add-larger-node"
+ADD_ZONE = "add-zone"
+ADD_LABELLED_NODE = "add-labelled-node"
+PAIR = "pair"
 
 KINDS = (
     LOWER_REQUEST,
@@ -38,11 +44,16 @@ KINDS = (
     DROP_NODE_AFFINITY,
     DROP_HOST_PORT,
     RAISE_PRIORITY,
+    PAIR,
     UNCORDON,
+    LABEL_NODE,
     MOVE_POD,
     DELETE_POD,
     FREE_ROOM,
     ADD_NODE,
+    ADD_LABELLED_NODE,
+    ADD_LARGER_NODE,
+    ADD_ZONE,
 )
 """In the order in which edits of equal cost and size are told."""
 
@@ -88,11 +99,13 @@ class Edit:
     price: str
     size: float
     change: Mapping[str, Any] = field(default_factory=dict)
+    disruption: int = 0
+    """What it does to pods that run: 0 nothing, 1 a place that was promised is lost, 2 restarts, 3 pods are lost."""
 
     @property
-    def rank(self) -> tuple[int, float, int, str]:
-        """Sorts edits: the cheapest, then the smallest."""
-        return self.cost, self.size, KINDS.index(self.kind), self.title
+    def rank(self) -> tuple[int, int, float, int, str]:
+        """Sorts edits: those that leave others in peace first, then the cheapest, then the smallest."""
+        return self.disruption, self.cost, self.size, KINDS.index(self.kind), self.title
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +124,8 @@ class ProvenEdit:
         The first of them in evaluation order.
     victims : tuple of str
         `namespace/name`, when preempting.
+    displaced : tuple of Displaced
+        What becomes of the pods that have to go.
     """
 
     edit: Edit
@@ -119,6 +134,7 @@ class ProvenEdit:
     n_feasible: int
     feasible: tuple[str, ...]
     victims: tuple[str, ...] = ()
+    displaced: tuple[Displaced, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """JSON-able."""
@@ -139,6 +155,8 @@ class ProvenEdit:
             "nFeasible": self.n_feasible,
             "feasible": list(self.feasible),
             "victims": list(self.victims),
+            "disruption": edit.disruption,
+            "displaced": [one.document() for one in self.displaced],
         }
 
 
@@ -154,25 +172,51 @@ class FailedEdit:
         return {"kind": self.kind, "title": self.title, "message": self.message}
 
 
-def cost_of_losing(pods: Sequence[Pod], waiting: Mapping[str, object]) -> tuple[int, str]:
+def cost_of_losing(
+    pods: Sequence[Pod], waiting: Mapping[str, object], owner_is_there: Callable[[Pod], bool | None]
+) -> tuple[int, str]:
     """What it costs to take these pods off their nodes, and that in words.
 
     Parameters
     ----------
     waiting : mapping
         By uid: pods that only wait at Permit.
+    owner_is_there : callable
+        False for a pod whose owner is not among the objects: here it is not made again, whatever a real cluster does.
     """
     going = [pod for pod in pods if pod.is_terminating]
     back = [pod for pod in pods if pod.uid in waiting and pod not in going]
     restarting = [pod for pod in pods if pod.meta.controller is not None and pod not in going + back]
     n_lost = len(pods) - len(going) - len(back) - len(restarting)
+    n_orphaned = sum(owner_is_there(pod) is False for pod in restarting)
     words = [
         _count(n_lost, "pod lost", "pods lost"),
-        _count(len(restarting), "pod restarts", "pods restart"),
+        _count(len(restarting) - n_orphaned, "pod restarts", "pods restart"),
+        _count(n_orphaned, "pod goes whose owner is not here", "pods go whose owners are not here"),
         _count(len(back), "pod back to the queue", "pods back to the queue"),
     ]
     cost = COST_LOSS if n_lost else COST_RESTART if restarting else COST_QUEUE if back else COST_POD
     return cost, ", ".join(word for word in words if word) or "only time"
+
+
+def both_of(first: Edit, second: Edit) -> Edit:
+    """Two edits of the pod as one; the second was made of what the first left."""
+    return replace(
+        second,
+        kind=PAIR,
+        title=f"{first.title}, and {second.title[0].lower()}{second.title[1:]}",
+        note="; ".join(filter(None, (first.note, second.note))),
+        removed=(*first.removed, *second.removed),
+        added=(*first.added, *second.added),
+        cost=max(first.cost, second.cost),
+        price=f"{first.price}; {second.price}",
+        size=1 + first.size + second.size,
+    )
+
+
+def disruption_of(cost: int) -> int:
+    """Of pods whose loss costs so much."""
+    return max(cost - COST_POD, 0)
 
 
 def _count(number: int, one: str, many: str) -> str:

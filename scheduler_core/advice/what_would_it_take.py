@@ -13,13 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from scheduler_core.advice import cluster_edits, edits, pod_edits
+from scheduler_core.advice import cluster_edits, edits, node_edits, pod_edits
 from scheduler_core.advice.cluster_edits import PodsToGo, pods_to_go
-from scheduler_core.advice.edits import Edit, FailedEdit, ProvenEdit, cost_of_losing
+from scheduler_core.advice.displaced import landings, owner_is_there
+from scheduler_core.advice.edits import (
+    Edit,
+    FailedEdit,
+    ProvenEdit,
+    both_of,
+    cost_of_losing,
+    disruption_of,
+)
 from scheduler_core.advice.pod_edits import Variant
 from scheduler_core.advice.sandbox import Sandbox, names_of
 from scheduler_core.framework.failure import PluginFailure
@@ -33,7 +42,9 @@ from scheduler_core.schedule_one import Decision
 Report = Callable[[int, int, str], None]
 """(steps done, steps in all, what is tried now)."""
 
-N_STEPS = 8
+N_STEPS = 10
+MAX_PAIRS = 200
+"""Second edits that are tried beside a first one that does not help alone."""
 MAX_SHAPES = 20
 """Kinds of nodes a new one is tried of, the commonest first."""
 _KEEPS_OFF = ("NoSchedule", "NoExecute")
@@ -163,6 +174,7 @@ class _Search:
         self.limits = limits
         self.report = report
         self.failed: list[FailedEdit] = []
+        self.not_alone: list[Variant] = []
         now = sandbox.decide(pod, preempt=True)
         self.advice = Advice(pod.key, len(sandbox.snapshot.order), _outcome(now), _node(now), now.message)
 
@@ -176,8 +188,10 @@ class _Search:
             ("wider spread", self._relax_spread),
             ("higher priorities", self._raise_priority),
             ("cordoned nodes", self._uncordon),
+            ("labels of nodes", self._label_nodes),
             ("other pods leaving", self._departures),
             ("new nodes", self._add_nodes),
+            ("pairs of edits", self._pairs),
         )
         for done, (what, step) in enumerate(steps):
             self.report(done, N_STEPS, what)
@@ -190,16 +204,50 @@ class _Search:
     # ---- the pod
 
     def _pod_variants(self) -> None:
-        pod = self.pod
-        variants: list[Variant] = [
+        for variant in self._variants_of(self.pod):
+            if not self._prove_variant(variant):
+                self.not_alone.append(variant)
+
+    def _variants_of(self, pod: Pod) -> list[Variant]:
+        return [
             *pod_edits.tolerations(pod, self._taints()),
             *pod_edits.without_selectors(pod),
             *pod_edits.without_node_affinity(pod),
             *pod_edits.without_affinity_terms(pod),
             *pod_edits.without_host_ports(pod),
         ]
-        for variant in variants:
-            self._prove_variant(variant)
+
+    def _pairs(self) -> None:
+        """Two edits of the pod, where no single edit helps that leaves others in peace and wants no new node."""
+        singles = (item.edit for item in self.advice.edits)
+        if any(not edit.disruption and edit.cost < edits.COST_NODE for edit in singles):
+            return
+        told = 0
+        done: set[frozenset[str]] = set()
+        for first in self.not_alone:
+            for second in (*self._variants_of(first.pod), *self._smaller(first.pod)):
+                titles = frozenset((first.edit.title, second.edit.title))
+                if len(titles) < 2 or titles in done:
+                    continue
+                done.add(titles)
+                if len(done) > MAX_PAIRS or told == (self.limits.per_kind or MAX_PAIRS):
+                    return
+                told += self._prove_variant(Variant(both_of(first.edit, second.edit), second.pod))
+
+    def _smaller(self, pod: Pod) -> list[Variant]:
+        """The pod with as much less of one resource as lets it fit."""
+        found = []
+        for resource, amount in pod.requests.items():
+            none = pod_edits.with_request(pod, resource, 0) if amount > 0 and resource != "pods" else None
+            if none is None or not self.sandbox.fits(none.pod):
+                continue
+
+            def asking(value: int, resource: str = resource) -> Variant | None:
+                return pod_edits.with_request(pod, resource, value)
+
+            best = asking(pod_edits.round_amount(resource, self._largest(asking, 0, amount)))
+            found += [best] if best is not None else []
+        return found
 
     def _taints(self) -> list[Taint]:
         """Taints of the cluster's nodes that keep the pod off, cordons among them."""
@@ -275,7 +323,12 @@ class _Search:
             if outcome not in (BOUND, PREEMPTING):
                 self._fail(variant.edit, decision)
                 continue
-            self.advice.edits.append(_proven(self._priced(variant.edit, decision), decision))
+            proven = _proven(self._priced(variant.edit, decision), decision)
+            result = decision.post_filter
+            if outcome == PREEMPTING and result is not None:
+                ends = landings(self.sandbox, variant.pod, proven.node, result.victims)
+                proven = replace(proven, displaced=ends)
+            self.advice.edits.append(proven)
 
     def _priced(self, edit: Edit, decision: Decision) -> Edit:
         """What a higher priority costs is what its victims lose."""
@@ -283,12 +336,13 @@ class _Search:
         if result is None or decision.node_name is not None:
             return edit
         waiting = {item.pod.uid: item for item in self.sandbox.scheduler.waiting_pods.all()}
-        cost, price = cost_of_losing(result.victims, waiting)
+        cost, price = cost_of_losing(result.victims, waiting, partial(owner_is_there, self.sandbox))
         names = ", ".join(victim.name for victim in result.victims[:4])
         more = f" and {len(result.victims) - 4} more" if len(result.victims) > 4 else ""
         return replace(
             edit,
             cost=max(cost, edit.cost),
+            disruption=disruption_of(cost),
             price=price,
             size=float(len(result.victims)),
             note=f"Preempts {names}{more}",
@@ -304,6 +358,27 @@ class _Search:
         found: list[tuple[Edit, Node]] = [cluster_edits.uncordoned(snapshot.nodes.node(row)) for row in rows]
         self._prove_nodes(edits.UNCORDON, found)
 
+    def _label_nodes(self) -> None:
+        wanted = node_edits.wanted_labels(self.pod)
+        if not wanted:
+            return
+        try:
+            rows = self.sandbox.attempt(node_edits.without_node_rules(self.pod)).feasible.tolist()
+        except PluginFailure:
+            return
+        found = [node_edits.labelled(alike, labels) for alike in self._shapes(rows) for labels in wanted]
+        self._prove_nodes(edits.LABEL_NODE, [item for item in found if item is not None])
+
+    def _shapes(self, rows: Iterable[int]) -> list[list[Node]]:
+        """Nodes of these rows by what tells their kind, the commonest kind first."""
+        snapshot = self.sandbox.snapshot
+        shapes: dict[Any, list[Node]] = {}
+        for row in rows:
+            node = snapshot.nodes.node(row)
+            shapes.setdefault(cluster_edits.shape_of(node), []).append(node)
+        kinds = sorted(shapes.values(), key=lambda alike: -len(alike))
+        return kinds if self.limits.per_kind is None else kinds[:MAX_SHAPES]
+
     def _would_do_uncordoned(self, rows: Sequence[int]) -> list[int]:
         """Of many cordoned nodes those that would pass if the pod did not mind cordons."""
         cordon = Taint(TAINT_UNSCHEDULABLE, "", "NoSchedule")
@@ -315,16 +390,25 @@ class _Search:
         return [row for row in rows if row in feasible]
 
     def _add_nodes(self) -> None:
-        snapshot = self.sandbox.snapshot
-        shapes: dict[Any, list[Node]] = {}
-        for row in snapshot.order.tolist():
-            node = snapshot.nodes.node(row)
-            shapes.setdefault(cluster_edits.shape_of(node), []).append(node)
-        kinds = sorted(shapes.values(), key=lambda alike: -len(alike))
-        if self.limits.per_kind is not None:
-            kinds = kinds[:MAX_SHAPES]
-        candidates = [cluster_edits.node_like(alike[0], self._new_name(alike[0].name)) for alike in kinds]
-        self._prove_nodes(edits.ADD_NODE, candidates)
+        firsts = [alike[0] for alike in self._shapes(self.sandbox.snapshot.order.tolist())]
+        candidates = [cluster_edits.node_like(node, self._new_name(node.name)) for node in firsts]
+        if self._prove_nodes(edits.ADD_NODE, candidates):
+            return
+        # None of those there are would do: such as carry other labels, larger ones, and such as stand elsewhere.
+        for labels in node_edits.wanted_labels(self.pod):
+            other = [node_edits.like_with(node, self._new_name(node.name), labels) for node in firsts]
+            self._prove_nodes(edits.ADD_LABELLED_NODE, other)
+        n_larger = 0
+        for node in firsts:
+            if n_larger == (self.limits.per_kind or MAX_SHAPES):
+                break
+            n_larger += any(
+                self._prove_nodes(edits.ADD_LARGER_NODE, [item])
+                for item in node_edits.larger(node, self._new_name(node.name))
+            )
+        for key in node_edits.topology_keys(self.pod):
+            elsewhere = [node_edits.in_new_domain(node, self._new_name(node.name), key) for node in firsts]
+            self._prove_nodes(edits.ADD_ZONE, elsewhere)
 
     def _new_name(self, like: str) -> str:
         number = 2
@@ -332,7 +416,7 @@ class _Search:
             number += 1
         return f"{like}-{number}"
 
-    def _prove_nodes(self, kind: str, candidates: Iterable[tuple[Edit, Node]]) -> None:
+    def _prove_nodes(self, kind: str, candidates: Iterable[tuple[Edit, Node]]) -> int:  # how many help
         n_proven = 0
         for edit, node in sorted(candidates, key=lambda item: item[0].rank):
             self.advice.n_tried += 1
@@ -342,6 +426,7 @@ class _Search:
             with self.sandbox.with_node(node):
                 decision = self.sandbox.decide(self.pod)
                 n_proven += self._told(edit, decision)
+        return n_proven
 
     # ---- other pods
 
@@ -360,7 +445,8 @@ class _Search:
             found = cluster_edits.departures(attempt)
             single = [pod_id for _, pod_id in found.single()]
             sets = list(found.sets())
-        wider = np.flatnonzero(pods.row >= 0).tolist() if exhaustive else []
+        may_go = (pods.row >= 0) & (pods.priority < cluster_edits.may_go_below(self.pod))
+        wider = np.flatnonzero(may_go).tolist() if exhaustive else []
         if not exhaustive:
             wider = cluster_edits.matters_elsewhere(attempt)[: self.limits.elsewhere]
         # A pod that left and came back may have another place in the table: from here on pods go by uid.
@@ -391,8 +477,10 @@ class _Search:
         for item in sorted(chosen, key=lambda item: item.edit.rank):
             with sandbox.without_pods([item.pods[0].uid]):
                 decision = sandbox.decide(self.pod)
-                if self._told(item.edit, decision):
-                    self._move(item, decision)
+                if not self._told(item.edit, decision):
+                    continue
+                self._move(item, decision)
+            self._follow(item, decision)
 
     def _cheapest(self, uids: list[str]) -> list[str]:
         """The pods whose going costs least."""
@@ -404,7 +492,8 @@ class _Search:
         for uid in uids:
             pod = cache.pod(uid)
             if pod is not None:
-                costs[uid] = (cost_of_losing([pod], waiting)[0], pod.requests.get(CPU, 0), pod.priority)
+                cost, _ = cost_of_losing([pod], waiting, partial(owner_is_there, self.sandbox))
+                costs[uid] = (cost, pod.requests.get(CPU, 0), pod.priority)
         return sorted(costs, key=lambda uid: (costs[uid], uid))[:limit]
 
     def _move(self, item: PodsToGo, decision: Decision) -> None:
@@ -439,6 +528,7 @@ class _Search:
             removed=(f"{pod.name} nodeName: {origin}",),
             added=(f"{pod.name} nodeName: {second.node_name}",),
             cost=edits.COST_RESTART,
+            disruption=disruption_of(edits.COST_RESTART),
             price="1 pod restarts",
             change={"move": [pod.key, second.node_name]},
         )
@@ -457,13 +547,23 @@ class _Search:
         self.advice.n_tried += len(items)
         for item in items:
             with self.sandbox.without_pods([pod.uid for pod in item.pods]):
-                self._told(item.edit, self.sandbox.decide(self.pod))
+                decision = self.sandbox.decide(self.pod)
+                helps = self._told(item.edit, decision)
+            if helps:
+                self._follow(item, decision)
+
+    def _follow(self, item: PodsToGo, decision: Decision) -> None:
+        """Add to the edit what becomes of its pods."""
+        place = next(place for place, told in enumerate(self.advice.edits) if told.edit is item.edit)
+        told = self.advice.edits[place]
+        ends = landings(self.sandbox, self.pod, told.node, item.pods)
+        self.advice.edits[place] = replace(told, displaced=ends)
 
     # ---- proofs
 
-    def _prove_variant(self, variant: Variant, *, counted: bool = False) -> None:
+    def _prove_variant(self, variant: Variant, *, counted: bool = False) -> bool:
         self.advice.n_tried += not counted
-        self._told(variant.edit, self.sandbox.decide(variant.pod))
+        return self._told(variant.edit, self.sandbox.decide(variant.pod))
 
     def _told(self, edit: Edit, decision: Decision) -> bool:
         """Keep a proof, or the failure."""

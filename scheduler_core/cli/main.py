@@ -4,26 +4,49 @@ from __future__ import annotations
 
 import argparse
 import gc
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from scheduler_core.cli import bench, compare, conformance, group, model, openb, optimum, plan, plugin, replay
+from scheduler_core.cli import (
+    bench,
+    compare,
+    conformance,
+    diff,
+    group,
+    model,
+    openb,
+    optimum,
+    plan,
+    plugin,
+    replay,
+    simulate,
+)
 from scheduler_core.releases import RELEASES
 from scheduler_core.version import ENGINE_VERSION
+
+
+def command() -> None:
+    """The installed command `scheduler-core`."""
+    sys.exit(main(sys.argv[1:]))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run a subcommand; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m scheduler_core",
+        prog=_program(),
         description=f"A deterministic kube-scheduler {', '.join(RELEASES)} in columns (engine {ENGINE_VERSION}).",
     )
+    parser.add_argument("--version", action="version", version=f"scheduler-core {ENGINE_VERSION}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, module in (
+        ("simulate", simulate),
         ("replay", replay),
         ("model", model),
         ("group", group),
         ("optimum", optimum),
         ("compare", compare),
+        ("diff", diff),
         ("plan", plan),
         ("conformance", conformance),
         ("bench", bench),
@@ -40,3 +63,8 @@ def main(arguments: Sequence[str]) -> int:
     gc.set_threshold(50_000, 20, 50)
     status: int = options.run(options)
     return status
+
+
+def _program() -> str:
+    program = Path(sys.argv[0]).name
+    return program if program.startswith("scheduler-core") else "python -m scheduler_core"

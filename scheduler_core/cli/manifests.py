@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
 from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.releases import SIMULATION
 from scheduler_core.scenario import ScenarioError
 from scheduler_core.scenario.errors import Problem
+from scheduler_core.scenario.types import API_VERSION, KIND
 
 MAX_BYTES = 1_000_000_000
 """Of a file on one's own machine."""
@@ -33,6 +36,8 @@ def manifests_of(documents: Iterable[Manifest]) -> list[Manifest]:
 def read_manifests(paths: Iterable[str]) -> list[tuple[str, Manifest]]:
     """(file, manifest) of each file, and of all YAML and JSON files of each folder in order of their names.
 
+    `-` is standard input.
+
     Raises
     ------
     OSError
@@ -47,7 +52,8 @@ def read_manifests(paths: Iterable[str]) -> list[tuple[str, Manifest]]:
             files = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES and path.is_file())
         for path in files:
             try:
-                loaded = load_documents(path.read_bytes(), max_bytes=MAX_BYTES)
+                text = sys.stdin.buffer.read() if name == "-" else path.read_bytes()
+                loaded = load_documents(text, max_bytes=MAX_BYTES)
             except DocumentError as error:
                 raise ScenarioError(
                     [Problem(f"{path}: {error.path}".rstrip(": "), error.reason, error.value, error.line)]
@@ -58,7 +64,7 @@ def read_manifests(paths: Iterable[str]) -> list[tuple[str, Manifest]]:
 
 def with_manifests(
     document: Manifest, files: Sequence[tuple[str, Manifest]]
-) -> tuple[Manifest, dict[int, str]]:
+) -> tuple[dict[str, Any], dict[int, str]]:
     """A scenario's document with these objects in place of those of the same kind and name, or beside them.
 
     Returns
@@ -99,3 +105,20 @@ def _key(manifest: Manifest) -> tuple[str, str, str]:
     kind = str(manifest.get("kind"))
     namespace = str(meta.get("namespace") or ("default" if kind in NAMESPACED_KINDS else ""))
     return kind, namespace, str(meta.get("name"))
+
+
+def scenario_of_dump(manifests: Sequence[Manifest], **more: Any) -> dict[str, Any]:
+    """A scenario's document in which the objects of a dump are there, and its pending pods are scheduled.
+
+    Parameters
+    ----------
+    more
+        Other fields of the scenario.
+    """
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "simulation": SIMULATION,
+        "objects": list(manifests),
+        **more,
+    }

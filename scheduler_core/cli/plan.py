@@ -13,15 +13,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scheduler_core.cli.manifests import MAX_BYTES, manifests_of
+from scheduler_core.cli.manifests import MAX_BYTES, manifests_of, scenario_of_dump
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.documents import DocumentError, load_documents
 from scheduler_core.plan.answer import GOOD
 from scheduler_core.plan.answers import answer_question, answer_text
 from scheduler_core.plan.prices import read_prices
 from scheduler_core.plan.question import ANY_DOMAIN, ANY_NODE, BACKLOG, CONSOLIDATE, DRAIN, HEADROOM, LOSE
-from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
-from scheduler_core.scenario.types import API_VERSION, KIND
+from scheduler_core.scenario import Scenario, ScenarioError, load_scenario, run_scenario
+from scheduler_core.scenario.types import KIND
 from scheduler_core.sim.simulation import Simulation
 
 HARMLESS, HURT, UNUSABLE = 0, 1, 2
@@ -62,6 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         question = questions.add_parser(name, help=words)
         question.add_argument("--prices", metavar="FILE", help="node types and prices, YAML or CSV")
+        if name == BACKLOG:
+            question.add_argument(
+                "--workload", metavar="KIND/NAMESPACE/NAME", help="only the pending pods of a Deployment, ..."
+            )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -99,12 +103,17 @@ def _cluster(name: str, release: str | None) -> Simulation:
     if documents[0].get("kind") == KIND:
         if release is not None:
             raise _Unusable("--release: a scenario says its own (kubernetesRelease)")
-        return run_scenario(load_scenario(documents[0]), full_traces=False).simulation
-    objects = manifests_of(documents)
-    body: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND, "objects": objects}
-    if release is not None:
-        body["kubernetesRelease"] = release
-    return run_scenario(load_scenario(body), full_traces=False).simulation
+        return _ran(load_scenario(documents[0]))
+    body = scenario_of_dump(manifests_of(documents), **({"kubernetesRelease": release} if release else {}))
+    return _ran(load_scenario(body))
+
+
+def _ran(scenario: Scenario) -> Simulation:
+    """Its end; what it holds that has no effect is told beside the answer."""
+    run = run_scenario(scenario, full_traces=False)
+    for note in run.notes:
+        print(f"note: {note}", file=sys.stderr)
+    return run.simulation
 
 
 def _question(options: argparse.Namespace) -> dict[str, Any]:

@@ -17,6 +17,9 @@ from scheduler_core.plugin_kit import check, cost
 
 CONFORMS, FAILS, UNUSABLE = 0, 1, 2
 
+LONGEST_NAME = 60
+"""Files and folders are named after a plugin."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     deeds = parser.add_subparsers(dest="deed", required=True)
@@ -46,8 +49,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _new(name: str, into: Path) -> int:
-    if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name) or keyword.iskeyword(name):
-        print(f'"{name}" is no name of a plugin: a word such as NightShift', file=sys.stderr)
+    if not re.fullmatch(rf"[A-Z][A-Za-z0-9]{{0,{LONGEST_NAME - 1}}}", name) or keyword.iskeyword(name):
+        said = (
+            "a word such as NightShift" if len(name) <= LONGEST_NAME else f"at most {LONGEST_NAME} characters"
+        )
+        print(f'"{name}" is no name of a plugin: {said}', file=sys.stderr)
         return UNUSABLE
     if name in installed_plugins.known():
         print(f"a plugin named {name} already exists", file=sys.stderr)

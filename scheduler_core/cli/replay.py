@@ -9,14 +9,12 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from scheduler_core import installed_plugins
-from scheduler_core.cli import release_options
+from scheduler_core.cli import release_options, reports
 from scheduler_core.cli.manifests import named_by_file, read_manifests, with_manifests
 from scheduler_core.clock import SECOND_NS, measure_ns
 from scheduler_core.config.wire import encode
@@ -39,14 +37,14 @@ from scheduler_core.scenario import (
     with_seed,
 )
 from scheduler_core.scenario.bounds import Bounds
+from scheduler_core.scenario.carried import CarriedError, carried_in, check_words
 from scheduler_core.scenario.schema import schema_text
+from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
 from scheduler_core.sim.durations import duration_ns
 from scheduler_core.version import ENGINE_VERSION
 
 HOLDS, FAILS, UNUSABLE = 0, 1, 2
 NOTHING = "nothing to check: the scenario has no `expect` and no `decisions` (--record writes them)"
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no XML document may hold, not even escaped; an extender may say it all the same."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SCENARIO",
         nargs="?",
         default="-",
-        help="file (YAML or JSON); - for standard input",
+        help="file (YAML or JSON, or a replay saved as HTML), or a link that carries one; - for standard input",
     )
     parser.add_argument(
         "--check",
@@ -70,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="add the manifests of a file or folder to the scenario's objects, in place of those of the same name;"
         " may be given again",
     )
-    parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML")
+    reports.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--cycles", action="store_true", help="print one line a cycle")
     release_options.add_arguments(parser)
@@ -108,6 +106,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_SECONDS,
         help="processor time a call of such a plugin may take, else its cycle fails; 0 for any (default: %(default)g)",
     )
+    parser.add_argument(
+        "--html",
+        metavar="FILE",
+        help="write the replay as one HTML file that opens anywhere, without a server; '-' for standard output",
+    )
+    parser.add_argument("--note", default="", help="what you say of it in that file")
+    parser.add_argument(
+        "--opens-at", type=int, metavar="CYCLE", help="the cycle that file opens at (default: the last one)"
+    )
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of the format")
 
 
@@ -118,8 +125,19 @@ def _duration(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _text(place: str) -> bytes:
+    """What is at a place: standard input, a link itself, or a file."""
+    if place == "-":
+        return sys.stdin.buffer.read()
+    return place.encode() if place.startswith(("http://", "https://")) else Path(place).read_bytes()
+
+
 def _load(text: bytes, apply: list[str], bounds: Bounds) -> Scenario:
     """The scenario, with the manifests of files beside its own."""
+    carried = carried_in(text)
+    if carried is not None:
+        text = carried.text.encode()
+        check_words(carried, scenario_digest(load_scenario(text, bounds=bounds)))
     if not apply:
         return load_scenario(text, bounds=bounds)
     try:
@@ -146,14 +164,21 @@ def run(options: argparse.Namespace) -> int:
         limit_plugins(options.plugin_seconds)
         for reference in options.plugin:
             installed_plugins.add(reference)
-        text = sys.stdin.buffer.read() if options.scenario == "-" else Path(options.scenario).read_bytes()
+        text = _text(options.scenario)
         bounds = Bounds(options.max_objects, options.max_time)
         scenario = _load(text, options.apply, bounds)
         digest = scenario_digest(scenario)
         scenario = release_options.with_release(scenario, options)
         if options.seed is not None:
             scenario = with_seed(scenario, options.seed)
-        result = run_scenario(scenario, bounds=bounds)
+        page = ""
+        if options.html:
+            made = standalone(scenario, note=options.note, opens_at=options.opens_at, bounds=bounds)
+            result, page = made.run, made.html
+        else:
+            result = run_scenario(scenario, bounds=bounds)
+    except (CarriedError, TooLargeForOneFile) as error:
+        return _unusable(options, f"{options.scenario[:80]}: {error}")
     except OSError as error:
         return _unusable(options, f"{error.filename or options.scenario}: {error.strerror}")
     except PluginDeclarationError as error:
@@ -166,24 +191,38 @@ def run(options: argparse.Namespace) -> int:
         # Nor is what came of it: the first look would be as long as a tenth of the run.
         gc.freeze()
         gc.enable()
+    if options.opens_at is not None and not 1 <= options.opens_at <= len(result.cycles):
+        said = f"--opens-at {options.opens_at}: there is no such cycle, the run has {len(result.cycles)}"
+        return _unusable(options, said)
     verification = verify(result)
     took_s = (measure_ns() - started_ns) / SECOND_NS
     holds = all(finding.holds for finding in result.findings) and (verification is None or verification.same)
     claims_nothing = not result.findings and verification is None
     if options.check and claims_nothing:
         holds = False
-    if options.junit:
-        missing = options.check and claims_nothing
-        _write_junit(Path(options.junit), options.scenario, result, verification, took_s, missing)
+    cases = _cases(result, verification, options.check and claims_nothing)
+    headline = _headline(result, cases, options.scenario)
+    reports.write(
+        options,
+        reports.Report(
+            headline, result.scenario.name, options.scenario, cases, took_s=took_s, ground=_ground(result)
+        ),
+    )
     if options.record:
         recorded = dump_scenario(with_decisions(result))
         if options.record == "-":
             sys.stdout.write(recorded)
         else:
             Path(options.record).write_text(recorded)
-    if options.json:
+    if options.html == "-":
+        sys.stdout.write(page)
+    elif options.html:
+        Path(options.html).write_text(page, "utf-8")
+    if "-" in (options.html, options.record):
+        pass
+    elif options.json:
         print(json.dumps(_document(result, verification, digest, holds), indent=1, ensure_ascii=False))
-    elif options.record != "-":
+    else:
         _print(options, result, verification, digest, holds, claims_nothing)
     print(f"took {took_s:.1f} s", file=sys.stderr)
     return HOLDS if holds else FAILS
@@ -193,13 +232,7 @@ def _unusable(options: argparse.Namespace, said: str) -> int:
     if options.json:
         print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
     print(said, file=sys.stderr)
-    if options.junit:
-        suite = ElementTree.Element(
-            "testsuite", name=str(options.scenario), tests="1", failures="0", errors="1"
-        )
-        case = ElementTree.SubElement(suite, "testcase", classname="scenario", name="load")
-        _say(case, "error", said)
-        ElementTree.ElementTree(suite).write(options.junit, encoding="utf-8", xml_declaration=True)
+    reports.write_unusable(options, options.scenario, said)
     return UNUSABLE
 
 
@@ -283,34 +316,36 @@ def _document(
     }
 
 
-def _write_junit(
-    path: Path,
-    name: str,
-    result: ScenarioRun,
-    verification: Verification | None,
-    took_s: float,
-    claims_nothing: bool,
-) -> None:
-    cases = [(finding.path, finding.holds, finding.sentence) for finding in result.findings]
+def _cases(
+    result: ScenarioRun, verification: Verification | None, claims_nothing: bool
+) -> list[reports.Case]:
+    cases = [
+        reports.Case(finding.path, finding.holds, finding.sentence, cycle=finding.cycle)
+        for finding in result.findings
+    ]
     if verification is not None:
-        cases.append(("decisions", verification.same, verification.sentence))
-    if claims_nothing:
-        cases.append(("check", False, NOTHING))
-    failures = sum(not holds for _, holds, _ in cases)
-    suite = ElementTree.Element(
-        "testsuite", name=result.scenario.name or name, tests=str(len(cases)), failures=str(failures), errors="0",
-        time=f"{took_s:.3f}",
-    )  # fmt: skip
-    for place, holds, said in cases:
-        case = ElementTree.SubElement(
-            suite, "testcase", classname=result.scenario.name or "scenario", name=place
+        cases.append(
+            reports.Case(
+                "decisions", verification.same, verification.sentence, cycle=verification.first_difference
+            )
         )
-        if not holds:
-            _say(case, "failure", said)
-    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+    if claims_nothing:
+        cases.append(reports.Case("check", False, NOTHING))
+    return cases
 
 
-def _say(case: ElementTree.Element, outcome: str, said: str) -> None:
-    """Why a case did not pass."""
-    told = _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", said)
-    ElementTree.SubElement(case, outcome, message=told.split("\n")[0]).text = told
+def _headline(result: ScenarioRun, cases: list[reports.Case], name: str) -> str:
+    title = result.scenario.title or result.scenario.name or name
+    failing = sum(not case.holds for case in cases)
+    if not cases:
+        return f"{title}: nothing was expected"
+    held = f"{len(cases) - failing} of {len(cases)} expectations hold"
+    return f"{title}: {held if failing else f'all {len(cases)} hold' if len(cases) > 1 else 'it holds'}"
+
+
+def _ground(result: ScenarioRun) -> str:
+    """What a report stands on."""
+    return (
+        f"Decided by engine {ENGINE_VERSION} as kube-scheduler {result.release.patch}, "
+        f"{len(result.cycles):,} decisions, digest {result.digest[:12]}"
+    )

@@ -117,8 +117,9 @@ class Cache:
 
     def add_pod(self, pod: Pod) -> None:
         """A pod stands on its node (informer's add); confirms an assumed one."""
-        self.assumed.pop(pod.uid, None)
-        pod_id = self.pods.id_of.get(pod.uid)
+        uid = pod.uid
+        self.assumed.pop(uid, None)
+        pod_id = self.pods.id_of.get(uid)
         if pod_id is not None:
             row = int(self.pods.row[pod_id])
             old = self.pods[pod_id]
@@ -129,7 +130,7 @@ class Cache:
                 self.pods.replace(pod_id, pod)
                 self.nodes.pod_came_again(row, pod_id)
                 return
-            self._take_off(pod.uid)
+            self._take_off(uid)
         self._put_on(pod, pod.node_name)
 
     def fill(self, pods: Sequence[Pod], assumed: Mapping[str, AssumedPod]) -> None:

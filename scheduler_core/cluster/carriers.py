@@ -103,6 +103,8 @@ class Carriers:
 
     def about(self, stance: Stance, class_id: int) -> list[TermCarriers]:
         """Terms carried by at least one pod that match pods of a class."""
+        if not self._all:
+            return []
         version = self._listers.version("Namespace")
         if version != self._namespace_version:
             self._answers.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,17 @@ class Journal:
     def record(self, row: int) -> None:
         self._rows.append(row)
         if len(self._rows) > 2 * _KEEP:
-            dropped = len(self._rows) - _KEEP
-            del self._rows[:dropped]
-            self._base += dropped
+            self._drop()
+
+    def record_all(self, rows: Iterable[int]) -> None:
+        self._rows += rows
+        if len(self._rows) > 2 * _KEEP:
+            self._drop()
+
+    def _drop(self) -> None:
+        dropped = len(self._rows) - _KEEP
+        del self._rows[:dropped]
+        self._base += dropped
 
     def since(self, position: int, limit: int) -> list[int] | None:
         """Rows changed since `position`, each once, ascending.

@@ -5,6 +5,8 @@ Source: pkg/scheduler/backend/cache/node_tree.go, v1.34
 
 from __future__ import annotations
 
+from itertools import chain, zip_longest
+
 
 class NodeTree:
     """Node names by zone, in order of arrival."""
@@ -36,10 +38,6 @@ class NodeTree:
 
     def names(self) -> list[str]:
         """All names: the first of every zone, then the second of every zone, and so on."""
-        zones = [list(names) for names in self._zones.values()]
-        if len(zones) == 1:
-            return zones[0]
-        result: list[str] = []
-        for index in range(max((len(names) for names in zones), default=0)):
-            result.extend(names[index] for names in zones if index < len(names))
-        return result
+        # Asked for anew whenever a node came or went: for each node that a plan takes away.
+        turns = zip_longest(*self._zones.values())
+        return [name for name in chain.from_iterable(turns) if name is not None]

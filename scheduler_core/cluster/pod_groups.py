@@ -39,7 +39,7 @@ class PodGroups:
 
     def set(self, pod: Pod) -> None:
         """A pod is there, or has changed."""
-        key = self.group_of(pod)
+        key = self.group_of(pod) if pod.scheduling_group else None
         if key is not None:
             self._members.setdefault(key, {})[pod.uid] = pod
 

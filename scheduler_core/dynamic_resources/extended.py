@@ -7,7 +7,7 @@ staging/src/k8s.io/dynamic-resource-allocation/deviceclass/extendedresourcecache
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from scheduler_core.dynamic_resources.model import EXACT_COUNT, Manifest
 from scheduler_core.expressions.functions import quantity
@@ -36,6 +36,30 @@ def class_by_resource(classes: Iterable[Manifest]) -> dict[str, str]:
             found[resource] = name
         found[CLASS_PREFIX + name] = name
     return found
+
+
+class DeviceClasses(Protocol):
+    """Where the DeviceClasses are (`cluster.listers.Listers`)."""
+
+    def all(self, kind: str) -> list[Any]: ...
+
+    def version(self, kind: str) -> int: ...
+
+
+class ClassesByResource:
+    """`class_by_resource` of a cluster, made anew once its DeviceClasses change."""
+
+    def __init__(self) -> None:
+        self._listers: DeviceClasses | None = None
+        self._version = -1
+        self._found: Mapping[str, str] = {}
+
+    def of(self, listers: DeviceClasses) -> Mapping[str, str]:
+        version = listers.version("DeviceClass")
+        if listers is not self._listers or version != self._version:
+            self._found = class_by_resource(item.manifest for item in listers.all("DeviceClass"))
+            self._listers, self._version = listers, version
+        return self._found
 
 
 def requests_and_mappings(

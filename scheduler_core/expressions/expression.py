@@ -72,8 +72,12 @@ class Expression:
     """
 
     def __init__(self, text: str, limits: Limits, variables: tuple[str, ...] | None = None) -> None:
-        # Only clusters with devices or rules need the library.
-        import cel
+        try:
+            import cel  # here and not above: only clusters with devices or rules need the library
+        except ImportError:
+            raise ExpressionError(
+                "expressions need a CEL library: pip install common-expression-language"
+            ) from None
 
         if len(text) > limits.length:
             raise ExpressionError(f"expression is longer than {limits.length} characters")

@@ -169,6 +169,8 @@ class _Parser:
         if name in MACROS:
             if not given or given[0].kind != "name":
                 raise self._wrong(f"{name} needs a name for the elements first", at)
+            if len(given) != 2 and not (name == "map" and len(given) == 3):
+                raise self._wrong(f"{name} needs, after the name for the elements, one expression", at)
             return Node("macro", name, (owner, *given[1:]), (str(given[0].value),), at)
         if owner.kind == "name" and owner.value == "optional":
             return Node("call", f"optional.{name}", tuple(given), at=at)

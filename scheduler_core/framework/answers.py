@@ -19,7 +19,7 @@ from scheduler_core.cluster.journal import Journal, JournalReader, grown
 from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.distinct import tally
-from scheduler_core.framework.interface import FilterPlugin, ScorePlugin, Scores
+from scheduler_core.framework.interface import FilterPlugin, Reads, ScorePlugin, Scores
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
 from scheduler_core.thresholds import thresholds
@@ -98,8 +98,7 @@ class Layer:
         other = (self.stop[rows] != stop) | (self.code[rows] != code) | (self.detail[rows] != detail)
         if np.count_nonzero(other):
             self.stop[rows], self.code[rows], self.detail[rows] = stop, code, detail
-            for row in rows[other].tolist():
-                self.news.record(row)
+            self.news.record_all(rows[other].tolist())
 
 
 class Together:
@@ -409,11 +408,14 @@ class Answers:
             self._promised.move_to_end(key)
         return layer
 
-    def score_layer(self, key: Hashable, journal: Journal, n_plugins: int) -> ScoreLayer:
-        """The score layer kept under `key`, a fresh one when there is none."""
+    def score_layer(self, key: Hashable, plugins: Sequence[tuple[ScorePlugin[Any], int]]) -> ScoreLayer:
+        """The score layer of these plugins kept under `key`, a fresh one when there is none."""
         layer = self._scores.get(key)
         if layer is None:
-            layer = self._scores[key] = ScoreLayer(journal, n_plugins)
+            nodes = self._nodes
+            spec = all(plugin.score_reads is Reads.SPEC for plugin, _ in plugins)
+            journal = nodes.spec_journal if spec else nodes.usage_journal
+            layer = self._scores[key] = ScoreLayer(journal, len(plugins))
             if len(self._scores) > _KEPT:
                 self._scores.popitem(last=False)
         else:

@@ -49,6 +49,7 @@ EXTENDER_NAME = "Extender"
 # Members of an enumeration are slow to look up where it happens many times a cycle.
 _CLUSTER = Reads.CLUSTER
 _ERROR = int(Code.Error)
+_SUCCESS, _SKIP = Code.Success, Code.Skip
 _NO_CODES, _NO_NUMBERS = np.zeros(0, np.int8), np.zeros(0, np.int64)
 
 
@@ -134,10 +135,10 @@ class Attempt:
             except Exception as error:
                 raise failure_of(plugin, "PreFilter", error) from error
             status = result.status
-            if status.is_skip:
+            if status.code is _SKIP:
                 self.skipped_filters[plugin.name] = None
                 continue
-            if not status.is_success:
+            if status.code is not _SUCCESS:
                 if status.code is Code.UnschedulableAndUnresolvable:
                     return self._pre_filter_ends(status.from_plugin(plugin.name))
                 if status.is_rejection:
@@ -578,9 +579,10 @@ class Attempt:
                 raise
             except Exception as error:
                 raise failure_of(pre_scorer, "PreScore", error) from error
-            if result.status.is_skip:
+            code = result.status.code
+            if code is _SKIP:
                 self.skipped_scores[pre_scorer.name] = None
-            elif not result.status.is_success:
+            elif code is not _SUCCESS:
                 said = f'running PreScore plugin "{pre_scorer.name}": {result.status.message}'
                 raise PluginFailure(pre_scorer.name, "PreScore", said)
             else:
@@ -601,19 +603,24 @@ class Attempt:
                 f'reading "PreScore{stateless.name}" from cycleState: not found',
             )
         kept: list[tuple[ScorePlugin[Any], int]] = []
+        key: list[Hashable] = []
         total: Scores | None = None
         for plugin in framework.score:
-            if plugin.name in self.skipped_scores:
+            name = plugin.name
+            if name in self.skipped_scores:
                 continue
-            weight = framework.weights[plugin.name]
-            if not plugin.normalizes and self._keeps_scores_of(plugin):
+            weight = framework.weights[name]
+            # What it reads of the pod where its answers hold beyond this cycle; None where they do not.
+            sign = None if plugin.score_reads is _CLUSTER or self.guests else plugin.sign(self.pod)
+            if sign is not None and not plugin.normalizes:
                 kept.append((plugin, weight))
+                key += (name, sign)
                 continue
-            points = self._points(plugin, weight)
+            points = self._points(plugin, weight, sign)
             if points is not None:
                 total = points if total is None else total + points
         if kept:
-            layer = self._score_layer(kept)
+            layer = self._score_layer(tuple(key), kept)
             by_layer = layer.total[snapshot.take if rows is snapshot.rows else rows]
             # A copy: the layer itself goes on changing.
             total = by_layer.copy() if total is None else total + by_layer
@@ -629,16 +636,19 @@ class Attempt:
             for index, (plugin, _) in enumerate(kept):
                 self.raw_scores[plugin.name] = self.scores[plugin.name] = layer.raw[index, rows]
 
-    def _points(self, plugin: ScorePlugin[Any], weight: int) -> Scores | None:
-        """What a plugin adds to the totals; None for nothing. Fills `raw_scores` and `scores`."""
+    def _points(self, plugin: ScorePlugin[Any], weight: int, sign: Hashable | None) -> Scores | None:
+        """What a plugin adds to the totals; None for nothing. Fills `raw_scores` and `scores`.
+
+        `sign` says what it reads of the pod; None where its answers hold in this cycle alone.
+        """
         pod, nodes, rows, name = self.pod, self.snapshot.nodes, self.feasible, plugin.name
         state = self.score_states.get(name)
         layer: ScoreLayer | None = None
         # Answers are kept for nodes of the cluster only.
-        if not self._keeps_scores_of(plugin):
+        if sign is None:
             raw = guarded(plugin, "Score", plugin.score, state, pod, nodes, rows)
         else:
-            layer = self._score_layer([(plugin, 1)])
+            layer = self._score_layer((name, sign), [(plugin, 1)])
             if layer.points is not None and layer.points[0] is rows:
                 # The same rows and the same answers as in the cycle before: the same points.
                 _, self.raw_scores[name], self.scores[name], points = layer.points
@@ -656,18 +666,9 @@ class Attempt:
             layer.points = (rows, raw, scores, points)
         return points
 
-    def _keeps_scores_of(self, plugin: ScorePlugin[Any]) -> bool:
-        """Whether its answers hold beyond this cycle; not where it cannot say what it reads of the pod."""
-        return (
-            plugin.score_reads is not Reads.CLUSTER and not self.guests and plugin.sign(self.pod) is not None
-        )
-
-    def _score_layer(self, plugins: list[tuple[ScorePlugin[Any], int]]) -> ScoreLayer:
-        spec = all(plugin.score_reads is Reads.SPEC for plugin, _ in plugins)
-        key: Hashable = (spec, *((plugin.name, plugin.sign(self.pod)) for plugin, _ in plugins))
-        nodes = self.snapshot.nodes
-        journal = nodes.spec_journal if spec else nodes.usage_journal
-        layer = self.framework.answers.score_layer(key, journal, len(plugins))
+    def _score_layer(self, key: Hashable, plugins: list[tuple[ScorePlugin[Any], int]]) -> ScoreLayer:
+        """The layer of plugins whose names and signs are the key, up to date."""
+        layer = self.framework.answers.score_layer(key, plugins)
         guarded(plugins[0][0], "Score", layer.refresh, plugins, self.score_states, self.pod, self.snapshot)
         return layer
 

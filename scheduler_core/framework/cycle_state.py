@@ -41,6 +41,8 @@ class CycleState:
         return self._values.get(key, default)
 
     def write(self, key: str, value: Any) -> None:
+        if not isinstance(key, str):
+            raise TypeError(f"a key of cycleState is a text, not {type(key).__name__}")
         self._values[key] = value
 
     def delete(self, key: str) -> None:
@@ -48,7 +50,7 @@ class CycleState:
 
     def data(self) -> dict[str, Any]:
         """The values that are plain data (JSON), as they come back from a checkpoint."""
-        kept = {}
+        kept: dict[str, Any] = {}
         for key, value in self._values.items():
             try:
                 kept[key] = json.loads(json.dumps(value, allow_nan=False))

@@ -36,6 +36,8 @@ class FilterGroup:
         self._asked: dict[tuple[str, ...], tuple[Filters, BySpec[int]]] = {}
         self._numbers: dict[Hashable, int] = {}
         self._next = count()
+        self._read = [(plugin, kind) for _, plugin in filters for kind in plugin.sign_reads]
+        self._versions: list[int] = []
 
     def number(self, pod: Pod, skipped: Iterable[str]) -> tuple[Filters, int]:
         """`active`, and the pod's number in their eyes."""
@@ -49,6 +51,10 @@ class FilterGroup:
         return self._asked_without(tuple(skipped))[0]
 
     def _asked_without(self, names: tuple[str, ...]) -> tuple[Filters, BySpec[int]]:
+        if self._read:
+            versions = [plugin.handle.listers.version(kind) for plugin, kind in self._read]
+            if versions != self._versions:
+                self._asked, self._versions = {}, versions
         asked = self._asked.get(names)
         if asked is None:
             active = [item for item in self._filters if item[1].name not in names]

@@ -18,7 +18,13 @@ import numpy as np
 from scheduler_core.clock import measure_cpu_ns
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.amounts import Amount, Comparison
-from scheduler_core.framework.failure import PluginFailure, failure_of, invalid_score, words_of
+from scheduler_core.framework.failure import (
+    PluginFailure,
+    failure_of,
+    invalid_score,
+    text_problem,
+    words_of,
+)
 from scheduler_core.framework.interface import (
     FilterPlugin,
     Plugin,
@@ -31,6 +37,7 @@ from scheduler_core.framework.interface import (
 )
 from scheduler_core.framework.limit import Limit, TookTooLong
 from scheduler_core.framework.status import Code, Status, Verdicts
+from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.pod import Pod
 
 _SAID_BY_FILTERS = np.isin(np.arange(256), [code for code in Code if code not in (Code.Wait, Code.Skip)])
@@ -45,15 +52,21 @@ FAILURES = (Exception, SystemExit, TookTooLong)
 Check = Callable[[Plugin, Any, tuple[Any, ...]], str | None]
 """What is wrong with an answer, given the plugin and what it was asked; None for nothing."""
 
+Clean = Callable[[Any], Any]
+"""An answer as it is used; a TypeError or ValueError says what was returned instead of one."""
+
+_MOST_REASONS = 100
+
 
 def guard(plugin: Plugin, limit: Limit | None = None) -> None:
     """Watch every method of a plugin that the scheduler calls."""
     for method, (point, check) in _CHECKED.items():
         if hasattr(plugin, method):
             setattr(plugin, method, _failing(plugin, method, point, check, limit))
-    for method, (point, fallback) in _HARMLESS.items():
-        if hasattr(plugin, method):
-            setattr(plugin, method, _harmless(plugin, method, point, fallback, limit))
+    for method, (point, fallback, clean) in _HARMLESS.items():
+        # Something else of this name is the plugin's own: what it does not declare is not called.
+        if callable(getattr(plugin, method, None)):
+            setattr(plugin, method, _harmless(plugin, method, point, fallback, clean, limit))
     if isinstance(plugin, FilterPlugin):
         plugin.reasons = _spoken(plugin, limit)  # type: ignore[method-assign]
         plugin.compare = _compared(plugin, limit)  # type: ignore[method-assign]
@@ -95,16 +108,17 @@ def _failure(plugin: Plugin, point: str, error: BaseException) -> PluginFailure:
 
 
 def _harmless(
-    plugin: Plugin, method: str, point: str, fallback: Any, limit: Limit | None
+    plugin: Plugin, method: str, point: str, fallback: Any, clean: Clean, limit: Limit | None
 ) -> Callable[..., Any]:
     call = _timed(plugin, method, limit)
 
     def watched(*args: Any) -> Any:
         try:
             result = call(*args)
-            if fallback is not None and not isinstance(result, type(fallback)):
-                raise TypeError(f"{method} returned {type(result).__name__}, not {type(fallback).__name__}")
-            return result
+            try:
+                return clean(result)
+            except (TypeError, ValueError) as error:
+                raise TypeError(f"{method} returned {error}") from error
         except FAILURES as error:
             tell(plugin, point, error, next((item for item in args if isinstance(item, Pod)), None))
             return fallback
@@ -127,9 +141,10 @@ def _spoken(plugin: FilterPlugin[Any], limit: Limit | None) -> Callable[..., tup
     def reasons(*args: Any) -> tuple[str, ...]:
         try:
             said = call(*args)
-            if isinstance(said, list | tuple) and all(isinstance(one, str) for one in said):
+            wrong = _texts_problem(tuple(said) if isinstance(said, list) else said)
+            if wrong is None:
                 return tuple(said)
-            raise TypeError(f"reasons returned {_shown(said)}, not a tuple of texts")
+            raise TypeError(f"reasons returned {wrong}")
         except FAILURES as error:
             return (f'"{plugin.name}" does not say why: {words_of(error)}',)
 
@@ -155,9 +170,18 @@ def _compared(plugin: FilterPlugin[Any], limit: Limit | None) -> Callable[..., t
 def _check_comparison(said: Any, n_rows: int) -> None:
     if not isinstance(said, Comparison):
         raise TypeError(f"compare returned {type(said).__name__}, not Comparison")
-    columns = [said.fails, *(part.column for part in said.words if isinstance(part, Amount))]
+    amounts = [part for part in said.words if isinstance(part, Amount)]
+    columns = [said.fails, *(part.column for part in amounts)]
     if any(not isinstance(column, np.ndarray) or column.shape != (n_rows,) for column in columns):
         raise TypeError(f"compare returned columns that are no ndarrays of {n_rows} rows")
+    if said.fails.dtype != np.bool_ or any(part.column.dtype.kind not in "biu" for part in amounts):
+        raise TypeError("compare returned columns that are not of bool and whole numbers")
+    units = [(part.unit,) if isinstance(part.unit, str) else part.unit for part in amounts]
+    texts = [part for part in said.words if not isinstance(part, Amount)]
+    for text in (*texts, *(part.absent for part in amounts), *(text for unit in units for text in unit)):
+        wrong = text_problem(text)
+        if wrong is not None:
+            raise TypeError(f"compare returned among its words {wrong}")
 
 
 def _saved(plugin: Plugin, limit: Limit | None) -> Callable[[], Any]:
@@ -260,18 +284,52 @@ def _status(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
     reasons: Any = result.reasons
     if not isinstance(code, Code):
         return f"returned a Status with the code {_shown(code)}"
-    if not (isinstance(reasons, tuple) and all(isinstance(reason, str) for reason in reasons)):
-        return f"returned a Status with the reasons {_shown(reasons)}, not a tuple of texts"
+    wrong = _texts_problem(reasons)
+    if wrong is not None:
+        return f"returned a Status with the reasons {wrong}"
+    said_by: Any = result.plugin
+    return (
+        None
+        if said_by == "" or text_problem(said_by) is None
+        else "returned a Status of a plugin without a name"
+    )
+
+
+def _texts_problem(said: Any) -> str | None:
+    """What keeps a tuple of texts from being one."""
+    if not isinstance(said, tuple) or not all(isinstance(text, str) for text in said):
+        return f"{_shown(said)}, not a tuple of texts"
+    if len(said) > _MOST_REASONS:
+        return f"{len(said)} texts, there may be {_MOST_REASONS}"
+    return next((wrong for text in said if (wrong := text_problem(text)) is not None), None)
+
+
+def _pre_score(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+    return _is(PreScoreResult)(plugin, result, args) or _status(plugin, result.status, args)
+
+
+def _post_filter(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
+    wrong = _is(PostFilterResult)(plugin, result, args) or _status(plugin, result.status, args)
+    if wrong is not None:
+        return wrong
+    node: Any = result.nominated_node_name
+    if node is not None and node != "" and (text_problem(node) or node not in args[0].snapshot.nodes.row_of):
+        return f"returned as nominated node {_shown(node)}, which is no node"
+    for name in ("victims", "cleared"):
+        pods: Any = getattr(result, name)
+        if not (isinstance(pods, tuple) and all(isinstance(pod, Pod) for pod in pods)):
+            return f"returned {name} {_shown(pods)}, not a tuple of pods"
+    calls: Any = result.extender_calls
+    if not (isinstance(calls, tuple) and all(hasattr(call, "explain") for call in calls)):
+        return f"returned extender_calls {_shown(calls)}, not a tuple of calls"
+    try:
+        _manifests(result.writes)
+        if result.trace is not None:
+            _document(result.trace.explain())
+            _document(result.trace.summary())
+    except Exception as error:
+        return f"returned writes or a trace that cannot be used: {words_of(error)}"
     return None
-
-
-def _with_status(kind: type[Any]) -> Check:
-    is_kind = _is(kind)
-
-    def check(plugin: Plugin, result: Any, args: tuple[Any, ...]) -> str | None:
-        return is_kind(plugin, result, args) or _status(plugin, result.status, args)
-
-    return check
 
 
 def _shown(value: Any) -> str:
@@ -302,8 +360,8 @@ _CHECKED: Mapping[str, tuple[str, Check]] = {
     "fork": ("Filter", _anything),
     "add_pods": ("Filter", _anything),
     "remove_pods": ("Filter", _anything),
-    "post_filter": ("PostFilter", _with_status(PostFilterResult)),
-    "pre_score": ("PreScore", _with_status(PreScoreResult)),
+    "post_filter": ("PostFilter", _post_filter),
+    "pre_score": ("PreScore", _pre_score),
     "score": ("Score", _scores),
     "normalize": ("NormalizeScore", _scores),
     "pre_enqueue": ("PreEnqueue", _status),
@@ -314,14 +372,61 @@ _CHECKED: Mapping[str, tuple[str, Check]] = {
 }
 """Methods that decide: point and what the answer must be."""
 
-_HARMLESS: Mapping[str, tuple[str, Any]] = {
-    "unreserve": ("Unreserve", None),
-    "wakes": ("Permit", False),
-    "take_writes": ("PreBind", ()),
-    "pre_bind_deadline_ns": ("PreBind", None),
-    "post_bind": ("PostBind", None),
+
+def _nothing(said: Any) -> None:
+    return None
+
+
+def _boolean(said: Any) -> bool:
+    if not isinstance(said, bool | np.bool_):
+        raise TypeError(f"{type(said).__name__}, not bool")
+    return bool(said)
+
+
+def _moment(said: Any) -> int | None:
+    if said is None:
+        return None
+    if isinstance(said, bool) or not isinstance(said, int | np.integer):
+        raise TypeError(f"{_shown(said)}, not nanoseconds since the epoch")
+    return int(said)
+
+
+def _manifests(said: Any) -> tuple[Any, ...]:
+    """Objects that an API server would take."""
+    if not isinstance(said, tuple):
+        raise TypeError(f"{type(said).__name__}, not tuple")
+    for manifest in said:
+        if not isinstance(manifest, dict) or not isinstance(manifest.get("metadata"), dict):
+            raise TypeError(f"{_shown(manifest)}, which is no manifest")
+        _document(manifest)
+        named = (manifest.get("apiVersion"), manifest.get("kind"), manifest["metadata"].get("name"))
+        if not all(isinstance(text, str) and text for text in named):
+            raise TypeError("a manifest without apiVersion, kind and metadata.name")
+        if is_read(manifest):
+            parse(manifest)
+    return said
+
+
+def _document(said: Any) -> Any:
+    """A dict of JSON that can be written down, or None."""
+    if said is not None and not isinstance(said, dict):
+        raise TypeError(f"{type(said).__name__}, not dict")
+    written = json.dumps(said, allow_nan=False, ensure_ascii=False)
+    if "\\u0000" in written or written != written.encode("utf-8", "replace").decode():
+        raise ValueError("texts with a NUL character, or half of a surrogate pair")
+    return json.loads(written)
+
+
+_HARMLESS: Mapping[str, tuple[str, Any, Clean]] = {
+    "unreserve": ("Unreserve", None, _nothing),
+    "wakes": ("Permit", False, _boolean),
+    "will_pre_bind": ("PreBind", True, _boolean),
+    "take_writes": ("PreBind", (), _manifests),
+    "pre_bind_deadline_ns": ("PreBind", None, _moment),
+    "post_bind": ("PostBind", None, _nothing),
+    "devices": ("Filter", None, _document),
 }
-"""Methods that decide nothing by themselves: point, and what stands in for an answer."""
+"""Methods that decide nothing by themselves: point, what stands in for an answer, and what an answer must be."""
 
 
 # ---- the order of the queue

@@ -218,6 +218,9 @@ class Plugin:
     refused_in_v1: ClassVar[bool] = False
     """Whether a v1 configuration may not name it (a retired plugin's name)."""
 
+    sign_reads: ClassVar[tuple[str, ...]] = ()
+    """Kinds of objects, besides the pod, that `sign` looks at: after a change of one of them it is asked again."""
+
     def __init__(self, args: Any, handle: Handle) -> None:
         self.handle = handle
 

@@ -13,6 +13,7 @@ from scheduler_core.cluster.pod_groups import PodGroups
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.framework.cycle_state import CycleState
+from scheduler_core.framework.failure import plain, text_problem
 from scheduler_core.framework.interface import ChoiceOptions, PreemptingExtenders
 from scheduler_core.framework.limit import Limit
 from scheduler_core.framework.preemption.beside import Preemptions
@@ -70,15 +71,25 @@ class SchedulerHandle:
         self.activator: Callable[[Iterable[Pod]], object] | None = None
 
     def record_event(self, pod: Pod, type: str, reason: str, action: str, message: str) -> None:
+        if not isinstance(pod, Pod) or type not in ("Normal", "Warning"):
+            raise TypeError("record_event is told of a Pod, and Normal or Warning")
+        message = message[:MAX_EVENT_MESSAGE]
+        for text in (reason, action, message):
+            wrong = text_problem(text)
+            if wrong is not None:
+                raise TypeError(f"record_event was given {wrong}")
         if self.recorder is not None:
-            self.recorder(RecordEvent(pod, type, reason, action, message[:MAX_EVENT_MESSAGE]))
+            self.recorder(RecordEvent(pod, type, reason, action, message))
 
     def activate(self, pods: Iterable[Pod]) -> None:
+        pods = list(pods)
+        if not all(isinstance(pod, Pod) for pod in pods):
+            raise TypeError("activate is told of pods")
         if self.activator is not None:
-            self.activator(list(pods))
+            self.activator(pods)
 
     def note_failure(self, message: str) -> None:
-        self.failures.append(message)
+        self.failures.append(plain(message))
         del self.failures[:-MAX_FAILURES]
 
     @property

@@ -15,8 +15,14 @@ from scheduler_core.cluster.node_table import NodeTable
 from scheduler_core.config.construction import ProfilePlan
 from scheduler_core.errors import ConstructionError
 from scheduler_core.framework.answers import Answers
-from scheduler_core.framework.cluster_event import ClusterEventWithHint, HintFunction, QueueingHint
-from scheduler_core.framework.failure import PluginFailure, guarded, words_of
+from scheduler_core.framework.cluster_event import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    HintFunction,
+    QueueingHint,
+)
+from scheduler_core.framework.failure import PluginFailure, guarded, text_problem, words_of
 from scheduler_core.framework.filter_group import FilterGroup
 from scheduler_core.framework.guard import FAILURES, GuardedOrder, guard
 from scheduler_core.framework.interface import (
@@ -39,7 +45,7 @@ from scheduler_core.framework.interface import (
     ReservePlugin,
     ScorePlugin,
 )
-from scheduler_core.framework.limit import Limit, TookTooLong, default_limit
+from scheduler_core.framework.limit import Limit, default_limit
 from scheduler_core.framework.promised_pods import PromisedPods
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.status import SUCCESS, Code, Status
@@ -50,40 +56,42 @@ MAX_PERMIT_WAIT_NS = 15 * 60 * 1_000_000_000
 """Source: framework.go maxTimeout, v1.34."""
 
 
-def answered(ask: Callable[..., Status], *args: Any) -> Status:
-    """A plugin's status; what it raises is an error."""
-    try:
-        return ask(*args)
-    except PluginFailure as failure:
-        # The callers say themselves which plugin it was, and where.
-        return Status(Code.Error, (failure.said,))
-    except Exception as error:
-        return Status(Code.Error, (f"{words_of(error)}",))
+def failed(error: Exception) -> Status:
+    """The status of a plugin that raised. Its callers say themselves which plugin it was, and where."""
+    return Status(Code.Error, (error.said if isinstance(error, PluginFailure) else words_of(error),))
 
 
-def _permitted(plugin: PermitPlugin, pod: Pod, node_name: str) -> tuple[Status, int]:
-    waits: list[int] = [0]
-
-    def ask() -> Status:
-        status, waits[0] = plugin.permit(pod, node_name)
-        return status
-
-    return answered(ask), waits[0]
+class HintFailure(Exception):
+    """A hint raised, returned nonsense or took too long: the queue tries the pod again."""
 
 
-def _limited(hint: HintFunction | None, limit: Limit) -> HintFunction | None:
-    """A hint that is stopped when it takes too long; the queue tries the pod again then, as for any broken one."""
+def _watched(hint: HintFunction | None, limit: Limit) -> HintFunction | None:
+    """A hint from outside the tree, which fails in no other way than with `HintFailure`."""
     if hint is None:
         return None
 
-    def limited(*args: Any) -> QueueingHint:
+    def watched(*args: Any) -> QueueingHint:
         try:
             said: QueueingHint = limit.call(hint, *args)
+            if not isinstance(said, QueueingHint) or not isinstance(said.queues, bool):
+                raise TypeError(f"the hint returned {type(said).__name__}, not QUEUE or SKIP")
+            wrong = text_problem(said.reason)
+            if wrong is not None:
+                raise TypeError(f"the hint returned as its reason {wrong}")
             return said
-        except TookTooLong as error:
-            raise TimeoutError(str(error)) from error
+        except FAILURES as error:
+            raise HintFailure(words_of(error)) from error
 
-    return limited
+    return watched
+
+
+def _check_event(said: Any) -> None:
+    if not isinstance(said, ClusterEventWithHint) or not isinstance(said.event, ClusterEvent):
+        raise TypeError("it returned something else than ClusterEventWithHint")
+    if not isinstance(said.event.resource, str) or not isinstance(said.event.action, ActionType):
+        raise TypeError("it returned an event without a resource and an ActionType")
+    if said.hint is not None and not callable(said.hint):
+        raise TypeError(f"it returned {type(said.hint).__name__} as a hint")
 
 
 def _made(kind: type[Plugin], args: Any, handle: Handle, limit: Limit) -> Plugin:
@@ -91,10 +99,10 @@ def _made(kind: type[Plugin], args: Any, handle: Handle, limit: Limit) -> Plugin
     try:
         plugin: Plugin = limit.call(kind, args, handle)
         plugin.handle = handle
+        if plugin.name != kind.name:
+            raise TypeError(f"it calls itself {plugin.name!r}")
     except FAILURES as error:
-        raise ConstructionError(
-            f'initializing plugin "{kind.name}": {words_of(error)}'
-        ) from error
+        raise ConstructionError(f'initializing plugin "{kind.name}": {words_of(error)}') from error
     guard(plugin, limit)
     return plugin
 
@@ -211,14 +219,12 @@ class Framework:
                 events = self._limit.call(ask) if name in self._outside else ask()
                 if events is not None:
                     events = list(events)
-                    if not all(isinstance(event, ClusterEventWithHint) for event in events):
-                        raise TypeError("it returned something else than ClusterEventWithHint")
+                    for event in events:
+                        _check_event(event)
             except FAILURES as error:
-                raise ConstructionError(
-                    f'initializing plugin "{name}": events: {words_of(error)}'
-                ) from error
+                raise ConstructionError(f'initializing plugin "{name}": events: {words_of(error)}') from error
             if events is not None and name in self._outside:
-                events = [replace(one, hint=_limited(one.hint, self._limit)) for one in events]
+                events = [replace(one, hint=_watched(one.hint, self._limit)) for one in events]
             wanted[name] = events
         return wanted
 
@@ -227,7 +233,10 @@ class Framework:
     def run_pre_enqueue(self, pod: Pod) -> Status:
         """The first plugin that holds the pod back decides."""
         for plugin in self.pre_enqueue:
-            status = answered(plugin.pre_enqueue, pod)
+            try:
+                status = plugin.pre_enqueue(pod)
+            except Exception as error:
+                status = failed(error)
             if status.code is Code.Error:
                 said = f'running PreEnqueue plugin "{plugin.name}": {status.message}'
                 return Status(Code.Error, (said,), plugin.name)
@@ -238,7 +247,10 @@ class Framework:
     def run_reserve(self, pod: Pod, node_name: str) -> Status:
         """Reserve in order; the first failure ends it (the caller unreserves)."""
         for plugin in self.reserve:
-            status = answered(plugin.reserve, pod, node_name)
+            try:
+                status = plugin.reserve(pod, node_name)
+            except Exception as error:
+                status = failed(error)
             if not status.is_success:
                 if status.is_rejection:
                     return status.from_plugin(plugin.name)
@@ -265,9 +277,12 @@ class Framework:
         waits_ns: dict[str, int] = {}
         said: tuple[str, ...] = ()
         for plugin in self.permit:
-            status, timeout_ns = _permitted(plugin, pod, node_name)
+            try:
+                status, timeout_ns = plugin.permit(pod, node_name)
+            except Exception as error:
+                status, timeout_ns = failed(error), 0
             if status.code is Code.Wait:
-                waits_ns[plugin.name] = min(timeout_ns, MAX_PERMIT_WAIT_NS)
+                waits_ns[plugin.name] = min(int(timeout_ns), MAX_PERMIT_WAIT_NS)
                 said = status.reasons
             elif status.is_rejection:
                 return status.from_plugin(plugin.name), {}
@@ -281,15 +296,19 @@ class Framework:
 
     def will_pre_bind(self, pod: Pod, node_name: str) -> bool:
         """Whether any plugin has something to do before the pod is bound."""
-        return any(plugin.will_pre_bind(pod, node_name) for plugin in self.pre_bind)
+        for plugin in self.pre_bind:  # noqa: SIM110 - a generator for each pod costs as much as the asking
+            if plugin.will_pre_bind(pod, node_name):
+                return True
+        return False
 
     def run_pre_bind(self, pod: Pod, node_name: str) -> Status:
         for plugin in self.pre_bind:
-            status = answered(plugin.pre_bind, pod, node_name)
-            if status.code is Code.Wait:
-                return status.from_plugin(plugin.name)
+            try:
+                status = plugin.pre_bind(pod, node_name)
+            except Exception as error:
+                status = failed(error)
             if not status.is_success:
-                if status.is_rejection:
+                if status.is_rejection or status.code is Code.Wait:
                     return status.from_plugin(plugin.name)
                 return Status(
                     Code.Error, (f'running PreBind plugin "{plugin.name}": {status.message}',), plugin.name
@@ -299,7 +318,10 @@ class Framework:
     def run_bind(self, pod: Pod, node_name: str) -> Status:
         """The first bind plugin that does not skip decides."""
         for plugin in self.bind:
-            status = answered(plugin.bind, pod, node_name)
+            try:
+                status = plugin.bind(pod, node_name)
+            except Exception as error:
+                status = failed(error)
             if status.is_skip:
                 continue
             if not status.is_success:

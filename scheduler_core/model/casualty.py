@@ -15,7 +15,7 @@ from typing import Any
 
 from scheduler_core.model import filters
 from scheduler_core.model.filters import Feasibility
-from scheduler_core.model.moment import Moment, Place
+from scheduler_core.model.moment import Moment, Place, ports_of
 from scheduler_core.model.verdict import CASUALTY, FAILS, HOLDS, LEAVES, NOT_COMPUTED, Verdict
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.pod import PREEMPTED_BY_SCHEDULER, Pod
@@ -113,10 +113,15 @@ class Casualties:
             return None
         violating = self._violating[place.node.name]
         gone = list(lower)
+        # Who comes back takes its ports again, also one that another pod which left gave up.
+        ports = self.asked.ports_without(place, lower)
         for pod in sorted(lower, key=lambda item: item.uid not in violating):
             rest = [other for other in gone if other is not pod]
-            if self.asked.verdict(place, without=rest) is None:
+            ports |= ports_of(pod)
+            if self.asked.verdict(place, without=rest, ports=ports) is None:
                 gone = rest
+            else:
+                ports -= ports_of(pod)
         return self.candidate(place, gone) if gone else None
 
     def sets(self, place: Place) -> Iterator[tuple[Pod, ...]]:
@@ -224,8 +229,15 @@ def _against_kubernetes(
         return None
     sampling = (told["preemption"] or {}).get("sampling") or {}
     if sampling.get("tried", 0) >= sampling.get("potential", 0):
-        said = f"{untried.node} was tried and is no candidate, and evicting {_names(untried.victims)} makes room."
-        return Verdict(CASUALTY, FAILS, said, counterexample=untried.document())
+        if len(tried) < sampling.get("wanted", 0):
+            said = f"{untried.node} was tried and is no candidate, and evicting {_names(untried.victims)} makes room."
+            return Verdict(CASUALTY, FAILS, said, counterexample=untried.document())
+        # Those that violate a budget have a list of their own: it is full, and the search goes on for others.
+        said = (
+            f"As many candidates that violate a budget are kept as are wanted; {untried.node}, which came later, would"
+            f" lose less: {_names(untried.victims)}."
+        )
+        return Verdict(CASUALTY, LEAVES, said, "candidates", untried.document())
     said = (
         f"{sampling['tried']} of {sampling['potential']} nodes were tried; {untried.node}, which was not, would lose"
         f" less: {_names(untried.victims)}."

@@ -42,7 +42,8 @@ DEPARTURES: Final[Mapping[str, str]] = {
     ),
     "candidates": (
         "Preemption is tried from a random offset (the node phase) until enough candidates are found (a tenth of the"
-        " nodes, at least 100): a node that was not tried may lose less."
+        " nodes, at least 100): a node that was not tried, or came when as many that violate a budget were found, may"
+        " lose less."
     ),
     "unresolvable": ("Preemption is not tried on a node that a filter called UnschedulableAndUnresolvable."),
     "preemptionPolicy": "A pod with preemptionPolicy: Never evicts no one, whatever it would gain.",

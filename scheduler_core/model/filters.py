@@ -116,7 +116,12 @@ class Feasibility:
     # ---- the question
 
     def refusal(
-        self, place: Place, *, without: Sequence[Pod] = (), beside_promised: bool = False
+        self,
+        place: Place,
+        *,
+        without: Sequence[Pod] = (),
+        beside_promised: bool = False,
+        ports: set[Any] | None = None,
     ) -> Refusal | None:
         """The first filter that rejects a node, None where it is feasible.
 
@@ -126,13 +131,13 @@ class Feasibility:
             Pods of this node that are gone.
         beside_promised : bool
             Count the pods of equal or higher priority that are nominated to it as if they ran there.
+        ports : set, optional
+            Host ports that are taken; by default those that `ports_without` leaves.
         """
         gone = {pod.uid for pod in without}
         more = self._promised(place) if beside_promised else []
         pods = [pod for pod in place.pods if pod.uid not in gone] + more
-        ports = {port for pod in place.pods for port in ports_of(pod)} - place.forgotten
-        for pod in without:
-            ports -= ports_of(pod)
+        ports = self.ports_without(place, without) if ports is None else set(ports)
         for pod in more:
             ports |= ports_of(pod)
         for pod in without:
@@ -151,13 +156,23 @@ class Feasibility:
             for pod in more:
                 self._count(pod, place.node, -1)
 
-    def verdict(self, place: Place, *, without: Sequence[Pod] = ()) -> Refusal | None:
+    @staticmethod
+    def ports_without(place: Place, gone: Sequence[Pod]) -> set[Any]:
+        """Host ports taken on a node when some pods have left: a port goes with the first of two that hold it."""
+        ports = {port for pod in place.pods for port in ports_of(pod)} - place.forgotten
+        for pod in gone:
+            ports -= ports_of(pod)
+        return ports
+
+    def verdict(
+        self, place: Place, *, without: Sequence[Pod] = (), ports: set[Any] | None = None
+    ) -> Refusal | None:
         """As Kubernetes asks: with the nominated pods, then without them; both must pass."""
         if self._promised(place):
-            refusal = self.refusal(place, without=without, beside_promised=True)
+            refusal = self.refusal(place, without=without, beside_promised=True, ports=ports)
             if refusal is not None:
                 return refusal
-        return self.refusal(place, without=without)
+        return self.refusal(place, without=without, ports=ports)
 
     def _promised(self, place: Place) -> list[Pod]:
         return [

@@ -21,6 +21,7 @@ from scheduler_core.objects.resources import (
 
 _HUGE_PAGES = "hugepages-"
 _MILLI = -3
+_AMOUNT = (str, float)
 
 
 def pod_level_resources(spec: Document) -> dict[str, Any] | None:
@@ -98,29 +99,28 @@ def in_milli_units(amounts: Mapping[str, Any]) -> Mapping[str, Any]:
     >>> in_milli_units({"cpu": "100100u", "memory": "1Gi"})
     {'cpu': '101m', 'memory': '1Gi'}
     """
-    changed = {
-        name: text
-        for name, value in amounts.items()
-        if isinstance(value, str | float) and (text := _rounded(value)) != value
-    }
+    changed: dict[str, Any] = {}
+    # A loop, as nearly always nothing changes: every pod comes this way.
+    for name, value in amounts.items():
+        if isinstance(value, _AMOUNT) and (text := _rounded(value)) != value:
+            changed[name] = text
     return {**amounts, **changed} if changed else amounts
 
 
 def rounded(document: Document, *keys: str) -> Document:
     """`document` with its resource lists at `keys` rounded up to thousandths; itself where nothing changes."""
-    changed = {
-        key: lists
-        for key in keys
-        if isinstance(amounts := document.get(key), Mapping)
-        and (lists := in_milli_units(amounts)) is not amounts
-    }
+    changed: dict[str, Any] = {}
+    for key in keys:
+        amounts = document.get(key)
+        if amounts and isinstance(amounts, Mapping) and (lists := in_milli_units(amounts)) is not amounts:
+            changed[key] = lists
     return {**document, **changed} if changed else document
 
 
 def with_rounded_resources(holder: Document) -> Document:
     """A container, a container's status or a claim's spec whose `resources` are rounded up to thousandths."""
     resources = holder.get("resources")
-    if not isinstance(resources, Mapping):
+    if not resources or not isinstance(resources, Mapping):
         return holder
     changed = rounded(resources, "limits", "requests")
     return holder if changed is resources else {**holder, "resources": changed}

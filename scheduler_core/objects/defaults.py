@@ -3,7 +3,7 @@
 Every function returns a new document and leaves its argument alone; parts that need no default are shared.
 
 Source: pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go (matchLabelKeys),
-plugin/pkg/admission/priority/admission.go, v1.34
+plugin/pkg/admission/priority/admission.go, v1.34; its admitPodGroup, v1.36
 """
 
 from __future__ import annotations
@@ -59,7 +59,13 @@ NAMESPACED_KINDS = frozenset(
 """Kinds that live in a namespace, among those a cluster here can hold."""
 
 PREEMPT_LOWER_PRIORITY = "PreemptLowerPriority"
-SYSTEM_PRIORITY_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+SYSTEM_CRITICAL_PRIORITY = (
+    2_000_000_000  # upstream's scheduling.SystemCriticalPriority: from here on, the system's
+)
+SYSTEM_PRIORITY_CLASSES = {
+    "system-node-critical": SYSTEM_CRITICAL_PRIORITY + 1000,
+    "system-cluster-critical": SYSTEM_CRITICAL_PRIORITY,
+}
 """Classes that exist without an object."""
 
 
@@ -134,6 +140,26 @@ class PriorityClasses:
             )
         return value, policy, name
 
+    def resolve_group(self, spec: Document) -> tuple[int, str]:
+        """Priority and class name of the spec of a PodGroup that is created.
+
+        Raises
+        ------
+        ForbiddenObject
+            As for a pod.
+        """
+        found, name = self._class_of(spec)
+        value = found.value if found else 0
+        written = optional_integer(spec, "priority", "spec")
+        if written is not None and written != value:
+            raise ForbiddenObject(
+                "spec.priority",
+                written,
+                f"priority set in the pod group ({written}) must match the priority computed ({value}) based on the"
+                " priority class set in the spec",
+            )
+        return value, name
+
     def _class_of(self, spec: Document) -> tuple[PriorityClass | None, str]:
         name = string(spec, "priorityClassName", "spec")
         if not name:
@@ -164,14 +190,21 @@ class StoredPriorities(PriorityClasses):
         value = found.value if found else 0
         return value, policy or (found.preemption_policy if found else PREEMPT_LOWER_PRIORITY), name
 
+    def resolve_group(self, spec: Document) -> tuple[int, str]:
+        """As for a group that is created, but that a priority without a class is kept."""
+        if not string(spec, "priorityClassName", "spec") and spec.get("priority") is not None:
+            return integer(spec, "priority", "spec"), ""
+        found, name = self._class_of(spec)
+        return found.value if found else 0, name
+
 
 class KeptPriority(PriorityClasses):
-    """For a pod that is updated: priority, policy and class stay as admission made them when it was created.
+    """For a pod or PodGroup that is updated: what admission made of priority, policy and class stays.
 
     Parameters
     ----------
     spec : mapping
-        The stored pod's. A value that is written all the same is left for whoever compares the two to refuse.
+        The stored object's. A value that is written all the same is left for whoever compares the two to refuse.
     """
 
     def __init__(self, spec: Document) -> None:
@@ -191,6 +224,13 @@ class KeptPriority(PriorityClasses):
             name or string(self._spec, "priorityClassName", "spec"),
         )
 
+    def resolve_group(self, spec: Document) -> tuple[int, str]:
+        """What is written, else what is stored."""
+        written = optional_integer(spec, "priority", "spec")
+        value = optional_integer(self._spec, "priority", "spec") or 0 if written is None else written
+        name = string(spec, "priorityClassName", "spec") or string(self._spec, "priorityClassName", "spec")
+        return value, name
+
 
 def prepare(manifest: Document, priority_classes: PriorityClasses | None = None) -> dict[str, Any]:
     """Default an object as the API server would, its kind decides how.
@@ -200,7 +240,7 @@ def prepare(manifest: Document, priority_classes: PriorityClasses | None = None)
     manifest : mapping
         With `kind`; `metadata.namespace` and `metadata.uid` are filled in when absent.
     priority_classes : PriorityClasses, optional
-        Needed for pods; absent means the two built-in classes only.
+        Needed for pods and PodGroups; absent means the two built-in classes only.
     """
     result = dict(manifest)
     kind = string(manifest, "kind", "")
@@ -241,6 +281,11 @@ def prepare(manifest: Document, priority_classes: PriorityClasses | None = None)
             result["status"] = {"phase": "Pending", **_present(status)}
         case "ResourceClaim" | "ResourceClaimTemplate":
             result = {**with_device_defaults(result), "metadata": meta}
+        case "PodGroup":
+            spec = mapping(manifest, "spec", "")
+            value, name = (priority_classes or PriorityClasses()).resolve_group(spec)
+            named = {"priorityClassName": name} if name else {}
+            result["spec"] = {**spec, "priority": value, **named}
         case "PriorityClass":
             if not manifest.get("preemptionPolicy"):
                 result["preemptionPolicy"] = PREEMPT_LOWER_PRIORITY

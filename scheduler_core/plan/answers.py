@@ -39,6 +39,7 @@ from scheduler_core.plan.take_away import (
     TakenAway,
     UnknownNodes,
     drain,
+    held_up,
     lose,
     lose_any,
     lose_each,
@@ -211,6 +212,15 @@ def _any_node(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, 
         answer.line(
             tone_of(one), taken_away_verdict(one), reason, node=one.nodes[0], count=one.count(PENDING)
         )
+    holding = held_up(sandbox)
+    if holding:
+        n_held = len({name for names in holding.values() for name in names})
+        answer.figures.append(("wait for a budget as a drain", n_held))
+    for budget, names in sorted(holding.items(), key=lambda item: (-len(item[1]), item[0])):
+        nodes = "1 node" if len(names) == 1 else f"{len(names):,} nodes"
+        text = f"A loss asks no budget; a drain of {nodes} has to wait for {budget}."
+        answer.line(WARNING, text, "The budget allows no disruption now.", nodes=len(names), budget=budget)
+    answer.more = {"heldUp": holding}
 
     def state(name: str) -> tuple[str, int, int]:
         one, before = found[name], cpu_share(sandbox, name)

@@ -7,9 +7,10 @@ every pod still finds one.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from scheduler_core.plan.trial import Trial
 MOST_DECISIONS = 6_000
 """Decisions that looking for a cheaper plan may cost: a count, so that the answer is the same everywhere."""
 ROUNDS = 4
+A_PRICE = 1e-7
+"""What a price counts for beside a node, where nodes are counted."""
 
 
 @dataclass(slots=True)
@@ -80,6 +83,25 @@ def cheapest_nodes(
         On no node, in the order in which they are decided.
     """
     return _Search(sandbox, list(pods), prices, report).find()
+
+
+def fewest_nodes(
+    sandbox: Sandbox, pods: Sequence[Pod], prices: PriceList, *, report: Report = silent
+) -> NodePlan:
+    """As few nodes for pods as are found; of equal numbers the cheaper ones.
+
+    The plan's bound is a number of nodes.
+    """
+    search = _Search(sandbox, list(pods), prices, report)
+    priced = search.choices
+    # A node is one, and its price next to nothing.
+    search.choices = [replace(choice, price=1 + choice.price * A_PRICE) for choice in priced]
+    real = {id(counted): choice for counted, choice in zip(search.choices, priced, strict=True)}
+    plan = search.find()
+    most = max((choice.price for choice in priced), default=0.0) * A_PRICE * max(len(plan.nodes), 1)
+    plan.bound = max(math.ceil(plan.bound - most - 1e-6), 0)
+    plan.nodes = [real[id(choice)] for choice in plan.nodes]
+    return plan
 
 
 def run_plan(sandbox: Sandbox, pods: Sequence[Pod], nodes: Sequence[Choice]) -> dict[str, str]:

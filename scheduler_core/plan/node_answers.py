@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
+from scheduler_core.advice.edits import Edit
 from scheduler_core.advice.sandbox import Sandbox
-from scheduler_core.plan.answer import BAD, GOOD, NO_TIME, OUTSIDE, WARNING, Answer, node_map, told_luck
-from scheduler_core.plan.backlog import NodePlan, cheapest_nodes, name_of_node, run_plan
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.pod import Pod
+from scheduler_core.plan.answer import (
+    BAD,
+    GOOD,
+    MOST_MOVES,
+    NO_TIME,
+    OUTSIDE,
+    WARNING,
+    Answer,
+    node_map,
+    told_luck,
+)
+from scheduler_core.plan.backlog import NodePlan, cheapest_nodes, fewest_nodes, name_of_node, run_plan
 from scheduler_core.plan.consolidate import Fewer, fewer_nodes, replay_steps
+from scheduler_core.plan.edits import EditPlan, edits_for, make
 from scheduler_core.plan.headroom import Report
 from scheduler_core.plan.node_groups import cpu_share
 from scheduler_core.plan.pending import pending_pods
 from scheduler_core.plan.question import PlanQuestion
 from scheduler_core.plan.take_away import LANDS, PENDING
+from scheduler_core.plan.trial import Trial
+from scheduler_core.plan.workloads import owner_of
 from scheduler_core.sim.simulation import Simulation
 
 MOST_NODES = 300
 """Added nodes that an answer holds as manifests."""
+_GIVEN = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 
 def money(amount: float) -> str:
@@ -28,10 +46,10 @@ def money(amount: float) -> str:
 def answer_backlog(
     simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, report: Report
 ) -> Answer:
-    """Nodes that place all pending pods."""
-    pods, left_out = pending_pods(simulation)
+    """Nodes that place all pending pods, or those of one workload, and the edits beside them."""
+    pods, left_out = _asked_pods(simulation, question)
     plan = cheapest_nodes(sandbox, pods, question.price_list, report=report)
-    answer = Answer(backlog_verdict(plan), _backlog_tone(plan))
+    answer = Answer(backlog_verdict(plan, question.workload), _backlog_tone(plan))
     answer.decisions = plan.n_decisions
     answer.figures = [
         ("pending", plan.pods),
@@ -51,6 +69,7 @@ def answer_backlog(
         zones = Counter(choice.zone for choice in plan.nodes if choice.name == name and choice.zone)
         where = ", ".join(f"{number} in {zone}" for zone, number in sorted(zones.items()))
         answer.line(GOOD, f"{count} × {name}", where, price=money(count * price), count=count)
+    fewest = _tell_fewest(answer, plan, sandbox, pods, question, report)
     by_reason: dict[str, list[str]] = {}
     for pod, message in plan.waiting:
         by_reason.setdefault(message, []).append(pod.key)
@@ -58,6 +77,7 @@ def answer_backlog(
         more = f" and {len(keys) - 3:,} more" if len(keys) > 3 else ""
         verb = "finds" if len(keys) == 1 else "find"
         answer.line(BAD, f"{', '.join(keys[:3])}{more} {verb} no node of the list.", message, count=len(keys))
+    edits = _tell_edits(answer, plan, simulation, sandbox, pods, question, report)
     answer.moves = [
         {"pod": pod.key, "owner": _owner(pod), "from": "", "outcome": LANDS if pod.key in plan.placed else PENDING,
          "node": plan.placed.get(pod.key), "reason": "", "because": ""}
@@ -77,6 +97,8 @@ def answer_backlog(
         "cost": round(plan.cost, 6),
         "bound": round(plan.bound, 6),
         "gap": round(plan.cost - plan.bound, 6),
+        "fewest": fewest,
+        "edits": edits,
     }
     answer.leaves_out = (
         "The bound counts amounts, filters and what one node takes; rules between pending pods are left out of it.",
@@ -93,6 +115,186 @@ def answer_backlog(
     return answer
 
 
+def _tell_fewest(
+    answer: Answer, plan: NodePlan, sandbox: Sandbox, pods: list[Pod], question: PlanQuestion, report: Report
+) -> dict[str, Any] | None:
+    """The fewest nodes that place as many pods, beside the cheapest; None where one node or none is enough."""
+    if len(plan.nodes) < 2:
+        return None
+    few = fewest_nodes(sandbox, pods, question.price_list, report=report)
+    answer.decisions += few.n_decisions
+    if len(few.placed) < len(plan.placed) or len(few.nodes) >= len(plan.nodes):
+        few.nodes = plan.nodes
+    kinds = Counter(choice.name for choice in few.nodes)
+    words = ", ".join(f"{count} × {name}" for name, count in sorted(kinds.items()))
+    at_least = (
+        "no plan has fewer" if few.bound >= len(few.nodes) else f"no plan has fewer than {few.bound:,.0f}"
+    )
+    if few.nodes is plan.nodes:
+        answer.line(GOOD, f"No fewer nodes were found: {at_least}.")
+    else:
+        which = words if len(kinds) == 1 else f"{len(few.nodes):,}: {words}"
+        text = f"Fewest nodes instead: {which}; {at_least}."
+        answer.line(GOOD, text, price=money(few.cost), count=len(few.nodes))
+    return {
+        "nodes": len(few.nodes),
+        "bound": int(few.bound),
+        "cost": round(few.cost, 6),
+        "types": dict(sorted(kinds.items())),
+        "steps": [
+            {"apply": choice.manifest(name_of_node(place))}
+            for place, choice in enumerate(few.nodes[:MOST_NODES])
+        ],
+    }
+
+
+def _asked_pods(simulation: Simulation, question: PlanQuestion) -> tuple[list[Pod], list[str]]:
+    """Pending pods that the question is about, and what is left out.
+
+    Raises
+    ------
+    InvalidObject
+        No pod of the workload is pending.
+    """
+    pods, left_out = pending_pods(simulation)
+    if not question.workload:
+        return pods, left_out
+    keys = {
+        pod.uid: f"{kind} {pod.namespace}/{name}"
+        for pod in pods
+        for kind, name, _ in [owner_of(simulation, pod)]
+    }
+    own = [pod for pod in pods if question.workload in (keys[pod.uid], f"Pod {pod.key}")]
+    if not own:
+        raise InvalidObject("workload", question.workload, "has no pending pod")
+    if len(own) < len(pods):
+        others = len(pods) - len(own)
+        pod_words = (
+            "The one other pending pod is" if others == 1 else f"The {others:,} other pending pods are"
+        )
+        left_out = [f"{pod_words} not asked about and take no room here.", *left_out]
+    return own, left_out
+
+
+def _tell_edits(
+    answer: Answer,
+    plan: NodePlan,
+    simulation: Simulation,
+    sandbox: Sandbox,
+    pods: list[Pod],
+    question: PlanQuestion,
+    report: Report,
+) -> dict[str, Any] | None:
+    """What places pods without a new node, and what is still to be bought then; None where all fit as things are."""
+    if plan.fit_now == plan.pods:
+        return None
+    found = edits_for(sandbox, pods, run_plan(sandbox, pods, ()), report)
+    answer.decisions += found.n_decisions
+    for told in found.edits:
+        best = told[0]
+        whom = _workload_words(simulation, best.pods)
+        answer.line(
+            GOOD if best.n_placed == len(best.pods) else WARNING,
+            f"Without a new node: {_lower_first(best.edit.title)}, and {_find(best.n_placed, len(best.pods))}.",
+            f"{whom}. {best.edit.note}" if best.edit.note else f"{whom}.",
+            price=best.edit.price,
+            count=len(best.pods),
+        )
+    for alike in found.without:
+        whom = _workload_words(simulation, alike.pods)
+        answer.line(WARNING, f"No edit that leaves other pods in peace places {whom}.", count=len(alike.pods))
+    rest = None
+    if found.edits:
+        one = len(found.edits) == 1
+        text = f"With {'this edit' if one else f'these {len(found.edits):,} edits'} and no new node"
+        tone = GOOD if not found.left else WARNING
+        answer.line(
+            tone, f"{text}, {_find(found.n_together, plan.pods, 'pending pods')}.", count=found.n_together
+        )
+        rest = _tell_rest(answer, plan, found, sandbox, question, report)
+    return {
+        "workloads": [
+            {
+                "workload": _workload_words(simulation, told[0].pods),
+                "pods": [pod.key for pod in told[0].pods[:MOST_MOVES]],
+                "nPods": len(told[0].pods),
+                "edits": [
+                    {
+                        "kind": item.edit.kind,
+                        "title": item.edit.title,
+                        "note": item.edit.note,
+                        "removed": list(item.edit.removed),
+                        "added": list(item.edit.added),
+                        "cost": item.edit.cost,
+                        "price": item.edit.price,
+                        "change": _to_write(item.edit),
+                        "placed": item.n_placed,
+                    }
+                    for item in told
+                ],
+            }
+            for told in found.edits
+        ],
+        "without": [_workload_words(simulation, alike.pods) for alike in found.without],
+        "unasked": found.unasked,
+        "together": found.n_together,
+        "rest": rest,
+    }
+
+
+def _tell_rest(
+    answer: Answer, plan: NodePlan, found: EditPlan, sandbox: Sandbox, question: PlanQuestion, report: Report
+) -> dict[str, Any] | None:
+    """The nodes that pods want who find none with the edits made either; None where there are none to tell."""
+    if not found.left or not plan.nodes:
+        return None
+    with Trial(sandbox) as trial:
+        make(trial, found)
+        for pod, node in found.placed:
+            trial.put_pod(pod, node)
+        rest = cheapest_nodes(sandbox, found.left, question.price_list, report=report)
+    answer.decisions += rest.n_decisions
+    if not rest.nodes:
+        return None
+    kinds = Counter(choice.name for choice in rest.nodes)
+    words = ", ".join(f"{count} × {name}" for name, count in sorted(kinds.items()))
+    answer.line(
+        GOOD if not rest.waiting else WARNING,
+        f"With the edits and {words}, {_find(found.n_together + len(rest.placed), plan.pods, 'pending pods')}.",
+        price=money(rest.cost),
+        count=len(rest.nodes),
+    )
+    return {"cost": round(rest.cost, 6), "types": dict(sorted(kinds.items())), "placed": len(rest.placed)}
+
+
+def _to_write(edit: Edit) -> dict[str, Any]:
+    """The manifest after the edit, without what a server gave it: an answer follows from what was written alone."""
+    written = edit.change["write"]
+    kept = {key: value for key, value in written["metadata"].items() if key not in _GIVEN}
+    found = {key: value for key, value in written.items() if key != "status" or written["kind"] != "Pod"}
+    return {"write": {**found, "metadata": kept}}
+
+
+def _find(number: int, of: int, what: str = "") -> str:
+    noun = f" {what}" if what else ""
+    if number == of:
+        return "it finds a node" if of == 1 else f"all {of:,}{noun} find a node"
+    return f"{number:,} of {of:,}{noun} find{'s' if number == 1 else ''} a node"
+
+
+def _lower_first(words: str) -> str:
+    return words[:1].lower() + words[1:]
+
+
+def _workload_words(simulation: Simulation, pods: Sequence[Pod]) -> str:
+    """`Deployment shop/web, 9 pods`."""
+    kind, name, _ = owner_of(simulation, pods[0])
+    if kind == "Pod" and len(pods) > 1:
+        return f"{len(pods):,} pods like {pods[0].key}"
+    many = f", {len(pods):,} pods" if len(pods) > 1 else ""
+    return f"{kind} {pods[0].namespace}/{name}{many}"
+
+
 def _owner(pod: Any) -> str:
     controller = pod.meta.controller
     return "" if controller is None else f"{controller.kind} {controller.name}"
@@ -104,12 +306,13 @@ def _backlog_tone(plan: NodePlan) -> str:
     return GOOD
 
 
-def backlog_verdict(plan: NodePlan) -> str:
+def backlog_verdict(plan: NodePlan, workload: str = "") -> str:
     """One sentence."""
+    whose = f" of {workload}" if workload else ""
     if not plan.pods:
         return "No pod is pending."
     if plan.fit_now == plan.pods:
-        return f"{_all(plan.pods)} without any new node."
+        return f"{_all(plan.pods, whose)} without any new node."
     if not plan.nodes:
         return "No node type of the list takes a pod that finds no node."
     n_types = len({choice.name for choice in plan.nodes})
@@ -124,6 +327,7 @@ def backlog_verdict(plan: NodePlan) -> str:
     )
     if plan.pods == 1:
         whom = "the one pending pod"
+    whom += whose
     gap = plan.cost - plan.bound
     if gap < 0.005:
         best = "no plan costs less"
@@ -132,8 +336,10 @@ def backlog_verdict(plan: NodePlan) -> str:
     return f"{nodes} {place} {whom} for {money(plan.cost)} an hour; {best}."
 
 
-def _all(number: int) -> str:
-    return "The one pending pod finds a node" if number == 1 else f"All {number:,} pending pods find a node"
+def _all(number: int, whose: str) -> str:
+    if number == 1:
+        return f"The one pending pod{whose} finds a node"
+    return f"All {number:,} pending pods{whose} find a node"
 
 
 def answer_fewer(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, report: Report) -> Answer:

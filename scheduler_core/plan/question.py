@@ -25,7 +25,7 @@ _FIELDS = {
     ANY_NODE: (),
     ANY_DOMAIN: ("label",),
     HEADROOM: ("workload", "pod"),
-    BACKLOG: ("prices",),
+    BACKLOG: ("workload", "prices"),
     CONSOLIDATE: ("prices",),
 }
 MAX_NODES = 5_000
@@ -45,7 +45,7 @@ class PlanQuestion:
     label : str
         Of `drain` and `lose`: `KEY=VALUE`, all nodes that carry it; of `any-domain`: `KEY`.
     workload : str
-        Of `headroom`: `Kind namespace/name`; with neither it nor a pod, every workload is asked about.
+        Of `headroom` and `backlog`: `Kind namespace/name`; without it, and without a pod, every workload.
     pod : mapping or None
         Of `headroom`: a manifest.
     prices : PriceList or None

@@ -342,6 +342,15 @@ class Budgets:
                 )
         return ""
 
+    def holding(self, pod: Pod) -> tuple[str, ...]:
+        """Budgets by which the pod may not be evicted now, `namespace/name`."""
+        found = self._of(pod)
+        return tuple(
+            f"{pod.namespace}/{self._budgets[index].meta.name}"
+            for index in found
+            if len(found) > 1 or self._allowed[index] <= 0
+        )
+
     def take(self, pod: Pod) -> None:
         for index in self._of(pod):
             self._allowed[index] -= 1
@@ -349,6 +358,20 @@ class Budgets:
     def give_back(self, pod: Pod) -> None:
         for index in self._of(pod):
             self._allowed[index] += 1
+
+
+def held_up(sandbox: Sandbox) -> dict[str, list[str]]:
+    """Budget -> nodes with a pod that it lets nobody evict now, in evaluation order: a drain waits there."""
+    cache = sandbox.scheduler.cache
+    budgets = Budgets(cache.listers.all("PodDisruptionBudget"))
+    found: dict[str, set[str]] = {}
+    for pod in cache.pods_in_order():
+        if pod.is_terminating or owner_kind(pod) in OF_THE_NODE:
+            continue
+        for budget in budgets.holding(pod):
+            found.setdefault(budget, set()).add(cache.node_name_of(pod.uid) or "")
+    order = sandbox.nodes_in_order()
+    return {budget: [name for name in order if name in found[budget]] for budget in sorted(found)}
 
 
 def cordoned(node: Node) -> Node:

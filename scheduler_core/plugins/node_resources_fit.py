@@ -25,7 +25,7 @@ from scheduler_core.config.types import (
     shape_errors,
 )
 from scheduler_core.config.wire import POINTER, STRING, ListOf, typed, wire
-from scheduler_core.dynamic_resources.extended import class_by_resource, is_possible
+from scheduler_core.dynamic_resources.extended import ClassesByResource, is_possible
 from scheduler_core.errors import FieldError
 from scheduler_core.framework.amounts import FREE_OF, SHORT, Amount, Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
@@ -231,6 +231,7 @@ class NodeResourcesFit(
     filter_reads: ClassVar[Reads] = Reads.USAGE
     score_reads: ClassVar[Reads] = Reads.USAGE
     score_without_state: ClassVar[bool] = True
+    sign_reads: ClassVar[tuple[str, ...]] = ("DeviceClass",)
 
     @classmethod
     def args_in(cls, release: Release) -> type[PluginArgs]:
@@ -243,6 +244,7 @@ class NodeResourcesFit(
         strategy = args.scoring_strategy
         self._asked = BySpec(self._request_of)
         self._strategy: str = strategy.type
+        self._classes = ClassesByResource()
         self._delegates = handle.release.gate("DRAExtendedResource")
         self._resources = tuple(WeightedResource(item.name, item.weight) for item in strategy.resources or ())
         self._scored = BySpec(partial(pod_requests_for, resources=self._resources, real=False))
@@ -260,10 +262,7 @@ class NodeResourcesFit(
         return hints.events_to_register(self.handle.release)
 
     def sign(self, pod: Pod) -> Hashable | None:
-        if self._delegates and any(amount and is_possible(name) for name, amount in pod.requests.items()):
-            # A DeviceClass may come to stand behind a resource at any time.
-            return None
-        return tuple(pod.requests.items()), pod.scoring_cpu, pod.scoring_memory
+        return tuple(pod.requests.items()), pod.scoring_cpu, pod.scoring_memory, *self._delegated(pod)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[Request]:
         delegated = self._delegated(pod)
@@ -276,13 +275,10 @@ class NodeResourcesFit(
 
     def _delegated(self, pod: Pod) -> list[str]:
         """Resources the pod requests that a DeviceClass stands behind."""
-        if not self._delegates:
+        known = self._classes.of(self.handle.listers) if self._delegates else None
+        if not known:
             return []
-        names = [name for name, amount in pod.requests.items() if amount and is_possible(name)]
-        if not names:
-            return []
-        known = class_by_resource(item.manifest for item in self.handle.listers.all("DeviceClass"))
-        return [name for name in names if name in known]
+        return [name for name, n in pod.requests.items() if n and name in known and is_possible(name)]
 
     def _request_of(self, pod: Pod) -> PreFilterResult[Request]:
         resources = self.handle.snapshot.vocabulary.resources

@@ -524,8 +524,8 @@ class SchedulingQueue:
 
     def _move(self, pods: list[QueuedPodInfo], event: ClusterEvent, old: Any, new: Any) -> int:
         """Weigh an event for unschedulable pods and move those it helps; keep it for pods in flight."""
-        label = event.label
         n_moved = 0
+        label = event.label if pods else ""
         for info in pods:
             verdict = self._weigh(info, event, old, new)
             if verdict.strategy == _SKIP:

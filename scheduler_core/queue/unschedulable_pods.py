@@ -71,15 +71,18 @@ class UnschedulablePods:
         if gated:
             self.n_gated -= 1
         for plugin in plugins:
-            del index[plugin][key]
+            group = index[plugin]
+            del group[key]
+            if not group:
+                del index[plugin]
 
     def rejected_by(self, plugins: Sequence[str]) -> list[QueuedPodInfo]:
         """Pods rejected (or, if gated, gated) by any of `plugins`, in order of arrival."""
         groups = [
             group
             for index in (self._by_rejector, self._by_gate)
-            for plugin in plugins
-            if (group := index.get(plugin))
+            for plugin, group in index.items()
+            if plugin in plugins
         ]
         if not groups:
             return []

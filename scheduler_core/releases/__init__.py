@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from scheduler_core.errors import InvalidObject
-from scheduler_core.releases.release import ALPHA, BETA, GA, Gate, Release
+from scheduler_core.releases.release import ALPHA, BETA, GA, SIMULATION, Gate, Release
 
 
 def found_releases() -> dict[str, Release]:
@@ -66,6 +66,8 @@ def release_from(document: Mapping[str, object] | None) -> Release:
         return OLDEST
     switched = document.get("switched")
     release = release_named(document.get("name"))
+    simulation = document.get("simulation")
+    release = release.with_simulation(simulation if isinstance(simulation, int) else 1)
     return release.with_switched(switched) if isinstance(switched, Mapping) else release
 
 
@@ -76,6 +78,7 @@ __all__ = [
     "NEWEST",
     "OLDEST",
     "RELEASES",
+    "SIMULATION",
     "Gate",
     "Release",
     "found_releases",

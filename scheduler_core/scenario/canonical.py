@@ -11,11 +11,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
+from scheduler_core.objects.owners import generations, uid_of
 from scheduler_core.objects.quantity import QuantityError, parse_quantity
 from scheduler_core.releases import OLDEST
 from scheduler_core.scenario.load import TEMPLATED, object_key, scenario_document
@@ -27,6 +28,8 @@ _FIRST = (
     "ResourceClaimTemplate", "Workload", "PodGroup",
 )  # fmt: skip
 """Kinds that are there before nodes are, each sorted by name: no order of theirs decides anything."""
+OWNERS_LAST = 4
+"""From this version of the simulation on (`Release.simulation`)."""
 _THEN = ("Node", "CSINode", "VolumeAttachment")
 _RANKS = {kind: rank for rank, kind in enumerate((*_FIRST, *_THEN))}
 NODES_RANK = len(_FIRST)
@@ -50,13 +53,24 @@ def run_rank(kind: str) -> int:
     return _PODS_RANK if kind == "Pod" else _RANKS.get(kind, WORKLOADS_RANK)
 
 
-def in_run_order(manifests: Iterable[Manifest]) -> list[Manifest]:
-    """Objects in the order a run takes them in; stable for nodes, workloads and pods."""
+def in_run_order(manifests: Sequence[Manifest], simulation: int) -> list[Manifest]:
+    """Objects in the order a run takes them in; stable for nodes, workloads and pods.
 
-    def place(manifest: Manifest) -> tuple[int, str, str]:
+    Parameters
+    ----------
+    simulation
+        Of the scenario: from `OWNERS_LAST` on what owns others of the objects comes after them.
+    """
+    heights = generations(manifests) if simulation >= OWNERS_LAST else {}
+
+    def place(manifest: Manifest) -> tuple[int, int, str, str]:
         kind, namespace, name = object_key(manifest)
         rank = run_rank(kind)
-        return (rank, namespace, name) if rank < NODES_RANK else (rank, "", "")
+        if rank < NODES_RANK:
+            return 0, rank, namespace, name
+        # Nodes and pods own some, too, and make none of them anew.
+        height = heights.get(uid_of(manifest), 0) if rank == WORKLOADS_RANK else 0
+        return height, rank, "", ""
 
     return sorted(manifests, key=place)
 
@@ -79,7 +93,8 @@ def canonical_document(scenario: Scenario) -> dict[str, Any]:
         )
     )
     document["objects"] = [
-        canonical_manifest(manifest, owners) for manifest in in_run_order(scenario.objects)
+        canonical_manifest(manifest, owners)
+        for manifest in in_run_order(scenario.objects, scenario.simulation)
     ]
     for step in document["steps"]:
         if "apply" in step:
@@ -101,6 +116,11 @@ def effective_steps(scenario: Scenario) -> tuple[Step, ...]:
 
 def scenario_digest(scenario: Scenario) -> str:
     """Hex SHA-256 of the canonical form."""
+    return hashlib.sha256(canonical_bytes(scenario)).hexdigest()
+
+
+def canonical_bytes(scenario: Scenario) -> bytes:
+    """The canonical form itself: one line of JSON in UTF-8, a scenario of its own with the same digest."""
     text = json.dumps(
         canonical_document(scenario),
         sort_keys=True,
@@ -108,7 +128,7 @@ def scenario_digest(scenario: Scenario) -> str:
         ensure_ascii=False,
         allow_nan=False,
     )
-    return hashlib.sha256(text.encode()).hexdigest()
+    return text.encode()
 
 
 def canonical_manifest(manifest: Manifest, owner_uids: frozenset[str] = frozenset()) -> dict[str, Any]:

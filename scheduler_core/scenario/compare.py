@@ -119,7 +119,7 @@ def compare(a: ScenarioRun, b: ScenarioRun) -> Comparison:
         n_same += 1
     divergence = None
     if n_same < max(len(a.cycles), len(b.cycles)):
-        divergence = _divergence(_full_cycle(a, n_same), _full_cycle(b, n_same))
+        divergence = beside(full_cycle(a, n_same), full_cycle(b, n_same))
     in_a, in_b = a.placement(), b.placement()
     moved = tuple(
         Moved(pod, in_a.get(pod), in_b.get(pod))
@@ -141,7 +141,8 @@ def compare(a: ScenarioRun, b: ScenarioRun) -> Comparison:
     )
 
 
-def _full_cycle(run: ScenarioRun, place: int) -> CycleTrace | None:
+def full_cycle(run: ScenarioRun, place: int) -> CycleTrace | None:
+    """The cycle at a place, decided again where only its summary was kept; None behind the last one."""
     if place >= len(run.cycles):
         return None
     trace = run.cycles[place]
@@ -164,7 +165,8 @@ def _by_node(placement: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     return {node: tuple(pods) for node, pods in nodes.items()}
 
 
-def _divergence(a: CycleTrace | None, b: CycleTrace | None) -> Divergence:
+def beside(a: CycleTrace | None, b: CycleTrace | None) -> Divergence:
+    """Two decisions side by side, one of which may be missing; with scores and reasons where both are full."""
     present = a or b
     assert present is not None
     over = "The run is over."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from scheduler_core.advice.judge import UNKNOWN, share_of_agreement
 from scheduler_core.framework.record import PREEMPTING, UNSCHEDULABLE
 from scheduler_core.framework.words import sentence
 from scheduler_core.scenario import resilience
@@ -63,7 +64,18 @@ class _Checker:
             return resilience.fits(self.run, item.fits, path)
         if item.drain is not None:
             return resilience.drains(self.run, item.drain, path)
+        if item.agreement is not None:
+            return self._agreement(item.agreement, path)
         return self._metric(item, path)
+
+    def _agreement(self, bounds: Bounds, path: str) -> Finding:
+        verdicts = [found.verdict for found in self.run.verdicts()]
+        share = share_of_agreement(verdicts)
+        if share is None:
+            return Finding(path, False, "no other scheduler decided anything that could be judged")
+        n_judged = sum(verdict != UNKNOWN for verdict in verdicts)
+        told = f"the agreement with other schedulers, in per cent of {n_judged:,} decisions,"
+        return self._number(path, told, round(share, 4), bounds.problem_of(round(share, 4)))
 
     # ---- one pod
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from scheduler_core.config.wire import Problems, encode
@@ -32,12 +33,14 @@ from scheduler_core.scenario.types import (
     Upgrade,
     UpgradeSelection,
 )
+from scheduler_core.schema.fields_check import unknown_fields
 from scheduler_core.sim.simulation import load as load_as_simulated
 
 MAX_BYTES = 64_000_000
 TEMPLATED = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"))
 """Kinds that make pods, which are named after a hash of the template as it is spelled."""
 _GROUP, _, _VERSION = API_VERSION.partition("/")
+_MOST_NOTES = 20
 _WITH_LINES = 5
 """Problems whose line is looked up: the text is composed again for each."""
 _LINES_UP_TO_BYTES = 2_000_000
@@ -68,7 +71,7 @@ def load_scenario(
         return _from_document(document, bounds or Bounds())
     except ScenarioError as error:
         text = source if isinstance(source, str) else source.decode("utf-8-sig")
-        raise ScenarioError(_with_lines(error.problems, text)) from None
+        raise ScenarioError(with_lines(error.problems, text)) from None
 
 
 def _document(text: str | bytes, max_bytes: int) -> Mapping[str, Any]:
@@ -86,7 +89,8 @@ def _document(text: str | bytes, max_bytes: int) -> Mapping[str, Any]:
     return documents[0].value
 
 
-def _with_lines(problems: tuple[Problem, ...], text: str) -> Iterator[Problem]:
+def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
+    """The problems, the first of them with line and column in the text of the document."""
     lines = LineMap(text.removeprefix("\ufeff"))
     for index, problem in enumerate(problems):
         place = None
@@ -156,6 +160,19 @@ def plugin_notes(scenario: Scenario) -> list[str]:
         and plugin.name in known
         and known[plugin.name].origin.requirement != plugin.requirement
     ]
+
+
+def field_notes(scenario: Scenario) -> list[str]:
+    """Fields of the scenario's objects that their kinds do not have: they change nothing. The first 20."""
+    parts = [("objects", scenario.objects)]
+    parts += [(f"steps[{index}].apply", step.apply or ()) for index, step in enumerate(scenario.steps)]
+    found = (
+        f"{problem.said_of(f'{path}[{index}].{problem.path}')}, which has no effect"
+        for path, manifests in parts
+        for index, manifest in enumerate(manifests)
+        for problem in unknown_fields(manifest)
+    )
+    return list(islice(found, _MOST_NOTES))
 
 
 def _read_older_name(body: dict[str, Any]) -> None:
@@ -318,7 +335,10 @@ def object_key(manifest: Manifest) -> tuple[str, str, str]:
 
 def scenario_document(scenario: Scenario) -> dict[str, Any]:
     """The document of a scenario, its pins written out."""
-    return {"apiVersion": API_VERSION, "kind": KIND, **encode(scenario)}
+    document = {"apiVersion": API_VERSION, "kind": KIND, **encode(scenario)}
+    if scenario.simulation == 1:  # as before the field was there, so that old digests stay
+        del document["simulation"]
+    return document
 
 
 def dump_scenario(scenario: Scenario) -> str:

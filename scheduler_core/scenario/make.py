@@ -19,9 +19,11 @@ from scheduler_core.config.types import KIND as CONFIG_KIND
 from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, prepare
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, is_read
+from scheduler_core.objects.owners import owner_uids_of, uid_of
 from scheduler_core.releases import OLDEST, Release, release_from
 from scheduler_core.scenario.canonical import (
     NODES_RANK,
+    OWNERS_LAST,
     WORKLOADS_RANK,
     owner_uids,
     run_rank,
@@ -30,6 +32,7 @@ from scheduler_core.scenario.canonical import (
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.load import object_key, with_plugins
 from scheduler_core.scenario.merge import patch_between
+from scheduler_core.scenario.mock_extender import MockExtender
 from scheduler_core.scenario.priorities import (
     ClassesForBarePriorities,
     KnownClasses,
@@ -55,6 +58,7 @@ from scheduler_core.sim.admission import TOLERATED_TAINTS, with_default_tolerati
 from scheduler_core.version import ENGINE_VERSION
 
 Key = tuple[str, str, str]
+DEFAULT_PROFILE = "default-scheduler"
 
 
 class LogRecord(Protocol):
@@ -120,6 +124,9 @@ def make_scenario(
     name: str = "",
     title: str = "",
     up_to_seq: int | None = None,
+    ours_decide: bool = False,
+    mock: Sequence[MockExtender] = (),
+    kept: Iterable[Manifest] = (),
 ) -> MadeScenario:
     """Make a scenario of a log.
 
@@ -140,8 +147,14 @@ def make_scenario(
         What was decided, in order: the scenario carries it, and replaying it is the proof.
     up_to_seq : int, optional
         Leave later records out.
+    ours_decide : bool
+        What other schedulers decided (records with `by`) is left out, and their pods ask for ours.
+    mock : sequence of MockExtender
+        Extenders of which the rules are known: they answer what was not recorded.
+    kept : iterable of mapping
+        Objects the cluster has that shape no placement.
     """
-    maker = _Maker(start_ns, goes_on)
+    maker = _Maker(start_ns, goes_on, tuple(mock), ours_decide, owners_last=release.simulation >= OWNERS_LAST)
     for manifest in initial:
         maker.begin_with(manifest)
     for record in records:
@@ -154,11 +167,13 @@ def make_scenario(
         title=title,
         kubernetes_release=release.name,
         feature_gates=release.switched,
+        simulation=release.simulation,
         seed=seed,
         start_ns=start_ns,
         scheduler=config,
     )
     scenario = with_plugins(maker.finish(bare))
+    scenario = dataclasses.replace(scenario, kept=tuple(without_server_fields(item) for item in kept))
     if traces:
         newest = {trace.number: trace for trace in traces}
         ordered = [newest[number] for number in sorted(newest)]
@@ -185,6 +200,8 @@ class _Input:
 class _Maker:
     start_ns: int
     goes_on: bool = False
+    mock: tuple[MockExtender, ...] = ()
+    ours_decide: bool = False
     now_ns: int = 0
     notes: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -199,8 +216,15 @@ class _Maker:
     expiry_ns: int | None = None
     posts_bindings: bool = False
     """Whether an extender accepted a pod, so that Bindings are steps as they came, or did not."""
+    others: dict[str, None] = field(default_factory=dict)
+    """Names by which pods ask for the other schedulers that decided something."""
     bare_templates: set[tuple[int, str]] = field(default_factory=set)
     """Priority and policy of pods that controllers made and no class explains, as earlier versions let them."""
+    owners_last: bool = False
+    """Whether a run takes in owners after what they own."""
+    workload_uids: set[str] = field(default_factory=set)
+    owner_uids: set[str] = field(default_factory=set)
+    """Of `objects`: those of workloads, and those of the owners that workloads and pods name."""
     highest_rank: int = 0
     has_workloads: bool = False
     """Of `objects`: the highest `run_rank`, and whether a controller looks after any of them."""
@@ -268,11 +292,14 @@ class _Maker:
         body: Any = None
         with contextlib.suppress(ValueError):
             body = json.loads(text) if text else None
+        place = call.get("extender", 0)
+        has_rules = any(extender.extender == place for extender in self.mock)
         self.cassette.append(
             RecordedCall(
-                extender=call.get("extender", 0),
+                extender=place,
                 verb=call["verb"],
                 pod=key,
+                request=call.get("request", "") if has_rules else "",
                 status=answer.get("status") or 0,
                 answer=body,
                 text="" if body is not None else text,
@@ -285,7 +312,7 @@ class _Maker:
         payload = record.payload
         match record.kind:
             case "write":
-                return self._write(payload["manifest"])
+                return self._write(payload["manifest"], payload.get("by") or "")
             case "delete":
                 return self._delete(record)
             case "permit":
@@ -303,13 +330,18 @@ class _Maker:
                 return Step(configure=payload["document"] or default)
             case "expiry":
                 return Step(assumed_expiry_ns=int(payload["afterNs"]))
-            case "clock":
+            case "clock" | "undo":
                 return None
         self.notes.append(f"record {record.seq} of kind {record.kind} is no input and was left out")
         return None
 
-    def _write(self, manifest: Manifest) -> Step | None:
+    def _write(self, manifest: Manifest, by: str = "") -> Step | None:
         key = object_key(manifest)
+        if by:
+            self.others[str((manifest.get("spec") or {}).get("schedulerName") or "")] = None
+        if by and self.ours_decide:
+            self.current[key] = manifest
+            return None
         if key[0] in KINDS and not is_read(manifest):
             self.notes.append(
                 f"{manifest.get('apiVersion')} {key[0]} {key[2]} is not simulated and was left out"
@@ -321,6 +353,8 @@ class _Maker:
             self._named_anew(manifest)
             return Step(apply=(manifest,))
         patch = patch_between(without_server_fields(before), without_server_fields(manifest))
+        if by and not patch and key[0] == "Pod":
+            patch = _said_of_pod(before, manifest)
         if not patch:
             return None
         if (
@@ -328,12 +362,13 @@ class _Maker:
             and set(patch) <= {"spec", "status"}
             and set(patch.get("spec", {})) == {"nodeName"}
         ):
-            return Step(bind=Binding(f"{key[1]}/{key[2]}", str(patch["spec"]["nodeName"])))
-        return Step(patch=Patch(kind=key[0], namespace=key[1], name=key[2], patch=patch))
+            return Step(bind=Binding(f"{key[1]}/{key[2]}", str(patch["spec"]["nodeName"]), by))
+        return Step(patch=Patch(kind=key[0], namespace=key[1], name=key[2], patch=patch, by=by))
 
     def _delete(self, record: LogRecord) -> Step | None:
         payload = record.payload
         key = (str(payload["kind"]), str(payload.get("namespace") or ""), str(payload["name"]))
+        by = str(payload.get("by") or "")
         gone = payload.get("gone", True)
         if gone:
             known = self.current.pop(key, None)
@@ -343,6 +378,8 @@ class _Maker:
         if known is None:
             self.notes.append(f"record {record.seq} deletes {key[0]} {key[1]}/{key[2]}, which is not there")
             return None
+        if by and self.ours_decide:
+            return None
         if key[0] != "Pod":
             return Step(delete=Deletion(key[0], key[2], key[1]))
         grace_s = payload.get("gracePeriodSeconds")
@@ -351,7 +388,7 @@ class _Maker:
         elif grace_s is None:
             ends = ((payload.get("manifest") or {}).get("metadata") or {}).get("deletionTimestamp")
             grace_s = None if ends is None else max(0, (parse_time_ns(ends) - record.at_ns) // 10**9)
-        return Step(delete=Deletion("Pod", key[2], key[1], grace_s))
+        return Step(delete=Deletion("Pod", key[2], key[1], grace_s, by))
 
     def _named_anew(self, manifest: Manifest) -> None:
         key = object_key(manifest)
@@ -400,12 +437,26 @@ class _Maker:
         """
         for manifest in manifests:
             rank = run_rank(object_key(manifest)[0])
+            if self.owners_last and rank >= WORKLOADS_RANK and self._is_related(manifest, rank):
+                return False
             after = self.highest_rank > rank >= NODES_RANK
             if after and (rank == WORKLOADS_RANK or self.has_workloads):
                 return False
             self.highest_rank = max(self.highest_rank, rank)
             self.has_workloads |= rank == WORKLOADS_RANK
         return True
+
+    def _is_related(self, manifest: Manifest, rank: int) -> bool:
+        """Whether it is a workload that owns one of `objects`, or one of them owns it: a run would move the owner."""
+        uid, owners = uid_of(manifest), owner_uids_of(manifest)
+        if not self.workload_uids.isdisjoint(owners):
+            return True
+        if rank == WORKLOADS_RANK:
+            if uid in self.owner_uids:
+                return True
+            self.workload_uids |= {uid} - {""}
+        self.owner_uids.update(owners)
+        return False
 
     def _called(self, payload: Mapping[str, Any]) -> None:
         calls = payload["calls"]
@@ -455,7 +506,8 @@ class _Maker:
         def cleaned(manifest: Manifest) -> Manifest:
             bare.now.wrote(manifest)
             own = without_defaults(without_server_fields(manifest, owners), bare.now)
-            return bare.explained(own) if own["kind"] == "Pod" or self._made_bare(own) else own
+            has_priority = own["kind"] in ("Pod", "PodGroup")
+            return bare.explained(own) if has_priority or self._made_bare(own) else own
 
         for manifest in self.objects:
             # They are there before the pods, wherever they stand.
@@ -471,13 +523,23 @@ class _Maker:
                 bare.now.deleted(step.delete.name)
             done.append(step)
         steps = tuple(done)
-        extenders = None
+        extenders = Extenders(mock=self.mock) if self.mock else None
         if self.cassette:
             calls = tuple(
                 dataclasses.replace(call, answer=_renamed_uids(call.answer, self.uids, owners))
                 for call in self.cassette
             )
-            extenders = Extenders(cassette=calls, post_bindings=self.posts_bindings)
+            extenders = Extenders(self.mock, calls, self.posts_bindings)
+        if self.ours_decide:
+            ours = _our_name(scenario.scheduler)
+            objects = tuple(_asking(manifest, self.others, ours) for manifest in objects)
+            steps = tuple(
+                step
+                if step.apply is None
+                else Step(apply=tuple(_asking(manifest, self.others, ours) for manifest in step.apply))
+                for step in steps
+            )
+            steps = (*steps, Step(run=Run("idle")))
         if not steps:
             # Nothing was run: a scenario without steps would run until idle.
             steps = (Step(advance=Advance(0, 0)),)
@@ -489,6 +551,42 @@ class _Maker:
         return dataclasses.replace(
             scenario, objects=objects, steps=steps, extenders=extenders, assumed_expiry_ns=self.expiry_ns
         )
+
+
+def _said_of_pod(before: Manifest, after: Manifest) -> dict[str, Any]:
+    """What another scheduler says of a pod in its status: that it found no node, and where it makes room."""
+    old, new = before.get("status") or {}, after.get("status") or {}
+    said: dict[str, Any] = {}
+    conditions = [
+        {name: item[name] for name in ("type", "status", "reason") if name in item}
+        for item in new.get("conditions") or ()
+        if item.get("type") == "PodScheduled"
+    ]
+    if conditions and new.get("conditions") != old.get("conditions"):
+        said["conditions"] = conditions
+    if new.get("nominatedNodeName") != old.get("nominatedNodeName"):
+        said["nominatedNodeName"] = new.get("nominatedNodeName")
+    return {"status": said} if said else {}
+
+
+def _our_name(config: Manifest | None) -> str:
+    """The schedulerName of the profile that stands in for other schedulers: the default one, or the first."""
+    profiles = (config or {}).get("profiles") or [{}]
+    names = [str(profile.get("schedulerName") or DEFAULT_PROFILE) for profile in profiles]
+    return DEFAULT_PROFILE if DEFAULT_PROFILE in names else names[0]
+
+
+def _asking(manifest: Manifest, others: Mapping[str, None], ours: str) -> Manifest:
+    """A pod, or what makes pods, that asks for our scheduler instead of one of the others."""
+    spec = manifest.get("spec")
+    if not isinstance(spec, Mapping):
+        return manifest
+    if spec.get("schedulerName") in others:
+        spec = {**spec, "schedulerName": ours}
+    for name in ("template", "jobTemplate"):
+        if isinstance(spec.get(name), Mapping):
+            spec = {**spec, name: _asking(spec[name], others, ours)}
+    return {**manifest, "spec": spec}
 
 
 def _renamed_uids(value: Any, uids: Mapping[str, str], kept: frozenset[str]) -> Any:
@@ -505,25 +603,28 @@ _CONTAINER_DEFAULTS = ("imagePullPolicy", "terminationMessagePath", "termination
 
 
 def without_defaults(manifest: Manifest, classes: KnownClasses) -> Manifest:
-    """A pod without what defaulting writes into it anyway; other kinds as they are.
+    """A pod or PodGroup without what defaulting writes into it anyway; other kinds as they are.
 
     Parameters
     ----------
     classes : KnownClasses
         PriorityClasses there are: a pod that none of them explains keeps its priority and policy and loses the name.
     """
-    if manifest.get("kind") != "Pod" or not isinstance(manifest.get("spec"), Mapping):
+    kind = manifest.get("kind")
+    if kind not in ("Pod", "PodGroup") or not isinstance(manifest.get("spec"), Mapping):
         return manifest
     spec = dict(manifest["spec"])
     name, written, _ = written_in(spec)
     agrees = classes.agree(spec)
-    for key, value in prepare({"kind": "Pod", "metadata": {"name": "x"}})["spec"].items():
-        if key != "priority" and spec.get(key) == value and (agrees or key != "preemptionPolicy"):
-            del spec[key]
     if agrees:
         spec.pop("priority", None)
     elif name and written is not None:
         del spec["priorityClassName"]
+    if kind == "PodGroup":
+        return {**manifest, "spec": spec}
+    for key, value in prepare({"kind": "Pod", "metadata": {"name": "x"}})["spec"].items():
+        if key != "priority" and spec.get(key) == value and (agrees or key != "preemptionPolicy"):
+            del spec[key]
     if spec.get("tolerations"):
         own = [item for item in spec["tolerations"] if item.get("key") not in TOLERATED_TAINTS]
         if with_default_tolerations({**spec, "tolerations": own})["tolerations"] == spec["tolerations"]:

@@ -1,4 +1,4 @@
-"""PriorityClasses for pods that carry a bare priority: recordings of before admission asked for a class.
+"""PriorityClasses for pods and PodGroups that carry a bare priority: recordings of before admission asked for a class.
 
 A pod's priority comes from its class, and a written one that disagrees is refused. Documents and clusters of earlier
 versions may hold pods with a priority of their own; each gets a class of that value, so that everything is decided
@@ -105,11 +105,11 @@ class ClassesForBarePriorities:
         self._own: dict[tuple[int, str], str] = {}
 
     def explained(self, manifest: Manifest) -> Manifest:
-        """The object with a class for its pod, or its template's; itself where nothing is bare."""
+        """The object with a class for its pod, group or template; itself where nothing is bare."""
         spec = manifest.get("spec")
         if not isinstance(spec, Mapping):
             return manifest
-        if manifest.get("kind") == "Pod":
+        if manifest.get("kind") in ("Pod", "PodGroup"):
             changed = self._spec(spec)
             return manifest if changed is spec else {**manifest, "spec": changed}
         template = spec.get("template")

@@ -402,6 +402,8 @@ class _Redactor:
             return self.name(_NAME_FIELDS[key], value)
         if key in _POD_FIELDS:
             return self.pod_name(value)
+        if key == "by":
+            return self.name("scheduler", value)
         if key in _WORKLOAD_FIELDS:
             return self.pod_name(value, _WORKLOAD_FIELDS[key])
         if key in ("topologyKey", "label", "anyOf"):
@@ -447,6 +449,8 @@ class _Redactor:
         result = {**value, "name": self.name(value["kind"], value["name"])}
         if value.get("namespace"):
             result["namespace"] = self.name("Namespace", value["namespace"])
+        if value.get("by"):
+            result["by"] = self.name("scheduler", value["by"])
         if "patch" in value:
             patch = dict(value["patch"])
             meta = patch.pop("metadata", None)
@@ -566,7 +570,8 @@ def redact(scenario: Scenario) -> Redacted:
         notes.append(f"names of drivers are kept: {', '.join(drivers)}")
     if redactor.has_expressions:
         notes.append("expressions that select devices are kept as they were written")
-    foreign = sorted({str(item["kind"]) for item in manifests if not _is_needed(item)})
+    left_out = [*(item for item in manifests if not _is_needed(item)), *scenario.kept]
+    foreign = sorted({str(item["kind"]) for item in left_out})
     if foreign:
         notes.append(f"objects of kinds no scheduler reads are left out: {', '.join(foreign)}")
     renamed = {what: dict(names.new) for what, names in redactor.names.items() if names.new}
@@ -589,6 +594,8 @@ def _redacted(document: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any
             result[key] = [redactor.manifest(item) for item in value if _is_needed(item)]
         elif key == "steps":
             result[key] = [_step(step, redactor) for step in value]
+        elif key == "kept":
+            continue
         elif key == "extenders":
             result[key] = _extenders(value, redactor)
         elif key == "expect":

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from scheduler_core.advice.judge_log import Judged
 from scheduler_core.dynamic_resources.validation import check as check_devices
 from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.framework.record import PREEMPTING, CycleTrace
@@ -20,8 +21,9 @@ from scheduler_core.scenario.canonical import effective_steps, in_run_order
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.expectations import check
 from scheduler_core.scenario.figures import node_figures
-from scheduler_core.scenario.load import check_shape, object_key, plugin_notes
+from scheduler_core.scenario.load import check_shape, field_notes, object_key, plugin_notes
 from scheduler_core.scenario.merge import merged
+from scheduler_core.scenario.others import Others
 from scheduler_core.scenario.record import (
     Evicted,
     Finding,
@@ -99,6 +101,7 @@ class ScenarioRun:
     notes: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     stop: str = ""
+    others: Others | None = None
     _by_pod: dict[str, list[CycleTrace]] = field(default_factory=dict)
     _place_of: dict[int, int] = field(default_factory=dict)
     _seen_pods: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -123,6 +126,10 @@ class ScenarioRun:
     def cycle_lines(self) -> list[str]:
         """One line a cycle, as `decisions.cycles` keeps them."""
         return [cycle_line(trace) for trace in self.cycles]
+
+    def verdicts(self) -> list[Judged]:
+        """What other schedulers decided so far, beside what we would have; empty where no expectation asks for it."""
+        return [] if self.others is None else list(self.others.verdicts(self.scenario.seed))
 
     # ---- where everything is
 
@@ -267,7 +274,7 @@ class _Runner:
             extenders_post_bindings=self.posts_bindings,
             assumed_pod_ttl_ns=scenario.assumed_expiry_ns or 0,
         )
-        release = release or scenario.release
+        release = (release or scenario.release).with_simulation(scenario.simulation)
         self.transport = ScenarioTransport(scenario)
         if checkpoint is None:
             self.simulation = Simulation(
@@ -286,6 +293,9 @@ class _Runner:
         self.transport.simulation = self.simulation
         self.until_ns = self.simulation.now_ns + self.bounds.virtual_ns
         self.run = ScenarioRun(scenario, self.simulation, release, first_of_ties)
+        expected = [*scenario.expect, *(item for step in scenario.steps for item in step.expect or ())]
+        if any(item.agreement is not None for item in expected):
+            self.run.others = Others(self.simulation)
         self.cycles_left = max_cycles
         self.max_cycles = max_cycles
         self.stops_quietly = False
@@ -307,8 +317,9 @@ class _Runner:
 
     def _go_through(self) -> None:
         scenario = self.run.scenario
+        self._note_what_has_no_effect("scheduler")
         places = {id(manifest): index for index, manifest in enumerate(scenario.objects)}
-        for manifest in in_run_order(scenario.objects):
+        for manifest in in_run_order(scenario.objects, scenario.simulation):
             self._path = f"objects[{places[id(manifest)]}]"
             self.apply(manifest, self._path)
         for index, step in enumerate(effective_steps(scenario)):
@@ -346,11 +357,12 @@ class _Runner:
                 others = [stored.manifest for stored in world.all(kind)]
                 check_priority_class(document, others, None if before is None else before.manifest)
             classes = world.priority_classes
-            if kind == "Pod" and before is not None:
+            has_priority = kind in ("Pod", "PodGroup")
+            if has_priority and before is not None:
                 classes = KeptPriority(before.manifest["spec"])
             prepared = prepare(document, classes)
             check_devices(prepared)
-            if kind == "Pod" and before is not None:
+            if has_priority and before is not None:
                 check_priority_is_kept(prepared, before.manifest)
             if kind == "Pod":
                 prepared["spec"] = with_default_tolerations(prepared["spec"])
@@ -361,6 +373,11 @@ class _Runner:
             raise ScenarioError([Problem(f"{path}.{error.path}", error.reason, value)]) from None
         if kind == "Pod":
             self.run.saw_pod(prepared)
+
+    def _note_what_has_no_effect(self, path: str) -> None:
+        """Name the entries of a Policy that have no counterpart today."""
+        for item in self.simulation.scheduler.loaded.untranslated:
+            self.run.notes.append(f"{path}.{item.field}: {item.name} has no effect: {item.reason}")
 
     def _submit(self, change: Change) -> None:
         self.simulation.submit(change)
@@ -398,6 +415,9 @@ class _Runner:
                 self.apply(manifest, f"{here}[{index}]")
         elif step.patch is not None:
             stored = self._existing(step.patch.kind, step.patch.namespace, step.patch.name, here)
+            if step.patch.by and self.run.others is not None and step.patch.kind == "Pod":
+                changed = merged(stored.manifest, step.patch.patch)
+                self.run.others.patched(stored.typed, changed, step.patch.by)
             self._replace(stored.manifest, step.patch.patch, here)
         elif step.delete is not None:
             self._delete(step, here)
@@ -414,8 +434,14 @@ class _Runner:
             self._bind(step.bind, here)
         elif step.configure is not None:
             self._submit(SetConfiguration(step.configure))
+            self._note_what_has_no_effect(here)
+            if self.run.others is not None:
+                self.run.others.configured(step.configure)
         elif step.upgrade is not None:
             self._submit(SetConfiguration(self.simulation.config, step.upgrade.release))
+            if self.run.others is not None:
+                release = step.upgrade.release.document()
+                self.run.others.configured(self.simulation.config, release)
         elif step.assumed_expiry_ns is not None:
             self._submit(SetAssumedPodExpiry(step.assumed_expiry_ns))
         elif step.expect is not None:
@@ -440,7 +466,9 @@ class _Runner:
     def _delete(self, step: Step, path: str) -> None:
         assert step.delete is not None
         wanted = step.delete
-        self._existing(wanted.kind, wanted.namespace, wanted.name, path)
+        stored = self._existing(wanted.kind, wanted.namespace, wanted.name, path)
+        if wanted.by and wanted.kind == "Pod" and self.run.others is not None:
+            self.run.others.evicted(stored.typed, wanted.by)
         namespace = wanted.namespace or ("default" if wanted.kind in NAMESPACED_KINDS else "")
         self._submit(DeleteObject(wanted.kind, namespace, wanted.name, wanted.grace_period_s))
 
@@ -481,6 +509,8 @@ class _Runner:
     def _bind(self, binding: Binding, path: str) -> None:
         namespace, _, name = binding.pod.partition("/")
         pod: Pod = self._existing("Pod", namespace, name, path).typed
+        if binding.by and self.run.others is not None:
+            self.run.others.bound(pod, binding.node, binding.by)
         refusal = self.simulation.world.bind(namespace, name, pod.uid, binding.node)
         if refusal is not None:
             raise _IsGone([Problem(path, refusal)])
@@ -578,7 +608,7 @@ def run(
     result = runner.run
     result.collect()
     cassette = runner.transport.cassette
-    result.notes += plugin_notes(scenario)
+    result.notes += [*plugin_notes(scenario), *field_notes(scenario)]
     result.notes += [f"a plugin failed: {said}" for said in runner.simulation.plugin_failures[:20]]
     result.notes += [f"no recorded answer to {what}" for what in cassette.missing[:20]]
     result.notes += [f"the request differs from the recorded one: {what}" for what in cassette.changed[:20]]

@@ -13,7 +13,7 @@ from scheduler_core.sim.simulation import Simulation
 
 
 class ScenarioTransport:
-    """Where a scenario's extender answers come from: rules, else the recording."""
+    """Where a scenario's extender answers come from: the recording, where it holds the request; else rules."""
 
     def __init__(self, scenario: Scenario) -> None:
         extenders = scenario.extenders
@@ -22,12 +22,14 @@ class ScenarioTransport:
         self._mock = MockTransport(extenders.mock if extenders else (), self._node_labels, self._pod_of_uid)
 
     def __call__(self, requests: Sequence[ExtenderRequest]) -> list[ExtenderAnswer]:
-        return [
-            self._mock.answer(request)
-            if self._mock.knows(request.extender_index)
-            else self.cassette.answer(request)
-            for request in requests
-        ]
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: ExtenderRequest) -> ExtenderAnswer:
+        if not self._mock.knows(request.extender_index):
+            return self.cassette.answer(request)
+        # Rules count the calls they leave to the recording, too.
+        by_rules = self._mock.answer(request)
+        return self.cassette.answer(request) if self.cassette.holds(request) else by_rules
 
     def _node_labels(self, name: str) -> Mapping[str, str] | None:
         stored = None if self.simulation is None else self.simulation.world.get("Node", "", name)

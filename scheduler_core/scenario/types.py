@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.config.wire import BOOLEAN, STRING
-from scheduler_core.releases import OLDEST, Release, release_named
+from scheduler_core.releases import OLDEST, SIMULATION, Release, release_named
 from scheduler_core.scenario.cassette import RecordedCall
 from scheduler_core.scenario.form import (
     BOOLEAN_MAP,
@@ -77,6 +77,7 @@ class Deletion:
     grace_period_s: int | None = part(
         "gracePeriodSeconds", Number(0, 10**9), "Of a pod; its own when left out.", default=None
     )
+    by: str = part("by", STRING, "The program of another scheduler that decided it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class Patch:
     name: str = part("name", STRING, "Its name.", required=True)
     namespace: str = part("namespace", STRING, "Its namespace; `default` for kinds that live in one.")
     patch: Manifest = part("patch", DOCUMENT, "What changes; null removes a field.", required=True)
+    by: str = part("by", STRING, "The program of another scheduler that decided it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +120,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Posts the Binding of a pod, as a bind extender does."""
+    """Posts the Binding of a pod, as a bind extender does, or another scheduler (`by`)."""
 
     pod: str = part("pod", POD_NAME, "The pod.", required=True)
     node: str = part("node", STRING, "The node it is bound to.", required=True)
+    by: str = part("by", STRING, "The program of another scheduler that decided it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,8 @@ class PodSelection:
 
 
 SUBJECTS = (
-    "pod", "pods", "cycle", "cycles", "order", "budgets", "metric", "upgrade", "survives", "fits", "drain"
+    "pod", "pods", "cycle", "cycles", "order", "budgets", "metric", "upgrade", "survives", "fits", "drain",
+    "agreement",
 )  # fmt: skip
 _POD_FIELDS = (
     "state",
@@ -184,6 +188,7 @@ _FIELDS_OF = {
     "survives": (),
     "fits": (),
     "drain": (),
+    "agreement": (),
 }
 
 
@@ -295,6 +300,12 @@ class Expectation:
     )
     fits: Fitting | None = part("fits", part_of(Fitting), "So many more pods find a node.", default=None)
     drain: Draining | None = part("drain", part_of(Draining), "These nodes can be drained.", default=None)
+    agreement: Bounds | None = part(
+        "agreement",
+        _BOUNDS,
+        "Per cent of other schedulers' decisions (steps with `by`) that agree or tie with ours on the same state.",
+        default=None,
+    )
     state: str = part("state", Choice(*STATES), "Where the pod is in its life.")
     node: str = part("node", STRING, "The node it is on; of a cycle: the node chosen.")
     node_in: tuple[str, ...] = part("nodeIn", ListOf(STRING), "It is on one of these nodes.")
@@ -482,6 +493,12 @@ class Scenario:
     feature_gates: Mapping[str, bool] = part(
         "featureGates", BOOLEAN_MAP, "Feature gates of the release that are switched, by name."
     )
+    simulation: int = part(
+        "simulation",
+        Number(1, SIMULATION),
+        "What acts around the scheduler: 1 as when the format began, 4 as it does in clusters that are made now.",
+        default=1,
+    )
     seed: int = part("seed", Number(0, 2**63 - 1), "Of every draw.", default=OLDEST_SEED)
     start_ns: int = part("start", TIME, "Where the virtual clock starts.", default=OLDEST_START_NS)
     scheduler: Manifest | None = part(
@@ -504,6 +521,11 @@ class Scenario:
     objects: tuple[Manifest, ...] = part(
         "objects", MANIFESTS, "The cluster at the start, as ordinary manifests."
     )
+    kept: tuple[Manifest, ...] = part(
+        "kept",
+        MANIFESTS,
+        "Objects that shape no placement: a run passes over them, a cluster made of the scenario has them.",
+    )
     extenders: Extenders | None = part(
         "extenders", part_of(Extenders), "The extenders' answers.", default=None
     )
@@ -519,4 +541,5 @@ class Scenario:
     @property
     def release(self) -> Release:
         """The release it follows, its gates switched."""
-        return release_named(self.kubernetes_release).with_gates(self.feature_gates)
+        release = release_named(self.kubernetes_release).with_simulation(self.simulation)
+        return release.with_gates(self.feature_gates)

@@ -144,14 +144,14 @@ class UpgradePreview:
         """The whole in one sentence."""
         counts = self.counts()
         said = [
-            f"{counts[kind]:,} {words}"
-            for kind, words in (
-                (MOVED, "land elsewhere"),
-                (NEWLY_PENDING, "newly wait"),
-                (NEWLY_PLACED, "wait no longer"),
-                (NEWLY_EVICTED, "are newly evicted"),
-                (OTHER_WORDS, "wait in other words"),
-                (OTHER_COURSE, "end alike after other decisions"),
+            f"{counts[kind]:,} {one if counts[kind] == 1 else many}"
+            for kind, one, many in (
+                (MOVED, "lands elsewhere", "land elsewhere"),
+                (NEWLY_PENDING, "newly waits", "newly wait"),
+                (NEWLY_PLACED, "waits no longer", "wait no longer"),
+                (NEWLY_EVICTED, "is newly evicted", "are newly evicted"),
+                (OTHER_WORDS, "waits in other words", "wait in other words"),
+                (OTHER_COURSE, "ends alike after other decisions", "end alike after other decisions"),
             )
             if counts[kind]
         ]
@@ -159,6 +159,14 @@ class UpgradePreview:
             return f"No decision differs on {self.after.name}: {self.n_pods:,} of {self.n_pods:,} pods end alike."
         together = said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
         return f"On {self.after.title.removeprefix('Kubernetes ')}, of {self.n_pods:,} pods {together}."
+
+    @property
+    def expectation(self) -> dict[str, Any]:
+        """What a scenario expects so that it fails once the upgrade has more pods end elsewhere than now."""
+        n_elsewhere = sum(one.ends_elsewhere for one in self.differences)
+        gates = {name: on for name, on in self.after.switched.items() if name in self.after.gates}
+        wanted = {"kubernetesRelease": self.after.name, **({"featureGates": gates} if gates else {})}
+        return {"upgrade": wanted, **({"count": {"max": n_elsewhere}} if n_elsewhere else {})}
 
     def document(self, limit: int | None = None) -> dict[str, Any]:
         """JSON-able.
@@ -201,6 +209,7 @@ class UpgradePreview:
                 "reasons": {node: list(said) for node, said in list(parted.reasons.items())[:40]},
             },
             "runs": self.n_runs,
+            "test": self.expectation,
         }
 
 
@@ -344,8 +353,13 @@ class _Search:
             self.progress(f"looking for what decides cycle {number}", self.share)
             return run_prefix(self.scenario, number, release=release, first_of_ties=self.first_of_ties)
 
+        tried: dict[tuple[int, frozenset[Toggle]], bool] = {}
+
         def agrees(some: Sequence[Toggle]) -> bool:
-            return digests(put_back(self.newer, self.older, [*back, *some])) == wanted
+            key = number, frozenset(some)
+            if key not in tried:
+                tried[key] = digests(put_back(self.newer, self.older, [*back, *some])) == wanted
+            return tried[key]
 
         wanted = digests(self.older)
         needed: list[Toggle] = []
@@ -393,19 +407,24 @@ class _Search:
                 ends = _ends(self._run(release, f"{self.newer.name} with {names} alone put back"))
             alone.append(ends)
         for (toggles, _), ends in zip(chain, alone, strict=True):
-            gone = [one for one in left if ends.get(one.pod) == older.get(one.pod)]
+            gone, left = _taken_away(left, [ends], older)
             if gone:
-                causes.append(Cause(toggles, "alone", tuple(gone)))
-                left = [one for one in left if one not in set(gone)]
+                causes.append(Cause(toggles, "alone", gone))
         for place in range(1, len(chain)):
-            toggles, ends = chain[place]
-            later = [ends_ for _, ends_ in chain[place:]]
-            gone = [one for one in left if all(then.get(one.pod) == older.get(one.pod) for then in later)]
+            gone, left = _taken_away(left, [ends for _, ends in chain[place:]], older)
             if gone:
-                before = tuple(toggle for some, _ in chain[:place] for toggle in some)
-                causes.append(Cause((*before, *toggles), "together", tuple(gone)))
-                left = [one for one in left if one not in set(gone)]
+                toggles = tuple(toggle for some, _ in chain[: place + 1] for toggle in some)
+                causes.append(Cause(toggles, "together", gone))
         return causes, left
+
+
+def _taken_away(
+    left: Sequence[Difference], runs: Sequence[Ends], older: Ends
+) -> tuple[tuple[Difference, ...], list[Difference]]:
+    """The differences whose pods end in all these runs as in the older release, and the rest."""
+    is_gone = [all(ends.get(one.pod) == older.get(one.pod) for ends in runs) for one in left]
+    gone = tuple(one for one, gone in zip(left, is_gone, strict=True) if gone)
+    return gone, [one for one, gone in zip(left, is_gone, strict=True) if not gone]
 
 
 _WORD = re.compile(r"[A-Z]?[a-z]+")
@@ -420,12 +439,18 @@ def _likely_first(toggles: Sequence[Toggle], comparison: Comparison) -> list[Tog
     told = " ".join(
         (*plugins, parted.a, parted.b, *(text for pair in parted.reasons.values() for text in pair))
     )
-    stems = {word[:6].lower() for word in _WORD.findall(told)}
+    stems = _stems(told)
+    # Words like `pod` stand in many names, and so tell little.
+    shared = Counter(stem for toggle in toggles for stem in _stems(toggle.name))
 
-    def in_common(toggle: Toggle) -> int:
-        return sum(word[:6].lower() in stems for word in _WORD.findall(toggle.name))
+    def in_common(toggle: Toggle) -> float:
+        return sum(1 / shared[stem] for stem in sorted(_stems(toggle.name) & stems))
 
     return sorted(toggles, key=lambda one: -in_common(one))
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:6].lower() for word in _WORD.findall(text)}
 
 
 def _first_difference(a: ScenarioRun, b: ScenarioRun) -> int | None:

@@ -15,11 +15,25 @@ from typing import Any
 from scheduler_core.errors import ForbiddenObject, InvalidObject
 from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES
 from scheduler_core.objects.device_defaults import from_first_beta
-from scheduler_core.objects.fields import Document, boolean, integer, mapping, sequence, string
+from scheduler_core.objects.fields import (
+    Document,
+    boolean,
+    format_seconds,
+    integer,
+    mapping,
+    sequence,
+    string,
+)
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
 SYSTEM_PREFIX = "system-"
 DEFAULT_TOLERATION_S = 300
+GATED = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 POD_UPDATES = (
     "pod updates may not change fields other than container images, activeDeadlineSeconds,"
     " terminationGracePeriodSeconds, tolerations (add only) and schedulingGates (remove only):"
@@ -142,15 +156,17 @@ def check_priority_class(manifest: Document, others: Iterable[Document], old: Do
 
 
 def check_priority_is_kept(new: Document, old: Document) -> None:
-    """Refuse an update that gives a pod another priority, policy or class.
+    """Refuse an update that gives a pod or PodGroup another priority, policy or class.
 
     Raises
     ------
-    ForbiddenObject
+    InvalidObject
     """
     before, after = mapping(old, "spec", ""), mapping(new, "spec", "")
     for key in ("priority", "preemptionPolicy", "priorityClassName"):
         if (after.get(key) or None) != (before.get(key) or None):
+            if new["kind"] == "PodGroup":
+                raise InvalidObject(f"spec.{key}", after.get(key), "field is immutable")
             raise ForbiddenObject(f"spec.{key}", after.get(key), POD_UPDATES)
 
 
@@ -199,3 +215,17 @@ def with_default_tolerations(spec: Document) -> dict[str, Any]:
 
 def _speaks_of(toleration: Document, key: str) -> bool:
     return toleration.get("key") in (key, "", None) and toleration.get("effect") in ("NoExecute", "", None)
+
+
+def with_gated_condition(pod: Document, now_ns: int) -> dict[str, Any]:
+    """A pod that is about to be created, with the condition that says that its gates hold it back, if it has any.
+
+    Source: pkg/registry/core/pod/strategy.go applySchedulingGatedCondition, v1.34
+    """
+    status = mapping(pod, "status", "")
+    conditions = sequence(status, "conditions", "status")
+    gated = bool(sequence(mapping(pod, "spec", ""), "schedulingGates", "spec"))
+    if not gated or any(item.get("type") == "PodScheduled" for item in conditions):
+        return dict(pod)
+    condition = {**GATED, "lastTransitionTime": format_seconds(now_ns)}
+    return {**pod, "status": {**status, "conditions": [*conditions, condition]}}

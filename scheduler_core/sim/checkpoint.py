@@ -78,6 +78,7 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
         "randomness": simulation.randomness.state(),
         "timers": simulation.timers.state(),
         "world": simulation.world.state(),
+        **({"controllers": remembered} if (remembered := simulation.control_plane.state()) else {}),
         "cycle": scheduler.cycle,
         "startIndex": scheduler.algorithm.next_start_node_index,
         "nodeOrder": scheduler.cache.node_order(),
@@ -150,14 +151,14 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
     simulation.randomness.restore(document["randomness"])
     simulation.timers.restore(document["timers"])
     simulation.world.restore(document["world"])
-    simulation.control_plane.restore(simulation.world)
+    simulation.control_plane.restore(simulation.world, document.get("controllers") or {})
     scheduler = simulation.scheduler
     scheduler.cycle = document["cycle"]
     scheduler.algorithm.next_start_node_index = document["startIndex"]
     pods = {pod.uid: pod for pod in _live_pods(simulation)}
     for pod in pods.values():
         if not pod.node_name:
-            simulation._know_stranger(None, Stored(pod.manifest, pod))
+            simulation._know_stranger(None, pod)
     for namespace, name, manifest in document["untold"]:
         present = simulation.world.pod(namespace, name)
         if present is not None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.controllers import CONTROLLERS, Controller, Site
 from scheduler_core.sim.controllers.base import WorkloadController
+from scheduler_core.sim.namespace_limits import LIMITING
 from scheduler_core.sim.timers import Timer, Timers
-from scheduler_core.sim.world import Noticed, World
+from scheduler_core.sim.world import ACTS, Noticed, World
 
 
 class ControlPlane:
@@ -22,6 +26,7 @@ class ControlPlane:
         controllers: bool = True,
         release: Release = OLDEST,
     ) -> None:
+        self.world = world
         self.site = Site(world, timers, randomness, release)
         self.controllers: list[Controller] = [kind(self.site) for kind in CONTROLLERS if controllers]
         self._told: dict[str, list[Controller]] = {}
@@ -56,8 +61,22 @@ class ControlPlane:
                 for adopter in self._adopters:
                     adopter.orphan_noticed(change.new.typed)
                     self._to_sync[adopter] = None
+        if self.site.release.simulation >= ACTS:
+            self._limits_noticed(change)
         for controller in self._told.get(change.kind, ()):
-            self._tell(controller, change)
+            if controller.concerns(change):
+                self._tell(controller, change)
+
+    def _limits_noticed(self, change: Noticed) -> None:
+        """What a namespace's limits refused is tried again when they change, or when there is more room."""
+        stored = change.new or change.old
+        assert stored is not None
+        namespace = str(stored.manifest["metadata"].get("namespace") or "")
+        if change.kind not in LIMITING and not (_makes_room(change) and self.world.limits.limit(namespace)):
+            return
+        for controller in self.controllers:
+            if isinstance(controller, WorkloadController) and controller.look_again(namespace):
+                self._to_sync[controller] = self._to_report[controller] = None
 
     def _tell(self, controller: Controller, change: Noticed) -> None:
         controller.noticed(change)
@@ -92,8 +111,13 @@ class ControlPlane:
         self._to_sync[controller] = self._to_report[controller] = None
         return True
 
-    def restore(self, world: World) -> None:
-        """Learn everything that is there, from a world in which nothing was left to do."""
+    def state(self) -> dict[str, Any]:
+        """What controllers remember that no object tells; empty in most clusters."""
+        found = ((type(item).__name__, item.state()) for item in self.controllers)
+        return {name: state for name, state in found if state}
+
+    def restore(self, world: World, state: Mapping[str, Any]) -> None:
+        """Learn everything that is there, from a world in which nothing was left to do, and what `state` gave."""
         for stored in world.everything():
             change = Noticed(str(stored.manifest["kind"]), None, stored)
             if change.kind != "Pod":
@@ -105,3 +129,13 @@ class ControlPlane:
                     self._tell(controller, change)
         for controller in self.controllers:
             controller.restored()
+            controller.restore_state(state.get(type(controller).__name__, {}))
+
+
+def _makes_room(change: Noticed) -> bool:
+    """Whether less is used of a quota after a change."""
+    if change.new is None:
+        return True
+    if change.kind != "Pod" or change.old is None:
+        return False
+    return change.new.typed.is_terminal and not change.old.typed.is_terminal

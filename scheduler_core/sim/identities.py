@@ -31,6 +31,12 @@ def object_uid(randomness: Randomness) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+def derived_uid(text: str) -> str:
+    """A uid that follows from a text, where nothing may be drawn."""
+    digits = hashlib.sha256(text.encode()).hexdigest()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32]))
+
+
 def template_hash(template: Any) -> str:
     """Stands for a pod template in names and labels.
 

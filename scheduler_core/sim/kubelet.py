@@ -3,6 +3,7 @@
 Annotations a pod may carry (all optional, Kubernetes durations or seconds):
 `playground.dev/duration` ends the pod that long after it started, whatever its restartPolicy (as what,
 `playground.dev/ends-as` says: `Succeeded`, the default, or `Failed`); `playground.dev/start-delay` starts it later.
+Pods of Jobs are given a duration where they say none (`controllers/job.py`); `never` is none.
 
 A kubelet is silent while its node's Ready condition is Unknown, and gone with its node: pods there neither start nor
 end nor terminate until it is heard of again.
@@ -16,15 +17,18 @@ from scheduler_core.clock import SECOND_NS
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
+from scheduler_core.sim import resizing
 from scheduler_core.sim.durations import duration_ns
+from scheduler_core.sim.kubelet_admission import NodeUse, Rejection, rejection
 from scheduler_core.sim.pod_index import PodIndex
 from scheduler_core.sim.timers import Timers
-from scheduler_core.sim.world import Noticed, Stored, World, with_conditions
+from scheduler_core.sim.world import ACTS, World, with_conditions
 
 DURATION = "playground.dev/duration"
 ENDS_AS = "playground.dev/ends-as"
 START_DELAY = "playground.dev/start-delay"
 
+NEVER = "never"
 STARTS, FINISHES, TERMINATED = "pod-starts", "pod-finishes", "pod-terminated"
 TIMER_NAMES = (STARTS, FINISHES, TERMINATED)
 DEFAULT_GRACE_S = 30
@@ -47,48 +51,72 @@ class Kubelet:
         self._world = world
         self._timers = timers
         self._pods = pods
+        self._use = NodeUse(pods)
 
-    def noticed(self, change: Noticed) -> None:
-        """A pod or node changed."""
-        if change.kind == "Pod":
-            self._pod_changed(change.old, change.new)
-        elif change.kind == "Node":
-            self._node_changed(change.old, change.new)
+    def _add(self, pod: Pod, at_ns: int, what: str) -> None:
+        # What a CronJob began is not waited for: there is always more of it.
+        aside = self._world.release.simulation >= ACTS and is_of_cron_job(self._world, pod)
+        self._timers.add(at_ns, what, pod.namespace, pod.name, pod.uid, aside=aside)
 
-    def _node_changed(self, old: Stored | None, new: Stored | None) -> None:
-        was, is_now = (is_heard_of(None if stored is None else stored.typed) for stored in (old, new))
-        stored = new or old
-        if was == is_now or stored is None:
+    @property
+    def _admits(self) -> bool:
+        """Whether pods are looked at before they start."""
+        return self._world.release.simulation >= 2
+
+    def node_changed(self, old: Node | None, new: Node | None) -> None:
+        """A node came, changed or went."""
+        is_now = is_heard_of(new)
+        node = new or old
+        if is_heard_of(old) == is_now or node is None:
             return
-        on_node = self._pods.on_node(stored.typed.name).pods
+        on_node = self._pods.on_node(node.name)
         for key in sorted(on_node):
             if is_now:
                 self._look_at(on_node[key])
             else:
                 self._cancel(on_node[key])
 
+    def _resize(self, old: Pod | None, new: Pod | None) -> None:
+        """A running pod may ask for another size; one that ends, or shrinks, may make room for others that do."""
+        node = None if old is None else self._world.node(old.node_name)
+        if old is None or node is None or not is_heard_of(node):
+            return
+        live = None if new is None else self._world.live(new)
+        if (
+            live is not None
+            and live.phase == "Running"
+            and not live.is_terminating
+            and resizing.is_asked_for(old.manifest, live.manifest)
+        ):
+            resizing.resize(self._world, live, old.manifest, node, self._use)
+        makes_room = new is None or (new.is_terminal and not old.is_terminal) or new.requests != old.requests
+        on_node = self._pods.on_node(node.name) if makes_room else {}
+        for other in [on_node[key] for key in sorted(on_node)]:
+            if other.uid != old.uid and resizing.is_deferred(other):
+                resizing.resize(self._world, other, other.manifest, node, self._use)
+
     def _cancel(self, pod: Pod) -> None:
         for what in TIMER_NAMES:
             self._timers.cancel(what, pod.namespace, pod.name, pod.uid)
 
-    def _pod_changed(self, old: Stored | None, new: Stored | None) -> None:
-        before: Pod | None = None if old is None else old.typed
-        if before is not None and (new is None or new.typed.uid != before.uid):
-            if before.node_name:
-                self._cancel(before)
-            before = None
-        if new is None:
-            return
-        pod: Pod = new.typed
-        if not pod.node_name:
+    def pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        """A pod came, changed or went."""
+        self._use.changed(old, new)
+        if self._world.release.simulation >= ACTS:
+            self._resize(old, new)
+        if old is not None and (new is None or new.uid != old.uid):
+            if old.node_name:
+                self._cancel(old)
+            old = None
+        if new is None or not new.node_name:
             return
         if (
-            before is None
-            or not before.node_name
-            or before.phase != pod.phase
-            or before.meta.deletion_ns != pod.meta.deletion_ns
+            old is None
+            or not old.node_name
+            or old.phase != new.phase
+            or old.meta.deletion_ns != new.meta.deletion_ns
         ):
-            self._look_at(pod)
+            self._look_at(new)
 
     def _look_at(self, pod: Pod) -> None:
         """Set the timer for what happens next to a pod on a node."""
@@ -101,16 +129,26 @@ class Kubelet:
         if pod.is_terminating:
             self._timers.cancel(STARTS, *subject)
             self._timers.cancel(FINISHES, *subject)
-            self._timers.add(max((pod.meta.deletion_ns or 0) + fraction_ns, now_ns), TERMINATED, *subject)
+            self._add(pod, max((pod.meta.deletion_ns or 0) + fraction_ns, now_ns), TERMINATED)
         elif pod.is_terminal:
             self._timers.cancel(FINISHES, *subject)
         elif pod.phase in ("", "Pending"):
-            self._timers.add(now_ns + _annotated_ns(pod, START_DELAY, 0), STARTS, *subject)
+            self._add(pod, now_ns + _annotated_ns(pod, START_DELAY, 0), STARTS)
         else:
             lasts_ns = _annotated_ns(pod, DURATION, -1)
+            deadline_ns = self._deadline_ns(pod)
+            if deadline_ns >= 0 and (lasts_ns < 0 or deadline_ns < lasts_ns):
+                lasts_ns = deadline_ns
             if lasts_ns >= 0:
                 began_ns = now_ns if pod.start_ns is None else pod.start_ns + fraction_ns
-                self._timers.add(max(began_ns + lasts_ns, now_ns), FINISHES, *subject)
+                self._add(pod, max(began_ns + lasts_ns, now_ns), FINISHES)
+
+    def _deadline_ns(self, pod: Pod) -> int:
+        """How long it may be active on its node; -1 is for ever."""
+        if self._world.release.simulation < ACTS:
+            return -1
+        written = (pod.manifest.get("spec") or {}).get("activeDeadlineSeconds")
+        return -1 if written is None else int(written) * SECOND_NS
 
     def timer(self, what: str, namespace: str, name: str, uid: str) -> None:
         """A timer of ours has come; a kubelet nobody hears of does nothing, and looks again when it is back."""
@@ -128,6 +166,11 @@ class Kubelet:
 
     def _start(self, pod: Pod) -> None:
         if pod.phase == "Running":
+            return
+        node = self._world.node(pod.node_name) if self._admits else None
+        rejected = None if node is None else rejection(pod, node, self._use)
+        if rejected is not None:
+            self._reject(pod, rejected)
             return
         now = format_seconds(self._world.clock.now_ns)
         status: dict[str, Any] = dict(pod.manifest.get("status") or {})
@@ -156,11 +199,35 @@ class Kubelet:
         ]
         self._world.patch_status(pod, status, "started")
 
+    def _reject(self, pod: Pod, why: Rejection) -> None:
+        """Source: pkg/kubelet/kubelet.go rejectPod, v1.34."""
+        self._world.record_event(pod.manifest, "Warning", why.reason, "", why.message, "kubelet")
+        kept = {
+            name: value
+            for name, value in (pod.manifest.get("status") or {}).items()
+            if name in ("qosClass", "conditions")
+        }
+        status = {
+            **kept,
+            "phase": "Failed",
+            "reason": why.reason,
+            "message": f"Pod was rejected: {why.message}",
+            "startTime": format_seconds(self._world.clock.now_ns),
+        }
+        self._world.patch_status(pod, status, "rejected by its kubelet")
+
     def _finish(self, pod: Pod) -> None:
         now = format_seconds(self._world.clock.now_ns)
         annotations = pod.manifest["metadata"].get("annotations") or {}
-        failed = annotations.get(ENDS_AS) == "Failed"
         status: dict[str, Any] = dict(pod.manifest.get("status") or {})
+        deadline_ns, lasts_ns = self._deadline_ns(pod), _annotated_ns(pod, DURATION, -1)
+        too_long = deadline_ns >= 0 and (lasts_ns < 0 or deadline_ns < lasts_ns)
+        if too_long:
+            # Source: pkg/kubelet/active_deadline.go, v1.34
+            said = "Pod was active on the node longer than the specified deadline"
+            self._world.record_event(pod.manifest, "Normal", "DeadlineExceeded", "", said, "kubelet")
+            status |= {"reason": "DeadlineExceeded", "message": said}
+        failed = too_long or annotations.get(ENDS_AS) == "Failed"
         status["phase"] = "Failed" if failed else "Succeeded"
         ended = {
             "exitCode": 1 if failed else 0,
@@ -184,6 +251,18 @@ class Kubelet:
             for item in status.get("containerStatuses") or ()
         ]
         self._world.patch_status(pod, status, "finished")
+
+
+def is_of_cron_job(world: World, pod: Pod) -> bool:
+    """Whether a CronJob's Job made the pod."""
+    controller = pod.meta.controller
+    if controller is None or controller.kind != "Job":
+        return False
+    job = world.get("Job", pod.namespace, controller.name)
+    return job is not None and any(
+        item.get("controller") and item.get("kind") == "CronJob"
+        for item in job.manifest["metadata"].get("ownerReferences") or ()
+    )
 
 
 def delete_pod(world: World, pod: Pod, grace_period_s: int | None, reason: str | None) -> None:
@@ -214,5 +293,5 @@ def _annotated_ns(pod: Pod, annotation: str, default_ns: int) -> int:
     try:
         return duration_ns(str(annotations[annotation]))
     except ValueError:
-        # Admission refuses such a pod; one that got in otherwise is treated as if nothing were said.
+        # `never`; or something admission refuses, which is treated as if nothing were said.
         return default_ns

@@ -13,12 +13,12 @@ Owner = tuple[str, str, str]
 
 
 class PodGroup:
-    """The pods of one owner, or of one node.
+    """The pods of one owner.
 
     Attributes
     ----------
     pods : dict of str to Pod
-        By name (by `namespace/name` for a node); the order means nothing.
+        By name; the order means nothing.
     n_active : int
         Neither finished nor being deleted.
     n_ready : int
@@ -53,6 +53,8 @@ class PodGroup:
 NO_PODS = PodGroup()
 """For owners without pods; never written to."""
 
+_NONE_THERE: Mapping[str, Pod] = {}
+
 
 class PodIndex:
     """Every pod of the cluster, found by owner or node.
@@ -65,14 +67,15 @@ class PodIndex:
 
     def __init__(self) -> None:
         self._by_owner: dict[Owner, PodGroup] = {}
-        self._by_node: dict[str, PodGroup] = {}
+        self._by_node: dict[str, dict[str, Pod]] = {}
         self.orphans: dict[str, dict[str, Pod]] = {}
 
     def of_owner(self, owner: Owner) -> PodGroup:
         return self._by_owner.get(owner, NO_PODS)
 
-    def on_node(self, node_name: str) -> PodGroup:
-        return self._by_node.get(node_name, NO_PODS)
+    def on_node(self, node_name: str) -> Mapping[str, Pod]:
+        """Pods by `namespace/name`; the order means nothing."""
+        return self._by_node.get(node_name, _NONE_THERE)
 
     def noticed(self, change: Noticed) -> tuple[Owner | None, Owner | None]:
         """A pod changed; returns its owner before and after."""
@@ -83,9 +86,9 @@ class PodIndex:
             if old_owner is None:
                 self.orphans.get(old.namespace, {}).pop(old.name, None)
             elif new is None or old_owner != owner_of(new):
-                _remove(self._by_owner, old_owner, old.name)
+                self._disown(old_owner, old.name)
             if old.node_name and (new is None or new.node_name != old.node_name):
-                _remove(self._by_node, old.node_name, old.key)
+                self._leave(old.node_name, old.key)
         return old_owner, None if new is None else self.put(new)
 
     def put(self, pod: Pod) -> Owner | None:
@@ -93,33 +96,36 @@ class PodIndex:
         owner = owner_of(pod)
         meta = pod.meta
         if owner is not None:
-            _put(self._by_owner, owner, meta.name, pod)
+            self._own(owner, meta.name, pod)
         elif is_active(pod):
             self.orphans.setdefault(meta.namespace, {})[meta.name] = pod
         if pod.node_name:
-            _put(self._by_node, pod.node_name, pod.key, pod)
+            self._by_node.setdefault(pod.node_name, {})[pod.key] = pod
         return owner
 
+    def _own(self, owner: Owner, name: str, pod: Pod) -> None:
+        group = self._by_owner.get(owner)
+        if group is None:
+            group = self._by_owner[owner] = PodGroup()
+        before = group.pods.get(name)
+        if before is not None:
+            group.count(before, -1)
+        group.pods[name] = pod
+        group.count(pod, 1)
 
-def _put(groups: dict[Any, PodGroup], key: Any, name: str, pod: Pod) -> None:
-    group = groups.get(key)
-    if group is None:
-        group = groups[key] = PodGroup()
-    before = group.pods.get(name)
-    if before is not None:
+    def _disown(self, owner: Owner, name: str) -> None:
+        group = self._by_owner.get(owner)
+        before = None if group is None else group.pods.pop(name, None)
+        if group is None or before is None:
+            return
         group.count(before, -1)
-    group.pods[name] = pod
-    group.count(pod, 1)
+        if not group.pods:
+            del self._by_owner[owner]
 
-
-def _remove(groups: dict[Any, PodGroup], key: Any, name: str) -> None:
-    group = groups.get(key)
-    before = None if group is None else group.pods.pop(name, None)
-    if group is None or before is None:
-        return
-    group.count(before, -1)
-    if not group.pods:
-        del groups[key]
+    def _leave(self, node_name: str, key: str) -> None:
+        pods = self._by_node.get(node_name)
+        if pods is not None and pods.pop(key, None) is not None and not pods:
+            del self._by_node[node_name]
 
 
 def owner_of(pod: Pod) -> Owner | None:

@@ -63,7 +63,9 @@ from scheduler_core.sim.changes import (
 )
 from scheduler_core.sim.checkpoint import check_version, checkpoint_of, take_over
 from scheduler_core.sim.control_plane import ControlPlane
-from scheduler_core.sim.controllers.job import TTL
+from scheduler_core.sim.controllers.autoscaler import SYNC
+from scheduler_core.sim.controllers.cron_job import DUE
+from scheduler_core.sim.controllers.job import BACKOFF, DEADLINE, TTL
 from scheduler_core.sim.controllers.pod_garbage_collector import COLLECT
 from scheduler_core.sim.controllers.taint_eviction import EVICT
 from scheduler_core.sim.faults import RELIST, SLOW_BIND, SLOW_EVICT, FaultOptions, Faults
@@ -280,6 +282,7 @@ class Simulation:
         The requests of the old one end with it: the new one knows of no pod it assumed, and a binding that came
         later would meet what has been placed in its room.
         """
+        release = release.with_simulation(self.release.simulation)
         self._settle()
         for timer in self.timers.all():
             if timer.what in (SLOW_BIND, SLOW_EVICT):
@@ -296,7 +299,7 @@ class Simulation:
             if stored.typed is not None:
                 kind = str(stored.manifest["kind"])
                 if kind == "Pod":
-                    self._know_stranger(None, stored)
+                    self._know_stranger(None, stored.typed)
                 self._perform(self.scheduler.handle(ObjectChanged(kind, None, stored.typed)))
 
     # ---- running
@@ -309,7 +312,8 @@ class Simulation:
         """Run cycles and timers until nothing is left that would happen by itself, or until a bound is reached.
 
         Idle is when no pod may be tried, nothing is being bound, started or terminated, and every timer left is a
-        leftover: the flush of unschedulable pods, a Permit deadline, the expiry of an assumed pod whose Binding its
+        leftover: the flush of unschedulable pods, a Permit deadline, what comes again and again (a CronJob's schedule
+        and what it began, an autoscaler's look at its workload), the expiry of an assumed pod whose Binding its
         extender is to post (`extenders_post_bindings`), or the backoff of a pod whose last attempt failed as the one
         before it, with nothing having happened in between.
 
@@ -385,8 +389,10 @@ class Simulation:
         that takes no virtual time. One that failed twice alike with nothing in between waits for its backoff here.
         """
         queue = self.scheduler.queue
-        if queue.n_active or not queue.can_pop():
-            return queue.n_active > 0
+        if queue.n_active:
+            return True
+        if not queue.can_pop():
+            return False
         return not all(self._is_settled(info.pod.uid) for info in queue.backoff_pods())
 
     def _is_settled(self, uid: str) -> bool:
@@ -488,27 +494,29 @@ class Simulation:
 
     def _tell(self, change: Noticed) -> None:
         """Tell everybody of one change."""
-        self.control_plane.noticed(change)
-        self.kubelet.noticed(change)
-        if change.kind == "Pod":
-            self._know_stranger(change.old, change.new)
-            if self._is_faulty and self._is_lost(change):
-                return
+        kind = change.kind
         old = None if change.old is None else change.old.typed
         new = None if change.new is None else change.new.typed
+        self.control_plane.noticed(change)
+        if kind == "Pod":
+            self.kubelet.pod_changed(old, new)
+            self._know_stranger(old, new)
+            if self._is_faulty and self._is_lost(change):
+                return
+        elif kind == "Node":
+            self.kubelet.node_changed(old, new)
         if old is not None or new is not None:
-            self._perform(self.scheduler.handle(ObjectChanged(change.kind, old, new)))
+            self._perform(self.scheduler.handle(ObjectChanged(kind, old, new)))
 
-    def _know_stranger(self, old: Stored | None, new: Stored | None) -> None:
+    def _know_stranger(self, old: Pod | None, new: Pod | None) -> None:
         """Keep the list of pending pods that nobody here will ever try."""
-        pod: Pod | None = None if new is None else new.typed
         reason = None
-        if pod is not None and not pod.node_name and not pod.is_terminal:
-            reason = self.scheduler.why_not_scheduled(pod)
-        if pod is not None and reason is not None:
-            self._strangers[pod.key] = (pod, reason)
+        if new is not None and not new.node_name and not new.is_terminal:
+            reason = self.scheduler.why_not_scheduled(new)
+        if new is not None and reason is not None:
+            self._strangers[new.key] = (new, reason)
         elif self._strangers:
-            gone: Pod | None = pod if pod is not None or old is None else old.typed
+            gone = old if new is None else new
             if gone is not None:
                 self._strangers.pop(gone.key, None)
 
@@ -682,7 +690,7 @@ class Simulation:
 
     def _has_significant_timer(self) -> bool:
         """Whether time alone brings anything but leftovers (`run_until_idle` says which those are)."""
-        if self.timers.next() is not None:
+        if self.timers.any_awaited:
             return True
         scheduler = self.scheduler
         cache = scheduler.cache
@@ -776,6 +784,10 @@ _WORDS = {
     EVICT: "pod {} is evicted for a taint it tolerates no longer",
     COLLECT: "pods of the lost node {} are collected",
     TTL: "the finished job {} is removed",
+    DEADLINE: "job {} has been active for as long as it may",
+    BACKOFF: "job {} makes pods again after failures",
+    DUE: "cron job {} is due",
+    SYNC: "autoscaler {} looks at its workload",
     SLOW_BIND: "the slow binding of {} is answered",
     SLOW_EVICT: "the slow evictions for {} are answered",
     RELIST: "the watch lists {} again",

@@ -6,6 +6,9 @@ import heapq
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+RECURRING = frozenset(("cron-job-due", "autoscaler-syncs"))
+"""Errands that come again and again for as long as their object is there: nothing is ever idle that waits for them."""
+
 
 class Timer(NamedTuple):
     """One thing to come.
@@ -33,15 +36,27 @@ class Timers:
     def __init__(self) -> None:
         self._heap: list[Timer] = []
         self._set: dict[tuple[str, ...], Timer] = {}
+        self._aside: dict[tuple[str, ...], None] = {}
+        """Errands of `_set` that nobody waits for."""
         self._n_asked = 0
 
     def __len__(self) -> int:
         return len(self._set)
 
-    def add(self, at_ns: int, what: str, *subject: str) -> None:
+    @property
+    def any_awaited(self) -> bool:
+        """Whether one is set that a cluster is not idle before."""
+        return len(self._set) > len(self._aside)
+
+    def add(self, at_ns: int, what: str, *subject: str, aside: bool = False) -> None:
+        """Set a timer; `aside` is what a recurring one began, and is waited for as little as that."""
         self._n_asked += 1
         timer = Timer(at_ns, self._n_asked, what, subject)
         errand = (what, *subject)
+        if aside or what in RECURRING:
+            self._aside[errand] = None
+        else:
+            self._aside.pop(errand, None)
         replaces = errand in self._set
         self._set[errand] = timer
         heapq.heappush(self._heap, timer)
@@ -55,6 +70,7 @@ class Timers:
         """It will not come; nothing happens when there is none."""
         if self._set.pop((what, *subject), None) is None:
             return
+        self._aside.pop((what, *subject), None)
         if len(self._heap) > 2 * len(self._set) + 64:
             # Cancelled ones stay in the heap until they come up; not so many that it grows without bound.
             self._heap = sorted(self._set.values())
@@ -76,6 +92,7 @@ class Timers:
             return None
         timer = heapq.heappop(self._heap)
         del self._set[(timer.what, *timer.subject)]
+        self._aside.pop((timer.what, *timer.subject), None)
         self._drop_cancelled()
         return timer
 
@@ -84,7 +101,10 @@ class Timers:
         return sorted(self._set.values())
 
     def state(self) -> dict[str, Any]:
-        return {"asked": self._n_asked, "timers": [[*timer[:3], list(timer.subject)] for timer in self.all()]}
+        # Checkpoints of clusters in which nothing recurs are as they were.
+        aside = {"aside": [list(errand) for errand in self._aside]} if self._aside else {}
+        timers = [[*timer[:3], list(timer.subject)] for timer in self.all()]
+        return {"asked": self._n_asked, "timers": timers, **aside}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self._n_asked = state["asked"]
@@ -92,3 +112,4 @@ class Timers:
             Timer(at_ns, order, what, tuple(subject)) for at_ns, order, what, subject in state["timers"]
         ]
         self._set = {(timer.what, *timer.subject): timer for timer in self._heap}
+        self._aside = {tuple(errand): None for errand in state.get("aside", ())}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scheduler_core.clock import Clock
@@ -13,9 +13,10 @@ from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, with_node, with_status
 from scheduler_core.releases import OLDEST, Release
-from scheduler_core.sim.admission import with_default_tolerations
+from scheduler_core.sim.admission import with_default_tolerations, with_gated_condition
 from scheduler_core.sim.changes import EventRecorded, Manifest, ObjectDeleted, ObjectWritten, Outcome
 from scheduler_core.sim.manifests import Packer, pack, unpack
+from scheduler_core.sim.namespace_limits import NamespaceLimits
 
 Key = tuple[str, str, str]
 """(kind, namespace, name)"""
@@ -23,6 +24,12 @@ Key = tuple[str, str, str]
 
 WORKLOADS = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
 """Kinds whose changes are no news to a scheduler: what they bring is pods."""
+
+
+NO_NEWS = ("CronJob", "HorizontalPodAutoscaler")
+"""The same of kinds that act from this version of the simulation on: `ACTS`."""
+ACTS = 3
+"""`Release.simulation`."""
 
 
 VERSIONED = ("PersistentVolume", "PersistentVolumeClaim")
@@ -72,11 +79,17 @@ class World:
         self.changes = 0
         self.noticed: deque[Noticed] = deque()
         self.outcomes: list[Outcome] = []
+        self.watcher: Callable[[str, Stored | None, Stored | None], None] | None = None
+        """Told of each change at once, kind, old and new; changes nothing."""
         self._objects: dict[str, dict[tuple[str, str], Stored]] = {}
         self._priority_classes: PriorityClasses | None = None
         self._packer = Packer()
         self._n_events = 0
         self._n_versions = 0
+        self.limits = NamespaceLimits(
+            lambda kind: (stored.manifest for stored in self._objects.get(kind, {}).values()),
+            lambda: (stored.manifest for stored in self.everything()),
+        )
 
     # ---- reading
 
@@ -137,20 +150,32 @@ class World:
         if typed is None and is_read(manifest):
             typed = parse(manifest).typed
         stored = Stored(manifest, typed)
+        self._store(kind, key, stored, reason)
+        return stored
+
+    def _store(self, kind: str, key: tuple[str, str], stored: Stored, reason: str | None) -> None:
         objects = self._objects.setdefault(kind, {})
         old = objects.get(key)
         objects[key] = stored
         self._note(kind, old, stored)
         if reason is not None:
-            self.outcomes.append(ObjectWritten(self.clock.now_ns, self.cycle, manifest, reason))
-        return stored
+            self.outcomes.append(ObjectWritten(self.clock.now_ns, self.cycle, stored.manifest, reason))
 
     def create(self, manifest: Manifest, reason: str) -> Stored:
-        """Create an object as the API server would: defaults, priority, creation time."""
+        """Create an object as the API server would: defaults, priority, creation time, limits of its namespace.
+
+        Raises
+        ------
+        InvalidObject
+        """
         meta = {**manifest["metadata"], "creationTimestamp": format_seconds(self.clock.now_ns)}
         prepared = prepare({**manifest, "metadata": meta}, self.priority_classes)
         if self._default_tolerations and prepared["kind"] == "Pod":
             prepared["spec"] = with_default_tolerations(prepared["spec"])
+        if self.release.simulation >= ACTS:
+            prepared = self.limits.admitted(prepared)
+        if prepared["kind"] == "Pod":
+            prepared = with_gated_condition(prepared, self.clock.now_ns)
         return self.put(prepared, reason)
 
     def patch_status(self, pod: Pod, status: Mapping[str, Any], reason: str, *, counts: bool = True) -> Pod:
@@ -162,7 +187,7 @@ class World:
     def put_pod(self, pod: Pod, manifest: Manifest, reason: str | None) -> Pod:
         """Replace a pod by a version that differs in metadata or status only."""
         typed = with_status(pod, manifest)
-        self.put(manifest, reason, typed)
+        self._store("Pod", (pod.namespace, pod.name), Stored(manifest, typed), reason)
         return typed
 
     def bind(self, namespace: str, name: str, uid: str, node_name: str) -> str | None:
@@ -182,11 +207,11 @@ class World:
         status["conditions"] = with_condition(
             status, {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}
         )
-        if self.release.gate("ClearingNominatedNodeNameAfterBinding"):
-            status.pop("nominatedNodeName", None)
+        if "nominatedNodeName" in status and self.release.gate("ClearingNominatedNodeNameAfterBinding"):
+            del status["nominatedNodeName"]
         spec = {**live.manifest["spec"], "nodeName": node_name}
         manifest = {**live.manifest, "spec": spec, "status": status}
-        self.put(manifest, "bound", with_node(live, node_name, manifest))
+        self._store("Pod", (namespace, name), Stored(manifest, with_node(live, node_name, manifest)), "bound")
         return None
 
     def remove(self, kind: str, namespace: str, name: str, reason: str | None = None) -> bool:
@@ -251,11 +276,15 @@ class World:
         self.outcomes.append(EventRecorded(self.clock.now_ns, self.cycle, manifest))
 
     def _note(self, kind: str, old: Stored | None, new: Stored | None) -> None:
-        if kind not in WORKLOADS:
+        if kind not in WORKLOADS and not (kind in NO_NEWS and self.release.simulation >= ACTS):
             self.changes += 1
         if kind == "PriorityClass":
             self._priority_classes = None
+        if self.release.simulation >= ACTS:
+            self.limits.changed(kind, old and old.manifest, new and new.manifest)
         self.noticed.append(Noticed(kind, old, new))
+        if self.watcher is not None:
+            self.watcher(kind, old, new)
 
     # ---- checkpoints
 
@@ -276,6 +305,7 @@ class World:
             key = (str(meta.get("namespace") or ""), str(meta.get("name", "")))
             self._objects.setdefault(str(manifest.get("kind", "")), {})[key] = Stored(manifest, typed)
         self._priority_classes = None
+        self.limits.changed("LimitRange", None, None)
         self.cycle = state["cycle"]
         self.changes = state["changes"]
         self._n_events = state["nEvents"]

@@ -113,7 +113,7 @@ document.addEventListener('htmx:afterSettle', event => {
     link.closest('article.node, .qp, tr')?.classList.toggle('is-sel', link.dataset.select === selected);
   });
   if (!box || !event.detail.pathInfo?.requestPath?.includes('/inspector/')) return;
-  box.scrollIntoView({ block: 'nearest' });
+  box.scrollTop = 0;
   if (opener || document.activeElement === document.body) box.focus({ preventScroll: true });
 });
 // A tick brings a new map: the cursor stays where it was.

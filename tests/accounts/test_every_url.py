@@ -28,7 +28,7 @@ __all__ = ["wakes"]
 # Parameters that name what belongs to a person or a team: to others it is not there.
 OWNED: Final = frozenset(
     (
-        *("cluster_id", "share_id", "scenario_id", "comparison_id", "verdict_id"),
+        *("cluster_id", "share_id", "scenario_id", "comparison_id", "verdict_id", "draft_id"),
         *("team", "team_id", "token_id", "invitation_id", "user_id", "session"),
     )
 )
@@ -47,9 +47,13 @@ OPEN: Final = frozenset(
         "api/v1/openapi.json",
         "api/v1/openapi.yaml",
         "api/v1/docs",
+        "api/v1/gallery",
+        "oembed",
+        "open",
         "account/login",
         "account/reset",
         "account/reset/sent",
+        "manual",
         "gallery",
         "gallery/gpu/four-ways",
     ]
@@ -65,6 +69,7 @@ OWN: Final = frozenset(
         "api/v1/clusters",
         "api/v1/scenarios",
         "api/v1/comparisons",
+        "api/v1/gallery/at-scale/make",
         "account",
         "account/logout",
         "account/password",
@@ -78,15 +83,29 @@ OWN: Final = frozenset(
         "compare",
         "differs",
         "about",
+        "find",
+        "watch",
         "new",
         "new/pools",
         "new/import",
     ]
 ) | {""}
 # For administrators; to others they do not exist.
-ADMINISTRATORS: Final = frozenset(("account/people", "account/people/invite"))
-# Teaching scenarios are public.
-GALLERY: Final = frozenset(("gallery/<slug:name>", "gallery/<slug:name>/open"))
+ADMINISTRATORS: Final = frozenset(
+    ("account/people", "account/people/invite", "api/v1/people", "api/v1/people/invitations")
+)
+# Teaching scenarios and the manual are public.
+PUBLIC: Final = frozenset(
+    (
+        "gallery/<slug:name>",
+        "gallery/<slug:name>/open",
+        "api/v1/gallery/<str:name>",
+        "api/v1/gallery/<str:name>/open",
+        "manual/<slug:name>",
+        # The same picture for a share that is not theirs and one that never was.
+        "s/<slug:share_id>/badge.svg",
+    )
+)
 
 
 def parameters_of(route: str) -> set[str]:
@@ -103,9 +122,11 @@ def rule_of(route: str) -> str:
     """
     parameters = parameters_of(route)
     bare = route.removesuffix("$").rstrip("/")
+    if bare in PUBLIC:
+        return "open"
     if parameters & OWNED:
         return "owned"
-    if bare in GALLERY or (parameters and parameters & OPEN_PARAMETERS):
+    if parameters and parameters & OPEN_PARAMETERS:
         return "open"
     for name, paths in (("open", OPEN), ("own", OWN), ("administrators", ADMINISTRATORS)):
         if bare in paths:
@@ -177,8 +198,8 @@ def check_unchanged(before: dict[str, list[Any]]) -> None:
 
 # What a route answers. A path that never has the method says so to everybody alike; 286 stops a poll of what is gone;
 # a page may lead to the login page; the stream of ticks says 501 where no ASGI server is.
-WITHOUT_LOGIN: Final = {"owned": {302, 401, 404, 405}, "own": {302, 401, 405}, "administrators": {302}}
-TO_A_STRANGER: Final = {"owned": {404, 405, 286}, "administrators": {404}}
+WITHOUT_LOGIN: Final = {"owned": {302, 401, 404, 405}, "own": {302, 401, 405}, "administrators": {302, 401}}
+TO_A_STRANGER: Final = {"owned": {404, 405, 286}, "administrators": {404, 405}}
 
 
 @pytest.mark.slow

@@ -281,7 +281,13 @@ def test_the_audit_list_is_bounded_and_what_is_over_is_tidied(
     assert list(AuditEntry.objects.order_by("pk").values_list("target", flat=True)) == ["2", "3", "4"]
     assert not Session.objects.filter(session_key="over").exists()
     AuditEntry.objects.filter(target="2").update(at=timezone.now() - timedelta(days=366))
-    assert housekeeping.tidy() == {"counts": 0, "tokens": 0, "invitations": 0, "audit": 1}
+    assert housekeeping.tidy() == {
+        "counts": 0,
+        "tokens": 0,
+        "invitations": 0,
+        "audit": 1,
+        "keptAnswers": 0,
+    }
     later = row.expires + tokens.KEPT_EXPIRED + timedelta(seconds=1)
     assert housekeeping.tidy(now=later)["tokens"] == 1
 

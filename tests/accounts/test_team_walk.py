@@ -19,6 +19,7 @@ __all__ = ["wakes"]
 
 # Beginning a run, or a question about it, is an editor's; these only read, though they are posted.
 READING_POSTS = (
+    "apply-to-parent",  # changes the parent, for which it asks; this cluster has none
     "why-not",
     "weights",
     "seeds",
@@ -26,6 +27,7 @@ READING_POSTS = (
     "what-would-it-take",
     "preview",
     "clone",
+    "branch",  # like a clone: a cluster of their own
     "questions",
     "compare",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import yaml
 from django.apps import apps
 from django.contrib.auth import login
 from django.test import RequestFactory
@@ -15,7 +16,7 @@ from playground.accounts.models import Role, Session, Team, User
 from playground.accounts.sessions import SessionStore
 from playground.clusters import services as clusters
 from playground.clusters.models import Cluster, Question
-from playground.clusters.services import questions
+from playground.clusters.services import drafts, questions
 from playground.clusters.services.memory import EngineMemory
 from playground.scenarios import services
 from playground.scenarios.services.verdicts import share_verdict
@@ -33,9 +34,13 @@ NAMES: Final = {
     "budget": "keep",
     "kind": "pod",
     "number": "1",
+    "seq": "1",
     "path": "api/v1/namespaces/default/pods/p1",
     "user": "vic",
     "deed": "close",
+    "group": "train",
+    "rule": "ssd",
+    "host": "127.0.0.1:8888",
     "reason": "NotFound",
     "verb": "filter",
     "uidb64": "MQ",
@@ -103,6 +108,7 @@ def make_world(people: dict[str, User]) -> dict[str, str]:
     side = {"kind": "cluster", "id": cluster.public_id, "cycle": None}
     comparison = services.request_comparison(a=side, b=side, owner=ada, title=SECRET)
     services.compare_now(comparison_id=comparison.pk)
+    draft = drafts.start_preview(text=yaml.safe_dump(make_node(SECRET)), owner=ada)
     token, _ = tokens.create_token(user=ada, name=SECRET)
     invitation, _ = invitations.create_invitation(by=ada, team=team, email=f"{SECRET}@example.org")
     audit.record("cluster-deleted", by=ada, team=team, target=SECRET)
@@ -115,6 +121,7 @@ def make_world(people: dict[str, User]) -> dict[str, str]:
         "scenario_id": scenario.public_id,
         "comparison_id": comparison.public_id,
         "verdict_id": verdict.public_id,
+        "draft_id": draft.public_id,
         "team": team.name,
         "team_id": str(team.pk),
         "token_id": str(token.pk),

@@ -13,6 +13,7 @@ from playground.clusters import services, wake
 from playground.clusters.models import Cluster
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
+from tests.api import told
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
 
@@ -30,7 +31,7 @@ def wakes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
 
 
 class Api:
-    """Speaks JSON with the site in this process."""
+    """Speaks JSON with the site in this process; every answer is held against the OpenAPI document."""
 
     def __init__(self, client: Client, prefix: str = "/api/v1") -> None:
         self.client = client
@@ -40,7 +41,9 @@ class Api:
         data = body if isinstance(body, str | bytes) else b"" if body is None else json.dumps(body)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         media = media or ("" if body is None else "application/json")
-        return self.client.generic(method, self.prefix + path, data, content_type=media, headers=named)
+        answer = self.client.generic(method, self.prefix + path, data, content_type=media, headers=named)
+        told.check(method, self.prefix + path, answer)
+        return answer
 
     def get(self, path: str, **headers: str) -> Any:
         return self.send("GET", path, **headers)

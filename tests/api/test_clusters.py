@@ -40,7 +40,7 @@ def test_the_whole_way_from_a_name_to_an_explained_cycle(api: Api, work: Callabl
     assert applied.json()["ignored"][0]["kind"] == "ServiceMonitor"
     asked = api.post(f"/clusters/{id}/run", {"until": "idle"})
     assert asked.status_code == 202
-    run = asked.json()["run"]
+    run = asked.json()["id"]
     assert api.get(f"/clusters/{id}/runs/{run}/").json()["state"] == "queued"
     work(Cluster.objects.get(public_id=id))
     done = api.get(f"/clusters/{id}/runs/{run}/").json()
@@ -132,7 +132,7 @@ def test_cycles_and_runs_come_in_pages(api: Api, cluster: Cluster, work: Callabl
     for _ in range(5):
         services.request_run(cluster=cluster, until="cycle")
     work(cluster)
-    for what, key in (("cycles", "cycle"), ("runs", "run")):
+    for what, key in (("cycles", "cycle"), ("runs", "id")):
         seen, path = [], f"/api/v1/clusters/{cluster.public_id}/{what}/?limit=2"
         while path:
             page = api.client.get(path).json()
@@ -177,7 +177,7 @@ def test_an_export_applies_to_another_cluster(api: Api, cluster: Cluster) -> Non
 
 
 def test_a_run_is_cancelled(api: Api, cluster: Cluster) -> None:
-    run = api.post(f"/clusters/{cluster.public_id}/run", {"until": "1h"}).json()["run"]
+    run = api.post(f"/clusters/{cluster.public_id}/run", {"until": "1h"}).json()["id"]
     path = f"/clusters/{cluster.public_id}/runs/{run}/"
     for _ in range(2):
         cancelled = api.send("DELETE", path)

@@ -64,13 +64,16 @@ def test_every_operation_has_words_and_examples() -> None:
         assert not contents or any(content.get("examples") for content in contents), where
 
 
-# Right refusals: a pod that does not wait at Permit; tokens and teams where nobody logs in.
+# Right refusals: a pod that does not wait at Permit, a change that is not the last one; tokens and teams where nobody
+# logs in.
 REFUSED = {
+    "changes_undo": 409,
     "permits_decide": 409,
     "tokens_create": 409,
     "teams_create": 409,
     "teams_set_member": 404,
     "teams_invite": 404,
+    "people_invite": 404,
 }
 NAMES = {
     "namespace": "default",
@@ -110,7 +113,8 @@ def test_the_page_shows_every_operation(api: Api) -> None:
     assert "style=" not in page
 
 
-schema = schemathesis.openapi.from_dict(document())
+# The production-sized scenario takes minutes to make.
+schema = schemathesis.openapi.from_dict(document()).exclude(operation_id="gallery_make_large")
 
 
 @pytest.fixture
@@ -154,8 +158,9 @@ def test_no_request_is_a_server_error_or_answered_in_an_undocumented_way(
     answer = case.call(app=application, base_url="http://127.0.0.1")
     # What a schema allows may still mean nothing: a label's syntax, a profile's plugins, `until`.
     left_out = [positive_data_acceptance]
-    if case.operation.path.endswith("/export"):
-        # A stream of documents, which the check reads as one.
+    media = answer.headers.get("content-type", [""])[0].partition(";")[0]
+    if media in ("application/yaml", "text/event-stream"):
+        # Strings to the document and the client that is generated from it; the check reads what stands in them.
         left_out.append(response_schema_conformance)
     body = case.meta.components.get(ParameterLocation.BODY) if case.meta else None
     if body is None or not body.mode.is_negative:

@@ -39,9 +39,7 @@ def cluster(db: None, wakes: list[Any]) -> Cluster:
 def answer(api: Api, asked: Any) -> dict[str, Any]:
     assert asked.status_code == 202, asked.content
     assert asked["Location"] == asked.json()["url"]
-    questions.answer(
-        question_id=Question.objects.get(public_id=asked.json()["question"]).pk, memory=EngineMemory()
-    )
+    questions.answer(question_id=Question.objects.get(public_id=asked.json()["id"]).pk, memory=EngineMemory())
     found = api.get(asked.json()["url"].removeprefix("/api/v1"))
     assert found.status_code == 200
     body: dict[str, Any] = found.json()
@@ -70,10 +68,10 @@ def test_the_answer_of_an_equal_question_is_there_at_once(api: Api, cluster: Clu
     path = f"/clusters/{cluster.public_id}/pods/default/large/what-would-it-take"
     first = answer(api, api.post(path))
     again = api.post(path).json()
-    assert (again["question"], again["state"]) == (first["question"], "done")
+    assert (again["id"], again["state"]) == (first["id"], "done")
     services.apply_documents(cluster=cluster, objects=[make_node("n3", cpu="8")])
     assert api.get(first["url"].removeprefix("/api/v1")).json()["stale"] is True
-    assert api.post(path).json()["question"] != first["question"]
+    assert api.post(path).json()["id"] != first["id"]
 
 
 @pytest.mark.parametrize(
@@ -110,4 +108,4 @@ def test_no_web_process_runs_a_cycle(api: Api, cluster: Cluster, monkeypatch: py
 def test_a_question_of_another_cluster_is_not_found(api: Api, cluster: Cluster) -> None:
     asked = api.post(f"/clusters/{cluster.public_id}/seeds").json()
     other = make_cluster(name="other")
-    assert api.get(f"/clusters/{other.public_id}/questions/{asked['question']}/").status_code == 404
+    assert api.get(f"/clusters/{other.public_id}/questions/{asked['id']}/").status_code == 404

@@ -23,6 +23,7 @@ BY_NAME = {
 SITE_BY_NAME = {
     "web/rare_cycles.py": "cycles made for looking at pages",
     "api/examples.py": "examples of answers",
+    "api/whole_answers.py": "examples of answers",
     "web/templatetags/playground.py": "an example",
 }
 APART = ("cli/", "model/", "releases/")

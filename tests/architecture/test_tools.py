@@ -25,6 +25,10 @@ def test_ruff_finds_nothing() -> None:
     run("ruff", "check", "--quiet", ".")
 
 
+def test_all_code_is_formatted() -> None:
+    run("ruff", "format", "--check", "--quiet", ".")
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_mypy_finds_nothing_in_the_strict_packages() -> None:

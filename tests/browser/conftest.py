@@ -1,11 +1,15 @@
 """Fixtures of the browser tests."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.web import factories
 from tests.web.conftest import no_broker, readable_traces
 
 __all__ = ["no_broker", "readable_traces"]
+
+# How long a page may take to show what is expected, in ms: a busy machine is slow, a broken page stays broken.
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture
@@ -23,4 +27,8 @@ def complaints(page):
         lambda message: found.append(message.text) if message.type in ("error", "warning") else None,
     )
     yield found
-    assert not found
+    # A page that is left while it asks for something gives that up, and htmx says so: nothing is wrong.
+    left = any(said.startswith("htmx:sendAbort") for said in found)
+    assert not [
+        said for said in found if not (left and said.startswith(("htmx:sendAbort", "htmx:afterRequest")))
+    ]

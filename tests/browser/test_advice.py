@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from playground.clusters import services, wake
 from playground.clusters.models import Cluster, Question
@@ -91,9 +92,7 @@ def test_an_answer_arrives_on_the_page_that_waits_for_it(
     page.get_by_text("A worker looks for the answer").wait_for()
     for question in Question.objects.filter(state="queued"):
         questions.answer(question_id=question.pk, memory=EngineMemory())
-    page.get_by_text("Add a node like node-d1").or_(
-        page.get_by_text("Single edits that place it")
-    ).first.wait_for()
+    page.get_by_text("Add a node like node-d1").or_(page.get_by_text("Edits that place it")).first.wait_for()
     assert page.get_by_text("Prove again").count() == 0
 
 
@@ -107,3 +106,83 @@ def test_a_slider_changes_the_winner_without_a_new_page(
     page.get_by_text("was 1").wait_for()
     assert page.evaluate("document.activeElement.id") == "w-NodeResourcesFit"
     assert "w-NodeResourcesFit=2" in page.url
+
+
+def test_a_question_is_asked_as_its_page_is_opened(page, asgi_server, asked, complaints, monkeypatch):
+    """A worker of the test answers at once; the page asks, waits and shows the answer without a press."""
+    Question.objects.all().delete()
+
+    def answer_at_once(task, **how):
+        if task == wake.ANSWER:
+            questions.answer(question_id=how["question_id"], memory=EngineMemory())
+
+    monkeypatch.setattr(wake, "send", answer_at_once)
+    page.goto(f"{asgi_server}/c/{asked.public_id}/pods/default/large/explain/")
+    page.get_by_role("heading", name="Distance of every node").wait_for()
+    assert Question.objects.get().state == "done"
+    page.goto(f"{asgi_server}/c/{asked.public_id}/cycles/1/why-not/?node=node-a2")
+    page.locator("#why h2").wait_for()
+
+
+def test_plan_weights_and_luck_answer_as_their_pages_are_opened(
+    page, asgi_server, asked, complaints, monkeypatch
+):
+    Question.objects.all().delete()
+
+    def answer_at_once(task, **how):
+        if task == wake.ANSWER:
+            questions.answer(question_id=how["question_id"], memory=EngineMemory())
+
+    def run_at_once(task, parts):
+        for how in parts:
+            questions.run_seeds(**how)
+
+    monkeypatch.setattr(wake, "send", answer_at_once)
+    monkeypatch.setattr(wake, "send_group", run_at_once)
+    base = f"{asgi_server}/c/{asked.public_id}/"
+    page.goto(f"{base}plan/")
+    for ask in ("any-node", "backlog", "consolidate", "headroom"):
+        expect(page.locator(f"#plan-{ask}").get_by_role("link", name="Open")).to_be_visible(timeout=30_000)
+    failed = Question.objects.exclude(state="done")
+    assert not failed, [(row.params, row.error) for row in failed]
+    expect(page.locator("#plan-drain")).to_contain_text("Name the nodes")
+    expect(page.locator("#plan-any-domain")).to_contain_text("Not asked")  # no node has a zone
+    page.goto(f"{base}cycles/1/weights/")
+    expect(page.locator("#weights")).to_be_visible()
+    expect(page.locator("#arriving, #asking")).to_have_count(0, timeout=30_000)
+    assert Question.objects.get(kind="weights").state == "done"
+    page.goto(f"{base}luck/")
+    expect(page.get_by_text("End states").first).to_be_visible(timeout=30_000)
+    assert Question.objects.filter(kind="seeds").get().state == "done"
+
+
+@pytest.mark.parametrize(("path", "kinds"), [("plan/", 4), ("cycles/1/weights/", 1), ("luck/", 1)])
+def test_who_leaves_a_page_that_asked_by_itself_wants_no_answer(page, asgi_server, asked, path, kinds):
+    Question.objects.all().delete()
+    page.goto(f"{asgi_server}/c/{asked.public_id}/{path}")
+    expect(page.locator("[data-cancel]")).to_have_count(kinds, timeout=30_000)
+    assert Question.objects.count() == kinds and all(row.is_open for row in Question.objects.all())
+    page.goto(f"{asgi_server}/about/")
+    for _ in range(100):
+        if not Question.objects.exclude(state="cancelled").exists():
+            break
+        page.wait_for_timeout(50)
+    assert set(Question.objects.values_list("state", flat=True)) == {"cancelled"}
+
+
+def test_who_leaves_wants_no_answer_and_who_cancels_is_not_asked_again(page, asgi_server, asked):
+    Question.objects.all().delete()
+    address = f"{asgi_server}/c/{asked.public_id}/pods/default/large/explain/"
+    page.goto(address)
+    page.get_by_text("A worker looks for the answer").first.wait_for()
+    assert Question.objects.get().is_open
+    page.goto(f"{asgi_server}/about/")
+    for _ in range(100):
+        if not Question.objects.get().is_open:
+            break
+        page.wait_for_timeout(50)
+    assert Question.objects.get().state == "cancelled"
+    page.goto(address)  # back: it is asked again
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("heading", name="Not asked", exact=True).wait_for()
+    assert not any(question.is_open for question in Question.objects.all())

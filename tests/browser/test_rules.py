@@ -9,6 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.browser.steps import do_every_step
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.scenarios.conftest import sent, work
 
@@ -68,9 +69,7 @@ def test_a_rule_is_written_tried_decides_and_travels(
     page.get_by_role("button", name="Fork to edit").click()
     page.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Share").click()
     # The rule came after the cluster had begun, so it is a step.
-    while page.get_by_role("button", name="Do the next step").count():
-        page.get_by_role("button", name="Do the next step").click()
-        work()
+    do_every_step(page, work)
     page.get_by_role("navigation", name="Cluster", exact=True).get_by_role("link", name="Config").click()
     page.get_by_role("link", name="Rules").click()
     expect(page.locator("#rules")).to_contain_text("node(s) had no fast disk")

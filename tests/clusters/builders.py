@@ -7,7 +7,6 @@ from typing import Any
 from playground.clusters import services
 from playground.clusters.models import (
     Cluster,
-    Event,
     LogEntry,
     Manifest,
     Node,
@@ -85,8 +84,8 @@ def folded(cluster: Cluster) -> dict[tuple[str, str, str], dict[str, Any]]:
 
 
 def stored(cluster: Cluster) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """The objects the rows hold."""
-    models: Iterable[Any] = (Node, Pod, PriorityClass, PodDisruptionBudget, Manifest, Event)
+    """The objects the rows hold, but for Events, which are no entries."""
+    models: Iterable[Any] = (Node, Pod, PriorityClass, PodDisruptionBudget, Manifest)
     rows = [row for model in models for row in model.objects.filter(cluster=cluster)]
     assert all(str(row.resource_version) == row.manifest["metadata"]["resourceVersion"] for row in rows)
     return {(row.manifest["kind"], getattr(row, "namespace", ""), row.name): row.manifest for row in rows}

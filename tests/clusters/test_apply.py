@@ -71,10 +71,10 @@ def test_every_object_of_a_text_is_created_and_what_is_ignored_is_named() -> Non
         "Pod web",
     ]
     assert [item.note for item in result.created if item.kind == "ServiceAccount"] == [
-        "kept, not interpreted"
+        "kept, plays no part in scheduling"
     ]
     assert [(item.kind, item.name) for item in result.ignored] == [("ServiceMonitor", "shop")]
-    assert "plays no part" in result.ignored[0].reason
+    assert "no CustomResourceDefinition" in result.ignored[0].reason
     pod = Pod.objects.get()
     assert (pod.namespace, pod.phase, pod.priority, pod.cpu_milli) == ("shop", "Pending", 1000, 500)
     assert (pod.memory_bytes, pod.extended, pod.has_extended) == (2**30, {"example.com/gpu": 2}, True)

@@ -18,6 +18,7 @@ from scheduler_core.scenario import load_scenario, run_scenario
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_extenders import address, configuration, passing, run, work
 from tests.engine.extender_server import serving
+from tests.markup import html_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,7 +42,7 @@ def test_it_waits_in_a_lane_of_its_own_with_its_node(cluster: Cluster, client: C
     assert [item.pod for item in lanes["unschedulable"]] == ["default/p2"]
     row = Pod.objects.get(name="p1")
     assert (row.lane, row.reserved_node, row.node_name) == ("binding", "n1", "")
-    board = client.get(f"/c/{cluster.public_id}/").content.decode()
+    board = html_of(client.get(f"/c/{cluster.public_id}/"))
     assert "Binding" in board
     assert "Assumed on n1. The bind call is answered; waits for the Binding" in board
     assert "<b>p1</b> is next" not in board
@@ -50,9 +51,10 @@ def test_it_waits_in_a_lane_of_its_own_with_its_node(cluster: Cluster, client: C
 
 
 def test_its_room_counts_on_the_nodes_card(cluster: Cluster, client: Client) -> None:
-    board = client.get(f"/c/{cluster.public_id}/", {"node": "n1"}).content.decode()
-    assert 'aria-label="cpu 3 of 4  requested"' in board
+    board = html_of(client.get(f"/c/{cluster.public_id}/", {"node": "n1"}))
+    assert 'aria-label="cpu 3 of 4 requested"' in board
     assert "0 pods, 1 reserved" in board
+    assert "priority 0, reserved, waiting for its Binding" in board and "waiting at Permit" not in board
     assert "Insufficient cpu" in Cycle.objects.get(pod_name="p2").message
 
 
@@ -63,9 +65,12 @@ def test_the_call_is_on_its_cycles_and_its_pods_page_with_the_time_it_took(
     assert call.took_ms is not None and call.took_ms > 0
     cycle = Cycle.objects.get(pod_name="p1")
     for path in (f"cycles/{cycle.number}/", "pods/default/p1/"):
-        page = client.get(f"/c/{cluster.public_id}/{path}").content.decode()
+        page = html_of(client.get(f"/c/{cluster.public_id}/{path}"))
         assert f"took {call.took_ms:.1f} ms" in page, path
         assert "/bind" in page
+    told = client.get(f"/api/v1/clusters/{cluster.public_id}/cycles/{cycle.number}/").json()["extenders"]
+    assert [(one["verb"], one["tookMs"]) for one in told if one["verb"] == "bind"] == [("bind", call.took_ms)]
+    assert all(one["tookMs"] > 0 for one in told)
     assert "assumed on n1" in page
     assert "its Binding is not heard of yet" in page
 

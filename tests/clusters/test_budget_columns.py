@@ -15,6 +15,8 @@ from tests.clusters.builders import make_cluster
 BEFORE = ("clusters", "0013_pod_takes_room")
 AFTER = ("clusters", "0014_budget_columns")
 
+AT = "2026-01-01T00:00:00Z"
+
 
 def make_budget(status: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     budget = {
@@ -30,7 +32,7 @@ def make_budget(status: dict[str, Any] | None = None, **spec: Any) -> dict[str, 
 def test_the_columns_follow_the_manifest() -> None:
     counts = {"disruptionsAllowed": 1, "currentHealthy": 3, "desiredHealthy": 2, "expectedPods": 4}
     cluster = make_cluster(
-        make_budget(counts | {"disruptedPods": {"b": "x", "a": "x"}}, minAvailable="50%"),
+        make_budget(counts | {"disruptedPods": {"b": AT, "a": AT}}, minAvailable="50%"),
     )
     row = PodDisruptionBudget.objects.get(cluster=cluster)
     assert (row.min_available, row.max_unavailable) == ("50%", "")

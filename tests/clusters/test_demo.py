@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from playground.clusters import demo, selectors, services, wake
-from playground.clusters.models import Cluster, Cycle
+from playground.clusters.models import Cluster, Cycle, PodDisruptionBudget
 from playground.clusters.selectors.board_nodes import node_uses
 from playground.clusters.services.memory import EngineMemory
 from tests.clusters.builders import folded, same_objects, stored
@@ -47,3 +47,12 @@ def test_a_newcomers_first_steps_show_a_choice_a_preemption_and_a_tie(
     assert [(cycle.outcome, cycle.node) for cycle in later] == [("bound", "node-b3")]
     assert any("drawn among" in cycle.sentence for cycle in told.values())
     assert any(cycle.outcome == "unschedulable" for cycle in told.values())
+
+
+def test_its_budget_counts_the_pods_that_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wake, "send", lambda *_, **__: True)
+    cluster = demo.ensure_demo()
+    services.request_run(cluster=cluster, until="cycle")
+    services.advance(cluster_id=cluster.pk, memory=EngineMemory())
+    status = PodDisruptionBudget.objects.get(cluster=cluster).manifest["status"]
+    assert (status["expectedPods"], status["currentHealthy"], status["disruptionsAllowed"]) == (6, 5, 1)

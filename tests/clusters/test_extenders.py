@@ -13,7 +13,17 @@ from django.db import connection
 from playground.clusters import selectors, services
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import by_kind
-from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, ExtenderCall, LogEntry, Pod, Run
+from playground.clusters.models import (
+    Checkpoint,
+    Cluster,
+    Cycle,
+    Deed,
+    Event,
+    ExtenderCall,
+    LogEntry,
+    Pod,
+    Run,
+)
 from playground.clusters.services import extenders
 from playground.clusters.services.advance import load
 from playground.clusters.services.memory import EngineMemory
@@ -313,6 +323,38 @@ def test_a_reset_forgets_the_bind_call_a_killed_worker_had_intended(killed_after
     # It would be work for ever: each visit would end with a wake-up for the next.
     assert work(cluster) == "idle"
     assert not ExtenderCall.objects.exists()
+
+
+def test_an_undo_between_a_bind_call_and_its_answer_has_it_called_again(own_site: str) -> None:
+    cluster = three_nodes(make_pod("p1"))
+    mock = services.create_mock_extender(cluster=cluster, rules=[])
+    services.set_config(cluster=cluster, config=configuration(services.mock_extender_url(mock), "bind"))
+    run(cluster, "cycle")
+    assert [item.words for item in Deed.objects.order_by("-id")[:2]] == [
+        "run one cycle",
+        "change the configuration",
+    ]
+    assert Pod.objects.get().node_name
+    # As if somebody had written while the answer was awaited: all that came after the cycle's batch is undone.
+    ran = LogEntry.objects.filter(kind="ran").order_by("seq")
+    intended = next(entry for entry in ran if entry.payload["cycles"])
+    deed = Deed.objects.order_by("-id")[0]
+    deed.seq = intended.seq + 1
+    deed.before |= {"next_cycle": 2, "engine_seq": intended.seq, "cursor_seq": intended.payload["read"]}
+    deed.before |= {
+        "call": ExtenderCall.objects.order_by("-id")[0].pk,
+        "run": Run.objects.order_by("-id")[0].pk,
+    }
+    deed.save()
+
+    services.undo(cluster=cluster)
+
+    assert (Cycle.objects.get().outcome, Pod.objects.get().node_name) == ("binding", "")
+    assert list(ExtenderCall.objects.values_list("verb", "state")) == [("bind", "intended")]
+    work(cluster)
+    assert (Cycle.objects.get().outcome, ExtenderCall.objects.get().state) == ("bound", "answered")
+    assert Pod.objects.get().node_name
+    assert same_objects(folded(cluster), stored(cluster))
 
 
 def test_an_extender_that_says_yes_and_never_binds_leaves_the_pod_assumed() -> None:

@@ -26,14 +26,18 @@ OF_VERSION_1 = bytes.fromhex(
     "6c046a3ae3ac3c30923f2c4b62cb2f00"
 )
 
-WORDS = st.sampled_from(["", "a", '"', "\\", "ÿ", "\xff", "\n", UID[:-1], UID.upper(), f'"{UID}"', f"{UID}{UID}"])
+WORDS = st.sampled_from(
+    ["", "a", '"', "\\", "ÿ", "\xff", "\n", UID[:-1], UID.upper(), f'"{UID}"', f"{UID}{UID}"]
+)
 TEXTS = st.one_of(
     st.uuids().map(str),
     st.lists(st.one_of(WORDS, st.uuids().map(str)), max_size=4).map("".join),
     st.text(max_size=20),
 )
 VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXTS),
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXTS
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXTS, inner, max_size=4)),
     max_leaves=12,
 )

@@ -257,3 +257,22 @@ def test_every_cycle_opens_as_it_was_recorded_and_no_later_one_is_decided_for_it
     stopped_at = dict(zip(recorded, reached, strict=True))
     assert stopped_at.pop(allowed) >= allowed  # what came of it was told later
     assert all(at == number for number, at in stopped_at.items())
+
+
+def test_an_undone_answer_has_the_pod_wait_again_with_the_cycle_as_it_was_told(memory: EngineMemory) -> None:
+    cluster = waiting(memory, approved("a", "2"), make_pod("b", "2"))
+    before = Cycle.objects.filter(number=1).values().get()
+    services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    work(cluster, memory)
+    assert outcomes()[0] == ("a", "bound")
+
+    assert services.undo(cluster=cluster).words == "allow Pod default/a"
+
+    assert Cycle.objects.filter(number=1).values().get() == before
+    work(cluster, memory)
+    pod = Pod.objects.get(name="a")
+    assert (pod.lane, pod.reserved_node, pod.node_name) == ("permit", "n1", "")
+    assert same_objects(folded(cluster), stored(cluster))
+    services.decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
+    work(cluster, memory)
+    assert outcomes()[0] == ("a", "bound")

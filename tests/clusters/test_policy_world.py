@@ -37,6 +37,9 @@ def test_what_a_policy_asks_for_in_vain_is_named_in_the_answer_and_on_the_page(c
         ("priorities[0]", "ResourceLimitsPriority"),
     ]
     assert client.get(path).json() == answer
+    body = json.dumps({"name": "old", "config": POLICY})
+    made = client.post("/api/v1/clusters/", body, content_type="application/json").json()
+    assert made["withoutEffect"] == answer["withoutEffect"]
     page = client.get(f"/c/{cluster.public_id}/config/").content.decode()
     for item in answer["withoutEffect"]:
         assert item["name"] in page

@@ -259,6 +259,19 @@ def test_why_a_recorded_cycle_did_not_choose_a_node() -> None:
         assert (answer["verdict"] == "chosen") == (name == last.node)
 
 
+def test_a_question_about_a_cycle_of_which_only_the_summary_is_kept_decides_it_again() -> None:
+    cluster = tied_cluster()
+    first = Cycle.objects.get(cluster=cluster, number=1)
+    kept = bytes(first.trace or b"")
+    Cycle.objects.update(trace=None)
+    assert answered(cluster, "why-not", cycle=1, node=first.node).answer["verdict"] == "chosen"
+    first.refresh_from_db()
+    assert bytes(first.trace or b"") == kept
+    Cycle.objects.filter(number=2).update(trace_note="Engine 9 decides this cycle differently.")
+    question = answered(cluster, "weights", cycle=2)
+    assert (question.state, question.error) == ("failed", "Engine 9 decides this cycle differently.")
+
+
 def test_seeds_are_counted_by_how_they_end(sent: list[tuple[str, dict[str, Any]]]) -> None:
     cluster = tied_cluster()
     question = questions.ask(cluster=cluster, kind="seeds", params={"seeds": 12})

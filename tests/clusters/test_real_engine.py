@@ -199,11 +199,15 @@ def test_two_workers_by_turns_bring_their_remembered_engines_up_to_date(
 def test_many_inputs_have_their_checkpoint_before_the_first_decision(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("advance", "commit"):
         monkeypatch.setattr(import_module(f"playground.clusters.services.{module}"), "CHECKPOINT_EVERY", 5)
+    # As those of a large cluster: few are kept, but this one is.
+    monkeypatch.setattr(import_module("playground.clusters.services.commit"), "LARGE_CHECKPOINT_BYTES", 1)
     cluster = make_cluster(make_node(), *(make_pod(f"p{i}") for i in range(5)))
     assert run(cluster, "cycle").cycles_done == 1
     first = Cycle.objects.get(number=1)
     assert Checkpoint.objects.filter(engine_seq__lt=first.ran_seq).exists()
     run(cluster)
+    assert Checkpoint.objects.filter(engine_seq__lt=first.ran_seq).exists()
+    assert Checkpoint.objects.count() == 2
     kept = bytes(first.trace or b"")
     Cycle.objects.filter(number=1).update(trace=None)
     assert services.recompute_trace(cluster_id=cluster.pk, number=1)

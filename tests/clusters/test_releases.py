@@ -10,7 +10,7 @@ import scheduler_core.releases as package
 from playground.clusters import selectors, services
 from playground.clusters.errors import InvalidInput, InvalidManifest
 from playground.clusters.models import Checkpoint, Cluster, Cycle
-from playground.engine.releases import newest_proved, release_names
+from playground.engine.releases import SIMULATION, newest_proved, release_names
 from playground.engine.scenarios import opening_of, run_fresh
 from playground.scenarios.services import forking, moments
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -63,16 +63,16 @@ def test_a_share_a_branch_and_a_copy_carry_the_release() -> None:
     cluster = upgraded()
     text = forking.make_text(cluster=cluster).text
     opening = opening_of(text)
-    assert opening.release == {"name": "1.34"}
+    assert opening.release == {"name": "1.34", "simulation": SIMULATION}
     [step] = [step for step in opening.steps if step.verb == "upgrade"]
     assert step.argument == {"kubernetesRelease": "1.36", "featureGates": {"OpportunisticBatching": False}}
     replayed = run_fresh(text)
     assert [cycle.digest for cycle in replayed.cycles] == [
         *Cycle.objects.filter(cluster=cluster).order_by("number").values_list("digest", flat=True)
     ]
-    wanted = {"name": "1.36", "switched": {"OpportunisticBatching": False}}
+    wanted = {"name": "1.36", "switched": {"OpportunisticBatching": False}, "simulation": SIMULATION}
     assert services.clone_cluster(cluster=cluster, name="copy").release == wanted
-    assert moments.past_of(cluster, 1)[1] == {"name": "1.34", "switched": {}}
+    assert moments.past_of(cluster, 1)[1] == {"name": "1.34", "switched": {}, "simulation": SIMULATION}
     assert moments.past_of(cluster, cluster.next_cycle - 1)[1] == wanted
 
 
@@ -93,7 +93,10 @@ def test_what_upstream_does_not_let_one_switch_is_refused_and_changes_nothing(
         services.set_release(cluster=cluster, name=name, gates=gates)
     assert refused.value.field == field
     cluster.refresh_from_db()
-    assert (cluster.release, cluster.last_seq) == ({"name": "1.34", "switched": {}}, last)
+    assert (cluster.release, cluster.last_seq) == (
+        {"name": "1.34", "switched": {}, "simulation": SIMULATION},
+        last,
+    )
 
 
 def test_a_configuration_the_release_does_not_take_is_told_before_the_release_changes() -> None:
@@ -136,5 +139,7 @@ def test_a_release_of_one_file_is_on_every_surface_and_no_default_before_it_is_p
     assert client.get(f"/k8s/{made['id']}/version").json()["gitVersion"] == "v9.99.0"
     page = client.get(f"/c/{made['id']}/config/release/").content.decode()
     assert "follows <b>Kubernetes 9.99</b>" in page
+    upgrade = client.get(f"/c/{made['id']}/upgrade/").content.decode()
+    assert '<option value="9.99"' in upgrade
     assert client.post(f"/c/{made['id']}/config/release/", {"release": "1.35"}).status_code == 302
     assert client.get(f"/api/v1/clusters/{made['id']}/release/").json()["kubernetesRelease"] == "1.35"

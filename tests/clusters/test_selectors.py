@@ -8,7 +8,7 @@ import pytest
 from playground.clusters import selectors, services
 from playground.clusters.errors import InvalidInput, NotFound
 from playground.clusters.kinds import by_kind
-from playground.clusters.models import Cluster, Cycle, Pod
+from playground.clusters.models import Cluster, Cycle, Event, LogEntry, Pod
 from playground.clusters.selectors.board_nodes import node_uses, pods_on
 from playground.clusters.selectors.cycle_pages import recent_cycles
 from playground.clusters.selectors.home_cards import figures_of
@@ -168,3 +168,26 @@ def test_a_finished_or_waiting_pod_takes_no_room() -> None:
     card = figures_of([cluster])[cluster.pk]
     assert (card.n_pods, card.n_pending, card.cpu_requested_milli) == (2, 1, 1000)
     assert list(Pod.objects.filter(takes_room=True).values_list("name", flat=True)) == ["running"]
+
+
+def test_a_watch_of_events_reads_the_rows_which_have_numbers_but_no_entries() -> None:
+    cluster = make_cluster(make_node("n1", "8"), make_pod("a"), make_pod("b", namespace="other"))
+    services.request_run(cluster=cluster)
+    Worker().advance(cluster)
+    assert not LogEntry.objects.filter(object_kind="Event").exists()
+    kind = by_kind("Event")
+    told = selectors.log_after(cluster, 0, kind=kind)
+    rows = Event.objects.order_by("resource_version")
+    assert [entry.seq for entry in told] == list(rows.values_list("resource_version", flat=True))
+    assert all(entry.created and entry.payload["manifest"]["kind"] == "Event" for entry in told)
+    assert {
+        entry.object_namespace for entry in selectors.log_after(cluster, 0, kind=kind, namespace="other")
+    } == {"other"}
+    assert selectors.log_after(cluster, told[0].seq, kind=kind)[0].seq == told[1].seq
+    assert len(selectors.log_after(cluster, 0, kind=kind, limit=1)) == 1
+    again = rows[0]
+    again.manifest = {**again.manifest, "count": 2}
+    again.resource_version = cluster.next_seq
+    again.save()
+    newest = selectors.log_after(cluster, 0, kind=kind)[-1]
+    assert (newest.object_name, newest.created) == (again.name, False)

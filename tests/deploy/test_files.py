@@ -106,7 +106,15 @@ def test_the_image_is_installed_as_the_readme_says_from_what_the_tree_has_and_ru
     taken = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
     kept = {line[1:] for line in taken if line.startswith("!")}
     assert all((ROOT / path).exists() for path in kept)
-    assert {"playground", "scheduler_core", "templates", "static", "manage.py", "constraints.txt"} <= kept
+    assert {
+        "playground",
+        "scheduler_core",
+        "templates",
+        "static",
+        "docs",
+        "manage.py",
+        "constraints.txt",
+    } <= kept
 
 
 def test_compose_names_only_what_it_has() -> None:

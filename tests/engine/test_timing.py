@@ -37,7 +37,9 @@ def test_a_point_is_told_once_for_each_run_and_a_plugin_from_outside_by_its_name
     seen: list[tuple[str, str, str, str]] = []
     times = ExtensionPointTimes()
     times.watch(simulation.scheduler)
-    times.observe = lambda profile, point, status, seconds, plugin: seen.append((profile, point, status, plugin))
+    times.observe = lambda profile, point, status, seconds, plugin: seen.append(
+        (profile, point, status, plugin)
+    )
     for manifest in (make_node("n1"), make_node("n2"), make_pod("a"), make_pod("b")):
         simulation.submit(WriteObject(manifest))
     simulation.step()

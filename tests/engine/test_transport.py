@@ -351,6 +351,9 @@ def test_a_client_certificate_is_shown_where_configured(certificate: Path) -> No
         assert ask(url, tls=ExtenderTLSConfig(ca_data=cert)).error is not None
         shown = ExtenderTLSConfig(ca_data=cert, cert_data=cert, key_data=key)
         assert ask(url, tls=shown).status == 200
+        # One without the other is none, and a server that asks for one ends the handshake.
+        half = ask(url, tls=ExtenderTLSConfig(ca_data=cert, cert_data=cert)).error
+        assert half is not None and "PEM" not in half
 
 
 def test_files_of_the_server_are_read_only_where_they_are_the_persons_own(certificate: Path) -> None:

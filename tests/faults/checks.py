@@ -86,7 +86,7 @@ def _rows(cluster: Any) -> list[str]:
 
 
 def _bound_twice(cluster: Any) -> list[str]:
-    from playground.clusters.models import LogEntry
+    from playground.clusters.models import Event, LogEntry
 
     found = []
     nodes: dict[str, str] = {}
@@ -100,21 +100,36 @@ def _bound_twice(cluster: Any) -> list[str]:
             found.append(f"pod {name} was on {before} and then on {node or 'no node'}")
         nodes[uid] = node
     scheduled: dict[str, int] = {}
-    for payload in LogEntry.objects.filter(cluster=cluster, kind="event").values_list("payload", flat=True):
-        event = payload["manifest"]
-        if event.get("reason") == "Scheduled":
-            uid = event["involvedObject"]["uid"]
-            scheduled[uid] = scheduled.get(uid, 0) + 1
+    events = Event.objects.filter(cluster=cluster, reason="Scheduled")
+    for uid in events.values_list("involved_uid", flat=True):
+        scheduled[uid] = scheduled.get(uid, 0) + 1
     return found + [f"pod {uid} was scheduled {n} times" for uid, n in scheduled.items() if n > 1]
 
 
 def _gaps(cluster: Any) -> list[str]:
-    from playground.clusters.models import LogEntry
+    from playground.clusters.models import Event, LogEntry
 
-    seqs = list(LogEntry.objects.filter(cluster=cluster).order_by("seq").values_list("seq", flat=True))
+    seqs = sorted(
+        [
+            *LogEntry.objects.filter(cluster=cluster).values_list("seq", flat=True),
+            *Event.objects.filter(cluster=cluster).values_list("resource_version", flat=True),
+        ]
+    )
     if seqs and seqs != list(range(seqs[0], seqs[0] + len(seqs))):
         return ["sequence numbers have gaps or repeat"]
     return [] if not seqs or seqs[-1] == cluster.last_seq else ["the newest sequence number has no entry"]
+
+
+def _told(cluster: Any, name: str) -> str:
+    """What the log has of a pod, to see where a label went."""
+    from playground.clusters.models import LogEntry
+
+    entries = LogEntry.objects.filter(cluster=cluster, object_kind="Pod", object_name=name).order_by("seq")
+    return ", ".join(
+        f"{entry.seq} {entry.source} {entry.kind} {entry.payload.get('reason') or ''}"
+        f" {(entry.payload['manifest']['metadata'].get('labels') or {}).get(CHANGE)}"
+        for entry in entries
+    )
 
 
 def _inputs(cluster: Any, said: Acknowledged, resets: int) -> list[str]:
@@ -151,7 +166,7 @@ def _inputs(cluster: Any, said: Acknowledged, resets: int) -> list[str]:
             found.append(f"request {request} was kept in parts")
     for name, value in said.changes.items():
         if name in pods and (pods[name].manifest["metadata"].get("labels") or {}).get(CHANGE) != value:
-            found.append(f"pod {name} has lost its label {CHANGE}={value}")
+            found.append(f"pod {name} has lost its label {CHANGE}={value}: {_told(cluster, name)}")
     for name in sorted(said.deleted):
         if name in pods and not pods[name].manifest["metadata"].get("deletionTimestamp"):
             found.append(f"pod {name} was deleted, and is there")

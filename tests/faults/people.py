@@ -174,7 +174,7 @@ class Person:
         until = until or self.dice.choice(["idle", "idle", "cycle", "5s"])
         code, answer = self._ask("POST", self._path("run"), {"until": until}, also=(409,))
         if code == 202:
-            self.said.runs.append(answer["run"])
+            self.said.runs.append(answer["id"])
         elif "parked" in str(answer):
             self._ask("POST", self._path("unpark"))
 
@@ -186,7 +186,7 @@ class Person:
             path = f"pods/default/{name}/what-would-it-take"
         code, answer = self._ask("POST", self._path(path), also=(404, 409))
         if code == 202:
-            self.said.questions.append(answer["question"])
+            self.said.questions.append(answer["id"])
 
     def decide(self) -> None:
         """Answer for one pod that waits at Permit."""

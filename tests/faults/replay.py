@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from playground.clusters import kinds
-from playground.clusters.models import Checkpoint, Cluster, LogEntry
+from playground.clusters.models import Checkpoint, Cluster, Event, LogEntry
 from playground.clusters.services.advance import as_entry, initial_config, initial_release
 from playground.engine.drive import checkpoint_document
 from playground.engine.entries import CycleRecord, Draft, Entry
@@ -116,7 +117,7 @@ class _Batch:
 def _batches(cluster: Cluster) -> Iterator[_Batch]:
     """The log by batches; the last one has no `ran` entry."""
     batch = _Batch()
-    for row in LogEntry.objects.filter(cluster=cluster).order_by("seq").iterator(2000):
+    for row in _rows(cluster):
         if row.kind == "ran":
             batch.ran = row
             yield batch
@@ -128,6 +129,27 @@ def _batches(cluster: Cluster) -> Iterator[_Batch]:
         else:
             batch.inputs.append(row)
     yield batch
+
+
+def _rows(cluster: Cluster) -> Iterator[LogEntry]:
+    """The entries, and each Event as if it were one, in order."""
+    entries = LogEntry.objects.filter(cluster=cluster).order_by("seq").iterator(2000)
+    events = Event.objects.filter(cluster=cluster).order_by("resource_version").iterator(2000)
+    told = (
+        LogEntry(
+            seq=event.resource_version,
+            source="engine",
+            kind="event",
+            at_ns=event.at_ns,
+            object_kind="Event",
+            object_namespace=event.namespace,
+            object_name=event.name,
+            created=True,
+            payload={"manifest": event.manifest},
+        )
+        for event in events
+    )
+    return heapq.merge(entries, told, key=lambda row: row.seq)
 
 
 class _World:
@@ -178,10 +200,22 @@ class _World:
             if (key, manifest["metadata"].get("uid") or "") in deleted:
                 continue
             entries.append(
-                (draft.kind, key, draft.at_ns, draft.cycle, key not in there, _plain(manifest, key[0]))
+                (
+                    draft.kind,
+                    key,
+                    _row_time(draft),
+                    None if draft.kind == "event" else draft.cycle,
+                    key not in there,
+                    _plain(manifest, key[0]),
+                )
             )
             there.add(key)
         return entries
+
+
+def _row_time(draft: Draft) -> int:
+    """When it happened, as its row tells it: an Event's eventTime has microseconds."""
+    return draft.at_ns // 1000 * 1000 if draft.kind == "event" else draft.at_ns
 
 
 def _key(draft: Draft) -> Key:

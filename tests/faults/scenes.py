@@ -104,12 +104,17 @@ class Scenes:
         stalled.go_on()
 
     def reset(self) -> None:
-        """A reset comes while a batch is decided: nothing of it may be kept."""
-        stalled = self._stall(COMMIT)
-        if stalled is None:
-            return
-        self._person.reset()
-        self._end("reset during a batch", stalled)
+        """A reset comes while a batch is decided: nothing of it may be kept.
+
+        Twice, as the second batch is the cluster's first: its place in the log is that of a cluster just
+        reset, and only the token tells them apart.
+        """
+        for _ in range(2):
+            stalled = self._stall(COMMIT)
+            if stalled is None:
+                return
+            self._person.reset()
+            self._end("reset during a batch", stalled)
         self._person.run("idle")
 
     def answer_taken_over(self) -> None:

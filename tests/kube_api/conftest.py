@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from playground.clusters.models import Cluster
 from playground.clusters.services.memory import EngineMemory
 from tests.api.conftest import Api, wakes, work
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.kube_api.kubectls import Kubectl, extremes
 
 __all__ = ["cluster", "kube", "wakes", "work"]
 
@@ -102,3 +104,10 @@ def eventually(look: Callable[[], Any], *, timeout_s: float = 30.0) -> Any:
             return found
         threading.Event().wait(0.05)
     raise AssertionError(f"nothing came of {look} within {timeout_s} s")
+
+
+@pytest.fixture(params=extremes(), ids=lambda program: Path(program).name)
+def kubectl(
+    request: pytest.FixtureRequest, asgi_server: str, live_cluster: Cluster, tmp_path: Path
+) -> Iterator[Kubectl]:
+    yield Kubectl(request.param, f"{asgi_server}/k8s/{live_cluster.public_id}", tmp_path)

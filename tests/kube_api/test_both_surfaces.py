@@ -9,6 +9,7 @@ import pytest
 from playground.clusters import services
 from playground.clusters.errors import TooLarge
 from playground.clusters.models import Cluster, LogEntry
+from playground.clusters.services.writer import MAX_OBJECT_BYTES
 from playground.scenarios.services import fork, share
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, Kube
@@ -220,7 +221,7 @@ def test_a_controller_is_not_asked_for_more_pods_than_fit(kube: Kube, settings: 
         ("apps/v1", "Deploymnet", 'kind: "Deploymnet" is no kind of apps/v1; did you mean Deployment?'),
         ("v1", "pods", 'kind: "pods" is no kind of v1; did you mean Pod?'),
         ("v1", "Deployment", 'kind: "Deployment" is no kind of v1: Deployment is served as apps/v1'),
-        ("v1", "Role", 'kind: "Role" is no kind of v1, but of the group rbac.authorization.k8s.io'),
+        ("v1", "Role", 'kind: "Role" is no kind of v1: Role is served as rbac.authorization.k8s.io/v1'),
         ("v1", "Wombat", 'kind: "Wombat" is no kind of v1'),
         ("apps/v3", "Deployment", 'apiVersion: "apps/v3" is not served here: Deployment is apps/v1'),
         ("aps/v1", "Deployment", 'apiVersion: "aps/v1" is of no API group; did you mean apps?'),
@@ -252,16 +253,13 @@ def test_a_misspelt_kind_of_kubernetes_is_an_error_with_a_suggestion(
 @pytest.mark.parametrize(
     ("api_version", "kind"),
     [
-        ("networking.k8s.io/v1", "Ingress"),
         ("extensions/v1beta1", "Ingress"),
-        ("autoscaling/v2", "HorizontalPodAutoscaler"),
-        ("rbac.authorization.k8s.io/v1", "Role"),
         ("serving.knative.dev/v1", "Service"),
         ("gateway.networking.k8s.io/v1", "HTTPRoute"),
         ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration"),
     ],
 )
-def test_kinds_without_a_part_and_everybodys_own_are_ignored_by_name(
+def test_kinds_nobody_defined_and_old_versions_are_ignored_by_name(
     cluster: Cluster, api_version: str, kind: str
 ) -> None:
     result = services.apply_documents(
@@ -269,3 +267,22 @@ def test_kinds_without_a_part_and_everybodys_own_are_ignored_by_name(
     )
     assert [(item.kind, item.name) for item in result.ignored] == [(kind, "x")]
     assert result.ignored[0].reason
+
+
+def test_an_object_larger_than_etcd_takes_is_refused_and_nothing_of_its_request_is_kept(
+    kube: Kube, cluster: Cluster
+) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    big: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "big", "namespace": "default"},
+        "data": {"a": "x" * MAX_OBJECT_BYTES},
+    }
+    refused = kube.post(maps, big)
+    assert (refused.status_code, refused.json()["reason"]) == (413, "RequestEntityTooLarge")
+    assert 'ConfigMap "big" has 1,5' in refused.json()["message"]
+    small = {**big, "metadata": {"name": "small", "namespace": "default"}, "data": {}}
+    with pytest.raises(TooLarge, match="an object has at most 1,572,864"):
+        services.apply_documents(cluster=cluster, objects=[small, big])
+    assert kube.get(f"{maps}/small").status_code == 404

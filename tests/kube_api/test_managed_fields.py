@@ -86,3 +86,11 @@ def test_a_broken_record_is_nobodys() -> None:
         {"manager": "m", "operation": "Apply", "fieldsV1": 3},
     ]
     assert apply(live, service(type="NodePort"), "one")["spec"]["type"] == "NodePort"
+
+
+def test_an_apply_that_changes_nothing_changes_no_entry() -> None:
+    live = apply(None, service(type="ClusterIP"), "two")
+    live = apply(live, service(selector={"a": "1"}), "one")
+    assert list(owners(live)) == ["one", "two"]
+    assert apply(live, service(type="ClusterIP"), "two") == live
+    assert apply(live, service(selector={"a": "1"}), "one") == live

@@ -11,6 +11,8 @@ from playground.kube_api.patches import json_patch, strategic_merge_patch
 from playground.kube_api.status import Refusal
 
 POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
     "metadata": {"finalizers": ["a", "b"]},
     "spec": {
         "containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}],
@@ -77,6 +79,25 @@ def test_sets_grow_shrink_and_take_an_order() -> None:
     assert strategic_merge_patch(POD, patch)["metadata"]["finalizers"] == ["b", "a"]
     order = {"$setElementOrder/containers": [{"name": "b"}, {"name": "a"}]}
     assert [c["name"] for c in spec(order)["containers"]] == ["b", "a"]
+
+
+def test_a_list_merges_as_the_schema_of_its_kind_says() -> None:
+    """`ports` is keyed by port in a Service, by containerPort in a Pod, and one value in an EndpointSlice."""
+    patch = {"ports": [{"port": 81}]}
+    slice_ = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "ports": [{"port": 80}]}
+    assert strategic_merge_patch(slice_, patch)["ports"] == [{"port": 81}]
+    service = {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}]}}
+    assert strategic_merge_patch(service, {"spec": patch})["spec"]["ports"] == [{"port": 80}, {"port": 81}]
+    hook = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}
+    hooks = {**hook, "webhooks": [{"name": "a"}]}
+    assert strategic_merge_patch(hooks, {"webhooks": [{"name": "b"}]})["webhooks"] == [
+        {"name": "a"},
+        {"name": "b"},
+    ]
+    own = {"apiVersion": "example.com/v1", "kind": "Own", "spec": {"containers": [{"name": "a"}]}}
+    assert strategic_merge_patch(own, {"spec": {"containers": [{"name": "b"}]}})["spec"]["containers"] == [
+        {"name": "b"}
+    ]
 
 
 @pytest.mark.parametrize(

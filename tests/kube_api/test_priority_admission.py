@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from django.apps import apps
 from django.test import Client
 
@@ -60,10 +61,16 @@ def raised(act: Callable[[], Any]) -> str:
     return str(caught.value)
 
 
-def replayed(document: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+def replayed(
+    document: dict[str, Any],
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: str = "replay",
+    *more: str,
+) -> str:
     path = folder / "scenario.json"
     path.write_text(json.dumps(document))
-    assert main(["replay", str(path)]) != 0
+    assert main([command, str(path), *more]) != 0
     return capsys.readouterr().err
 
 
@@ -75,8 +82,24 @@ def test_no_surface_takes_a_priority_that_is_no_class_s(
     change = {"spec": {"priority": 2147483647}}
     plain = f"{PODS}/plain"
     whole = kube.get(plain).json()
+    here = (tmp_path, capsys)
+    alone = tmp_path / "greedy.json"
+    alone.write_text(text)
+    bare, greedy = scenario(make_node()), scenario(make_node(), GREEDY)
+    templated = make_deployment(replicas=1)
+    templated["spec"]["template"]["spec"] = GREEDY["spec"]
+    dump = {"apiVersion": "v1", "kind": "List", "items": [make_node(), templated]}
     created = {
         "create": answer_of(kube.post(PODS, GREEDY)),
+        "REST create": answer_of(client.post(f"{api}/pods/", GREEDY, content_type="application/json")),
+        "replay --apply": replayed(bare, *here, "replay", "--apply", str(alone)),
+        "model": replayed(greedy, *here, "model"),
+        "optimum": replayed(greedy, *here, "optimum"),
+        "a plan's pod": replayed(dump, *here, "plan", "headroom", "--pod", str(alone)),
+        "a plan's workload": replayed(
+            dump, *here, "plan", "headroom", "--workload", f"Deployment/default/{templated['metadata']['name']}"
+        ),
+        "a dump in a command": replayed(dump | {"items": [make_node(), GREEDY]}, *here, "plan", "any-node"),
         "server-side apply": answer_of(kube.apply(f"{PODS}/greedy", GREEDY)),
         "REST apply": answer_of(client.post(f"{api}/apply", GREEDY, content_type="application/json")),
         "a dump": raised(lambda: services.apply_documents(cluster=cluster, objects=[{
@@ -95,6 +118,9 @@ def test_no_surface_takes_a_priority_that_is_no_class_s(
         "PUT": answer_of(kube.put(plain, whole | {"spec": whole["spec"] | change["spec"]})),
         "merge patch": answer_of(kube.patch(plain, change)),
         "strategic patch": answer_of(kube.patch(plain, change, "strategic-merge-patch+json")),
+        "REST patch": answer_of(
+            client.patch(f"{api}/pods/default/plain/", change, content_type="application/merge-patch+json")
+        ),
         "JSON patch": answer_of(
             kube.patch(plain, [{"op": "replace", "path": "/spec/priority", "value": 9}], "json-patch+json")
         ),
@@ -119,6 +145,139 @@ def test_no_surface_takes_a_priority_that_is_no_class_s(
     assert Pod.objects.get(name="system").node_name == "n1"
     assert not Cycle.objects.filter(outcome="preempting").exists()
     assert set(Pod.objects.values_list("name", flat=True)) == {"system", "plain"}
+
+
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+HIGHEST = "maximum allowed value of a user defined priority is 1000000000"
+RESERVED = "prefix are reserved for system use only"
+TRICKS: dict[str, tuple[dict[str, Any], str]] = {
+    "a value of the system's": (make_class("mine", 2147483647), HIGHEST),
+    "one more than allowed": (make_class("mine", 1_000_000_001), HIGHEST),
+    "the default of all": (make_class("mine", 2147483647, globalDefault=True), HIGHEST),
+    "a name of the system's": (make_class("system-mine", 5), RESERVED),
+    "a generated one": (
+        make_class("", 5) | {"metadata": {"generateName": "system-"}},
+        RESERVED,
+    ),
+    "in other letters": (make_class("System-node-critical", 2_000_001_000), "is not a DNS subdomain"),
+    "a value in text": (make_class("mine", 5) | {"value": "2147483647"}, "value"),
+    "a broken value": (make_class("mine", 5) | {"value": 2147483646.5}, "value"),
+    "a value beyond 64 bits": (make_class("mine", 2**64), "value"),
+    "another value of a class there is": (make_class("system-node-critical", 2147483647), RESERVED),
+}
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_no_class_of_a_users_reaches_the_systems(
+    kube: Kube, client: Client, cluster: Cluster, trick: str
+) -> None:
+    manifest, words = TRICKS[trick]
+    named = manifest["metadata"].get("name")
+    api = f"/api/v1/clusters/{cluster.public_id}"
+    site = f"/c/{cluster.public_id}/config/classes/"
+    form = {
+        "name": named or "system-x",
+        "value": str(manifest["value"]),
+        "preemption_policy": "PreemptLowerPriority",
+    }
+    answers = {
+        "create": kube.post(CLASSES, manifest),
+        "REST apply": client.post(f"{api}/apply", manifest, content_type="application/json"),
+        "REST create": client.post(f"{api}/priorityclasses/", manifest, content_type="application/json"),
+        "the import page": client.post(
+            f"/c/{cluster.public_id}/import/", {"text": json.dumps(manifest), "deed": "apply"}
+        ),
+    }
+    if named:
+        answers["server-side apply"] = kube.apply(f"{CLASSES}/{named}", manifest)
+    assert client.post(site, form | {"deed": "class"}).status_code in (400, 403, 404, 409, 422)
+    for surface, answer in answers.items():
+        if surface == "create" and named == "system-node-critical":
+            assert answer.status_code in (409, 422)
+            continue
+        assert words in answer_of(answer), surface
+    if named:
+        document = scenario(make_node(), steps=[{"apply": manifest}])
+        assert raised(lambda: share(document=json.dumps(document)))
+    assert dict(PriorityClass.objects.values_list("name", "value")) == {
+        "system-cluster-critical": 2_000_000_000,
+        "system-node-critical": 2_000_001_000,
+    }
+
+
+def test_a_priority_in_other_letters_is_no_priority(kube: Kube, cluster: Cluster) -> None:
+    spec = {"Priority": 2147483647, "PRIORITY": 2147483647, "PriorityClassName": "system-node-critical"}
+    kube.post(PODS, make_pod("shouting", cpu="4", **spec))
+    assert kube.get(f"{PODS}/shouting").json()["spec"]["priority"] == 0
+    run(cluster)
+    assert Pod.objects.get(name="system").node_name == "n1"
+    assert not Cycle.objects.filter(outcome="preempting").exists()
+
+
+def test_a_class_made_anew_or_a_new_default_lifts_no_pod_that_is_there(kube: Kube, cluster: Cluster) -> None:
+    services.apply_documents(cluster=cluster, objects=[make_class("gold", 5)])
+    services.apply_documents(cluster=cluster, objects=[make_pod("paid", cpu="4", priorityClassName="gold")])
+    kube.delete(f"{CLASSES}/gold")
+    kube.post(CLASSES, make_class("gold", 1_000_000_000, globalDefault=True))
+    for patch in (
+        {"spec": {"priority": 1_000_000_000}},
+        {"spec": {"priority": None, "priorityClassName": None}},
+    ):
+        kube.patch(f"{PODS}/paid", patch)
+    assert kube.get(f"{PODS}/paid").json()["spec"]["priority"] == 5
+    assert kube.get(f"{PODS}/plain").json()["spec"]["priority"] == 0
+
+
+GROUPS = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"
+
+
+def make_group(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "greedy", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}, **spec},
+    }
+
+
+def test_a_group_has_the_priority_of_its_class_and_evicts_no_system_pod(
+    kube: Kube, client: Client, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gates = {"GenericWorkload": True, "GangScheduling": True, "WorkloadAwarePreemption": True}
+    services.set_release(cluster=cluster, name="1.36", gates=gates)
+    words = (
+        "priority set in the pod group (2147483647) must match the priority computed (0) based on the priority class"
+        " set in the spec"
+    )
+    api, greedy = f"/api/v1/clusters/{cluster.public_id}", make_group(priority=2147483647)
+    said = {
+        "create": answer_of(kube.post(GROUPS, greedy)),
+        "server-side apply": answer_of(kube.apply(f"{GROUPS}/greedy", greedy)),
+        "REST apply": answer_of(client.post(f"{api}/apply", greedy, content_type="application/json")),
+        "the library": raised(lambda: prepare(greedy)),
+        "a step": replayed(scenario(make_node(), steps=[{"apply": greedy}]), tmp_path, capsys),
+    }
+    assert {surface: text for surface, text in said.items() if words not in text} == {}
+    unknown = answer_of(kube.post(GROUPS, make_group(priorityClassName="nope")))
+    assert "no PriorityClass with name nope was found" in unknown
+    services.apply_documents(cluster=cluster, objects=[make_class("gold", 5)])
+    made = kube.post(GROUPS, make_group(priorityClassName="gold")).json()
+    assert made["spec"]["priority"] == 5
+    for patch in ({"priority": 2147483647}, {"priority": 6}, {"priorityClassName": "system-node-critical"}):
+        assert "field is immutable" in answer_of(kube.patch(f"{GROUPS}/greedy", {"spec": patch}))
+    assert "field is immutable" in raised(
+        lambda: services.apply_documents(
+            cluster=cluster, objects=[make_group(priorityClassName="gold", priority=9)]
+        )
+    )
+    # What is left out stays, and what agrees is taken.
+    again = services.apply_documents(cluster=cluster, objects=[make_group(), make_pod("plain", cpu="4")])
+    assert len(again.unchanged) == 2
+    member = make_pod("member", cpu="4", schedulingGroup={"podGroupName": "greedy"})
+    services.apply_documents(cluster=cluster, objects=[member])
+    run(cluster)
+    assert Pod.objects.get(name="system").node_name == "n1"
+    assert not Cycle.objects.filter(outcome="preempting").exists()
 
 
 def test_pods_of_a_template_with_a_priority_of_its_own_are_not_made(kube: Kube, cluster: Cluster) -> None:
@@ -181,3 +340,14 @@ def test_a_share_of_before_has_classes_for_its_bare_priorities_and_decides_as_it
     before = bytes(now.document)
     import_module("playground.scenarios.migrations.0007_priority_classes").add_classes(apps, None)
     assert bytes(Scenario.objects.get(pk=known.pk).document) == before
+
+
+def test_a_share_of_before_has_a_class_for_its_groups_priority(db: None, wakes: list[Any]) -> None:
+    known = share(document=json.dumps(scenario(make_node("n2")))).scenario
+    document = json.dumps(scenario(make_node("n1"), make_group(priority=7))).encode()
+    Scenario.objects.filter(pk=known.pk).update(document=document, n_bytes=len(document), state="queued")
+    import_module("playground.scenarios.migrations.0016_priority_classes_of_groups").add_classes(apps, None)
+    again = share(document=bytes(Scenario.objects.get(pk=known.pk).document)).scenario
+    objects = yaml.safe_load(bytes(again.document))["objects"]
+    spec = next(item for item in objects if item["kind"] == "PodGroup")["spec"]
+    assert spec["priorityClassName"] == "priority-7"

@@ -9,6 +9,7 @@ import pytest
 from playground.clusters import kinds, services
 from playground.clusters.models import Cluster, Node
 from playground.kube_api import tables
+from playground.kube_api.metrics import with_metrics
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, TABLE, Kube, Work
 
@@ -24,7 +25,7 @@ def test_discovery_names_every_kind_of_the_table(kube: Kube) -> None:
         for version in (each["groupVersion"] for each in group["versions"]):
             listed = kube.get(f"/apis/{version}").json()
             found |= {(version, r["kind"]) for r in listed["resources"] if "/" not in r["name"]}
-    assert found == {kind.key for kind in kinds.KINDS}
+    assert found == {kind.key for kind in with_metrics(kinds.BUILT_IN).served}
 
 
 @pytest.mark.parametrize("version", ["v2", "v2beta1"])
@@ -37,7 +38,7 @@ def test_aggregated_discovery_says_the_same_in_one_answer(kube: Kube, version: s
         for group in answer.json()["items"]:
             for listed in group["versions"]:
                 found |= {r["responseKind"]["kind"] for r in listed["resources"]}
-    assert found == {kind.kind for kind in kinds.KINDS}
+    assert found == {kind.kind for kind in with_metrics(kinds.BUILT_IN).served}
 
 
 def test_pods_have_their_subresources(kube: Kube) -> None:
@@ -243,3 +244,21 @@ def test_a_node_that_was_only_written_down_is_ready_to_clients_and_stays_as_writ
     assert kube.get("/api/v1/nodes/n1", Accept=TABLE).json()["rows"][0]["cells"][1] == "NotReady"
     listed = kube.get("/api/v1/nodes").json()["items"]
     assert [item["status"]["conditions"][-1]["status"] for item in listed] == ["False", "True"]
+
+
+def test_an_old_kubectl_reads_a_budget_it_describes_and_nothing_else_in_the_version_of_then(
+    kube: Kube, cluster: Cluster
+) -> None:
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": {}}
+    services.apply_documents(cluster=cluster, objects=[budget])
+    path = "/apis/policy/{}/namespaces/default/poddisruptionbudgets"
+    then, now = path.format("v1beta1"), kube.get(f"{path.format('v1')}/b").json()
+    assert kube.get(f"{then}/b").json() == now | {"apiVersion": "policy/v1beta1"}
+    assert kube.get(f"{then}/b", accept=TABLE).json()["kind"] == "Table"
+    answers = (
+        kube.get(then),
+        kube.post(then, budget),
+        kube.delete(f"{then}/b"),
+        kube.get(f"{then}/b/status"),
+    )
+    assert {answer.status_code for answer in answers} == {404}

@@ -32,7 +32,9 @@ def test_the_local_user_may_do_what_there_is(kube: Kube) -> None:
     assert asked(kube, "*", "*", "*") == {"allowed": True}
     assert asked(kube, "create", "pods", "", "exec")["reason"] == "the playground has no pods/exec"
     assert asked(kube, "create", "pods", "apps") == {"allowed": False, "reason": "the playground has no pods"}
-    assert asked(kube, "delete", "events") == {"allowed": False, "reason": "events has no verb delete"}
+    assert asked(kube, "delete", "events") == {"allowed": True}
+    namespaces = {"allowed": False, "reason": "namespaces has no verb deletecollection"}
+    assert asked(kube, "deletecollection", "namespaces") == namespaces
     who = kube.post(WHO, {}).json()["status"]["userInfo"]
     assert who == {"username": "local", "groups": ["system:authenticated", "playground:owner"]}
     path = {"spec": {"nonResourceAttributes": {"path": "/apis/apps", "verb": "get"}}}

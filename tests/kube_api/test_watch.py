@@ -9,15 +9,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.test import RequestFactory
 
 from playground.clusters import services
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster
+from playground.kube_api.paths import Target
+from playground.kube_api.watch import watch_of
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.conftest import PODS, TABLE, Kube
 
-POD = by_kind("Pod")
-assert POD
+POD, NODE = by_kind("Pod"), by_kind("Node")
+assert POD and NODE
 
 
 def labelled(name: str, **labels: str) -> dict[str, Any]:
@@ -112,8 +115,43 @@ def test_a_watch_from_before_a_reset_has_expired(kube: Kube, cluster: Cluster) -
     assert (answer.status_code, answer.json()["reason"]) == (410, "Expired")
 
 
-def test_a_watch_of_a_paused_cluster_warns(kube: Kube) -> None:
+def test_not_even_the_last_version_before_a_reset_is_watched_on(kube: Kube, cluster: Cluster) -> None:
+    version = kube.get(PODS).json()["metadata"]["resourceVersion"]
+    assert kube.get(f"{PODS}?watch=true&resourceVersion={version}").status_code == 200
+    services.reset_cluster(cluster=cluster)
+    # Who saw that one holds objects that are gone, and no event would ever say so.
+    assert kube.get(f"{PODS}?watch=true&resourceVersion={version}").status_code == 410
+    now = kube.get(PODS).json()["metadata"]["resourceVersion"]
+    assert kube.get(f"{PODS}?watch=true&resourceVersion={now}").status_code == 200
+
+
+def test_a_watch_of_a_paused_cluster_warns_of_what_waits_for_the_clock(kube: Kube, cluster: Cluster) -> None:
     assert "paused" in kube.get(f"{PODS}?watch=true")["Warning"]
+    assert "paused" in kube.post(PODS, make_pod("p2"))["Warning"]
+    assert "paused" in kube.delete(f"{PODS}/p2")["Warning"]
+    maps = "/api/v1/namespaces/default/configmaps"
+    for answer in (
+        kube.get(f"{maps}?watch=true"),
+        kube.post(maps, {"metadata": {"name": "a"}}),
+        kube.post("/api/v1/namespaces", {"metadata": {"name": "team"}}),
+        kube.post(f"{PODS}?dryRun=All", make_pod("p3")),
+        kube.patch(f"{PODS}/p1/status", {"status": {"nominatedNodeName": "n1"}}),
+        kube.post(f"{PODS}/p1/binding", {"target": {"kind": "Node", "name": "n1"}}),
+    ):
+        assert answer.status_code < 300
+        assert "Warning" not in answer.headers
+
+
+def test_streams_that_read_up_to_one_number_tell_of_a_commit_together(cluster: Cluster) -> None:
+    watches = [watch_of(RequestFactory().get("/", {"resourceVersion": cluster.last_seq}), cluster, Target(kind))
+               for kind in (POD, NODE)]  # fmt: skip
+    before = cluster.last_seq
+    services.apply_documents(cluster=cluster, objects=[make_node("late"), make_pod("late")])
+    # As the pulse told them before the commit, and after it.
+    assert [watch.read(before) for watch in watches] == [[], []]
+    cluster.refresh_from_db()
+    told = [[json.loads(line)["object"] for line in watch.read(cluster.last_seq)] for watch in watches]
+    assert [[each["metadata"]["name"] for each in lines] for lines in told] == [["late"], ["late"]]
 
 
 class Stream:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from playground.clusters import jobs, lanes, wake
 from playground.clusters.jobs import Subject, SubjectKind
 from playground.clusters.lanes import Limits
 from playground.clusters.models import Job, Turn
+from playground.play import rooms
 from playground.play.rooms import Room
 from playground.play.watch import Watch
 
@@ -143,6 +145,36 @@ def test_cancelled_work_stops_soon_and_says_nothing_else(room: Room, said: dict[
     assert room.work_once() and room.child is None
     cancelling.join(60)
     assert "why" not in said and not Job.objects.exists()
+
+
+@pytest.mark.parametrize("after_looks", range(1, 8))
+def test_whether_work_is_still_wanted_is_asked_each_half_second(
+    monkeypatch: pytest.MonkeyPatch, after_looks: int
+) -> None:
+    """However long the child says nothing: between two questions of a plan at 5,000 nodes lie ten seconds."""
+    clock = {"s": 1000.0}
+    asked: list[float] = []
+
+    def wait(*lists: Any) -> tuple[list[Any], list[Any], list[Any]]:
+        # A little less than was asked for, as clocks have it.
+        clock["s"] += lists[3] - 0.001
+        return [], [], []
+
+    def look(job: Any) -> bool:
+        asked.append(clock["s"])
+        return len(asked) < after_looks
+
+    monkeypatch.setattr(rooms.select, "select", wait)
+    monkeypatch.setattr(rooms.time, "monotonic", lambda: clock["s"])
+    monkeypatch.setattr(rooms, "is_stopped", lambda pid: False)
+    for name in ("is_wanted", "renew"):
+        monkeypatch.setattr(jobs, name, look)
+    room = object.__new__(Room)
+    room.limits, room._stopping = ENOUGH, threading.Event()
+    child: Any = SimpleNamespace(tells=0, pid=0)
+    assert room._look_on(Job(), child, clock["s"]) == {"state": "unwanted"}
+    assert max(after - before for before, after in zip([1000.0, *asked], asked, strict=False)) <= 0.5
+    assert len(asked) == after_looks
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])

@@ -151,7 +151,9 @@ def test_a_full_disk_a_corrupt_broker_and_stuck_and_missing_workers_are_told_and
         with stopped(site.process.pid, *deciding):
             run = people.run()
             said = until(lambda: site.send("GET", run)["message"])
-            assert said.startswith("The workers of the lane decide are stuck: no wake-up went through for "), said
+            assert said.startswith(
+                "The workers of the lane decide are stuck: no wake-up went through for "
+            ), said
             assert "The workers of the lane decide are stuck" in people.check("decide")
             for cluster in (people.paused, people.live):
                 until(lambda cluster=cluster: "workers of the lane decide are stuck" in people.board(cluster))

@@ -2,9 +2,17 @@
 
 import pytest
 
+from playground.clusters import services as clusters
 from playground.clusters.errors import ClusterError
 from playground.scenarios.models import Comparison, Optimum
-from playground.scenarios.services import fork, request_comparison, request_optimum, share
+from playground.scenarios.services import (
+    branch,
+    fork,
+    make_from_cluster,
+    request_comparison,
+    request_optimum,
+    share,
+)
 from playground.scenarios.services.comparing import result_of
 from tests.scenarios.documents import PACKING, node, pod, priority_class, small, small_text, text_of
 from tests.scenarios.test_clusters import made_by_hand
@@ -176,3 +184,30 @@ def test_three_runs_are_aligned_on_the_page_and_by_rest(client, work):
     assert len(Comparison.objects.get(public_id=made["Location"].split("/")[-2]).sides) == 3
     too_many = client.post(url, body | {"more": [body["a"]] * 5}, content_type="application/json")
     assert too_many.status_code == 400
+
+
+def test_a_branch_is_aligned_with_its_cluster_and_its_share_by_pod_and_attempt(work):
+    cluster = made_by_hand(work)
+    shared = make_from_cluster(cluster=cluster).scenario
+    work()
+    of_cluster, of_share = branch(cycle=3, cluster=cluster), branch(cycle=3, scenario=shared)
+    for made in (of_cluster, of_share):
+        clusters.request_run(cluster=made)
+        work()
+    whole = {"kind": "cluster", "id": cluster.public_id, "cycle": None}
+    for first, made in ((whole, of_cluster), (ref(shared), of_share)):
+        found = compared(work, first, {"kind": "cluster", "id": made.public_id, "cycle": None})
+        parted = found["divergence"]
+        # What was decided before the branch was made is no difference, and no decision stands beside another pod's.
+        if parted is not None:
+            assert parted["pod"] in {side["pod"] for side in (parted["a"], parted["b"]) if side}
+            assert all(side["number"] > 3 for side in [parted["a"]] if side)
+        else:
+            assert found["nSame"] == found["figures"]["cycles"][1]
+
+
+def test_it_is_said_which_plugin_made_the_difference(work):
+    spreading = share(document=small_text()).scenario
+    packing = share(document=small_text(scheduler=PACKING)).scenario
+    why = compared(work, ref(spreading), ref(packing))["divergence"]["why"]
+    assert why.startswith("NodeResourcesFit makes the difference: for node-")

@@ -3,7 +3,7 @@
 import pytest
 
 from playground.clusters import services as clusters
-from playground.clusters.models import Cluster, Cycle, MockExtender
+from playground.clusters.models import Cluster, Cycle, MockExtender, Node
 from playground.scenarios import selectors
 from playground.scenarios.models import Scenario
 from playground.scenarios.services import branch, do_next_step, fork, share
@@ -141,3 +141,33 @@ def test_a_fork_says_which_extender_is_asked_now(client, sent):
     scenario = share(document=small_text(scheduler=VETO, extenders={"cassette": calls})).scenario
     answer = client.post(f"/s/{scenario.public_id}/fork/", follow=True)
     assert "asks the extender at http://gone.example/x" in answer.content.decode()
+
+
+def test_a_step_that_is_undone_is_still_to_be_done_and_the_cluster_unchanged_again(unrecorded, sent, work):
+    from playground.scenarios.services import undo
+
+    scenario = share_one(ORDER[0], gallery_text(ORDER[0]).encode())
+    sent.clear()
+    cluster = fork(scenario=scenario)
+    first = selectors.draft_state(cluster)
+    words = do_next_step(cluster=cluster)
+    work()
+    cluster.refresh_from_db()
+    assert selectors.draft_state(cluster).next_words != first.next_words
+    assert not selectors.draft_state(cluster).changed
+
+    assert undo(cluster=cluster).words == words
+    cluster.refresh_from_db()
+
+    assert selectors.draft_state(cluster).next_words == first.next_words
+    assert not selectors.draft_state(cluster).changed
+    clusters.set_cordon(
+        cluster=cluster,
+        node=Node.objects.filter(cluster=cluster).order_by("name")[0].name,
+        unschedulable=True,
+    )
+    cluster.refresh_from_db()
+    assert selectors.draft_state(cluster).changed
+    undo(cluster=cluster)
+    cluster.refresh_from_db()
+    assert not selectors.draft_state(cluster).changed

@@ -11,6 +11,7 @@ from playground.engine.scenarios import gallery_documents
 from playground.scenarios.models import Comparison, Draft, Moment, RecordedCycle, Scenario
 from playground.scenarios.services import fork, request_comparison, request_verification, share
 from playground.scenarios.services.gallery import share_one
+from tests.markup import html_of
 from tests.scenarios.documents import PACKING, node, pod, small, small_text, text_of
 from tests.scenarios.test_clusters import made_by_hand
 
@@ -30,8 +31,12 @@ def words(answer) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
 
 
-def test_the_page_shows_title_proof_and_the_last_moment(client, scenario):
-    answer = client.get(f"/s/{scenario.public_id}/")
+def test_the_page_shows_title_proof_and_a_moment(client, scenario):
+    first = scenario.path[0]["cycle"]
+    assert f"Cycle {first} of 5" in words(client.get(f"/s/{scenario.public_id}/")), (
+        "a path is told from its start"
+    )
+    answer = client.get(f"/s/{scenario.public_id}/?cycle=5")
     assert answer.status_code == 200
     said = words(answer)
     for expected in (
@@ -46,9 +51,9 @@ def test_the_page_shows_title_proof_and_the_last_moment(client, scenario):
     assert client.get(f"/s/{scenario.public_id}").status_code == 200
 
 
-def test_in_embedded_mode_the_file_comes_first_and_the_link_is_this_machines(client, scenario, settings):
+def test_to_go_on_with_it_comes_first_and_an_embedded_site_says_whose_link_it_is(client, scenario, settings):
     page = client.get(f"/s/{scenario.public_id}/").content.decode()
-    assert page.index("Download .yaml") < page.index("Fork to edit") < page.index("this machine only")
+    assert page.index("Fork to edit") < page.index("Download .yaml") < page.index("this machine only")
     settings.EMBEDDED = False
     page = client.get(f"/s/{scenario.public_id}/").content.decode()
     assert page.index("Fork to edit") < page.index("Download .yaml")
@@ -225,7 +230,7 @@ def test_a_branch_begins_with_the_edit_that_was_written(client, scenario, work, 
     assert "9x" in said and "line 4" in said and "metadata: {name: extra}" in said
     answer = client.post(path, {"cycle": "2", "edit": EDIT})
     made = Cluster.objects.order_by("-pk").first()
-    assert answer["Location"] == f"/c/{made.public_id}/"
+    assert answer["Location"] == f"/c/{made.public_id}/" + ("" if of == "share" else "difference/")
     assert made.nodes.filter(name="extra").exists()
     assert made.pods.exclude(node_name="").count() == 2
 
@@ -268,7 +273,7 @@ def test_the_gallery_lists_every_lesson_and_opens_one(client, work):
     answer = client.get("/gallery/")
     page = answer.content.decode()
     assert page.count('class="card"') == len(documents) + 1, "and the large one"
-    assert "proved" in page and "not checked yet" in page
+    assert "proved" in page and "not checked yet" not in page
     answer = client.post(f"/gallery/{name}/open/")
     cluster = Cluster.objects.get()
     assert answer["Location"] == f"/c/{cluster.public_id}/"
@@ -276,6 +281,19 @@ def test_the_gallery_lists_every_lesson_and_opens_one(client, work):
     assert client.get("/gallery/nothing-of-that-name/").status_code == 404
     found = client.get("/gallery/?q=preemption")
     assert 0 < found.content.decode().count('class="card"') < len(documents)
+
+
+def test_the_replay_of_the_gpu_lesson_shows_gpus_and_taints(client, work):
+    share_one("gpu-isolation", gallery_documents()["gpu-isolation"])
+    work()
+    lesson = Scenario.objects.get(gallery_name="gpu-isolation")
+    page = f"/s/{lesson.public_id}/"
+    client.get(page)
+    work()
+    html = client.get(page).content.decode()
+    assert html.count('class="gpu"') == 6, "six of fifteen nodes have GPUs"
+    assert re.search(r'aria-label="\d of 4 gpu in use"', html)
+    assert html.count("nvidia.com/gpu=present</span>") == 6
 
 
 def test_a_comparison_is_asked_for_by_form_and_has_a_link(client, scenario, work):
@@ -291,7 +309,7 @@ def test_a_comparison_is_asked_for_by_form_and_has_a_link(client, scenario, work
     assert "Comparing" in words(client.get(answer["Location"]))
     work()
     said = words(client.get(answer["Location"]))
-    assert "First diverging cycle" in said and "Node Resources Fit" in said
+    assert "First decision that differs" in said and "Node Resources Fit" in said
     assert f"{scenario.words} against {other.words}" in words(client.get("/compare/"))
     client.post("/compare/", asked | {"b-link": "http://testserver/s/nobody/"})
     assert Comparison.objects.count() == 1
@@ -327,9 +345,9 @@ def test_every_page_has_a_fixed_number_of_queries(client, scenario, work, django
     work()
     for path, n_queries in (
         (f"/s/{scenario.public_id}/", 5),
-        (f"/s/{scenario.public_id}/embed/", 3),
+        (f"/s/{scenario.public_id}/embed/", 4),
         (f"/s/{scenario.public_id}.yaml", 2),
-        (f"/s/{scenario.public_id}.svg", 3),
+        (f"/s/{scenario.public_id}.svg", 4),
         (f"/s/{scenario.public_id}/cycles/2/", 2),
         (f"/s/{scenario.public_id}/luck/", 2),
         ("/s/", 1),
@@ -337,7 +355,7 @@ def test_every_page_has_a_fixed_number_of_queries(client, scenario, work, django
         ("/compare/", 4),
         (f"/compare/{comparison.public_id}/", 2),
         (f"/c/{cluster.public_id}/replay/?cycle=4", 3),
-        (f"/c/{cluster.public_id}/share/", 2),
+        (f"/c/{cluster.public_id}/share/", 3),
         (f"/c/{cluster.public_id}/optimum/", 2),
     ):
         with django_assert_num_queries(n_queries, info=path):
@@ -352,7 +370,7 @@ def test_a_share_whose_message_was_lost_is_verified_all_the_same(sent):
 
 
 def test_the_gallery_is_grouped_and_every_card_leads_along_its_path(client, sent):
-    page = client.get("/gallery/").content.decode()
+    page = html_of(client.get("/gallery/"))
     titles = re.findall(r'<h2 id="h-[a-z-]+">([^<]+)</h2>', page)
     assert titles == [
         "Start here", "Scoring", "Spreading", "Preemption", "Queue", "Permit", "Extenders", "Volumes",

@@ -8,7 +8,7 @@ from django.utils import timezone
 from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, InvalidManifest, TooLarge
 from playground.scenarios.models import RecordedCycle, Scenario, Verification
 from playground.scenarios.services import delete_share, share
-from tests.scenarios.documents import node, pod, small_text, text_of
+from tests.scenarios.documents import node, pod, priority_class, small, small_text, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -25,6 +25,48 @@ def test_a_share_keeps_the_document_and_what_was_decided(sent, django_capture_on
     outcomes = [cycle.outcome for cycle in scenario.cycles.order_by("number")]
     assert outcomes.count("bound") == 4 and outcomes.count("unschedulable") == 1
     assert [task for task, _ in sent] == ["playground.scenarios.tasks.verify"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place", "words"),
+    [
+        (pod("A_b"), "objects[8].metadata.name", '"A_b" is not a DNS subdomain'),
+        (node("n" * 254), "objects[8].metadata.name", "at most 253 characters"),
+        (node("n", **{"a key": "x"}), "objects[8].metadata.labels", "is not a qualified name"),
+        (pod("p", priority=5), "objects[8].spec.priority",
+         "the integer value of priority (5) must not be provided in pod spec"),
+        (pod("p", priorityClassName="gold"), "objects[8].spec.priorityClassName", "gold"),
+        (priority_class("gold", 2_000_000_000), "objects[8].value", "maximum allowed value"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("n_nodes", [0, 300])
+def test_objects_an_api_server_refuses_are_refused_at_once(sent, wrong, place, words, n_nodes):
+    """Also of a scenario that is too large to be run before its link is given out."""
+    document = small()
+    document["objects"] += [wrong, *(node(f"more-{number}") for number in range(n_nodes))]
+    with pytest.raises(InvalidManifest) as refused:
+        share(document=text_of(document))
+    assert (refused.value.path, refused.value.line is None) == (place, False)
+    assert words in refused.value.message
+    assert not Scenario.objects.exists()
+
+
+def test_a_class_may_come_go_and_come_again_before_it_is_named(sent):
+    gold, high = priority_class("gold", 7), pod("high", priorityClassName="gold")
+    gone = {"delete": {"kind": "PriorityClass", "name": "gold"}}
+    for steps, allowed in (
+        ([{"apply": [gold]}, {"apply": [high]}], True),
+        ([{"apply": [gold, high]}, gone, {"apply": [high]}], True),
+        ([{"apply": [gold]}, gone, {"apply": [high]}], False),
+        ([{"apply": [gold]}, gone, {"apply": [gold, high]}], True),
+    ):
+        text = small_text(steps=[*steps, {"run": "idle"}])
+        if allowed:
+            assert share(document=text).created
+            continue
+        with pytest.raises(InvalidManifest) as refused:
+            share(document=text)
+        assert refused.value.path == "steps[2].apply[0].spec.priorityClassName"
 
 
 def test_ids_are_short_and_never_end_in_what_a_chat_cuts_off(sent):

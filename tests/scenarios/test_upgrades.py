@@ -1,5 +1,7 @@
 """What an upgrade would change, asked of a cluster: a job of its own that changes nothing and can be cancelled."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,9 +9,12 @@ from django.test import Client
 
 from playground.clusters import services as clusters
 from playground.clusters.errors import Conflict, InvalidInput
+from playground.clusters.models import Cluster
 from playground.scenarios import services
-from playground.scenarios.models import Upgrade
+from playground.scenarios.models import Scenario, Upgrade
 from playground.scenarios.services import upgrades
+from scheduler_core.cli.main import main
+from scheduler_core.scenario import dump_scenario, load_scenario, run_scenario
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_real_engine import run
 
@@ -49,6 +54,51 @@ def test_a_preview_tells_each_difference_by_its_cause_and_changes_nothing(client
     assert (cluster.kubernetes_release, cluster.last_seq) == ("1.34", last)
 
 
+def test_page_rest_command_line_share_and_test_say_the_same(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = tainted()
+    asked = services.request_upgrade(cluster=cluster, name="1.36")
+    services.preview_upgrade_now(upgrade_id=asked.pk)
+    page = f"/c/{cluster.public_id}/upgrade/"
+    told = client.get(f"/api/v1{page.replace('/c/', '/clusters/')}").json()["result"]
+    scenario = tmp_path / "s.yaml"
+    scenario.write_text(client.get(f"/api/v1/clusters/{cluster.public_id}/scenario").content.decode())
+    assert main(["compare", str(scenario), "--release", "1.34", "--release", "1.36", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == told
+    html = client.get(page).content.decode()
+    assert told["sentence"] in html and "compare scenario.yaml --release 1.34 --release 1.36" in html
+
+    # As a share: a page of its own that says the same when the cluster is gone, and twice is once.
+    link = client.post(page, {"share": "1"}).headers["Location"]
+    assert client.post(page, {"share": "1"}).headers["Location"] == link
+    clusters.delete_cluster(cluster=cluster)
+    assert told["sentence"] in client.get(link).content.decode()
+    assert client.get(f"/api/v1{link.replace('/s/', '/scenarios/')}").json()["result"] == told
+
+    # As a test: it holds as long as no more pods end elsewhere than now.
+    document = load_scenario(scenario.read_bytes())
+    for more, holds in ({"count": {"max": 0}}, True), ({"count": {"min": 1}}, False):
+        item = json.dumps({**told["test"], **more})
+        expecting = load_scenario(dump_scenario(document).rstrip() + f"\nexpect:\n- {item}\n")
+        assert [finding.holds for finding in run_scenario(expecting).findings] == [holds]
+
+    # As a branch: the share on the other release, its steps to be done.
+    home = client.post(link, {"branch": "1"}).headers["Location"]
+    made = Cluster.objects.get(public_id=home.strip("/").split("/")[-1])
+    assert made.kubernetes_release == "1.36" and services.do_next_step(cluster=made)
+
+
+def test_a_preview_that_is_not_there_yet_is_neither_shared_nor_branched(client: Client) -> None:
+    cluster = tainted()
+    page = f"/c/{cluster.public_id}/upgrade/"
+    services.request_upgrade(cluster=cluster, name="1.36")
+    for act in ("share", "branch"):
+        html = client.post(page, {act: "1"}, follow=True).content.decode()
+        assert "there is no answer yet" in html
+    assert not Scenario.objects.exists() and Cluster.objects.count() == 1
+
+
 def test_a_preview_is_ended_where_it_is_not_wanted_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = tainted()
     asked = services.request_upgrade(cluster=cluster, name="1.36")
@@ -57,7 +107,7 @@ def test_a_preview_is_ended_where_it_is_not_wanted_any_more(monkeypatch: pytest.
     told = upgrades.upgrade_document
 
     def cancelled(*args: Any, **how: Any) -> Any:
-        services.cancel_upgrade(upgrade=asked)
+        services.cancel(Upgrade.objects.filter(pk=asked.pk))
         return told(*args, **how)
 
     monkeypatch.setattr(upgrades, "upgrade_document", cancelled)

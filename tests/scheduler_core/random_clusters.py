@@ -7,11 +7,14 @@ from typing import Any
 
 from scheduler_core.cli.conformance_scheduling import Cluster
 from scheduler_core.cluster.node_table import normal_port
+from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.releases import RELEASES
 from tests.scheduler_core.stored import prepare
 
 GPU = "example.com/gpu"
+CLAIMS = ("one", "other")
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 IMAGES = ("app:v1", "db:v2", "registry/cache")
 
@@ -21,7 +24,8 @@ class RandomCluster:
 
     def __init__(self, random: Random, n_nodes: int = 6) -> None:
         self.random = random
-        self.cluster = Cluster([], None)
+        self.release = random.choice(list(RELEASES.values()))
+        self.cluster = Cluster([], None, release=self.release)
         self.n_pods = 0
         self.running: list[Pod] = []
         for index in range(n_nodes):
@@ -58,16 +62,12 @@ class RandomCluster:
             for name in IMAGES
             if random.random() < 0.4
         ]
+        status: dict[str, Any] = {"allocatable": allocatable, "images": images}
+        if random.random() < 0.3:
+            status["declaredFeatures"] = ["UserNamespacesHostNetworkSupport"]
+        meta = {"name": f"n{index}", "labels": labels}
         return node_from(
-            prepare(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Node",
-                    "metadata": {"name": f"n{index}", "labels": labels},
-                    "spec": spec,
-                    "status": {"allocatable": allocatable, "images": images},
-                }
-            )
+            prepare({"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec, "status": status})
         )
 
     def pod(self, node_name: str = "", priority: int | None = None) -> Pod:
@@ -101,6 +101,8 @@ class RandomCluster:
             spec["tolerations"] = [
                 {"key": random.choice("kl"), "operator": "Exists", "effect": random.choice(("", *EFFECTS))}
             ]
+        if random.random() < 0.15:
+            spec |= {"hostNetwork": True, "hostUsers": False}
         if random.random() < 0.3:
             spec["nodeSelector"] = {"zone": random.choice("abc")}
         if random.random() < 0.3:
@@ -159,6 +161,35 @@ class RandomCluster:
         if self.running:
             pod = self.running.pop(self.random.randrange(len(self.running)))
             self.cluster.cache.remove_pod(pod.uid)
+
+    def pod_with_a_claim(self, name: str) -> Pod:
+        """It wants a device of its claim, which may or may not be there."""
+        manifest = {**self.pod().manifest, "metadata": {"name": f"wants-{name}"}}
+        claims = [{"name": "device", "resourceClaimName": name}]
+        return pod_from(prepare({**manifest, "spec": {**manifest["spec"], "resourceClaims": claims}}))
+
+    def change_devices(self) -> None:
+        """A class, a claim or a node's slice comes, changes or goes."""
+        random, listers = self.random, self.cluster.cache.listers
+        match random.randrange(3):
+            case 0:
+                kind, namespace, name = "DeviceClass", "", random.choice(("plain", "behind"))
+                spec: dict[str, Any] = {"extendedResourceName": GPU} if name == "behind" else {}
+            case 1:
+                kind, namespace, name = "ResourceClaim", "default", random.choice(CLAIMS)
+                exactly = {"deviceClassName": "plain", "count": random.randint(1, 2)}
+                spec = {"devices": {"requests": [{"name": "device", "exactly": exactly}]}}
+            case _:
+                kind, namespace, name = "ResourceSlice", "", f"n{random.randrange(6)}"
+                pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+                devices = [{"name": f"d{number}"} for number in range(random.randint(1, 3))]
+                spec = {"driver": "example.com", "nodeName": name, "pool": pool, "devices": devices}
+        if random.random() < 0.3:
+            listers.remove(kind, namespace, name)
+            return
+        meta = {"name": name, **({"namespace": namespace} if namespace else {}), "uid": f"{kind}-{name}"}
+        document = {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": meta, "spec": spec}
+        listers.set(kind, namespace, name, parse(prepare(document)).typed)
 
     def change(self) -> None:
         """Something happens."""

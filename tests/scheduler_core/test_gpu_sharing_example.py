@@ -207,7 +207,11 @@ def test_frequencies_are_rounded_as_the_authors_round_them(package: Any) -> None
     fragmentation, fgd = package("fragmentation"), package("fgd")
     typical = [fragmentation.TypicalPod(1000, None, weight) for weight in (2373, 5411)]
     # All pods first, then the part that is typical: one division gives 0.30485611510791366.
-    assert fragmentation.Fragmentation(typical, 8152).share[0] == 2373 / 8152 / (7784 / 8152) == 0.3048561151079137
+    assert (
+        fragmentation.Fragmentation(typical, 8152).share[0]
+        == 2373 / 8152 / (7784 / 8152)
+        == 0.3048561151079137
+    )
     assert fragmentation.Fragmentation(typical).share[0] == 2373 / 7784
     args = fgd.FgdArgs((fgd.TypicalPodArgs(weight=5),), 4)
     assert ["args.nPods" in str(problem) for problem in args.problems("args")] == [True]
@@ -216,7 +220,10 @@ def test_frequencies_are_rounded_as_the_authors_round_them(package: Any) -> None
 def test_fragmentation_of_the_cluster_is_the_twins(package: Any, trace: Any) -> None:
     fragmentation = package("fragmentation")
     kinds = [pod.kind for pod in trace.pods]
-    measure, known = fragmentation.Fragmentation(fragmentation.typical_pods(kinds), len(kinds)), oracle.typical(kinds)
+    measure, known = (
+        fragmentation.Fragmentation(fragmentation.typical_pods(kinds), len(kinds)),
+        oracle.typical(kinds),
+    )
     draw = np.random.default_rng(1)
     free = draw.choice([0, 190, 340, 460, 530, 1000], (200, 8))
     free[:50, 4:] = -1

@@ -47,10 +47,12 @@ def test_bad_names_are_refused_and_all_plugins_are_listed(
     assert main(["plugin", "new", "no-name", "--into", str(tmp_path)]) == 2
     assert main(["plugin", "new", "NodeName", "--into", str(tmp_path)]) == 2
     assert main(["plugin", "new", "None", "--into", str(tmp_path)]) == 2
+    assert main(["plugin", "new", "Aa" * 100, "--into", str(tmp_path)]) == 2
     assert main(["plugin", "check", "Nowhere"]) == 2
     said = capsys.readouterr().err
     assert (
         "a word such as NightShift" in said
+        and "at most 60 characters" in said
         and "NodeName already exists" in said
         and "Nowhere is known" in said
     )

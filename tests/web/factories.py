@@ -176,15 +176,13 @@ def add_event(cluster: Cluster, name: str, reason: str, message: str) -> Event:
         cluster=cluster,
         namespace="default",
         name=f"{name}.{number}",
-        uid=str(number),
         resource_version=10_000 + number,
         reason=reason,
-        message=message,
         involved_kind="Pod",
         involved_namespace="default",
         involved_name=name,
         at_ns=cluster.now_ns,
-        manifest={},
+        manifest={"message": message},
     )
 
 

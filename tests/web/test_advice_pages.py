@@ -10,10 +10,12 @@ from django.test import Client
 from django.urls import reverse
 
 from playground.clusters import services, wake
-from playground.clusters.models import Cluster, Cycle, Question
+from playground.clusters.kinds import by_kind
+from playground.clusters.models import Cluster, Cycle, Pod, Question
 from playground.clusters.services import questions
 from playground.clusters.services.memory import EngineMemory
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.markup import html_of
 
 YAML = """
 apiVersion: v1
@@ -59,7 +61,7 @@ def cluster(db: None, sent: list[Any]) -> Cluster:
 def page(client: Client, name: str, *args: Any, query: str = "") -> str:
     response = client.get(reverse(f"web:{name}", args=args) + query)
     assert response.status_code == 200
-    html = response.content.decode()
+    html = html_of(response)
     assert html.count("<main") == 1
     assert " style=" not in html and "<script>" not in html and "onclick" not in html
     return html
@@ -72,13 +74,15 @@ def work_off() -> None:
 
 def test_what_would_it_take_is_asked_watched_and_read(client: Client, cluster: Cluster) -> None:
     args = (cluster.public_id, "default", "large")
-    assert "Not asked yet" in page(client, "explain", *args)
+    arriving = page(client, "explain", *args)
+    assert 'hx-trigger="load, submit"' in arriving and "Find out" in arriving
+    assert 'hx-trigger="load, submit"' not in page(client, "explain", *args, query="?cancelled=1")
     assert client.post(reverse("web:explain-ask", args=args)).status_code == 302
     waiting = page(client, "explain", *args)
     assert "A worker looks for the answer" in waiting
     poll = reverse("web:question", args=[cluster.public_id, Question.objects.get().public_id])
     assert f'hx-get="{poll}"' in waiting
-    assert "waiting for its turn" in client.get(poll, headers={"HX-Request": "true"}).content.decode()
+    assert "waiting for its turn" in html_of(client.get(poll, headers={"HX-Request": "true"}))
     work_off()
     done = client.get(poll, headers={"HX-Request": "true"})
     assert (done.status_code, done["HX-Refresh"]) == (286, "true")
@@ -89,6 +93,42 @@ def test_what_would_it_take_is_asked_watched_and_read(client: Client, cluster: C
     only_nodes = page(client, "explain", *args, query="?about=nodes")
     assert "Add a node like" in only_nodes
     assert 'id="edit-1"' not in only_nodes
+
+
+def test_pods_that_would_have_to_go_are_followed_and_a_label_is_a_branch(
+    client: Client, cluster: Cluster
+) -> None:
+    services.apply_documents(
+        cluster=cluster,
+        objects=[make_node("node-c1", cpu="4"), make_pod("wide", cpu="3", nodeSelector={"disk": "ssd"})],
+    )
+    args = (cluster.public_id, "default", "wide")
+    client.post(reverse("web:explain-ask", args=args))
+    work_off()
+    html = page(client, "explain", *args)
+    assert "Label node-c1 disk=ssd" in html
+    asked = Question.objects.latest("pk")
+    titles = [item["title"] for item in asked.answer["edits"]]
+    rank = titles.index("Label node-c1 disk=ssd") + 1
+    home = client.post(
+        reverse("web:edit-branch", args=[cluster.public_id, asked.public_id]), {"rank": rank}
+    ).headers["Location"]
+    made = Cluster.objects.get(public_id=home.strip("/").split("/")[1])
+    services.request_run(cluster=made, until="idle")
+    services.advance(cluster_id=made.pk, memory=EngineMemory())
+    assert Pod.objects.get(cluster=made, name="wide").node_name == "node-c1"
+
+    # On the two small nodes pods would have to go; nothing makes these again.
+    services.apply_documents(cluster=cluster, objects=[make_pod("fourth", cpu="3800m")])
+    services.delete_object(cluster=cluster, kind=by_kind("Node"), namespace="", name="node-c1")
+    args = (cluster.public_id, "default", "fourth")
+    client.post(reverse("web:explain-ask", args=args))
+    work_off()
+    html = page(client, "explain", *args)
+    answer = Question.objects.latest("pk").answer
+    disruptions = [item["disruption"] for item in answer["edits"]]
+    assert disruptions == sorted(disruptions) and disruptions[0] == 0 and disruptions[-1] > 0
+    assert "gone for good: it has no owner that makes it again" in html
 
 
 def test_why_not_a_node_stands_beside_the_edits(client: Client, cluster: Cluster) -> None:
@@ -118,16 +158,18 @@ def test_weights_are_lines_at_once_and_proofs_when_asked(client: Client, cluster
     number = next(item.number for item in Cycle.objects.order_by("number") if item.n_feasible > 1)
     args = (cluster.public_id, number)
     html = page(client, "weights", *args)
-    assert 'class="waxis"' in html and "Run them" in html
+    assert 'class="waxis"' in html and 'id="arriving"' in html
     places = r'<th scope="row">(\d+[=.] [^<]+)</th>'
     told = re.findall(places, page(client, "cycle", *args))
     assert sorted(re.findall(places, html)) == sorted(told) != []
     client.post(reverse("web:weights", args=args))
     work_off()
-    assert "Run them" not in page(client, "weights", *args)
-    part = client.get(
-        reverse("web:weights", args=args) + "?w-NodeResourcesFit=9", headers={"HX-Request": "true"}
-    ).content.decode()
+    assert 'id="arriving"' not in page(client, "weights", *args)
+    part = html_of(
+        client.get(
+            reverse("web:weights", args=args) + "?w-NodeResourcesFit=9", headers={"HX-Request": "true"}
+        )
+    )
     assert "<main" not in part and "was 1" in part
 
 
@@ -137,13 +179,21 @@ def test_a_cycle_without_scores_says_so(client: Client, cluster: Cluster) -> Non
     assert "No scores were compared" in page(client, "weights", cluster.public_id, last.number)
 
 
+def test_a_try_of_many_copies_says_that_it_answers_for_one(client: Client, cluster: Cluster) -> None:
+    path = reverse("web:try", args=[cluster.public_id])
+    page = client.post(path, {"yaml": YAML, "copies": "50"}, follow=True).content.decode()
+    assert "This answers for one pod, tried: the other 49 of 50 copies were not tried." in page
+    one = client.post(path, {"yaml": YAML, "copies": "1"}, follow=True).content.decode()
+    assert "This answers for one pod" not in one
+
+
 def test_a_pod_is_tried_without_being_submitted(client: Client, cluster: Cluster) -> None:
     asked = client.post(reverse("web:try", args=[cluster.public_id]), {"yaml": YAML})
     assert asked.status_code == 302
     where = asked["Location"]
-    assert "A worker looks" in client.get(where).content.decode()
+    assert "A worker looks" in html_of(client.get(where))
     work_off()
-    html = client.get(where).content.decode()
+    html = html_of(client.get(where))
     assert "tried, not submitted" in html
     headline = " ".join(re.sub(r"<[^>]+>", "", html).split())
     assert "default/tried would be bound to" in headline and "tried bound to" not in headline
@@ -156,13 +206,14 @@ def test_a_pod_is_tried_without_being_submitted(client: Client, cluster: Cluster
     assert bind == "only tried"
     assert 'id="filter"' in html
     refused = client.post(reverse("web:try", args=[cluster.public_id]), {"yaml": "nonsense"}, follow=True)
-    assert "It cannot be tried" in refused.content.decode()
+    assert "It cannot be tried" in html_of(refused)
 
 
 def test_luck_is_run_as_a_group_and_counted(
     client: Client, cluster: Cluster, sent: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    assert "Not run yet" in page(client, "luck", cluster.public_id)
+    assert 'id="arriving"' in page(client, "luck", cluster.public_id)
+    assert 'hx-trigger="load, submit"' not in page(client, "luck", cluster.public_id, query="?cancelled=1")
     client.post(reverse("web:luck", args=[cluster.public_id]), {"seeds": "10"})
     work_off()
     for task, how in list(sent):

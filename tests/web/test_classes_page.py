@@ -12,6 +12,7 @@ from django.urls import reverse
 from playground.clusters import services
 from playground.clusters.models import Cluster, Pod, PodDisruptionBudget, PriorityClass
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.markup import html_of
 
 pytestmark = pytest.mark.django_db
 
@@ -92,7 +93,7 @@ def row(html: str, anchor: str) -> str:
 
 
 def test_classes_say_who_uses_them_and_what_they_may_evict_now(client: Client, cluster: Cluster) -> None:
-    html = client.get(url(cluster)).content.decode()
+    html = html_of(client.get(url(cluster)))
     gold = row(html, "class-gold")
     assert "1,000" in gold and "default/web 2" in gold
     # On nodes stand one pod of batch below gold; the pending one is no pod to evict.
@@ -102,11 +103,11 @@ def test_classes_say_who_uses_them_and_what_they_may_evict_now(client: Client, c
     batch = row(html, "class-batch")
     assert "global default" in batch and "none no pod on a node stands below it" in batch
     assert "built in" in row(html, "class-system-node-critical")
-    assert "Five classes, of which 3 may evict pods now" in re.sub(r"<[^>]+>", "", html)
+    assert "Five classes, of which three may evict pods now" in re.sub(r"<[^>]+>", "", html)
 
 
 def test_budgets_say_what_they_allow_and_why(client: Client, cluster: Cluster) -> None:
-    html = client.get(url(cluster)).content.decode()
+    html = html_of(client.get(url(cluster)))
     db = row(html, "budget-default-db")
     assert "minAvailable: 1" in db and "app=db" in db
     assert "1 healthy, 1 must stay: holds up a drain of 1 node" in db
@@ -125,7 +126,7 @@ def test_a_class_is_made_changed_and_deleted_by_its_form(client: Client, cluster
     assert made.status_code == 302 and made["Location"].endswith("#class-silver")
     silver = PriorityClass.objects.get(cluster=cluster, name="silver")
     assert (silver.value, silver.preemption_policy) == (500, "Never")
-    opened = client.get(url(cluster, **{"class": "silver"})).content.decode()
+    opened = html_of(client.get(url(cluster, **{"class": "silver"})))
     assert "It stands between gold and calm; its policy is Never, so a pod of it evicts none." in opened
     version = silver.manifest["metadata"]["resourceVersion"]
     changed = client.post(
@@ -174,7 +175,7 @@ def test_a_budget_is_made_and_changed_by_its_form(client: Client, cluster: Clust
         ],
     }
     assert (budget.max_unavailable, budget.unhealthy_pod_eviction_policy) == ("25%", "AlwaysAllow")
-    opened = client.get(url(cluster, budget="default/mixed")).content.decode()
+    opened = html_of(client.get(url(cluster, budget="default/mixed")))
     assert 'value="app=web,tier in (a,b),!old,env notin (test)"' in opened
     values = dict(re.findall(r'name="(\w+)" value="([^"]*)"[^>]*id="budget-', opened))
     values |= {"deed": "budget", "rule": "minAvailable", "amount": "3", "selector": "app=web"}
@@ -207,7 +208,7 @@ def test_what_is_wrong_with_a_budget_is_said_at_its_form(
     before = cluster.last_seq
     answer = client.post(url(cluster), asked | {"selector": "app=x"} | wrong)
     assert answer.status_code >= 400
-    html = answer.content.decode()
+    html = html_of(answer)
     assert words in html[html.index('id="budget-form"') :]
     cluster.refresh_from_db()
     assert cluster.last_seq == before
@@ -253,8 +254,46 @@ def test_the_page_costs_the_same_queries_however_many_there_are(
 
 def test_pods_lead_to_their_class_and_their_budget(client: Client, cluster: Cluster) -> None:
     assert Pod.objects.filter(cluster=cluster, name="web-1").exists()
-    story = client.get(reverse("web:pod", args=[cluster.public_id, "default", "web-1"])).content.decode()
+    story = html_of(client.get(reverse("web:pod", args=[cluster.public_id, "default", "web-1"])))
     assert f'href="{url(cluster)}#class-gold"' in story
     assert f'href="{url(cluster)}#budget-default-web"' in story
-    board = client.get(reverse("web:board", args=[cluster.public_id])).content.decode()
+    board = html_of(client.get(reverse("web:board", args=[cluster.public_id])))
     assert f'href="{url(cluster)}#class-gold"' in board
+
+
+def test_a_class_every_cluster_has_offers_no_delete_and_is_no_default(
+    client: Client, cluster: Cluster
+) -> None:
+    own = html_of(client.get(url(cluster, **{"class": "gold"})))
+    built_in = html_of(client.get(url(cluster, **{"class": "system-node-critical"})))
+    gone = "objects/PriorityClass/-/{}/delete/"
+    assert gone.format("gold") in own
+    assert gone.format("system-node-critical") not in built_in and "every cluster has it" in built_in
+    assert re.search(r'name="is_default"[^>]*disabled', built_in)
+
+
+def test_the_only_budget_is_named_once(client: Client) -> None:
+    db = {"matchLabels": {"app": "db"}}
+    made = make_cluster(make_node("n1"), labelled("db-1", "db", node="n1"),
+                        make_budget("db", db, counted(1, 1, 1), minAvailable=1))  # fmt: skip
+    words = re.sub(r"<[^>]+>", "", html_of(client.get(url(made))))
+    assert "one budget, default/db, which allows no eviction at all." in " ".join(words.split())
+
+
+def test_a_form_says_what_it_would_do_before_it_is_sent(client: Client, cluster: Cluster) -> None:
+    def said(**query: str) -> str:
+        answer = client.get(url(cluster), query)
+        assert answer.status_code == 200 and "<form" not in html_of(answer)
+        return " ".join(re.sub(r"<[^>]+>", " ", html_of(answer)).split())
+
+    rich = said(stands="class", name="rich", value="500", policy="PreemptLowerPriority")
+    assert rich == "It stands between gold and calm; a pod of it could evict one pod."
+    assert "its policy is Never" in said(stands="class", value="500", policy="Never")
+    assert said(stands="class", value="x", policy="Never") == said(stands="class") == ""
+    assert said(stands="budget", namespace="default", selector="app=web") == "It selects 2 pods on 2 nodes."
+    assert said(stands="budget", namespace="default", selector="") == "It selects 4 pods on 2 nodes."
+    assert said(stands="budget", namespace="shop", selector="app=web") == "It selects no pod in shop."
+    assert said(stands="budget", namespace="default", selector="app in (") != ""
+    # One that is opened says so from the beginning, an empty form nothing.
+    assert "It selects 2 pods on 2 nodes." in html_of(client.get(url(cluster, budget="default/web")))
+    assert "It selects" not in html_of(client.get(url(cluster)))

@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from playground.engine.profiles import outline
 from playground.web.extension_points import default_profile, edited, view_profile
+from tests.markup import html_of
 from tests.web.test_pages import get
 
 pytestmark = pytest.mark.django_db
@@ -78,10 +79,10 @@ def test_the_page_saves_switches_and_refuses_nonsense(client, cluster):
     assert client.post(url, posted).status_code == 302
     cluster.refresh_from_db()
     assert cluster.config["profiles"][0]["plugins"]["score"]["disabled"] == [{"name": "ImageLocality"}]
-    html = get(client, "config", cluster.public_id).content.decode()
+    html = html_of(get(client, "config", cluster.public_id))
     assert "1 difference" in html and "off, default on" in html
     response = client.post(url, fields(default_profile()) | {"deed": "points", "w:NodeAffinity": "-4"})
-    assert response.status_code == 400 and "error" in response.content.decode()
+    assert response.status_code == 400 and "error" in html_of(response)
 
 
 def test_extenders_are_listed(client, cluster):
@@ -95,5 +96,5 @@ extenders:
 """
     response = client.post(reverse("web:config", args=[cluster.public_id]), {"text": text})
     assert response.status_code == 302
-    html = get(client, "config", cluster.public_id).content.decode()
+    html = html_of(get(client, "config", cluster.public_id))
     assert "http://127.0.0.1:9/quota" in html and "ignorable" in html

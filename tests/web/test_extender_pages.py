@@ -8,6 +8,7 @@ from playground.clusters.models import Cycle, MockExtender
 from playground.clusters.services.advance import advance
 from playground.clusters.services.runs import request_run
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.markup import html_of
 
 pytestmark = pytest.mark.django_db
 
@@ -45,7 +46,7 @@ def test_rules_decide_once_the_scheduler_asks_and_no_longer_when_it_does_not(
 ):
     settings.PLAYGROUND_OWN_URL = live_server.url
     extender = made(client, cluster)
-    html = client.get(page(cluster, extender)).content.decode()
+    html = html_of(client.get(page(cluster, extender)))
     assert "not in the configuration" in html and 'value="prioritize" id="verb-prioritize" checked' in html
     asked = {"deed": "ask", "verbs": ["filter", "prioritize"], "weight": "3", "ignorable": "on"}
     assert client.post(page(cluster, extender), asked).status_code == 302
@@ -57,9 +58,9 @@ def test_rules_decide_once_the_scheduler_asks_and_no_longer_when_it_does_not(
         advance(cluster_id=cluster.pk)
     cycle = Cycle.objects.get(cluster=cluster, pod_name="web-0")
     assert (cycle.outcome, cycle.node, cycle.n_feasible) == ("bound", "n3", 2)
-    html = client.get(reverse("web:cycle", args=[cluster.public_id, cycle.number])).content.decode()
+    html = html_of(client.get(reverse("web:cycle", args=[cluster.public_id, cycle.number])))
     assert "no quota on n1" in html and extender.public_id in html
-    assert "<dd>1</dd>" in client.get(page(cluster, extender)).content.decode()
+    assert "<dd>1</dd>" in html_of(client.get(page(cluster, extender)))
     client.post(page(cluster, extender), {"deed": "leave"})
     cluster.refresh_from_db()
     assert "extenders" not in cluster.config
@@ -69,14 +70,14 @@ def test_wrong_rules_come_back_with_their_line_and_nothing_changes(client, clust
     extender = made(client, cluster)
     wrong = RULES.replace("points: 10", "points: many")
     response = client.post(page(cluster, extender), {"name": "quota", "text": wrong})
-    html = response.content.decode()
+    html = html_of(response)
     assert response.status_code == 400 and "line 7" in html and "rules[1].score.points" in html
     assert "points: many" in html
     extender.refresh_from_db()
     assert extender.rules[1]["score"]["points"] == 10
     for text, words in (("rules: [", "line 1"), ("- deny: {}", ""), ("other: 1", "rules:")):
         response = client.post(page(cluster), {"text": text})
-        assert response.status_code == 400 and words in response.content.decode()
+        assert response.status_code == 400 and words in html_of(response)
     assert MockExtender.objects.filter(cluster=cluster).count() == 1
 
 
@@ -90,7 +91,7 @@ def test_saving_changes_rules_and_name(client, cluster):
 def test_deleting_takes_it_out_of_the_configuration(client, cluster):
     extender = made(client, cluster)
     client.post(page(cluster, extender), {"deed": "ask", "verbs": ["filter"]})
-    config = client.get(reverse("web:config", args=[cluster.public_id])).content.decode()
+    config = html_of(client.get(reverse("web:config", args=[cluster.public_id])))
     assert "quota" in config and page(cluster, extender) in config
     assert client.post(page(cluster, extender), {"deed": "delete"}).status_code == 302
     cluster.refresh_from_db()
@@ -101,6 +102,6 @@ def test_deleting_takes_it_out_of_the_configuration(client, cluster):
 def test_asking_without_a_verb_is_refused(client, cluster):
     extender = made(client, cluster)
     response = client.post(page(cluster, extender), {"deed": "ask"})
-    assert response.status_code == 400 and "one verb at least" in response.content.decode()
+    assert response.status_code == 400 and "one verb at least" in html_of(response)
     cluster.refresh_from_db()
     assert cluster.config is None

@@ -14,6 +14,7 @@ from playground.engine import plugins
 from playground.scenarios.services import share
 from scheduler_core import installed_plugins
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.markup import html_of
 from tests.plugin_packages import BROKEN, PACKAGE, install
 from tests.scenarios.documents import text_of
 
@@ -67,17 +68,17 @@ def test_a_package_is_offered_runs_and_is_explained_without_an_edit_in_the_tree(
         shift_pod("later", "night"),
     )  # fmt: skip
     page = reverse("web:config", args=[cluster.public_id])
-    html = client.get(page).content.decode()
+    html = html_of(client.get(page))
     assert "Installed plugins" in html and "night-shift 1.2" in html
     assert "queueSort, filter, score, permit" in html and "waitSeconds: 60" in html
     assert "no-shift: NoShift (no_shift:NoShift) is left out: ImportError: it needs a library" in html
 
     wrong = client.post(page, {"text": text_of(config(waitSeconds=-1))})
     assert wrong.status_code == 422 or wrong.status_code == 400
-    assert "must not be negative" in wrong.content.decode()
+    assert "must not be negative" in html_of(wrong)
 
     set_config(cluster=cluster, config=config(waitSeconds=90))
-    html = client.get(page).content.decode()
+    html = html_of(client.get(page))
     assert "weight 4" in html and "waitSeconds: 90" in html
     request_run(cluster=cluster, until="idle")
     for _ in range(4):
@@ -86,7 +87,7 @@ def test_a_package_is_offered_runs_and_is_explained_without_an_edit_in_the_tree(
     first, *others = Cycle.objects.filter(cluster=cluster).order_by("number")
     assert (first.pod_name, first.node) == ("late", "n1")
     rejected = next(cycle for cycle in others if cycle.pod_name == "later")
-    html = client.get(reverse("web:cycle", args=[cluster.public_id, rejected.number])).content.decode()
+    html = html_of(client.get(reverse("web:cycle", args=[cluster.public_id, rejected.number])))
     assert "NightShift" in html and "node(s) had no night slot left" in html
     assert "night slots: 1 of 1 taken" in html
     # A node without a slot wakes nobody by the plugin's own hint, one with a slot does.
@@ -102,7 +103,7 @@ def test_a_package_is_offered_runs_and_is_explained_without_an_edit_in_the_tree(
             assert Cycle.objects.filter(cluster=cluster).count() == n_cycles
     assert Pod.objects.get(cluster=cluster, name="later").node_name == "n4"
     waits = Cycle.objects.get(cluster=cluster, pod_name="early", outcome="waiting")
-    html = client.get(reverse("web:cycle", args=[cluster.public_id, waits.number])).content.decode()
+    html = html_of(client.get(reverse("web:cycle", args=[cluster.public_id, waits.number])))
     assert '<th scope="row">NightShift</th><td>wait</td><td class="r">90 s</td>' in html
 
 
@@ -119,7 +120,7 @@ def test_a_share_names_the_plugin_and_a_reader_without_it_is_told_what_to_instal
     assert "package: night-shift" in text and 'version: "1.2"' in text.replace("'", '"')
     shared = share(document=text).scenario
     assert shared.digest == scenario_digest(scenario)
-    html = client.get(reverse("scenarios:page", args=[shared.public_id])).content.decode()
+    html = html_of(client.get(reverse("scenarios:page", args=[shared.public_id])))
     assert "NightShift" in html
     plugins.use([])
     from playground.clusters.errors import ClusterError
@@ -131,12 +132,12 @@ def test_a_share_names_the_plugin_and_a_reader_without_it_is_told_what_to_instal
 def test_a_team_site_lets_in_only_what_is_on_its_list(client, site):
     plugins.use([])
     cluster = make_cluster(night_node("n1"))
-    html = client.get(reverse("web:config", args=[cluster.public_id])).content.decode()
+    html = html_of(client.get(reverse("web:config", args=[cluster.public_id])))
     assert "Installed plugins" not in html
     refused = client.post(reverse("web:config", args=[cluster.public_id]), {"text": text_of(config())})
-    assert "NightShift" in refused.content.decode() and "does not exist" in refused.content.decode()
+    assert "NightShift" in html_of(refused) and "does not exist" in html_of(refused)
     plugins.use(["NightShift"])
-    html = client.get(reverse("web:config", args=[cluster.public_id])).content.decode()
+    html = html_of(client.get(reverse("web:config", args=[cluster.public_id])))
     assert "night-shift 1.2" in html and "no-shift" not in html
 
 
@@ -149,7 +150,7 @@ def test_a_configuration_whose_plugin_is_gone_is_told_and_can_be_replaced(site, 
     base = reverse("web:board", args=[cluster.public_id])
     page = client.get(f"{base}config/")
     assert page.status_code == 200
-    text = page.content.decode()
+    text = html_of(page)
     assert "cannot be used" in text and "NightShift" in text
     for path in (
         "",
@@ -168,4 +169,4 @@ def test_a_configuration_whose_plugin_is_gone_is_told_and_can_be_replaced(site, 
     told = client.get(f"{api}/config/").json()
     assert told["config"] == config() and "NightShift" in told["problem"]
     assert client.post(f"{base}config/", {"deed": "default"}).status_code == 302
-    assert "cannot be used" not in client.get(f"{base}config/").content.decode()
+    assert "cannot be used" not in html_of(client.get(f"{base}config/"))

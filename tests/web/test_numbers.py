@@ -14,6 +14,7 @@ from playground.clusters.services.advance import advance
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.runs import request_run
 from playground.web.explanation.preemption import CRITERIA
+from playground.web.templatetags.playground import of_one
 from tests.web import factories
 
 pytestmark = pytest.mark.django_db
@@ -127,7 +128,9 @@ def test_filter_rows_are_the_apis_node_by_node(client, cluster):
             if verdict is None:
                 assert "feasible" in stated[node]
             else:
-                assert stated[node].startswith(f"{verdict['plugin']} {', '.join(verdict['reasons'])}")
+                assert stated[node].startswith(
+                    f"{verdict['plugin']} {', '.join(map(of_one, verdict['reasons']))}"
+                )
             seen += 1
     assert seen > 50
 

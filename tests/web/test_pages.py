@@ -7,6 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from playground.clusters.models import Cluster, Node, Pod, Run
+from tests.markup import html_of
 from tests.web import factories
 
 pytestmark = pytest.mark.django_db
@@ -27,17 +28,22 @@ PAGES = [
     ("board", ("c",)),
     ("cycles", ("c",)),
     ("pods", ("c",)),
+    ("changes", ("c",)),
+    ("nodes", ("c",)),
     ("pod-new", ("c",)),
     ("pod", ("c", "default", "train-2")),
     ("object", ("c", "Node", "-", "node-1")),
     ("object", ("c", "Pod", "default", "train-2")),
     ("import", ("c",)),
+    ("find", ("c",)),
+    ("find-all", ()),
     ("pools", ("c",)),
     ("config", ("c",)),
     ("release", ("c",)),
     ("extender-new", ("c",)),
     ("classes", ("c",)),
     ("settings", ("c",)),
+    ("schedulers", ("c",)),
     *(("cycle", ("c", n)) for n in range(1, 9)),
 ]
 
@@ -46,7 +52,9 @@ PAGES = [
 def test_every_page_is_whole_and_obeys_the_content_policy(client, cluster, name, args):
     response = get(client, name, *(cluster.public_id if a == "c" else a for a in args))
     assert response.status_code == 200
-    html = response.content.decode()
+    html = html_of(response)
+    title = html.partition("<title>")[2].partition("</title>")[0]
+    assert "c" not in args or cluster.name in title, "whoever has several tabs open tells them apart"
     follows = "kube-scheduler v1.34.1" if "c" in args else "kube-scheduler 1.34 to 1.36"
     assert html.count("<main") == 1 and follows in html
     assert " style=" not in html and "<script>" not in html and "onclick" not in html
@@ -58,14 +66,17 @@ def test_every_page_is_whole_and_obeys_the_content_policy(client, cluster, name,
     [
         ("home", (), 6),
         ("board", ("c",), 13),
-        ("cycles", ("c",), 2),
+        ("cycles", ("c",), 6),
         ("cycle", ("c", 1), 6),
-        ("pod", ("c", "default", "train-2"), 9),
+        ("pod", ("c", "default", "train-2"), 10),
         ("classes", ("c",), 7),
-        ("pods", ("c",), 2),
+        ("pods", ("c",), 5),
+        ("changes", ("c",), 2),
+        ("nodes", ("c",), 3),
         ("pod-new", ("c",), 3),
         ("config", ("c",), 2),
-        ("settings", ("c",), 6),
+        ("settings", ("c",), 7),
+        ("schedulers", ("c",), 4),
     ],
 )
 def test_the_number_of_queries_is_pinned(client, cluster, name, args, most, django_assert_max_num_queries):
@@ -94,28 +105,28 @@ def test_somebody_elses_cluster_is_not_found(client, cluster, settings, django_u
     client.force_login(django_user_model.objects.get(username="me"))
     assert get(client, "board", mine.public_id).status_code == 200
     assert get(client, "board", cluster.public_id).status_code == 404
-    assert cluster.name not in get(client, "home").content.decode()
+    assert cluster.name not in html_of(get(client, "home"))
 
 
 def test_home_shows_figures_and_the_last_cycle(client, cluster):
-    html = get(client, "home").content.decode()
+    html = html_of(get(client, "home"))
     assert cluster.name in html and "Cycle 9: payments-b7d preempting" in html
 
 
 def test_home_answers_htmx_with_the_cards_alone(client, cluster):
     response = client.get(reverse("web:home"), {"q": "store"}, **HTMX)
-    html = response.content.decode()
+    html = html_of(response)
     assert html.lstrip().startswith("<ul") and cluster.name in html and "HX-Request" in response["Vary"]
-    assert cluster.name not in client.get(reverse("web:home"), {"q": "nope"}, **HTMX).content.decode()
-    have = re.search(r'id="cards-have" value="(\w+)"', get(client, "home").content.decode()).group(1)
+    assert cluster.name not in html_of(client.get(reverse("web:home"), {"q": "nope"}, **HTMX))
+    have = re.search(r'id="cards-have" value="(\w+)"', html_of(get(client, "home"))).group(1)
     assert client.get(reverse("web:home"), {"have": have, "q": ""}, **HTMX).status_code == 204
     factories.add_cycle(cluster, "scored", pod_name="web-5")
-    news = client.get(reverse("web:home"), {"have": have, "q": ""}, **HTMX).content.decode()
+    news = html_of(client.get(reverse("web:home"), {"have": have, "q": ""}, **HTMX))
     assert "Cycle 10: web-5 bound" in news and "data-say" not in news and have not in news
 
 
 def test_the_board_shows_nodes_queue_and_feed(client, cluster):
-    html = get(client, "board", cluster.public_id, node="node-1").content.decode()
+    html = html_of(get(client, "board", cluster.public_id, node="node-1"))
     for words in ("zone-a", "node-2", "not ready", "cordoned", "gpu=true", "payments-b7d", "Next cycle",
                   "Allow mpi-0", "quota.example.com/approved", "#8", "Pods on node-1"):  # fmt: skip
         assert words in html, words
@@ -125,24 +136,24 @@ def test_a_pod_opens_in_the_inspector(client, cluster, django_assert_max_num_que
     url = reverse("web:inspector", args=[cluster.public_id])
     with django_assert_max_num_queries(6):
         response = client.get(url, {"pod": "default/train-2"}, **HTMX)
-    html = response.content.decode()
+    html = html_of(response)
     for words in ("Pending", "Unschedulable", "not in it: pending pods take no room", "Cycle 3",
                   "attempt 1", "What would it take?", "Edit YAML", "Delete", "train-2/explain/"):  # fmt: skip
         assert words in html, words
     # The next tick asks about it too, and without script the same is a page.
     assert 'name="selected" id="pulse-selected" value="default/train-2"' in html
     assert client.get(url, {"pod": "default/train-2"})["Location"].endswith(
-        "?selected=default%2Ftrain-2#inspector"
+        "?pod=default%2Ftrain-2#inspector"
     )
     with django_assert_max_num_queries(15):
-        page = get(client, "board", cluster.public_id, selected="default/train-2").content.decode()
+        page = html_of(get(client, "board", cluster.public_id, selected="default/train-2"))
     assert "not in it: pending pods take no room" in page and "qp is-sel" in page
-    gone = client.get(url, {"pod": "default/never"}, **HTMX).content.decode()
+    gone = html_of(client.get(url, {"pod": "default/never"}, **HTMX))
     assert "default/never is not there any more" in gone
 
 
 def test_pieces_of_bars_and_rows_of_a_node_lead_to_their_pod(client, cluster):
-    page = get(client, "board", cluster.public_id, node="node-1").content.decode()
+    page = html_of(get(client, "board", cluster.public_id, node="node-1"))
     key = re.search(r'<g data-pod="([^"]+)">', page).group(1)
     assert Pod.objects.filter(cluster=cluster, name=key.partition("/")[2]).exists()
     rows = page.partition("Pods on node-1")[2]
@@ -159,13 +170,13 @@ def test_a_tick_brings_only_what_changed(client, cluster):
     page = get(client, "board", cluster.public_id)
     have = page.context["have"]
     url = reverse("web:live", args=[cluster.public_id])
-    same = client.get(url, {"have": have, "view": "cards"}, **HTMX)
-    assert same.status_code == 200 and same.content.decode().count("hx-swap-oob") == 1  # the digests
-    again = client.get(url, {"have": have, "view": "cards"}, HTTP_IF_NONE_MATCH=same["ETag"], **HTMX)
+    same = client.get(url, {"have": have}, **HTMX)
+    assert same.status_code == 200 and html_of(same).count("hx-swap-oob") == 1  # the digests
+    again = client.get(url, {"have": have}, HTTP_IF_NONE_MATCH=same["ETag"], **HTMX)
     assert again.status_code == 304
     factories.add_cycle(cluster, "scored", pod_name="web-5")
-    changed = client.get(url, {"have": have, "view": "cards"}, HTTP_IF_NONE_MATCH=same["ETag"], **HTMX)
-    html = changed.content.decode()
+    changed = client.get(url, {"have": have}, HTTP_IF_NONE_MATCH=same["ETag"], **HTMX)
+    html = html_of(changed)
     assert 'id="feed"' in html and "#9" in html and 'id="nodes-view"' not in html
 
 
@@ -184,11 +195,11 @@ def test_a_step_asks_for_one_cycle_and_shows_the_run(client, cluster):
     run = Run.objects.get(cluster=cluster)
     assert run.until == "cycle" and response["HX-Trigger"] == "pulse" and not response.content
     url = reverse("web:live", args=[cluster.public_id])
-    assert "waiting for a worker" in client.get(url, **HTMX).content.decode()
+    assert "waiting for a worker" in html_of(client.get(url, **HTMX))
     client.post(reverse("web:run-cancel", args=[cluster.public_id, run.public_id]), **HTMX)
     run.refresh_from_db()
     response = client.get(url, **HTMX)
-    assert run.state == "cancelled" and "run-cancel" not in response.content.decode()
+    assert run.state == "cancelled" and "run-cancel" not in html_of(response)
 
 
 def test_run_buttons_work_without_script(client, cluster):
@@ -213,7 +224,7 @@ def test_cordon_and_uncordon(client, cluster):
 
 
 def test_the_cycle_page_says_everything(client, cluster):
-    html = get(client, "cycle", cluster.public_id, 1).content.decode()
+    html = html_of(get(client, "cycle", cluster.public_id, 1))
     for words in (
         "Filter",
         "raw → normalised × weight = points",
@@ -221,49 +232,53 @@ def test_the_cycle_page_says_everything(client, cluster):
         "Digest",
     ):
         assert words in html
-    tied = get(client, "cycle", cluster.public_id, 2).content.decode()
+    tied = html_of(get(client, "cycle", cluster.public_id, 2))
     assert "The draw:" in tied
-    preempting = get(client, "cycle", cluster.public_id, 4).content.decode()
+    preempting = html_of(get(client, "cycle", cluster.public_id, 4))
     assert "PostFilter: DefaultPreemption" in preempting and "What happens next" in preempting
-    assert "was the only feasible node" in get(client, "cycle", cluster.public_id, 5).content.decode()
-    assert "PreFilter rejected the pod" in get(client, "cycle", cluster.public_id, 6).content.decode()
-    assert "The cluster had no node" in get(client, "cycle", cluster.public_id, 8).content.decode()
+    assert "was the only feasible node" in html_of(get(client, "cycle", cluster.public_id, 5))
+    assert "PreFilter rejected the pod" in html_of(get(client, "cycle", cluster.public_id, 6))
+    assert "The cluster had no node" in html_of(get(client, "cycle", cluster.public_id, 8))
     assert get(client, "cycle", cluster.public_id, 99).status_code == 404
 
 
 def test_a_part_of_the_message_works_without_script(client, cluster):
-    html = get(client, "cycle", cluster.public_id, 3, part="r0").content.decode()
+    html = html_of(get(client, "cycle", cluster.public_id, 3, part="r0"))
     assert 'aria-pressed="true"' in html
 
 
 def test_cycles_are_filtered(client, cluster):
     def rows(**query):
-        return client.get(reverse("web:cycles", args=[cluster.public_id]), query, **HTMX).content.decode()
+        to_the_table = {**HTMX, "HTTP_HX_TARGET": "rows"}
+        url = reverse("web:cycles", args=[cluster.public_id])
+        return html_of(client.get(url, query, **to_the_table))
 
     assert "#3" in rows(outcome="unschedulable") and "#1<" not in rows(outcome="unschedulable")
     assert "#4" in rows(pod="payments") and "#1<" not in rows(pod="payments")
     assert "#3" in rows(pod="default/train-2")
     assert "No cycle matches" in rows(node="nosuch")
-    assert "No cycle" not in rows(before="3") and "#3<" not in rows(before="3")
+    oldest = rows(sort="number")
+    assert 'aria-sort="ascending"' in oldest and oldest.index("#1<") < oldest.index("#3<")
+    assert "outcome=bound" in rows(outcome="bound"), "the headings keep what is found"
 
 
 def test_the_story_of_a_pod_has_its_attempts_and_events(client, cluster):
-    html = get(client, "pod", cluster.public_id, "default", "train-2").content.decode()
+    html = html_of(get(client, "pod", cluster.public_id, "default", "train-2"))
     for words in ("Created", "Attempt 1, cycle 3", "NotTriggerScaleUp", "Why it is not running"):
         assert words in html, words
-    foreign = get(client, "pod", cluster.public_id, "default", "other-0").content.decode()
-    assert "never scheduled here" in foreign
+    foreign = html_of(get(client, "pod", cluster.public_id, "default", "other-0"))
+    assert "never scheduled here" not in foreign and "This pod waits for the scheduler" in foreign
     assert get(client, "pod", cluster.public_id, "default", "nobody").status_code == 404
 
 
 def test_a_hostile_name_is_escaped(client, cluster):
     Cluster.objects.filter(pk=cluster.pk).update(name="<script>alert(1)</script>")
     for page in ("board", "settings", "cycles"):
-        assert "<script>alert" not in get(client, page, cluster.public_id).content.decode()
+        assert "<script>alert" not in html_of(get(client, page, cluster.public_id))
 
 
 def test_pods_of_a_lane_are_listed(client, cluster):
-    html = get(client, "pods", cluster.public_id, lane="unschedulable").content.decode()
+    html = html_of(get(client, "pods", cluster.public_id, lane="unschedulable"))
     assert "train-2" in html and "web-3" not in html
     assert "<td>Unschedulable</td>" in html and "<h1>Pods: Unschedulable</h1>" in html
     assert Pod.objects.filter(cluster=cluster).count() > 5
@@ -271,24 +286,24 @@ def test_pods_of_a_lane_are_listed(client, cluster):
 
 def test_a_trace_that_was_not_kept_is_asked_of_a_worker(client, cluster, no_broker):
     cluster.cycles.filter(number=1).update(trace=None)
-    html = get(client, "cycle", cluster.public_id, 1).content.decode()
+    html = html_of(get(client, "cycle", cluster.public_id, 1))
     assert no_broker[-1] == "playground.clusters.tasks.recompute_trace"
     assert "A worker decides this cycle again" in html and "every 500ms" in html
     cluster.cycles.filter(number=1).update(trace_note="Engine 2 decides this cycle differently.")
-    html = get(client, "cycle", cluster.public_id, 1).content.decode()
+    html = html_of(get(client, "cycle", cluster.public_id, 1))
     assert "decides this cycle differently" in html and "every 500ms" not in html
 
 
 def test_a_large_table_of_nodes_has_pages(client, no_broker):
     big = factories.make_cluster("big", n_nodes=250)
-    first = get(client, "board", big.public_id, view="table").content.decode()
+    first = html_of(get(client, "board", big.public_id, view="table"))
     assert "Page 1 of 2" in first and ">node-250<" not in first
-    assert ">node-250<" in get(client, "board", big.public_id, view="table", page=2).content.decode()
+    assert ">node-250<" in html_of(get(client, "board", big.public_id, view="table", page=2))
 
 
 def test_above_two_hundred_nodes_the_board_is_a_heat_map(client, no_broker):
     big = factories.make_cluster("big", n_nodes=250)
-    html = get(client, "board", big.public_id).content.decode()
+    html = html_of(get(client, "board", big.public_id))
     assert 'class="heat"' in html and "Nodes by requested cpu" in html
     assert 'class="node"' not in html and len(html) < 120_000
 
@@ -297,7 +312,7 @@ def test_a_preemption_page_shows_steps_room_and_what_comes_next(client, cluster)
     cycle = factories.add_cycle(
         cluster, "reprieved", pod_name="payments-b7d", node=None, outcome="preempting"
     )
-    html = get(client, "cycle", cluster.public_id, cycle.number).content.decode()
+    html = html_of(get(client, "cycle", cluster.public_id, cycle.number))
     for words in ("How the victims were found", "removed all 3, gave back 1", "n3 before and after",
                   "out at 5", "to come", "low-3-2"):  # fmt: skip
         assert words in html, words
@@ -306,11 +321,11 @@ def test_a_preemption_page_shows_steps_room_and_what_comes_next(client, cluster)
 def test_auto_lets_the_clock_run_and_pause_stops_it(client, cluster):
     url = reverse("web:clock", args=[cluster.public_id])
     assert client.post(url, {"mode": "realtime"}, **HTMX)["HX-Trigger"] == "pulse"
-    html = get(client, "board", cluster.public_id).content.decode()
+    html = html_of(get(client, "board", cluster.public_id))
     cluster.refresh_from_db()
     assert cluster.clock_mode == "realtime" and "data-clock=" in html and "at 1x" in html
     client.post(url, {"mode": "paused"}, **HTMX)
-    html = get(client, "board", cluster.public_id).content.decode()
+    html = html_of(get(client, "board", cluster.public_id))
     cluster.refresh_from_db()
     assert cluster.clock_mode == "paused" and "data-clock=" not in html
     client.post(url, {"mode": "toggle"})
@@ -321,13 +336,13 @@ def test_auto_lets_the_clock_run_and_pause_stops_it(client, cluster):
 
 def test_zones_group_even_when_each_has_one_node(client, no_broker):
     small = factories.make_cluster("small", n_nodes=3)
-    html = get(client, "board", small.public_id).content.decode()
+    html = html_of(get(client, "board", small.public_id))
     assert 'aria-label="zone-a"' in html and 'aria-label="zone-c"' in html
 
 
 def test_a_set_aside_engine_says_why_and_can_be_tried_again(client, cluster):
     Cluster.objects.filter(pk=cluster.pk).update(parked_reason="the engine failed: boom")
-    html = get(client, "board", cluster.public_id).content.decode()
+    html = html_of(get(client, "board", cluster.public_id))
     assert "the engine failed: boom" in html and "Try again" in html
     client.post(reverse("web:deed", args=[cluster.public_id, "retry"]))
     cluster.refresh_from_db()
@@ -335,9 +350,7 @@ def test_a_set_aside_engine_says_why_and_can_be_tried_again(client, cluster):
 
 
 def test_an_inspected_node_is_asked_about_by_the_next_tick(client, cluster):
-    html = client.get(
-        reverse("web:inspector", args=[cluster.public_id]), {"node": "node-2"}, **HTMX
-    ).content.decode()
+    html = html_of(client.get(reverse("web:inspector", args=[cluster.public_id]), {"node": "node-2"}, **HTMX))
     assert 'id="pulse-selected" value="node-2" hx-swap-oob' in html
 
 
@@ -348,7 +361,7 @@ def test_a_static_file_is_as_long_as_it_says(client, db):
 
 def test_a_form_without_its_token_is_refused_in_words(cluster):
     response = Client(enforce_csrf_checks=True).post(reverse("web:run", args=[cluster.public_id]))
-    assert response.status_code == 403 and "The form was not accepted" in response.content.decode()
+    assert response.status_code == 403 and "The form was not accepted" in html_of(response)
     assert not Run.objects.exists()
 
 
@@ -358,17 +371,17 @@ def test_a_broken_page_says_that_nothing_was_changed(cluster, monkeypatch):
 
     monkeypatch.setattr("playground.web.views.board._context", broken)
     response = Client(raise_request_exception=False).get(reverse("web:board", args=[cluster.public_id]))
-    html = response.content.decode()
+    html = html_of(response)
     assert response.status_code == 500 and "Something broke on our side" in html and "boom" not in html
 
 
 def test_the_guide_names_the_next_pods_until_somebody_has_looked_around(client, no_broker):
     fresh = factories.make_cluster("fresh")
-    html = get(client, "board", fresh.public_id).content.decode()
+    html = html_of(get(client, "board", fresh.public_id))
     assert "First steps" in html and "Step again" in html
     for _ in range(3):
         factories.add_cycle(fresh, "scored", pod_name="web-0")
-    assert 'id="first-steps"' not in get(client, "board", fresh.public_id).content.decode()
+    assert 'id="first-steps"' not in html_of(get(client, "board", fresh.public_id))
 
 
 def test_a_story_is_sent_again_only_when_it_is_another_one(client, cluster):
@@ -377,5 +390,5 @@ def test_a_story_is_sent_again_only_when_it_is_another_one(client, cluster):
     assert client.get(url, {"have": have}, **HTMX).status_code == 204
     factories.add_cycle(cluster, "unschedulable", pod_name="train-2")
     changed = client.get(url, {"have": have}, **HTMX)
-    html = changed.content.decode()
+    html = html_of(changed)
     assert changed.status_code == 200 and "Attempt" in html and "<html" not in html

@@ -9,6 +9,7 @@ from playground.clusters.models import Cycle
 from playground.clusters.services.apply import apply_documents
 from playground.web import rare_cycles
 from playground.web.rare_cycles import RARE_CYCLES
+from tests.markup import html_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -72,7 +73,7 @@ SAID = {
 def words_of(response):
     """What a page says, without its markup."""
     assert response.status_code == 200
-    main = response.content.decode().split("<main", 1)[1].replace("<wbr>", "")
+    main = html_of(response).split("<main", 1)[1].replace("<wbr>", "")
     without_tags = re.sub(r"<(/?)(b|span|code)\b[^>]*>", "", main)
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", without_tags)).split())
 
@@ -98,5 +99,5 @@ def test_a_node_looked_at_alone_is_no_sample(client):
 
 def test_one_node_is_not_asked_why_not_another(client, settings):
     cluster = rare_cycles.make("one-node")
-    page = client.get(f"/c/{cluster.public_id}/cycles/1/").content.decode()
+    page = html_of(client.get(f"/c/{cluster.public_id}/cycles/1/"))
     assert "Why not" not in page

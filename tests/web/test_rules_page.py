@@ -13,7 +13,9 @@ from playground.clusters.services.memory import EngineMemory
 from playground.clusters.services.runs import request_run
 from playground.scenarios.services import share
 from playground.scenarios.services.forking import make_text
+from playground.scenarios.services.moments import branch
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.markup import html_of
 
 pytestmark = pytest.mark.django_db
 
@@ -45,7 +47,7 @@ def test_a_rule_is_tried_before_it_is_kept(client):
     assert asked.status_code == 302 and "tried=" in asked.url
     question = Question.objects.get(cluster=cluster)
     questions.answer(question_id=question.pk, memory=EngineMemory())
-    html = client.get(asked.url).content.decode()
+    html = html_of(client.get(asked.url))
     assert "It holds for 1 of 2 nodes" in html and "node(s) had no fast disk" in html
     assert 'value="fast-disk"' in html and "free.cpu" in html and "Highest" in html
     cluster.refresh_from_db()
@@ -58,7 +60,7 @@ def test_what_is_wrong_with_a_rule_is_said_at_its_field_and_nothing_is_asked_or_
         wrong = client.post(
             page_of(cluster), RULE | {"deed": deed, "filter": "true &&\nnod.x", "score": "f(1)"}
         )
-        html = wrong.content.decode()
+        html = html_of(wrong)
         assert wrong.status_code == 400 and "line 2, column 1: there is no &quot;nod&quot;" in html
         assert "there is no function &quot;f&quot;" in html and "fast-disk" in html
     for changed in (
@@ -85,21 +87,21 @@ def test_a_kept_rule_decides_is_explained_weighed_shared_and_deleted(client):
         "filter": {"enabled": [{"name": "Rule/fast-disk"}]},
         "score": {"enabled": [{"name": "Rule/fast-disk", "weight": 3}]},
     }
-    html = client.get(page_of(cluster)).content.decode()
+    html = html_of(client.get(page_of(cluster)))
     assert "fast-disk" in html and "weight 3, highest gets 100" in html
-    assert "Rule/fast-disk" in client.get(reverse("web:config", args=[cluster.public_id])).content.decode()
+    assert "Rule/fast-disk" in html_of(client.get(reverse("web:config", args=[cluster.public_id])))
     request_run(cluster=cluster, until="idle")
     for _ in range(4):
         advance(cluster_id=cluster.pk)
     cycle = Cycle.objects.get(cluster=cluster, pod_name="p")
     assert cycle.node in ("n1", "n3")
-    html = client.get(reverse("web:cycle", args=[cluster.public_id, cycle.number])).content.decode()
+    html = html_of(client.get(reverse("web:cycle", args=[cluster.public_id, cycle.number])))
     for words in ("Rule/fast-disk", "node(s) had no fast disk", "disk hdd"):
         assert words in html.replace("<wbr>", "")
     shared = share(document=make_text(cluster=cluster).text).scenario
     assert b"Rule/fast-disk" in shared.document and shared.digest
     # Its own weight moves by the switches of the configuration page, and off means off.
-    switches = client.get(reverse("web:config", args=[cluster.public_id])).content.decode()
+    switches = html_of(client.get(reverse("web:config", args=[cluster.public_id])))
     fields = dict.fromkeys(re.findall(r'name="(on:[^"]+)"[^>]* checked', switches), "on")
     del fields["on:score:Rule/fast-disk"]
     client.post(reverse("web:config", args=[cluster.public_id]), {"deed": "points", **fields})
@@ -119,4 +121,60 @@ def test_a_rule_is_tried_by_rest(client):
     answer = client.get(asked.json()["url"]).json()["answer"]
     assert (answer["holds"], answer["rejects"], answer["nNodes"]) == (1, 1, 2)
     wrong = client.post(url, {"filter": "nod"}, content_type="application/json")
-    assert wrong.status_code in (400, 422) and "there is no" in wrong.content.decode()
+    assert wrong.status_code in (400, 422) and "there is no" in html_of(wrong)
+
+
+def test_rules_over_lists_over_labels_that_lack_and_over_amounts_decide_are_explained_and_travel(client):
+    rules = {
+        "one-web": (
+            "pods.filter(p, p.metadata.labels.?app.orValue('') == 'web').size() < 1"
+            " && node.status.conditions.all(c, c.type != 'DiskPressure' || c.status == 'False')",
+            "node(s) had a web pod",
+        ),
+        "zone-said": (
+            "node.metadata.labels.?zone.hasValue() && !(node.metadata.labels.?tier.orValue('none') in ['spot'])",
+            "node(s) had no zone, or were spot",
+        ),
+        "room-left": (
+            "free.cpu - requests.cpu >= 500 && quantity(node.status.allocatable.memory).isGreaterThan(quantity('1Gi'))",
+            "node(s) kept no 500m",
+        ),
+    }
+    nodes = []
+    for name, labels, cpu in (
+        ("n1", {"zone": "a"}, "2"), ("n2", {"zone": "b", "tier": "spot"}, "2"), ("n3", {}, "2"),
+        ("n4", {"zone": "c"}, "1"),
+    ):  # fmt: skip
+        nodes.append(make_node(name, cpu=cpu))
+        nodes[-1]["metadata"]["labels"] = labels
+    pods = [make_pod(f"web-{number}", cpu="600m") for number in range(2)]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+    cluster = make_cluster(*nodes, *pods)
+    for name, (expression, reason) in rules.items():
+        form = {"name": name, "filter": expression, "reason": reason, "weight": "1", "deed": "save"}
+        assert client.post(page_of(cluster), form).status_code == 302, name
+    request_run(cluster=cluster, until="idle")
+    advance(cluster_id=cluster.pk, memory=EngineMemory())
+    bound, waits = Cycle.objects.filter(cluster=cluster).order_by("number")[:2]
+    assert (bound.pod_name, bound.node) == ("web-0", "n1") and waits.outcome == "unschedulable"
+    shared = share(document=make_text(cluster=cluster).text).scenario
+    for page in (
+        reverse("web:cycle", args=[cluster.public_id, waits.number]),
+        f"/s/{shared.public_id}/cycles/{waits.number}/",
+    ):
+        words = " ".join(re.sub(r"<[^>]+>", "", html_of(client.get(page))).split())
+        for _, reason in rules.values():
+            assert reason in words, (page, reason)
+        assert "zone not there" in words and "free cpu 1" in words
+    made = branch(cycle=bound.number, cluster=cluster)
+    assert made.config == cluster_config(cluster)
+    request_run(cluster=made, until="idle")
+    advance(cluster_id=made.pk, memory=EngineMemory())
+    (again,) = Cycle.objects.filter(cluster=made).values_list("outcome", flat=True).distinct()
+    assert again == "unschedulable"
+
+
+def cluster_config(cluster):
+    cluster.refresh_from_db()
+    return cluster.config

@@ -10,6 +10,7 @@ from playground.clusters.services.memory import EngineMemory
 from playground.web.story import story_steps
 from playground.web.swim_lanes import swim_lanes
 from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.markup import html_of
 from tests.web.factories import SECOND_NS, START_NS
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +49,7 @@ def test_lanes_are_left_out_when_their_beginning_was_dropped(told):
 
 
 def test_the_page_names_event_hint_and_for_each_node_plugin_and_reason(client, told):
-    html = client.get(reverse("web:pod", args=[told.public_id, "default", "train-2"])).content.decode()
+    html = html_of(client.get(reverse("web:pod", args=[told.public_id, "default", "train-2"])))
     for words in ("AssignedPodDelete", "a pod left its node", "1 event without effect", "Where it was",
                   "What stopped each node"):  # fmt: skip
         assert words in html, words
@@ -68,8 +69,8 @@ def test_the_page_says_what_the_schedulers_cache_holds_of_a_pod(client):
 
     def told_of(name):
         url = reverse("web:inspector", args=[cluster.public_id])
-        part = client.get(url, {"pod": f"default/{name}"}, HTTP_HX_REQUEST="true").content.decode()
-        page = client.get(reverse("web:pod", args=[cluster.public_id, "default", name])).content.decode()
+        part = html_of(client.get(url, {"pod": f"default/{name}"}, HTTP_HX_REQUEST="true"))
+        page = html_of(client.get(reverse("web:pod", args=[cluster.public_id, "default", name])))
         state = part.partition("cache</dt><dd>")[2].partition("<")[0]
         assert state and state in page
         return state
@@ -78,15 +79,15 @@ def test_the_page_says_what_the_schedulers_cache_holds_of_a_pod(client):
     assert told_of("a") == "assumed: counted on n1 until its binding is heard of"
     assert told_of("b") == "not in it: pending pods take no room"
     # Its cycle's page lets one decide, and the board counts what it holds as the scheduler does.
-    cycle = client.get(reverse("web:cycle", args=[cluster.public_id, 1])).content.decode()
+    cycle = html_of(client.get(reverse("web:cycle", args=[cluster.public_id, 1])))
     assert "waits at Permit on" in cycle and 'id="permit-allow"' in cycle
     assert cycle.index('id="permit"') < cycle.index('id="filter"')
     url = reverse("web:board", args=[cluster.public_id])
-    board = client.get(url, {"node": "n1"}).content.decode()
-    assert 'aria-label="cpu 2 of 2  requested"' in board and "0 pods, 1 reserved" in board
+    board = html_of(client.get(url, {"node": "n1"}))
+    assert 'aria-label="cpu 2 of 2 requested"' in board and "0 pods, 1 reserved" in board
     assert "1 reserved with 2 cpu, 0" in board
     decide_permit(cluster=cluster, namespace="default", name="a", decision="allow")
     run()
     assert told_of("a") == "added: counted on n1"
-    after = client.get(reverse("web:cycle", args=[cluster.public_id, 1])).content.decode()
-    assert 'id="permit-allow"' not in after and "1 reserved" not in client.get(url).content.decode()
+    after = html_of(client.get(reverse("web:cycle", args=[cluster.public_id, 1])))
+    assert 'id="permit-allow"' not in after and "1 reserved" not in html_of(client.get(url))

@@ -64,7 +64,9 @@ class Outcome:
 
 def configuration(policy, typical=(), n_pods=0):
     """The authors' set-up: kube's fit by cpu, memory and pods, the devices, and one policy that scores."""
-    args = {"typicalPods": [_typical_args(one) for one in typical], "nPods": n_pods} if policy == "FGD" else {}
+    args = (
+        {"typicalPods": [_typical_args(one) for one in typical], "nPods": n_pods} if policy == "FGD" else {}
+    )
     names = ("PrioritySort", "NodeResourcesFit", "DefaultBinder", "GpuDevices", policy)
     everything = {"name": "*"}
     plugins = {

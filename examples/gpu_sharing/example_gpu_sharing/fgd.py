@@ -37,7 +37,9 @@ class FgdArgs(PluginArgs):
 
     def problems(self, path):
         if self.n_pods and self.n_pods < sum(one.weight for one in self.typical_pods):
-            yield invalid(f"{path}.nPods", self.n_pods, "must not be less than the weights of typicalPods together")
+            yield invalid(
+                f"{path}.nPods", self.n_pods, "must not be less than the weights of typicalPods together"
+            )
         for index, one in enumerate(self.typical_pods):
             where = f"{path}.typicalPods[{index}]"
             if one.cpu_milli < 0:

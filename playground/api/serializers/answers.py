@@ -2,9 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+
+
+def _named(name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+MANIFEST: Final = _named("Manifest")
+OPEN: Final[dict[str, dict[str, Any]]] = {
+    "Manifest": {
+        "type": "object",
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object", "additionalProperties": {}},
+        },
+        "additionalProperties": {},
+        "description": "An object as Kubernetes writes it; its other fields are in Kubernetes' own reference.",
+    },
+    "Payload": {
+        "type": "object",
+        "additionalProperties": {},
+        "description": "JSON of a protocol of Kubernetes, as it was sent.",
+    },
+}
+"""The shapes that are open: what Kubernetes' reference defines is not defined here again."""
+
+
+@extend_schema_field(MANIFEST)
+class Manifest(serializers.Field[Any, Any, Any, Any]):
+    """An object as Kubernetes writes it."""
+
+
+@extend_schema_field(_named("Payload"))
+class Payload(serializers.Field[Any, Any, Any, Any]):
+    """JSON of a protocol of Kubernetes, such as an extender's arguments (ExtenderArgs)."""
 
 
 class Answer(serializers.Serializer[Any]):
@@ -34,6 +70,7 @@ class Problem(Cause):
     title = _text()
     status = serializers.IntegerField()
     reason = _text("Kubernetes' word for it.")
+    requestId = _text("Of the request, as X-Request-Id tells; logs have it.")
     causes = Cause(many=True, required=False)
 
 
@@ -84,9 +121,29 @@ class Cluster(Answer):
     clock = ClockAnswer()
 
 
+class NewCluster(Cluster):
+    withoutEffect = serializers.ListField(
+        child=serializers.DictField(child=_text()),
+        help_text="Entries of a Policy in `config` with no counterpart today: field, name and reason of each.",
+    )
+
+
 class ClusterPage(Answer):
     items = Cluster(many=True)
     next = _text("Path of the next page.", allow_null=True)
+
+
+class Parent(Answer):
+    id = _text("Of the cluster.")
+    cycle = serializers.IntegerField(allow_null=True, help_text="It begins after; null: as it was.")
+
+
+class Branch(Cluster):
+    parent = Parent()
+
+
+class Branches(Answer):
+    items = Branch(many=True)
 
 
 class AppliedObject(Answer):
@@ -109,10 +166,11 @@ class Applied(Answer):
     configured = AppliedObject(many=True)
     unchanged = AppliedObject(many=True)
     ignored = IgnoredObject(many=True)
+    warnings = serializers.ListField(child=serializers.CharField(), help_text="Fields no kind has, dropped.")
 
 
 class Run(Answer):
-    run = _text("Its id.")
+    id = _text()
     url = _text("Where to poll.")
     until = _text()
     maxCycles = serializers.IntegerField()
@@ -193,12 +251,71 @@ class Accepted(Answer):
     resourceVersion = _text("The log entry; the engine acts on it when it next looks.")
 
 
+class MatchedPods(Answer):
+    pods = serializers.ListField(child=serializers.CharField(), required=False, help_text="namespace/name")
+    labels = serializers.DictField(child=serializers.CharField(), required=False)
+
+
+class MatchedNodes(Answer):
+    nodes = serializers.ListField(child=serializers.CharField(), required=False)
+    labels = serializers.DictField(child=serializers.CharField(), required=False)
+
+
+class MockDeny(MatchedNodes):
+    reason = _text("What the scheduler prints.", required=False)
+    unresolvable = serializers.BooleanField(required=False, help_text="Preemption could not help either.")
+
+
+class MockScore(MatchedNodes):
+    points = serializers.IntegerField(required=False)
+
+
+class MockDrop(MatchedNodes):
+    victims = MatchedPods(required=False)
+
+
+class MockBind(Answer):
+    error = _text("Why the binding fails; empty binds the pod.", required=False)
+
+
+class MockFail(Answer):
+    status = serializers.IntegerField(required=False)
+    text = _text(required=False)
+    error = _text(required=False)
+
+
+class MockSlow(Answer):
+    by = _text("A duration.")
+
+
+class MockNonsense(Answer):
+    text = _text(required=False)
+
+
+class MockRule(Answer):
+    """One of `deny`, `score`, `drop`, `bind`, `fail`, `slow`, `nonsense`, and when it counts."""
+
+    verbs = serializers.ListField(
+        child=serializers.ChoiceField(["filter", "prioritize", "preempt", "bind"]), required=False
+    )
+    pod = MatchedPods(required=False)
+    after = serializers.IntegerField(required=False, help_text="Not for the first so many calls of the verb.")
+    times = serializers.IntegerField(required=False, help_text="Only for so many calls then.")
+    deny = MockDeny(required=False)
+    score = MockScore(required=False)
+    drop = MockDrop(required=False)
+    bind = MockBind(required=False)
+    fail = MockFail(required=False)
+    slow = MockSlow(required=False)
+    nonsense = MockNonsense(required=False)
+
+
 class MockExtender(Answer):
     id = _text()
     url = _text()
     name = _text()
     urlPrefix = _text("What a scheduler configuration's extender names to have this one asked.")
-    rules = serializers.ListField(child=serializers.DictField())
+    rules = MockRule(many=True)
     calls = serializers.DictField(
         child=serializers.IntegerField(), help_text="Verb -> requests answered since the rules were written."
     )
@@ -211,12 +328,23 @@ class MockExtenders(Answer):
 
 class Config(Answer):
     default = serializers.BooleanField(help_text="Whether the cluster uses the default configuration.")
-    config = serializers.DictField(allow_null=True, help_text="As it was written.")
+    config = Manifest(allow_null=True, help_text="As it was written.")
     withoutEffect = serializers.ListField(
         child=serializers.DictField(child=_text()),
         help_text="Entries of a Policy with no counterpart today: field, name and reason of each.",
     )
     problem = _text("Why it cannot be used any more, such as a plugin that is gone.", allow_null=True)
+
+
+class ExtenderHosts(Answer):
+    allowed = serializers.ListField(child=serializers.CharField(), help_text="By its person, `host:port`.")
+    refused = serializers.ListField(
+        child=serializers.CharField(), help_text="Of its extenders: inside the network, and not allowed."
+    )
+
+
+class JobDuration(Answer):
+    duration = _text()
 
 
 class GateAnswer(Answer):
@@ -244,7 +372,7 @@ class Releases(Answer):
     items = ReleaseAnswer(many=True)
 
 
-class ClusterRelease(Answer):
+class FollowedRelease(Answer):
     kubernetesRelease = _text()
     featureGates = serializers.DictField(
         child=serializers.BooleanField(), help_text="Those that are switched, by name."
@@ -252,7 +380,7 @@ class ClusterRelease(Answer):
     emulates = _text("The version whose decisions were recorded.")
 
 
-class Sampling(Answer):
+class SamplingWords(Answer):
     default = _text()
     profiles = _text()
 
@@ -262,7 +390,7 @@ class Version(Answer):
     releases = serializers.ListField(child=serializers.CharField())
     engine = _text()
     api = _text()
-    sampling = Sampling()
+    sampling = SamplingWords()
     knownDifferences = serializers.ListField(child=serializers.CharField())
 
 
@@ -344,3 +472,81 @@ class Quota(Answer):
     clusters = QuotaItem()
     shares = QuotaItem()
     storedBytes = QuotaItem()
+
+
+class Index(Answer):
+    version = _text()
+    clusters = _text()
+    tokens = _text()
+    problems = _text()
+    openapi = _text()
+    docs = _text()
+
+
+class Reason(Answer):
+    reason = _text()
+    status = serializers.IntegerField()
+    title = _text()
+    about = _text()
+
+
+class Reasons(Answer):
+    items = Reason(many=True)
+
+
+class Change(Answer):
+    change = serializers.IntegerField(help_text="Its number in the log.")
+    words = _text("What was done, as a command.")
+    program = _text("The User-Agent of a client of the API; empty for pages.")
+    at = serializers.DateTimeField()
+
+
+class ChangeList(Answer):
+    items = Change(many=True)
+
+
+class Undone(Answer):
+    undone = _text("What was done, as a command.")
+    cycles = serializers.IntegerField(help_text="Cycles that were decided since, and are gone with it.")
+
+
+class HeldPod(Answer):
+    pod = _text()
+    reason = _text()
+
+
+class Acted(Answer):
+    done = _text("What was done, as a command.")
+    changed = serializers.IntegerField(help_text="Objects that were changed, evicted or deleted.")
+    held = HeldPod(many=True, help_text="Pods that a drain leaves, and why.")
+
+
+class AppliedBranch(Answer):
+    parent = _text("Its id.")
+    done = _text("What was done, as a command.")
+    edits = serializers.IntegerField(help_text="Writes of the parent's log.")
+
+
+class DifferentPod(Answer):
+    kind = serializers.ChoiceField(["newly pending", "moved", "newly placed", "gone", "new"])
+    pod = _text()
+    parent = _text("Its node there; empty for none.")
+    branch = _text("Its node there; empty for none.")
+    cycle = serializers.IntegerField(allow_null=True, help_text="The branch's last decision about it.")
+
+
+class DifferentDecision(Answer):
+    pod = _text()
+    attempt = serializers.IntegerField(help_text="Of the pod, counted from where the branch was made.")
+    why = _text("Which plugin, score or filter made the difference; empty where it is not known.")
+    parentCycle = serializers.IntegerField(allow_null=True)
+    branchCycle = serializers.IntegerField(allow_null=True)
+
+
+class BranchDifference(Answer):
+    parent = _text("Its id.")
+    counts = serializers.DictField(child=serializers.IntegerField(), help_text="Pods by kind.")
+    same = serializers.IntegerField(help_text="Decisions that are alike on both sides.")
+    decisions = serializers.IntegerField(help_text="All that were made on either side since the branch.")
+    pods = DifferentPod(many=True)
+    first = DifferentDecision(allow_null=True)

@@ -43,6 +43,21 @@ class Count(StrictInteger):
         super().__init__(required=False, allow_null=True, help_text=help_text, **_INT32)
 
 
+class Long(StrictInteger):
+    """An integer of 64 bits, or null for none."""
+
+    def __init__(self, help_text: str | None = None) -> None:
+        super().__init__(required=False, allow_null=True, help_text=help_text)
+
+
+class TextList(serializers.ListField):
+    """Strings, or null for none."""
+
+    def __init__(self, help_text: str | None = None) -> None:
+        child = StrictString(allow_blank=True, trim_whitespace=False)
+        super().__init__(child=child, required=False, allow_null=True, help_text=help_text)
+
+
 @extend_schema_field({"type": ["string", "number"]})
 class Quantity(serializers.Field[Any, Any, Any, Any]):
     """An amount as Kubernetes writes it: ``500m``, ``2Gi``, ``4``."""
@@ -95,19 +110,27 @@ class Anything(serializers.DictField):
         super().__init__(child=child, required=False, allow_null=True, help_text=help_text)
 
 
-class Objects(serializers.ListField):
-    """A list of such objects, or null for none."""
-
-    def __init__(self, help_text: str | None = None) -> None:
-        super().__init__(
-            child=serializers.DictField(child=serializers.JSONField(allow_null=True)),
-            required=False,
-            allow_null=True,
-            help_text=help_text,
-        )
-
-
 _MAYBE: dict[str, Any] = {"required": False, "allow_null": True}
+
+
+class OwnerReference(Part):
+    apiVersion = Text()
+    kind = Text()
+    name = Text()
+    uid = Text()
+    controller = Flag()
+    blockOwnerDeletion = Flag()
+
+
+class Condition(Part):
+    type = Text()
+    status = Text("True, False or Unknown.")
+    reason = Text()
+    message = Text()
+    lastTransitionTime = Text()
+    lastProbeTime = Text()
+    lastHeartbeatTime = Text()
+    observedGeneration = Long()
 
 
 class ObjectMeta(Part):
@@ -120,12 +143,95 @@ class ObjectMeta(Part):
     resourceVersion = Text("In a patch: only if the object still has it, else 409.")
     creationTimestamp = Text()
     deletionTimestamp = Text()
-    ownerReferences = Objects()
+    ownerReferences = OwnerReference(many=True, **_MAYBE)
+
+
+class Requirement(Part):
+    """Of a selector: a key, an operator and its values."""
+
+    key = Text()
+    operator = Text("In, NotIn, Exists or DoesNotExist; of nodes also Gt and Lt.")
+    values = TextList()
 
 
 class LabelSelector(Part):
     matchLabels = Texts()
-    matchExpressions = Objects()
+    matchExpressions = Requirement(many=True, **_MAYBE)
+
+
+class NodeSelectorTerm(Part):
+    matchExpressions = Requirement(many=True, **_MAYBE)
+    matchFields = Requirement(many=True, **_MAYBE)
+
+
+class NodeSelector(Part):
+    nodeSelectorTerms = NodeSelectorTerm(many=True, **_MAYBE)
+
+
+class PreferredNodes(Part):
+    weight = Count("1 to 100.")
+    preference = NodeSelectorTerm(**_MAYBE)
+
+
+class NodeAffinity(Part):
+    requiredDuringSchedulingIgnoredDuringExecution = NodeSelector(**_MAYBE)
+    preferredDuringSchedulingIgnoredDuringExecution = PreferredNodes(many=True, **_MAYBE)
+
+
+class PodAffinityTerm(Part):
+    labelSelector = LabelSelector(**_MAYBE)
+    namespaceSelector = LabelSelector(**_MAYBE)
+    namespaces = TextList()
+    topologyKey = Text()
+    matchLabelKeys = TextList()
+    mismatchLabelKeys = TextList()
+
+
+class WeightedPodAffinityTerm(Part):
+    weight = Count("1 to 100.")
+    podAffinityTerm = PodAffinityTerm(**_MAYBE)
+
+
+class PodAffinity(Part):
+    requiredDuringSchedulingIgnoredDuringExecution = PodAffinityTerm(many=True, **_MAYBE)
+    preferredDuringSchedulingIgnoredDuringExecution = WeightedPodAffinityTerm(many=True, **_MAYBE)
+
+
+class Affinity(Part):
+    nodeAffinity = NodeAffinity(**_MAYBE)
+    podAffinity = PodAffinity(**_MAYBE)
+    podAntiAffinity = PodAffinity(**_MAYBE)
+
+
+class Toleration(Part):
+    key = Text()
+    operator = Text("Equal or Exists.")
+    value = Text()
+    effect = Text("Absent = every effect.")
+    tolerationSeconds = Long()
+
+
+class TopologySpreadConstraint(Part):
+    maxSkew = Count()
+    topologyKey = Text()
+    whenUnsatisfiable = Text("DoNotSchedule or ScheduleAnyway.")
+    labelSelector = LabelSelector(**_MAYBE)
+    minDomains = Count()
+    nodeAffinityPolicy = Text()
+    nodeTaintsPolicy = Text()
+    matchLabelKeys = TextList()
+
+
+class SchedulingGate(Part):
+    name = Text()
+
+
+class ContainerPort(Part):
+    name = Text()
+    containerPort = Count()
+    hostPort = Count()
+    hostIP = Text()
+    protocol = Text("TCP, UDP or SCTP.")
 
 
 class Taint(Part):
@@ -142,7 +248,7 @@ class NodeSpec(Part):
 class NodeStatus(Part):
     capacity = Amounts()
     allocatable = Amounts("What the scheduler goes by.")
-    conditions = Objects()
+    conditions = Condition(many=True, **_MAYBE)
 
 
 class Resources(Part):
@@ -154,7 +260,7 @@ class Container(Part):
     name = Text()
     image = Text()
     resources = Resources(**_MAYBE)
-    ports = Objects()
+    ports = ContainerPort(many=True, **_MAYBE)
 
 
 class PodSpec(Part):
@@ -162,22 +268,22 @@ class PodSpec(Part):
     initContainers = Container(many=True, **_MAYBE)
     nodeName = Text("Where it runs; the scheduler sets it.")
     nodeSelector = Texts()
-    affinity = Anything()
-    tolerations = Objects()
-    topologySpreadConstraints = Objects()
+    affinity = Affinity(**_MAYBE)
+    tolerations = Toleration(many=True, **_MAYBE)
+    topologySpreadConstraints = TopologySpreadConstraint(many=True, **_MAYBE)
     priorityClassName = Text()
     priority = Count("Of its PriorityClass.")
     preemptionPolicy = Text()
     schedulerName = Text("Absent = default-scheduler.")
-    schedulingGates = Objects()
+    schedulingGates = SchedulingGate(many=True, **_MAYBE)
     overhead = Amounts()
-    terminationGracePeriodSeconds = StrictInteger(required=False, allow_null=True)
+    terminationGracePeriodSeconds = Long()
 
 
 class PodStatus(Part):
     phase = Text("Pending, Running, Succeeded, Failed or Unknown.")
     nominatedNodeName = Text("Where room is being made for it.")
-    conditions = Objects()
+    conditions = Condition(many=True, **_MAYBE)
 
 
 class BudgetSpec(Part):
@@ -194,7 +300,7 @@ class BudgetStatus(Part):
     currentHealthy = Count()
     desiredHealthy = Count()
     expectedPods = Count()
-    conditions = Objects()
+    conditions = Condition(many=True, **_MAYBE)
 
 
 class KubernetesObject(Part):

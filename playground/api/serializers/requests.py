@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+
+from playground.api.serializers import answers
 
 
 class Strict(serializers.Serializer[Any]):
@@ -53,12 +56,17 @@ class StrictNumber(serializers.FloatField):
         return super().to_internal_value(data)
 
 
+@extend_schema_field(answers.MANIFEST)
+class Configuration(serializers.DictField):
+    """A KubeSchedulerConfiguration, judged by the service."""
+
+
 class ClusterCreate(Strict):
     name = StrictString(max_length=100, help_text="What people call it; need not be unique.")
     seed = StrictInteger(
         required=False, min_value=0, max_value=2**63 - 1, help_text="Of the random streams; drawn if absent."
     )
-    config = serializers.DictField(
+    config = Configuration(
         required=False,
         allow_null=True,
         help_text="A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1); absent = the default one.",
@@ -108,6 +116,27 @@ class ClusterClone(Strict):
     name = StrictString(max_length=100, required=False, help_text='Absent = "<name> copy".')
 
 
+class Named(Strict):
+    name = StrictString(max_length=100, required=False, help_text="Absent = as its origin is called.")
+
+
+class BranchAfter(Strict):
+    cycle = StrictInteger(min_value=1, max_value=2**63 - 1, help_text="It begins as things were after it.")
+    name = StrictString(max_length=100, required=False, help_text="Absent = after its origin and the cycle.")
+    edit = StrictString(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="Manifests as YAML, applied before anything else happens.",
+    )
+
+
+class Rank(Strict):
+    rank = StrictInteger(
+        required=False, min_value=1, max_value=1000, help_text="Of an edit, from 1; absent = the first."
+    )
+
+
 class RunRequest(Strict):
     until = StrictString(
         required=False,
@@ -134,6 +163,28 @@ class TriedRule(Strict):
     score = StrictString(required=False, allow_blank=True, help_text="A CEL expression that gives a number.")
     normalize = serializers.ChoiceField(["None", "Highest", "Lowest"], required=False)
     pod = StrictString(required=False, allow_blank=True, help_text="`namespace/name`; any pod when left out.")
+
+
+class WrittenRule(Strict):
+    filter = StrictString(
+        required=False, allow_blank=True, help_text="A CEL expression, true where the pod may run."
+    )
+    reason = StrictString(required=False, allow_blank=True, help_text="Told where it may not.")
+    score = StrictString(required=False, allow_blank=True, help_text="A CEL expression that gives a number.")
+    normalize = serializers.ChoiceField(["None", "Highest", "Lowest"], required=False)
+    weight = StrictInteger(required=False, min_value=1, max_value=100, help_text="Absent = 1.")
+
+
+class JobLasts(Strict):
+    duration = StrictString(max_length=40, allow_blank=True, help_text="`90s`, `5m`, `never`.")
+
+
+class Active(Strict):
+    active = StrictBoolean(help_text="False: nothing of the account works any more; nothing is deleted.")
+
+
+class SiteInvitation(Strict):
+    expiresInDays = StrictInteger(required=False, default=7, min_value=1, max_value=30)
 
 
 class Clock(Strict):
@@ -171,9 +222,14 @@ class NodePool(Strict):
     first = StrictInteger(required=False, default=1, min_value=0, max_value=10**6)
 
 
-class MockExtender(Strict):
+@extend_schema_field(answers.MockRule(many=True))
+class MockRules(serializers.ListField):
+    """What is wrong with a rule is told by the service, with its path."""
+
+
+class MockExtenderRules(Strict):
     name = StrictString(required=False, allow_blank=True, default="", max_length=100)
-    rules = serializers.ListField(
+    rules = MockRules(
         child=serializers.DictField(),
         max_length=1000,
         help_text="Each has one of `deny`, `score`, `drop`, `bind`, `fail`, `slow`, `nonsense`;"
@@ -205,3 +261,40 @@ class TokenCreate(Strict):
 class InvitationCreate(Strict):
     role = serializers.ChoiceField(["owner", "editor", "viewer"], required=False, default="editor")
     expiresInDays = StrictInteger(required=False, default=7, min_value=1, max_value=30)
+
+
+class Undo(Strict):
+    change = StrictInteger(
+        required=False,
+        min_value=1,
+        max_value=2**63 - 1,
+        help_text="The change that is meant, as it is listed; not said: whichever is the last one.",
+    )
+
+
+class Action(Strict):
+    action = serializers.ChoiceField(
+        ["delete", "cordon", "uncordon", "drain", "taint", "label"], help_text="Pods can be deleted."
+    )
+    pods = serializers.ListField(
+        child=StrictString(max_length=510),
+        required=False,
+        min_length=1,
+        max_length=1000,
+        help_text="`namespace/name` of each; or `nodes`.",
+    )
+    nodes = serializers.ListField(
+        child=StrictString(max_length=253), required=False, min_length=1, max_length=1000
+    )
+    value = StrictString(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=700,
+        help_text="Of a taint `key=value:Effect`, of a label `key=value`; `key:Effect-` and `key-` take it off.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("pods" in attrs) == ("nodes" in attrs):
+            raise serializers.ValidationError({"nodes": ["name pods or nodes, and not both"]})
+        return attrs

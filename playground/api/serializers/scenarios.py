@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from playground.api.serializers import results
 from playground.api.serializers.answers import Answer, _text
 from playground.api.serializers.requests import Strict, StrictBoolean, StrictInteger, StrictString
 
@@ -35,7 +36,18 @@ class Scenario(Answer):
     nodes = serializers.IntegerField()
     pods = serializers.IntegerField()
     seed = serializers.IntegerField()
+    note = _text("What its author says of it; nothing of that is checked.")
+    opensAt = serializers.IntegerField(
+        allow_null=True, help_text="The cycle it is opened at; null: the last."
+    )
     emulates = _text()
+    plugins = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="From outside the tree, with the package and version of each.",
+    )
+    lacking = serializers.ListField(
+        child=serializers.CharField(), help_text="What to install before it can be run here; a sentence each."
+    )
     engine = _text()
     createdAt = serializers.DateTimeField()
     expiresAt = serializers.DateTimeField(allow_null=True)
@@ -43,10 +55,19 @@ class Scenario(Answer):
     proof = Proof(allow_null=True)
 
 
+class Scenarios(Answer):
+    items = Scenario(many=True)
+
+
 class SharedScenario(Scenario):
     created = serializers.BooleanField(help_text="False: you had shared the same already.")
     deleteCode = _text("Told once.", allow_null=True)
     notes = serializers.ListField(child=serializers.CharField())
+
+
+class CarriedLink(Answer):
+    link = _text("It carries the whole scenario behind its #.")
+    characters = serializers.IntegerField(help_text="Of the link; some chat programs cut long ones.")
 
 
 class Side(Strict):
@@ -85,10 +106,7 @@ class Optimum(Answer):
     step = _text("What is being solved.", allow_null=True)
     progress = serializers.FloatField()
     createdAt = serializers.DateTimeField()
-    result = serializers.JSONField(
-        allow_null=True,
-        help_text="Pods by priority (now, best, atMost), sums of scores, scoreAtMost, gap, proved, each pod's node.",
-    )
+    result = results.OptimumResult(allow_null=True)
 
 
 class LuckRequest(Strict):
@@ -110,9 +128,7 @@ class Luck(Answer):
     createdAt = serializers.DateTimeField()
     seeds = serializers.IntegerField()
     progress = LuckProgress()
-    result = serializers.JSONField(
-        allow_null=True, help_text="End states and how often each occurs, pods that vary, draws among equals."
-    )
+    result = results.EndStates(allow_null=True)
 
 
 class ModelCheck(Answer):
@@ -124,10 +140,7 @@ class ModelCheck(Answer):
     engine = _text()
     createdAt = serializers.DateTimeField()
     tookMs = serializers.IntegerField(allow_null=True)
-    result = serializers.JSONField(
-        allow_null=True,
-        help_text="status, sentence, counts by property, departures, violations, and verdicts cycle by cycle.",
-    )
+    result = results.ModelResult(allow_null=True)
 
 
 class Upgrade(Answer):
@@ -135,17 +148,20 @@ class Upgrade(Answer):
     url = _text()
     state = serializers.ChoiceField(["queued", "running", "done", "failed", "cancelled"])
     problem = _text(allow_null=True)
-    before = serializers.JSONField(help_text="Name and switched gates of the release that is followed.")
-    after = serializers.JSONField(help_text="Those of the release that is previewed.")
+    before = results.ReleaseSetting(help_text="The release that is followed.")
+    after = results.ReleaseSetting(help_text="The release that is previewed.")
     step = _text("What is being run.", allow_null=True)
     progress = serializers.FloatField()
     engine = _text()
     createdAt = serializers.DateTimeField()
     tookMs = serializers.IntegerField(allow_null=True)
-    result = serializers.JSONField(
-        allow_null=True,
-        help_text="sentence, counts, causes (each with toggles, proof and pods), unexplained (0), firstDivergence.",
-    )
+    result = results.UpgradeResult(allow_null=True)
+
+
+class SideAnswer(Answer):
+    kind = serializers.ChoiceField(["scenario", "cluster"])
+    id = _text()
+    cycle = serializers.IntegerField(allow_null=True)
 
 
 class Comparison(Answer):
@@ -154,16 +170,14 @@ class Comparison(Answer):
     url = _text()
     state = serializers.ChoiceField(["queued", "done", "failed"])
     problem = _text(allow_null=True)
-    a = serializers.JSONField()
-    b = serializers.JSONField()
-    more = serializers.JSONField(help_text="Sides after the second: c, d, e and f.")
+    a = SideAnswer()
+    b = SideAnswer()
+    more = SideAnswer(many=True, help_text="Sides after the second: c, d, e and f.")
     visibility = serializers.ChoiceField(VISIBILITIES)
     team = _text(allow_null=True)
     createdAt = serializers.DateTimeField()
     expiresAt = serializers.DateTimeField(allow_null=True)
-    result = serializers.JSONField(
-        allow_null=True, help_text="Figures, first divergence, moved pods, packing."
-    )
+    result = results.ComparisonResult(allow_null=True)
 
 
 class Comparisons(Answer):
@@ -178,8 +192,17 @@ class ShareOfCluster(Strict):
     )
     redact = StrictBoolean(required=False, help_text="Without names, deciding the same.")
     title = StrictString(required=False, allow_blank=True, max_length=300, help_text="One line for people.")
+    ours_decide = StrictBoolean(required=False, help_text="Our scheduler decides what another one decided.")
     visibility = serializers.ChoiceField(VISIBILITIES, required=False)
     team = StrictString(required=False, allow_blank=True, max_length=100, help_text="For who is in several.")
     days = StrictInteger(
         required=False, allow_null=True, min_value=1, max_value=3660, help_text="It expires after so many."
+    )
+    note = StrictString(required=False, allow_blank=True, max_length=2000, help_text="To the reader.")
+    opens_at = StrictInteger(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=2**31 - 1,
+        help_text="The cycle it is opened at; not said: the last one.",
     )

@@ -1,4 +1,4 @@
-"""What is asked for once and looked at later, of a cluster or a share: the formal model, the joint placement, luck.
+"""What is asked for once and looked at later, of a cluster or a share: formal model, joint placement, luck, upgrades.
 
 They differ in what they find, and in nothing else: POST asks, GET reads the newest, DELETE cancels.
 """
@@ -12,14 +12,17 @@ from typing import Any, Final
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from playground.api import whole_answers
 from playground.api.documentation import operation
+from playground.api.serializers import requests
 from playground.api.serializers import scenarios as answers
-from playground.api.views.base import PlaygroundView
+from playground.api.views.base import PlaygroundView, accepted
 from playground.api.views.scenarios import Reads
 from playground.clusters.errors import NotFound
 from playground.scenarios import selectors, services
-from playground.scenarios.models import Luck, ModelCheck, Optimum
+from playground.scenarios.models import Luck, ModelCheck, Optimum, Upgrade
 from playground.scenarios.services.model_checks import model_result
+from playground.scenarios.services.upgrades import upgrade_result
 
 _WHERE: Final = {"cluster": ("clusters", "c", "scheduling"), "scenario": ("scenarios", "s", "scenarios")}
 """Of what -> its collection in this API, in the pages, and the tag of its operations."""
@@ -108,7 +111,8 @@ class Search:
         }
 
 
-def _found(view: Any, request: Request, of: str, public_id: str) -> Any:
+def found_of(view: Any, request: Request, of: str, public_id: str) -> Any:
+    """The cluster or scenario of the path."""
     return view.cluster(public_id) if of == "cluster" else selectors.get_scenario(public_id, request.user)
 
 
@@ -119,21 +123,21 @@ def view_of(search: Search, of: str) -> type[PlaygroundView]:
     base = PlaygroundView if of == "cluster" else Reads
 
     def get(self: Any, request: Request, **path: str) -> Response:
-        found = _found(self, request, of, path[f"{of}_id"])
+        found = found_of(self, request, of, path[f"{of}_id"])
         return Response(search.document(request, search.newest(found, of), of, found.public_id))
 
     def post(self: Any, request: Request, **path: str) -> Response:
-        found = _found(self, request, of, path[f"{of}_id"])
+        found = found_of(self, request, of, path[f"{of}_id"])
         said: dict[str, Any] = {}
         if search.body is not None:
             body = search.body(data=request.data or {})
             body.is_valid(raise_exception=True)
             said = search.said(body.validated_data)
         answer = search.document(request, search.ask(**{of: found}, **said), of, found.public_id)
-        return Response(answer, status=202, headers={"Location": answer["url"], "Retry-After": "1"})
+        return accepted(answer, answer["url"])
 
     def delete(self: Any, request: Request, **path: str) -> Response:
-        found = _found(self, request, of, path[f"{of}_id"])
+        found = found_of(self, request, of, path[f"{of}_id"])
         row = search.newest(found, of)
         services.cancel(search.rows(found, of))
         row.refresh_from_db()
@@ -197,15 +201,7 @@ MODEL: Final = Search(
     queued={"cycle": 12, "engine": "0.1.0", "tookMs": None, "result": None},
     done={
         "tookMs": 840,
-        "result": {
-            "status": "holds",
-            "sentence": "The model holds in all 12 cycles.",
-            "nCycles": 12,
-            "counts": {"order": {"holds": 12, "leaves": 0, "fails": 0, "notComputed": 0}},
-            "departures": [],
-            "violations": [],
-            "cycles": [],
-        },
+        "result": whole_answers.MODEL_RESULT,
     },
 )
 
@@ -230,16 +226,7 @@ OPTIMUM: Final = Search(
     queued={"cycle": 12, "timeLimitS": 30, "step": None, "progress": 0.0, "result": None},
     done={
         "progress": 1.0,
-        "result": {
-            "levels": [{"priority": 0, "pods": 3, "now": 2, "best": 3, "atMost": 3}],
-            "placed": [2, 3],
-            "score": [150, 190],
-            "scoreAtMost": 190,
-            "gap": 0.0,
-            "proved": True,
-            "nRules": 0,
-            "pods": [{"pod": "default/big", "priority": 0, "now": "", "best": "node-b"}],
-        },
+        "result": whole_answers.OPTIMUM_RESULT,
     },
     body=answers.OptimumRequest,
     asked={"timeLimitS": 10},
@@ -265,9 +252,48 @@ LUCK: Final = Search(
     queued={"seeds": 50, "progress": {"done": 0, "total": 50}, "result": None},
     done={
         "progress": {"done": 50, "total": 50},
-        "result": {"nSeeds": 50, "nPods": 3, "nVarying": 1, "ends": []},
+        "result": whole_answers.END_STATES,
     },
     body=answers.LuckRequest,
     asked={"seeds": 50},
     said=lambda body: {"n_seeds": body["seeds"]},
+)
+
+UPGRADE: Final = Search(
+    name="upgrade",
+    model=Upgrade,
+    verb="preview",
+    ask=services.request_upgrade,
+    fields=lambda row: {
+        "before": row.before,
+        "after": row.after,
+        "step": row.step or None,
+        "progress": row.progress,
+        "engine": row.engine_version,
+        "tookMs": row.took_ms,
+        "result": upgrade_result(row),
+    },
+    read_it="Read the newest preview of an upgrade",
+    ask_for_it="Preview an upgrade",
+    finds="What differs, by proved cause; the result is there once `state` is done.",
+    does="A worker decides the whole run by both releases. Nothing else changes.",
+    missing="no upgrade was previewed yet: POST here asks for it",
+    answer=answers.Upgrade,
+    queued={
+        "before": {"name": "1.34", "switched": {}},
+        "after": {"name": "1.36", "switched": {}},
+        "step": None,
+        "progress": 0.0,
+        "engine": "0.1.0",
+        "tookMs": None,
+        "result": None,
+    },
+    done={
+        "progress": 1.0,
+        "tookMs": 840,
+        "result": whole_answers.UPGRADE_RESULT,
+    },
+    body=requests.ClusterRelease,
+    asked={"kubernetesRelease": "1.36"},
+    said=lambda body: {"name": body["kubernetesRelease"], "gates": body.get("featureGates")},
 )

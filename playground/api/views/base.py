@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -18,13 +20,21 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from playground.accounts import repeats
 from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes
 from playground.accounts.models import Role
 from playground.api import errors
 from playground.api.documentation import OperationSchema
 from playground.api.parsers import StrictJSONParser
 from playground.clusters import selectors
+from playground.clusters.errors import Conflict
 from playground.clusters.models import Cluster
+from playground.engine.schema import nearest_name
+
+IDEMPOTENCY_KEY: Final = "Idempotency-Key"
+REPLAYED: Final = "Idempotent-Replayed"
+_KEY: Final = re.compile(r"[!-~]{1,255}")
+_KEPT_HEADERS: Final = ("Content-Type", "Location", "ETag", "Retry-After", "Warning")
 
 
 class AlwaysJSON(DefaultContentNegotiation):
@@ -46,6 +56,8 @@ class PlaygroundView(APIView):
     parser_classes: list[type[BaseParser]] = [StrictJSONParser]
     content_negotiation_class = AlwaysJSON
     schema = OperationSchema()
+    told_once = False
+    """Whether an answer holds a secret: it is not kept for requests that are repeated."""
 
     def get_exception_handler(self) -> Callable[[Exception, Mapping[str, Any]], Response | None]:
         return errors.handle
@@ -58,13 +70,66 @@ class PlaygroundView(APIView):
         ):
             if isinstance(value, str) and "\0" in value:
                 raise errors.bad_query(name, "contains the character U+0000")
+        known = getattr(getattr(self, str(request.method).lower(), None), "query_names", None)
+        for name in request.GET if known is not None else ():
+            if name not in known:
+                near = nearest_name(name, sorted(known))
+                raise errors.bad_query(
+                    name, "no such parameter" + (f", did you mean {near}?" if near else "")
+                )
+        self._claim_key(request)
+
+    def _claim_key(self, request: Request) -> None:
+        """Answer a POST that is repeated as before; keep the answer of one that may be.
+
+        Raises
+        ------
+        Repeated, InvalidInput, Conflict, KeyReused
+        """
+        key = request.headers.get(IDEMPOTENCY_KEY)
+        if request.method != "POST" or key is None:
+            return
+        if not _KEY.fullmatch(key):
+            raise errors.bad_query(IDEMPOTENCY_KEY, "is 1 to 255 printable ASCII characters without spaces")
+        inner = django_request(request)
+        asked = (inner.get_full_path(), request.content_type or "")
+        digest = repeats.digest_of(*(part.encode() for part in asked), inner.body)
+        found = repeats.begin(person=self.person, key=key, digest=digest)
+        if not found.same:
+            raise errors.KeyReused()
+        if found.claim is not None:
+            inner.kept_claim = found.claim  # type: ignore[attr-defined]
+        elif found.answer is None:
+            raise Conflict("the same request is being answered; ask again in a moment")
+        else:
+            raise errors.Repeated(_again(*found.answer))
 
     def finalize_response(
         self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         final = super().finalize_response(request, response, *args, **kwargs)
         final.headers.setdefault("Cache-Control", "private, no-cache")
+        inner = django_request(request)
+        if allowances := getattr(inner, "allowances", ()):
+            # Of all that count, the one that ends first.
+            least = min(allowances, key=lambda one: one.left)
+            final.headers["RateLimit-Limit"] = str(least.limit)
+            final.headers["RateLimit-Remaining"] = str(least.left)
+            final.headers["RateLimit-Reset"] = str(least.reset_s)
+        claim = getattr(inner, "kept_claim", None)
+        if claim is not None and isinstance(final, Response):
+            final.add_post_render_callback(lambda done: self._keep(claim, done))
+        elif claim is not None:
+            self._keep(claim, final)
         return final
+
+    def _keep(self, claim: Any, response: Any) -> None:
+        body, told = bytes(response.content), not self.told_once or response.status_code >= 300
+        status = response.status_code
+        if len(body) > repeats.MAX_BODY_BYTES or not told:
+            status, body = 409, b""
+        kept = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
+        repeats.keep(claim, status, kept, body)
 
     @property
     def person(self) -> Any:
@@ -84,6 +149,25 @@ class PlaygroundView(APIView):
         if at_least is None:
             at_least = Role.VIEWER if self.request.method in SAFE_METHODS else Role.EDITOR
         return selectors.get_cluster(cluster_id, self.person, at_least=at_least)
+
+
+def _again(status: int, headers: Mapping[str, str], body: bytes) -> Response:
+    """An answer that was given before."""
+    if status == 409 and not body:
+        return errors.problem(
+            409, "Conflict", "this was done already; its answer is told once, or too long to be told again",
+            headers={**headers, REPLAYED: "true"},
+        )  # fmt: skip
+    response = Response(json.loads(body) if body else None, status=status)
+    for name, value in {**headers, REPLAYED: "true"}.items():
+        response.headers[name] = value
+    response.content_type = headers.get("Content-Type", "application/json")
+    return response
+
+
+def accepted(body: Mapping[str, Any], where: str, *, retry_after_s: int = 1) -> Response:
+    """Asynchronous work: 202, where it stands (what is asked there is told; DELETE cancels it), and when to ask."""
+    return Response(body, status=202, headers={"Location": where, "Retry-After": str(retry_after_s)})
 
 
 def django_request(request: Request) -> HttpRequest:

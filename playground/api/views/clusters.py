@@ -18,6 +18,7 @@ from playground.api.views.base import PlaygroundView
 from playground.api.views.teams import team_of
 from playground.clusters import demo, selectors, services
 from playground.clusters.models import Cluster
+from playground.engine.configuration import without_effect
 
 IF_MATCH = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description="Only if the cluster still has this ETag."
@@ -84,10 +85,10 @@ class Clusters(PlaygroundView):
         "Create a cluster",
         id="clusters_create",
         request=requests.ClusterCreate,
-        answers_={201: answers.Cluster},
+        answers_={201: answers.NewCluster},
         errors=(400, 404, 413, 415),
         example={"name": "demo"},
-        answer_example=examples.CLUSTER,
+        answer_example=examples.CLUSTER | {"withoutEffect": []},
     )
     def post(self, request: Request) -> Response:
         """A new cluster, paused, with only what every cluster has; `demo` adds the demo's nodes and pods."""
@@ -99,7 +100,9 @@ class Clusters(PlaygroundView):
         cluster = services.create_cluster(owner=self.person, team=team, **wanted)
         if objects:
             services.apply_documents(cluster=cluster, objects=objects)
-        return answer(cluster, 201)
+        made = answer(cluster, 201)
+        made.data["withoutEffect"] = list(without_effect(cluster.config, cluster.release))
+        return made
 
 
 class OneCluster(PlaygroundView):

@@ -10,12 +10,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.api import examples
-from playground.api.documentation import operation, query
-from playground.api.queries import flag
+from playground.api.documentation import FIELD_VALIDATION, operation, query
+from playground.api.queries import flag, one_of
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView, django_request
 from playground.bodies import in_parts, media_type, read_body
 from playground.clusters import services
+from playground.clusters.services.fields import MODES
 
 DRY_RUN = query("dryRun", "Say what would happen, keep nothing.", type=OpenApiTypes.BOOL)
 
@@ -26,10 +27,10 @@ class Apply(PlaygroundView):
     @operation(
         "Apply manifests",
         id="clusters_apply",
-        request={"application/yaml": OpenApiTypes.STR, "application/json": OpenApiTypes.OBJECT},
+        request={"application/yaml": OpenApiTypes.STR, "application/json": answers.MANIFEST},
         answers_={200: answers.Applied},
         errors=(400, 404, 409, 413, 415),
-        parameters=[DRY_RUN],
+        parameters=[DRY_RUN, FIELD_VALIDATION],
         example=examples.MANIFESTS,
         example_media_type="application/yaml",
         answer_example=examples.APPLIED,
@@ -37,7 +38,8 @@ class Apply(PlaygroundView):
     def post(self, request: Request, cluster_id: str) -> Response:
         """Create or update every object of the body: YAML or JSON, several documents, `kind: List`.
 
-        All of it or nothing. Kinds that play no part in scheduling are listed as ignored, by name.
+        All of it or nothing. Objects of kinds nobody defined are listed as ignored, by name; fields a kind does not
+        have are dropped and told in `warnings`.
         """
         cluster = self.cluster(cluster_id)
         inner = django_request(request)
@@ -46,6 +48,7 @@ class Apply(PlaygroundView):
             text=read_body(inner),
             content_type=media_type(inner),
             dry_run=flag(request, "dryRun"),
+            field_validation=one_of(request, "fieldValidation", MODES, default="Warn"),
         )
         return Response(result.as_dict())
 

@@ -31,7 +31,7 @@ class MockExtenders(PlaygroundView):
     @operation(
         "Make a mock extender",
         id="mock_extenders_create",
-        request=requests.MockExtender,
+        request=requests.MockExtenderRules,
         answers_={201: answers.MockExtender},
         errors=(400, 404, 409, 413, 415),
         example=examples.MOCK_RULES,
@@ -44,7 +44,7 @@ class MockExtenders(PlaygroundView):
         It is asked once the scheduler configuration names its `urlPrefix` in an extender.
         """
         cluster = self.cluster(cluster_id)
-        asked = requests.MockExtender(data=request.data)
+        asked = requests.MockExtenderRules(data=request.data)
         asked.is_valid(raise_exception=True)
         row = services.create_mock_extender(cluster=cluster, **asked.validated_data)
         body = representations.mock_extender(row, cluster.public_id)
@@ -70,7 +70,7 @@ class OneMockExtender(PlaygroundView):
     @operation(
         "Give a mock extender other rules",
         id="mock_extenders_write",
-        request=requests.MockExtender,
+        request=requests.MockExtenderRules,
         answers_={200: answers.MockExtender},
         errors=(400, 404, 413, 415),
         example=examples.MOCK_RULES,
@@ -81,7 +81,7 @@ class OneMockExtender(PlaygroundView):
         """Name and rules are replaced, and calls count from 0 again; its `urlPrefix` stays."""
         cluster = self.cluster(cluster_id)
         row = selectors.get_mock_extender(cluster, extender_id)
-        asked = requests.MockExtender(data=request.data)
+        asked = requests.MockExtenderRules(data=request.data)
         asked.is_valid(raise_exception=True)
         changed = services.update_mock_extender(extender=row, **asked.validated_data)
         return Response(representations.mock_extender(changed, cluster.public_id))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, TypeVar
 
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema_view
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser
@@ -12,18 +13,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.api import examples
-from playground.api.documentation import number, operation, query
+from playground.api.documentation import FIELD_VALIDATION, number, operation, query
 from playground.api.errors import PreconditionFailed, bad_query
 from playground.api.pages import next_page
 from playground.api.parsers import MergePatchParser, StrictJSONParser, YAMLParser
-from playground.api.queries import whole_number
+from playground.api.queries import one_of, whole_number
 from playground.api.serializers import objects
 from playground.api.views.base import PlaygroundView
+from playground.bodies import warning_header
 from playground.clusters import kinds, selectors, services
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest
 from playground.clusters.kinds import Kind
 from playground.clusters.merging import merge_patch
 from playground.clusters.selection import selection_of
+from playground.clusters.services.fields import MODES, FieldValidation
 
 IF_MATCH: Final = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description="Only if the object still has this ETag, else 412."
@@ -52,9 +55,14 @@ class ObjectView(PlaygroundView):
         named = {"apiVersion": self.kind.api_version, "kind": self.kind.kind}
         return {**named, **manifest, **named, "metadata": manifest.get("metadata") or {}}
 
-    def answer(self, manifest: dict[str, Any], status: int = 200) -> Response:
-        """An object with its ETag."""
-        return Response(manifest, status=status, headers={"ETag": f'"{_version(manifest)}"'})
+    def answer(
+        self, manifest: dict[str, Any], status: int = 200, fields: FieldValidation | None = None
+    ) -> Response:
+        """An object with its ETag, and a Warning for each field that was dropped."""
+        headers = {"ETag": f'"{_version(manifest)}"'}
+        if fields is not None and fields.warnings:
+            headers["Warning"] = warning_header(fields.warnings)
+        return Response(manifest, status=status, headers=headers)
 
 
 class ObjectList(ObjectView):
@@ -93,8 +101,9 @@ class ObjectList(ObjectView):
         cluster = self.cluster(cluster_id)
         if not request.data:
             raise InvalidInput(f"a {self.kind.kind} is expected in the body")
-        stored = services.create_object(cluster=cluster, manifest=self.checked(request.data))
-        response = self.answer(stored, 201)
+        fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
+        stored = services.create_object(cluster=cluster, manifest=self.checked(request.data), fields=fields)
+        response = self.answer(stored, 201, fields)
         response["Location"] = f"{request.path.rstrip('/')}/{'/'.join(self._place(stored))}/"
         return response
 
@@ -123,7 +132,8 @@ class OneObject(ObjectView):
         objects.MergePatch(data=request.data).is_valid(raise_exception=True)
         live = selectors.get_object(cluster, self.kind, namespace, name)
         self.checked(merge_patch(live, request.data))
-        version = self._if_match(live)
+        version = asked_version(request, live)
+        fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
         try:
             stored = services.patch_object(
                 cluster=cluster,
@@ -132,18 +142,19 @@ class OneObject(ObjectView):
                 name=name,
                 patch=request.data,
                 resource_version=version,
+                fields=fields,
             )
         except Conflict:
             if version is None:
                 raise
             raise PreconditionFailed(CHANGED) from None
-        return self.answer(stored)
+        return self.answer(stored, fields=fields)
 
     def delete(self, request: Request, cluster_id: str, namespace: str = "", **names: str) -> Response:
         """Its last state. A pod on a node is there, terminating, until its grace period is over."""
         cluster = self.cluster(cluster_id)
         name = _only(names)
-        version = self._if_match(selectors.get_object(cluster, self.kind, namespace, name))
+        version = asked_version(request, selectors.get_object(cluster, self.kind, namespace, name))
         grace_s = whole_number(request, "gracePeriodSeconds", most=2**31 - 1)
         try:
             last = services.delete_object(
@@ -160,21 +171,21 @@ class OneObject(ObjectView):
             raise PreconditionFailed(CHANGED) from None
         return Response(last)
 
-    def _if_match(self, live: Mapping[str, Any]) -> str | None:
-        """The version a request is about; None if it may be any.
 
-        Raises
-        ------
-        PreconditionFailed
-        """
-        header = self.request.headers.get("If-Match", "")
-        wanted = [tag.strip() for tag in header.split(",") if tag.strip()]
-        if not wanted or "*" in wanted:
-            return None
-        version = _version(live)
-        if f'"{version}"' not in wanted:
-            raise PreconditionFailed(CHANGED)
-        return version
+def asked_version(request: Request, live: Mapping[str, Any]) -> str | None:
+    """The version If-Match names; None if it may be any.
+
+    Raises
+    ------
+    PreconditionFailed
+    """
+    wanted = [tag.strip() for tag in request.headers.get("If-Match", "").split(",") if tag.strip()]
+    if not wanted or "*" in wanted:
+        return None
+    version = _version(live)
+    if f'"{version}"' not in wanted:
+        raise PreconditionFailed(CHANGED)
+    return version
 
 
 CHANGED: Final = "The object was changed since the version in If-Match."
@@ -227,9 +238,10 @@ def documented(
             post=operation(
                 f"Create a {kind_name}",
                 id=f"{kind.plural}_create",
-                request={"application/json": shape, "application/yaml": shape},
+                request={"application/json": shape, "application/yaml": OpenApiTypes.STR},
                 answers_={201: shape},
                 errors=(400, 404, 409, 413, 415),
+                parameters=[FIELD_VALIDATION],
                 example=example,
                 answer_example=stored,
                 tag="objects",
@@ -253,7 +265,7 @@ def documented(
                 request={"application/merge-patch+json": objects.MergePatch},
                 answers_={200: shape},
                 errors=conflicts,
-                parameters=[IF_MATCH],
+                parameters=[IF_MATCH, FIELD_VALIDATION],
                 example=patch,
                 example_media_type="application/merge-patch+json",
                 answer_example=stored,

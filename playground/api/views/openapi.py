@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
@@ -15,7 +16,9 @@ from drf_spectacular.settings import patched_settings
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from playground.api.serializers import requests
+from playground.api.documentation import OF_STATUS
+from playground.api.errors import REASONS
+from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
 from playground.engine.admission import dump_yaml
 
@@ -54,13 +57,54 @@ def completed(result: dict[str, Any], generator: Any, request: Any, public: bool
         "token": {"type": "http", "scheme": "bearer", "description": "A personal token (team mode)."}
     }
     result["security"] = [{"token": []}, {}]
+    result["components"]["schemas"].update(answers.OPEN)
+    strict = {shape.__name__ for shape in _below(requests.Strict)}
     for name, schema in result["components"].get("schemas", {}).items():
-        if issubclass(getattr(requests, name, type), requests.Strict):
+        if name in strict:
             schema["additionalProperties"] = False
     for path in result["paths"].values():
         for operation in path.values():
             operation.pop("security", None)
+            _told_everywhere(operation["responses"])
+        if "post" in path:
+            _repeatable(path["post"])
     return result
+
+
+_TEXT: Final = {"type": "string"}
+_LOCATION: Final = {"description": "Where it stands; DELETE there cancels it.", "schema": _TEXT}
+_RETRY: Final = {"description": "Seconds after which to ask there.", "schema": _TEXT}
+_KEY_PARAMETER: Final = {
+    "in": "header",
+    "name": "Idempotency-Key",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+    "description": "The same key and request again within a day is answered as before, and nothing is done twice.",
+}
+
+
+def _told_everywhere(responses: dict[str, Any]) -> None:
+    """Headers of every answer, and those of asynchronous work."""
+    for code, answer in responses.items():
+        headers = answer.setdefault("headers", {})
+        headers["X-Request-Id"] = {"description": "The request's name, as logs have it.", "schema": _TEXT}
+        if code == "202":
+            headers |= {"Location": _LOCATION, "Retry-After": _RETRY}
+
+
+def _repeatable(operation: dict[str, Any]) -> None:
+    """A POST may be sent again under a key."""
+    operation.setdefault("parameters", []).append(_KEY_PARAMETER)
+    refused = operation["responses"]["500"]
+    for status in (400, 409, 422):
+        words = REASONS[OF_STATUS[status]][2]
+        operation["responses"].setdefault(str(status), {**refused, "description": words})
+    operation["responses"] = dict(sorted(operation["responses"].items()))
+
+
+def _below(shape: type[Any]) -> Iterator[type[Any]]:
+    for sub in shape.__subclasses__():
+        yield sub
+        yield from _below(sub)
 
 
 @cache

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from django.http import HttpResponse
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from playground.api import whole_answers
 from playground.api.documentation import operation
+from playground.api.serializers import plans
 from playground.api.serializers.answers import Answer
 from playground.api.views.base import PlaygroundView, django_request
-from playground.api.views.questions import ERRORS, EXAMPLE, Question, accepted
+from playground.api.views.questions import ERRORS, EXAMPLE, Question, asked
 from playground.clusters.errors import Conflict, InvalidInput
 from playground.clusters.models import Question as QuestionRow
 from playground.clusters.selectors.questions import get_question
@@ -25,8 +25,8 @@ from playground.scenarios import services as sharing
 ASKED: Final = {"ask": "drain", "nodes": ["node-1"]}
 
 
-class Verdict(Answer):
-    verdict = serializers.CharField(help_text="Its id.")
+class SharedVerdict(Answer):
+    id = serializers.CharField()
     page = serializers.CharField(help_text="Its page, which does not follow the cluster.")
     sentence = serializers.CharField()
     digest = serializers.CharField(help_text="SHA-256 of the answer's bytes.")
@@ -37,7 +37,7 @@ class Plan(PlaygroundView):
     @operation(
         "Ask about the whole cluster",
         id="clusters_plan",
-        request=OpenApiTypes.OBJECT,
+        request=plans.PlanRequest,
         answers_={202: Question},
         errors=(*ERRORS, 413, 415),
         example=ASKED,
@@ -56,16 +56,16 @@ class Plan(PlaygroundView):
             raise InvalidInput(
                 f"a question says what is asked: ask, one of {', '.join(PLAN_QUESTIONS)}", field="ask"
             )
-        return accepted(questions.ask(cluster=cluster, kind="plan", params=dict(request.data)), cluster)
+        return asked(questions.ask(cluster=cluster, kind="plan", params=dict(request.data)), cluster)
 
 
 class PlanAnswer(PlaygroundView):
     @operation(
         "Read the bytes of an answer",
         id="plan_answer",
-        answers_={200: OpenApiResponse(OpenApiTypes.OBJECT)},
+        answers_={200: plans.PlanAnswer},
         errors=(400, 404, 409),
-        answer_example={"verdict": "All 3 pods find another node.", "tone": "good"},
+        answer_example=whole_answers.PLAN_ANSWER,
         tag="scheduling",
         reads=True,
     )
@@ -81,10 +81,10 @@ class ShareVerdict(PlaygroundView):
     @operation(
         "Share an answer as a page of its own",
         id="plan_share",
-        answers_={201: Verdict},
+        answers_={201: SharedVerdict},
         errors=ERRORS,
         answer_example={
-            "verdict": "k3m8w2p9x4ab",
+            "id": "k3m8w2p9x4ab",
             "page": "https://playground.example/v/k3m8w2p9x4ab/",
             "sentence": "All 3 pods find another node.",
             "digest": "9f" * 32,
@@ -95,11 +95,10 @@ class ShareVerdict(PlaygroundView):
     def post(self, request: Request, cluster_id: str, question_id: str) -> Response:
         """Freeze the question, the answer and the objects it was asked of. Who has the link may read it."""
         found = get_question(self.cluster(cluster_id), question_id)
-        person: Any = request.user if request.user.is_authenticated else None
-        made = sharing.share_verdict(question=found, owner=person)
+        made = sharing.share_verdict(question=found, owner=self.person)
         page = django_request(request).build_absolute_uri(f"/v/{made.public_id}/")
         body = {
-            "verdict": made.public_id,
+            "id": made.public_id,
             "page": page,
             "sentence": made.sentence,
             "digest": made.digest,

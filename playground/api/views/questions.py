@@ -9,12 +9,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.api import examples
+from playground.api import examples, whole_answers
 from playground.api.documentation import number, operation, query
 from playground.api.queries import whole_number
-from playground.api.serializers import requests
+from playground.api.serializers import advice, answers, plans, requests, results
 from playground.api.serializers.answers import Answer
-from playground.api.views.base import PlaygroundView, django_request
+from playground.api.serializers.shapes import one_of
+from playground.api.views.base import PlaygroundView, accepted, django_request
 from playground.bodies import media_type, read_body
 from playground.clusters.models import Question as QuestionRow
 from playground.clusters.selectors.questions import get_question, is_stale
@@ -24,6 +25,21 @@ NODE: Final = query("node", "The node to ask about.", required=True)
 ERRORS: Final = (400, 404, 409)
 
 
+SHAPES: Final = {
+    QuestionRow.Kind.EDITS: advice.Edits,
+    QuestionRow.Kind.WHY_NOT: advice.WhyNot,
+    QuestionRow.Kind.WEIGHTS: advice.Weights,
+    QuestionRow.Kind.TRY: advice.Tried,
+    QuestionRow.Kind.SEEDS: results.EndStates,
+    QuestionRow.Kind.RULE: advice.TriedRuleAnswer,
+    QuestionRow.Kind.PLAN: plans.PlanAnswer,
+    QuestionRow.Kind.DEVICES: advice.DevicesAnswer,
+    QuestionRow.Kind.GROUP: advice.GroupStory,
+    QuestionRow.Kind.JUDGE: advice.JudgedCount,
+}
+"""Kind of question -> what its answer looks like."""
+
+
 class QuestionProgress(Answer):
     done = serializers.IntegerField()
     total = serializers.IntegerField()
@@ -31,7 +47,7 @@ class QuestionProgress(Answer):
 
 
 class Question(Answer):
-    question = serializers.CharField(help_text="Its id.")
+    id = serializers.CharField()
     url = serializers.CharField(help_text="Where to poll.")
     kind = serializers.ChoiceField(QuestionRow.Kind.values)
     state = serializers.ChoiceField(QuestionRow.State.values)
@@ -41,14 +57,14 @@ class Question(Answer):
         help_text="The moment of the cluster's log that was asked about; null for a past cycle.",
     )
     stale = serializers.BooleanField(help_text="The cluster has moved on since that moment.")
-    answer = serializers.JSONField(allow_null=True)
+    answer = one_of("QuestionAnswer", SHAPES.values(), allow_null=True, help_text="As its kind says.")
     error = serializers.CharField(allow_null=True)
     tookMs = serializers.IntegerField(allow_null=True)
     createdAt = serializers.DateTimeField()
 
 
 EXAMPLE: Final = {
-    "question": "w4n7kq2xzp",
+    "id": "w4n7kq2xzp",
     "url": f"/api/v1/clusters/{examples.RUN['url'].split('/')[4]}/questions/w4n7kq2xzp/",
     "kind": "what-would-it-take",
     "state": "queued",
@@ -64,30 +80,14 @@ ANSWERED: Final = EXAMPLE | {
     "state": "done",
     "progress": {"done": 9, "total": 9, "doing": ""},
     "tookMs": 41,
-    "answer": {
-        "pod": "default/web-1",
-        "outcome": "unschedulable",
-        "message": "0/1 nodes are available: 1 Insufficient cpu.",
-        "edits": [
-            {
-                "kind": "lower-request",
-                "title": "Lower the cpu request from 5 to 2.4",
-                "cost": 1,
-                "price": "2.6 cpu",
-                "outcome": "bound",
-                "node": "node-1",
-            }
-        ],
-        "failed": [],
-        "nTried": 12,
-    },
+    "answer": whole_answers.EDITS,
 }
 
 
 def document(row: QuestionRow, cluster: Any) -> dict[str, Any]:
     """A question as this API writes it."""
     return {
-        "question": row.public_id,
+        "id": row.public_id,
         "url": f"/api/v1/clusters/{cluster.public_id}/questions/{row.public_id}/",
         "kind": row.kind,
         "state": row.state,
@@ -101,17 +101,17 @@ def document(row: QuestionRow, cluster: Any) -> dict[str, Any]:
     }
 
 
-def accepted(row: Any, cluster: Any) -> Response:
+def asked(row: Any, cluster: Any) -> Response:
     """A question that was asked: 202, and where its answer will be."""
     body = document(row, cluster)
-    return Response(body, status=202, headers={"Location": body["url"], "Retry-After": "1"})
+    return accepted(body, body["url"])
 
 
 class _Asking(PlaygroundView):
     """A view whose POST asks a question."""
 
     def asked(self, cluster: Any, kind: str, **params: Any) -> Response:
-        return accepted(questions.ask(cluster=cluster, kind=kind, params=params), cluster)
+        return asked(questions.ask(cluster=cluster, kind=kind, params=params), cluster)
 
 
 class WhatWouldItTake(_Asking):
@@ -196,13 +196,27 @@ class Weights(_Asking):
         return self.asked(self.cluster(cluster_id), "weights", cycle=number)
 
 
+class Group(_Asking):
+    @operation(
+        "Ask about a pod group",
+        id="groups_ask",
+        answers_={202: Question},
+        errors=ERRORS,
+        answer_example=EXAMPLE | {"kind": "group"},
+        tag="scheduling",
+    )
+    def post(self, request: Request, cluster_id: str, namespace: str, group: str) -> Response:
+        """Who of it fits where, how far it is from being scheduled, and what was proved to place it."""
+        return self.asked(self.cluster(cluster_id), "group", namespace=namespace, name=group)
+
+
 class Try(_Asking):
     parser_classes: list[Any] = []
 
     @operation(
         "Try a pod without submitting it",
         id="clusters_try",
-        request={"application/yaml": OpenApiTypes.STR, "application/json": OpenApiTypes.OBJECT},
+        request={"application/yaml": OpenApiTypes.STR, "application/json": answers.MANIFEST},
         answers_={202: Question},
         errors=(*ERRORS, 413, 415),
         example=examples.MANIFESTS,

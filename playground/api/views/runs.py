@@ -10,7 +10,7 @@ from playground.api.documentation import number, operation, query
 from playground.api.pages import next_page
 from playground.api.queries import whole_number
 from playground.api.serializers import answers, requests
-from playground.api.views.base import PlaygroundView
+from playground.api.views.base import PlaygroundView, accepted
 from playground.clusters import selectors, services
 
 
@@ -39,7 +39,7 @@ class StartRun(PlaygroundView):
             max_cycles=asked.validated_data["maxCycles"],
         )
         body = representations.run(run, cluster.public_id)
-        return Response(body, status=202, headers={"Location": body["url"], "Retry-After": "1"})
+        return accepted(body, body["url"])
 
 
 class Runs(PlaygroundView):
@@ -64,7 +64,7 @@ class Runs(PlaygroundView):
         last = selectors.get_run(cluster, before) if before else None
         found = selectors.list_runs(cluster, before=last, limit=limit + 1)
         items = [representations.run(run, cluster.public_id) for run in found[:limit]]
-        more = items[-1]["run"] if len(found) > limit else None
+        more = items[-1]["id"] if len(found) > limit else None
         return Response({"items": items, "next": next_page(request, before=more)})
 
 
@@ -95,4 +95,5 @@ class OneRun(PlaygroundView):
         """It stops after its present batch; what it has done stays done. Cancelling twice is cancelling once."""
         cluster = self.cluster(cluster_id)
         run = services.cancel_run(run=selectors.get_run(cluster, run_id))
-        return Response(representations.run(run, cluster.public_id), status=202)
+        body = representations.run(run, cluster.public_id)
+        return accepted(body, body["url"])

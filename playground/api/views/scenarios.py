@@ -16,10 +16,12 @@ from playground.accounts.authentication import MayEnter
 from playground.api.documentation import number, operation, query
 from playground.api.queries import flag, whole_number
 from playground.api.serializers import scenarios as answers
-from playground.api.views.base import PlaygroundView, django_request
+from playground.api.serializers.answers import MANIFEST
+from playground.api.views.base import PlaygroundView, accepted, django_request
 from playground.bodies import BodyTooLarge, read_body
 from playground.clusters import selectors as cluster_selectors
 from playground.clusters.errors import TooLarge
+from playground.engine.plugins import lacking
 from playground.scenarios import selectors, services
 from playground.scenarios.models import Comparison, Scenario, Verification
 from playground.scenarios.services.comparing import result_of
@@ -64,13 +66,20 @@ ANSWER = {
     "nodes": 2,
     "pods": 1,
     "seed": 0,
+    "note": "Cycle 1 is the one to look at.",
+    "opensAt": 1,
     "emulates": "v1.34",
+    "plugins": ["NightShift (night-shift==1.2)"],
+    "lacking": [
+        "The plugin NightShift is not installed here; it comes with the package: pip install night-shift==1.2"
+    ],
     "engine": "0.1.0",
     "createdAt": "2026-01-02T00:00:00Z",
     "expiresAt": None,
     "forkedFrom": None,
     "proof": _PROOF,
 }
+SHARED = ANSWER | {"created": True, "deleteCode": "t0Ld-0nce", "notes": []}
 COMPARISON = {
     "id": "m8r4wxyz7abc",
     "page": "https://playground.example/compare/m8r4wxyz7abc/",
@@ -91,15 +100,18 @@ SEEN_BY = [
     query("visibility", "public, unlisted (who has the link), team or private."),
     query("team", "Name of the team, for who is in several."),
     number("days", "It expires after so many days.", least=1, most=3660),
+    query("note", "What you say of it to the reader: plain text, at most 2,000 letters."),
+    number("opens_at", "The cycle it is opened at; not said: the last one.", least=1),
 ]
 MADE = [
     number("cycle", "Only up to this cycle.", least=1),
     query("redact", "Without names, deciding the same.", type=OpenApiTypes.BOOL),
     query("title", "One line for people."),
+    query("ours_decide", "Our scheduler decides what another one decided.", type=OpenApiTypes.BOOL),
 ]
 
 
-def _scenario(request: Request, scenario: Scenario, proof: Verification | None) -> dict[str, Any]:
+def scenario_document(request: Request, scenario: Scenario, proof: Verification | None) -> dict[str, Any]:
     page = request.build_absolute_uri(f"/s/{scenario.public_id}/")
     return {
         "id": scenario.public_id,
@@ -115,7 +127,11 @@ def _scenario(request: Request, scenario: Scenario, proof: Verification | None) 
         "nodes": scenario.n_nodes,
         "pods": scenario.n_pods,
         "seed": scenario.seed,
+        "note": scenario.note,
+        "opensAt": scenario.opens_at,
         "emulates": scenario.emulates,
+        "plugins": scenario.plugins,
+        "lacking": lacking(scenario.plugins),
         "engine": scenario.engine_version,
         "createdAt": scenario.created,
         "expiresAt": scenario.expires,
@@ -152,12 +168,29 @@ class Reads(PlaygroundView):
 
 
 class Scenarios(PlaygroundView):
+    told_once = True
     parser_classes: list[Any] = []
+
+    @operation(
+        "List your scenarios",
+        id="scenarios_list",
+        answers_={200: answers.Scenarios},
+        errors=(400,),
+        parameters=[number("limit", "How many at most.", least=1, most=500)],
+        answer_example={"items": [ANSWER | {"proof": None}]},
+        tag="scenarios",
+        reads=True,
+    )
+    def get(self, request: Request) -> Response:
+        """What you shared, newest first; `proof` is told by each alone."""
+        limit = whole_number(request, "limit", default=100, least=1, most=500) or 100
+        rows = selectors.my_scenarios(self.person, limit=limit)
+        return Response({"items": [scenario_document(request, row, None) for row in rows]})
 
     @operation(
         "Share a scenario",
         id="scenarios_share",
-        request={"application/yaml": OpenApiTypes.STR, "application/json": OpenApiTypes.OBJECT},
+        request={"application/yaml": OpenApiTypes.STR, "application/json": MANIFEST},
         answers_={201: answers.SharedScenario, 200: answers.SharedScenario},
         errors=(400, 404, 413),
         parameters=[
@@ -165,7 +198,7 @@ class Scenarios(PlaygroundView):
         ],
         example=EXAMPLE,
         example_media_type="application/yaml",
-        answer_example=ANSWER | {"created": True, "deleteCode": "t0Ld-0nce", "notes": []},
+        answer_example=SHARED,
         tag="scenarios",
     )
     def post(self, request: Request) -> Response:
@@ -178,16 +211,19 @@ class Scenarios(PlaygroundView):
             document = read_body(django_request(request), limit_bytes=max_bytes())
         except BodyTooLarge:
             raise TooLarge(f"a scenario that is shared has at most {max_bytes():,} bytes") from None
-        return _shared(request, services.share(document=document, owner=self.person, **_seen_by(request)))
+        return shared_answer(
+            request, services.share(document=document, owner=self.person, **_seen_by(request))
+        )
 
 
 class ClusterScenario(PlaygroundView):
+    told_once = True
     makes_elsewhere = ("POST",)
 
     @operation(
         "Read a cluster as a scenario",
         id="clusters_scenario_read",
-        answers_={(200, "application/yaml"): OpenApiTypes.OBJECT},
+        answers_={(200, "application/yaml"): OpenApiTypes.STR},
         errors=(400, 404, 409),
         parameters=MADE,
         answer_example=EXAMPLE,
@@ -209,7 +245,7 @@ class ClusterScenario(PlaygroundView):
         errors=(400, 403, 404, 409, 413, 415),
         example={"title": "Two web pods share a node", "days": 30},
         parameters=[*MADE, *SEEN_BY],
-        answer_example=ANSWER | {"created": True, "deleteCode": "t0Ld-0nce", "notes": []},
+        answer_example=SHARED,
         tag="scenarios",
     )
     def post(self, request: Request, cluster_id: str) -> Response:
@@ -224,11 +260,12 @@ class ClusterScenario(PlaygroundView):
         seen_by = _seen_by(request)
         if "days" in wanted:
             seen_by["expires"] = _expiry(wanted.pop("days"))
-        seen_by |= {key: wanted.pop(key) for key in ("visibility", "team") if key in wanted}
+        said = ("visibility", "team", "note", "opens_at")
+        seen_by |= {key: wanted.pop(key) for key in said if key in wanted}
         made = services.make_from_cluster(
             cluster=cluster, owner=self.person, **_made(request) | wanted, **seen_by
         )
-        return _shared(request, made)
+        return shared_answer(request, made)
 
 
 def _made(request: Request) -> dict[str, Any]:
@@ -237,15 +274,18 @@ def _made(request: Request) -> dict[str, Any]:
         "cycle": whole_number(request, "cycle", least=1),
         "redact": flag(request, "redact"),
         "title": request.GET.get("title", "").strip()[:300],
+        "ours_decide": flag(request, "ours_decide"),
     }
 
 
 def _seen_by(request: Request) -> dict[str, Any]:
-    """Who sees a share, and until when."""
+    """Who sees a share, until when, and what its author says of it."""
     return {
         "visibility": request.GET.get("visibility") or Scenario.Visibility.UNLISTED,
         "team": request.GET.get("team", ""),
         "expires": _expiry(whole_number(request, "days", least=1, most=3660)),
+        "note": request.GET.get("note", ""),
+        "opens_at": whole_number(request, "opens_at", least=1),
     }
 
 
@@ -253,9 +293,9 @@ def _expiry(days: int | None) -> datetime | None:
     return timezone.now() + timedelta(days=days) if days else None
 
 
-def _shared(request: Request, shared: services.Shared) -> Response:
+def shared_answer(request: Request, shared: services.Shared) -> Response:
     page = selectors.scenario_page(shared.scenario)
-    body = _scenario(request, shared.scenario, page.proof) | {
+    body = scenario_document(request, shared.scenario, page.proof) | {
         "created": shared.created,
         "deleteCode": shared.delete_code,
         "notes": list(shared.notes),
@@ -276,7 +316,7 @@ class OneScenario(Reads):
     def get(self, request: Request, scenario_id: str) -> Response:
         """What it is and whether its decisions were reproduced; the document itself is at `raw`."""
         scenario = selectors.get_scenario(scenario_id, request.user)
-        return Response(_scenario(request, scenario, selectors.scenario_page(scenario).proof))
+        return Response(scenario_document(request, scenario, selectors.scenario_page(scenario).proof))
 
     @operation(
         "Delete a scenario",
@@ -306,7 +346,8 @@ class Verify(PlaygroundView):
         """A worker runs it in a process that never saw it; read the scenario for its `proof`."""
         scenario = selectors.get_scenario(scenario_id, request.user)
         proof = services.request_verification(scenario=scenario)
-        return Response(_scenario(request, scenario, proof), status=202)
+        where = f"/api/v1/scenarios/{scenario.public_id}/"
+        return accepted(scenario_document(request, scenario, proof), where)
 
 
 class Comparisons(PlaygroundView):
@@ -357,7 +398,7 @@ class Comparisons(PlaygroundView):
             expires=timezone.now() + timedelta(days=days) if days else None,
         )
         body = _comparison(request, comparison)
-        return Response(body, status=202, headers={"Location": body["url"]})
+        return accepted(body, body["url"])
 
 
 class OneComparison(Reads):

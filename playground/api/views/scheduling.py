@@ -9,14 +9,16 @@ from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.api import examples, representations
+from playground.api import examples, representations, whole_answers
 from playground.api.documentation import number, operation, query
 from playground.api.pages import next_page
 from playground.api.queries import flag, whole_number
 from playground.api.serializers import answers, requests
-from playground.api.views.base import PlaygroundView
+from playground.api.serializers.cycles import CycleExplanation, Story
+from playground.api.views.base import PlaygroundView, accepted
 from playground.clusters import selectors, services
 from playground.clusters.models import Cycle
+from playground.clusters.selectors.extender_calls import calls_of_cycle
 from playground.clusters.selectors.metrics import metrics_text
 
 
@@ -56,7 +58,7 @@ class OneCycle(PlaygroundView):
     @operation(
         "Explain a scheduling cycle",
         id="cycles_read",
-        answers_={200: OpenApiTypes.OBJECT, 202: answers.CycleSummary},
+        answers_={200: CycleExplanation, 202: answers.CycleSummary},
         errors=(400, 404),
         parameters=[
             query(
@@ -65,22 +67,28 @@ class OneCycle(PlaygroundView):
                 type=OpenApiTypes.BOOL,
             )
         ],
-        answer_example=examples.EXPLANATION,
+        answer_example=whole_answers.CYCLE_EXPLANATION,
         tag="scheduling",
         reads=True,
     )
     def get(self, request: Request, cluster_id: str, number: int) -> Response:
         """Everything that was recorded: why each node was refused, what each plugin scored, what came of it.
 
+        An extender's call has `durationMs`, which the cluster's own time went on by, and `tookMs` by the wall clock;
+        a bind call is made after the decision and is told once it was made.
+
         202 means that only the summary is kept: a worker decides the cycle again, ask once more in a moment.
         """
         cluster = self.cluster(cluster_id)
         found = selectors.cycle_explanation(cluster, number, full=flag(request, "full"))
         if found.document is not None:
-            return Response(found.document | self._row_facts(found.cycle))
+            calls = representations.extender_calls(
+                found.document.get("extenders") or [], calls_of_cycle(cluster, number)
+            )
+            return Response(found.document | {"extenders": calls} | self._row_facts(found.cycle))
         summary = representations.cycle(found.cycle, cluster.public_id)
         if services.request_trace(cluster=cluster, number=number):
-            return Response(summary, status=202, headers={"Retry-After": "1"})
+            return accepted(summary, request.get_full_path())
         return Response(summary | self._row_facts(found.cycle))
 
     @staticmethod
@@ -126,7 +134,7 @@ class PodStory(PlaygroundView):
     @operation(
         "Read a pod's story",
         id="pods_story",
-        answers_={200: OpenApiTypes.OBJECT},
+        answers_={200: Story},
         errors=(400, 404),
         answer_example={
             "pod": "default/web-1",
@@ -171,4 +179,5 @@ class Permits(PlaygroundView):
         asked = requests.Permit(data=request.data)
         asked.is_valid(raise_exception=True)
         entry = services.decide_permit(cluster=cluster, namespace=namespace, name=pod, **asked.validated_data)
-        return Response({"resourceVersion": str(entry.seq)}, status=202)
+        where = f"/api/v1/clusters/{cluster.public_id}/pods/{namespace}/{pod}/story"
+        return accepted({"resourceVersion": str(entry.seq)}, where)

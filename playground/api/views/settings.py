@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.api import examples, representations
-from playground.api.documentation import operation
+from playground.api.documentation import operation, query
 from playground.api.parsers import StrictJSONParser, YAMLParser
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
 from playground.clusters import services
+from playground.clusters.errors import InvalidInput
 from playground.clusters.models import Cluster, Pod
+from playground.clusters.services.config import delete_rule, write_rule
+from playground.clusters.services.durations import job_duration, set_job_duration
+from playground.clusters.services.extenders import allow_extender_host, allowed_by_person, refused_hosts
 from playground.engine.configuration import without_effect
 from playground.engine.profiles import outline_and_problem
 from playground.engine.releases import patch_of
+from playground.engine.rules import DEFAULT_PROFILE, is_name
+
+PROFILE = query("profile", "The profile's schedulerName; absent = default-scheduler.")
 
 
 class Config(PlaygroundView):
@@ -49,8 +57,8 @@ class Config(PlaygroundView):
         "Use another scheduler configuration",
         id="config_write",
         request={
-            "application/json": {"type": "object", "additionalProperties": True},
-            "application/yaml": {"type": "object", "additionalProperties": True},
+            "application/json": answers.MANIFEST,
+            "application/yaml": OpenApiTypes.STR,
         },
         answers_={200: answers.Config},
         errors=(400, 404, 413, 415),
@@ -94,7 +102,7 @@ class Release(PlaygroundView):
     @operation(
         "Read the release of Kubernetes",
         id="release_read",
-        answers_={200: answers.ClusterRelease},
+        answers_={200: answers.FollowedRelease},
         errors=(400, 404),
         answer_example=examples.CLUSTER_RELEASE,
         tag="settings",
@@ -108,7 +116,7 @@ class Release(PlaygroundView):
         "Follow another release of Kubernetes",
         id="release_write",
         request=requests.ClusterRelease,
-        answers_={200: answers.ClusterRelease},
+        answers_={200: answers.FollowedRelease},
         errors=(400, 404, 413, 415),
         example={"kubernetesRelease": "1.36", "featureGates": {"OpportunisticBatching": False}},
         answer_example=examples.CLUSTER_RELEASE,
@@ -214,3 +222,113 @@ class Clock(PlaygroundView):
         if mode == "1x":
             mode, rate = Cluster.ClockMode.REALTIME, 1.0
         return Response(representations.clock(services.set_clock(cluster=cluster, mode=mode, rate=rate)))
+
+
+class Rule(PlaygroundView):
+    @operation(
+        "Write a rule into the configuration",
+        id="rules_write",
+        request=requests.WrittenRule,
+        answers_={200: answers.Config},
+        errors=(400, 404, 409, 413, 415),
+        parameters=[PROFILE],
+        example={"filter": 'node.metadata.labels.?disk.orValue("") == "ssd"'},
+        answer_example={"default": False, "config": examples.CONFIG, "withoutEffect": [], "problem": None},
+        tag="settings",
+    )
+    def put(self, request: Request, cluster_id: str, rule: str) -> Response:
+        """A filter or score written in CEL, in a profile of the configuration as `Rule/NAME`, from the next cycle."""
+        cluster = self.cluster(cluster_id)
+        asked = requests.WrittenRule(data=request.data)
+        asked.is_valid(raise_exception=True)
+        if not is_name(rule):
+            raise InvalidInput("a rule is named with letters, digits and '-'", field="rule", value=rule)
+        args = dict(asked.validated_data)
+        weight = args.pop("weight", 1)
+        written = write_rule(cluster=cluster, profile=_profile(request), name=rule, args=args, weight=weight)
+        return Config._answer(written)
+
+    @operation(
+        "Delete a rule of the configuration",
+        id="rules_delete",
+        answers_={200: answers.Config},
+        errors=(400, 404),
+        parameters=[PROFILE],
+        answer_example={"default": True, "config": None, "withoutEffect": [], "problem": None},
+        tag="settings",
+    )
+    def delete(self, request: Request, cluster_id: str, rule: str) -> Response:
+        """From the next cycle on."""
+        cluster = self.cluster(cluster_id)
+        return Config._answer(delete_rule(cluster=cluster, profile=_profile(request), name=rule))
+
+
+def _profile(request: Request) -> str:
+    return request.GET.get("profile") or DEFAULT_PROFILE
+
+
+class ExtenderHost(PlaygroundView):
+    @staticmethod
+    def _answer(cluster: Cluster) -> Response:
+        return Response(
+            {"allowed": sorted(allowed_by_person(cluster)), "refused": list(refused_hosts(cluster))}
+        )
+
+    @operation(
+        "Let an extender's host be called",
+        id="extender_hosts_allow",
+        answers_={200: answers.ExtenderHosts},
+        errors=(400, 403, 404),
+        answer_example={"allowed": ["127.0.0.1:8888"], "refused": []},
+        tag="settings",
+    )
+    def put(self, request: Request, cluster_id: str, host: str) -> Response:
+        """`host:port` of an extender of the configuration inside the network. On a machine of one's own only: elsewhere
+        the operator names such hosts (403)."""
+        return self._answer(allow_extender_host(cluster=self.cluster(cluster_id), host=host))
+
+    @operation(
+        "Let an extender's host be called no longer",
+        id="extender_hosts_forbid",
+        answers_={200: answers.ExtenderHosts},
+        errors=(400, 403, 404),
+        answer_example={"allowed": [], "refused": ["127.0.0.1:8888"]},
+        tag="settings",
+    )
+    def delete(self, request: Request, cluster_id: str, host: str) -> Response:
+        """Twice is once."""
+        cluster = self.cluster(cluster_id)
+        return self._answer(allow_extender_host(cluster=cluster, host=host, allowed=False))
+
+
+class JobDuration(PlaygroundView):
+    @operation(
+        "Read how long pods of Jobs last",
+        id="job_duration_read",
+        answers_={200: answers.JobDuration},
+        errors=(400, 404),
+        answer_example={"duration": "1m"},
+        tag="settings",
+        reads=True,
+    )
+    def get(self, request: Request, cluster_id: str) -> Response:
+        """What the cluster says; a pod, its Job or its Namespace may say otherwise."""
+        return Response({"duration": job_duration(self.cluster(cluster_id))})
+
+    @operation(
+        "Set how long pods of Jobs last",
+        id="job_duration_write",
+        request=requests.JobLasts,
+        answers_={200: answers.JobDuration},
+        errors=(400, 404, 409, 413, 415),
+        example={"duration": "5m"},
+        answer_example={"duration": "5m"},
+        tag="settings",
+    )
+    def put(self, request: Request, cluster_id: str) -> Response:
+        """Of those that are made from now on: `90s`, `5m`, `never`; empty is the default."""
+        cluster = self.cluster(cluster_id)
+        asked = requests.JobLasts(data=request.data)
+        asked.is_valid(raise_exception=True)
+        lasting = asked.validated_data["duration"]
+        return Response({"duration": set_job_duration(cluster=cluster, lasting=lasting)})

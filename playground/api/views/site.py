@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -34,7 +33,7 @@ class Index(PlaygroundView):
     @operation(
         "Where things are",
         id="index_read",
-        answers_={200: OpenApiTypes.OBJECT},
+        answers_={200: answers.Index},
         answer_example=PATHS,
         tag="about",
         reads=True,
@@ -118,7 +117,7 @@ class Problems(PlaygroundView):
     @operation(
         "List the reasons of refusals",
         id="problems_list",
-        answers_={200: OpenApiTypes.OBJECT},
+        answers_={200: answers.Reasons},
         answer_example={
             "items": [
                 {
@@ -143,7 +142,7 @@ class OneProblem(PlaygroundView):
     @operation(
         "Explain a reason",
         id="problems_read",
-        answers_={200: OpenApiTypes.OBJECT},
+        answers_={200: answers.Reason},
         errors=(400, 404),
         answer_example={
             "reason": "NotFound",

@@ -169,6 +169,8 @@ class OneMember(TeamView):
 
 
 class Invitations(TeamView):
+    told_once = True
+
     @operation(
         "List a team's open invitations",
         id="teams_invitations_list",
@@ -205,8 +207,7 @@ class Invitations(TeamView):
             role=asked.validated_data["role"],
             days=asked.validated_data["expiresInDays"],
         )
-        link = request.build_absolute_uri(reverse("accounts:invitation", args=[secret]))
-        return Response(invitation_shown(made) | {"link": link}, status=201)
+        return Response(invitation_shown(made) | {"link": invitation_link(request, secret)}, status=201)
 
 
 class OneInvitation(TeamView):
@@ -223,6 +224,11 @@ class OneInvitation(TeamView):
         if not invitations.withdraw(by=self.person, team=managed, invitation_id=invitation_id):
             raise NotFound(f"invitation {invitation_id} not found", kind="Invitation")
         return Response(status=204)
+
+
+def invitation_link(request: Request, secret: str) -> str:
+    """Where an invitation is taken."""
+    return request.build_absolute_uri(reverse("accounts:invitation", args=[secret]))
 
 
 def invitation_shown(invitation: Invitation) -> dict[str, Any]:

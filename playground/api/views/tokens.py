@@ -24,6 +24,8 @@ QUOTA = {
 
 
 class Tokens(PlaygroundView):
+    told_once = True
+
     @operation(
         "List your tokens",
         id="tokens_list",

@@ -3,8 +3,11 @@
 from playground.clusters.models.checkpoint import Checkpoint, QueueSnapshot
 from playground.clusters.models.cluster import Cluster
 from playground.clusters.models.cycle import Cycle
+from playground.clusters.models.deed import Deed, EarlierCycle
+from playground.clusters.models.draft import Draft
 from playground.clusters.models.event import Event
 from playground.clusters.models.extender import ExtenderCall, MockExtender
+from playground.clusters.models.foreign import ForeignDecision
 from playground.clusters.models.job import Job, LanePulse, Turn
 from playground.clusters.models.log import LogEntry
 from playground.clusters.models.metric import ClusterMetric, Metric
@@ -18,8 +21,12 @@ __all__ = [
     "Cluster",
     "ClusterMetric",
     "Cycle",
+    "Deed",
+    "Draft",
+    "EarlierCycle",
     "Event",
     "ExtenderCall",
+    "ForeignDecision",
     "Job",
     "LanePulse",
     "LogEntry",

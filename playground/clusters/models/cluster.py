@@ -49,11 +49,22 @@ class Cluster(models.Model):
         related_name="clusters_made",
     )
     created = models.DateTimeField(auto_now_add=True)
+    # What it is a branch or a copy of, and after how many of its cycles.
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="branches"
+    )
+    parent_cycle = models.BigIntegerField(null=True, blank=True)
+    parent_share = models.CharField(
+        max_length=24, blank=True, default=""
+    )  # instead of a parent: the share's id
+    parent_seq = models.BigIntegerField(null=True, blank=True)  # the newest input of the parent it knows
+    opening_seq = models.BigIntegerField(default=0)  # up to here its log is how it began, and no edit
     seed = models.BigIntegerField(default=new_seed)
     config = models.JSONField(null=True, blank=True)  # KubeSchedulerConfiguration; null = the default one
 
     # Which Kubernetes it follows; rows of before there was a choice are of 1.34.
     kubernetes_release = models.CharField(max_length=20, default="1.34")
+    simulation = models.IntegerField(default=1)  # how much acts around the scheduler (`Release.simulation`)
     feature_gates = models.JSONField(default=dict, blank=True)  # those that are switched, by name
     # How long a pod is assumed on its node without news of its Binding; 0 for ever, as kube-scheduler.
     assumed_expiry_ns = models.BigIntegerField(default=0)
@@ -80,6 +91,9 @@ class Cluster(models.Model):
     next_cycle = models.BigIntegerField(default=1)
     generation = models.IntegerField(default=1)  # goes up on reset, so that no remembered engine survives it
     version = models.BigIntegerField(default=1)  # goes up with every visible change; ETags and live pages
+
+    # Newest entry about a CustomResourceDefinition; 0 = never one, and the kinds are Kubernetes' own.
+    kinds_seq = models.BigIntegerField(default=0)
 
     # Where the engine stands: the last input it has read, and its own last `ran` entry.
     last_input_seq = models.BigIntegerField(default=0)
@@ -139,7 +153,18 @@ class Cluster(models.Model):
     @property
     def release(self) -> dict[str, Any]:
         """The release and its switched gates as one document, as the engine and the log have it."""
-        return {"name": self.kubernetes_release, "switched": self.feature_gates}
+        document: dict[str, Any] = {"name": self.kubernetes_release, "switched": self.feature_gates}
+        return document if self.simulation == 1 else document | {"simulation": self.simulation}
+
+    @property
+    def origin(self) -> "Cluster | None":
+        """What it is a branch of, if that is there and belongs to the same person or team."""
+        if self.parent is None or (self.parent.owner_id, self.parent.team_id) != (
+            self.owner_id,
+            self.team_id,
+        ):
+            return None
+        return self.parent
 
     @property
     def is_parked(self) -> bool:

@@ -3,6 +3,7 @@
 from django.db import models
 
 from playground.clusters.models.cluster import Cluster
+from playground.clusters.packed import HexField
 from playground.engine.words import headline, sentence
 
 
@@ -65,7 +66,7 @@ class Cycle(models.Model):
     nominated_node = models.CharField(max_length=253, blank=True, default="")
     n_victims = models.IntegerField(default=0)
     repeats = models.IntegerField(default=0)  # later attempts that ended the same way, no event between
-    digest = models.CharField(max_length=64)
+    digest = HexField()
     engine_version = models.CharField(max_length=40, blank=True, default="")
     ran_seq = models.BigIntegerField(default=0)  # the `ran` entry of its batch
     trace_note = models.CharField(max_length=300, blank=True, default="")

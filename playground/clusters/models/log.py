@@ -9,25 +9,31 @@ from playground.clusters.packed import PackedJSONField
 class LogEntry(models.Model):
     """One input (source api) or outcome (source engine); `seq` is metadata.resourceVersion.
 
-    Entries are never changed. Inputs are never dropped while their cluster lives; outcomes that a later entry
-    superseded may be (services/compaction.py). Payloads by kind:
+    Entries are never changed. Inputs are dropped by an undo and a reset alone (services/undo.py); outcomes that a
+    later entry superseded may be (services/compaction.py). Events take numbers of the same sequence, but are rows only
+    (event.py). Payloads by kind:
+
+    What is kept of objects that play no part in the simulation has a source of its own: the engine reads none of it,
+    and a replay does without.
 
     ======= ======== =======================================================================
     source  kind     payload
     ======= ======== =======================================================================
-    api     write    ``{manifest}`` the whole object after admission
-    api     delete   ``{apiVersion, kind, namespace, name, gracePeriodSeconds, gone, manifest}``; a pod that
+    api     write    ``{manifest}`` the whole object after admission; `by` names another scheduler that wrote it
+    api     delete   ``{apiVersion, kind, namespace, name, gracePeriodSeconds, gone, manifest}`` and `by`; a pod that
                      still terminates is not gone: `manifest` is the object with its deletionTimestamp
     api     permit   ``{namespace, name, plugin, decision, reason}``
     api     config   ``{document, before}``; of another release also ``{release, releaseBefore}``, and the document
                      is the one before
     api     clock    ``{mode, rate}`` the clock was paused or let run; the engine first catches up with at_ns
     api     expiry   ``{afterNs}`` how long assumed pods are believed from now on; 0 is for ever
+    api     undo     ``{words, from, to, cycles}`` the log from one number to another is gone: what was undone
     api     extender ``{call, answer}``; with a cycle: an answer within that cycle, just before the `ran` entry of
                      its batch and never read on its own; without: the answer of a bind call
+    kept    write    ``{manifest}`` of a kind that is not interpreted
+    kept    delete   as of source api
     engine  write    ``{manifest, reason}``
     engine  delete   ``{apiVersion, kind, namespace, name, reason, manifest}``
-    engine  event    ``{manifest}`` a v1 Event
     engine  ran      ``{read, calls, cycles, clock_ns, stop}`` (see engine/README.md)
     ======= ======== =======================================================================
     """
@@ -35,6 +41,7 @@ class LogEntry(models.Model):
     class Source(models.TextChoices):
         API = "api"
         ENGINE = "engine"
+        KEPT = "kept"
 
     class Kind(models.TextChoices):
         WRITE = "write"
@@ -44,8 +51,8 @@ class LogEntry(models.Model):
         CLOCK = "clock"
         EXPIRY = "expiry"
         EXTENDER = "extender"
-        EVENT = "event"
         RAN = "ran"
+        UNDO = "undo"
 
     # Every index begins with the cluster; one of it alone would only cost room.
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="log", db_index=False)
@@ -55,7 +62,7 @@ class LogEntry(models.Model):
     at_ns = models.BigIntegerField()
     cycle = models.BigIntegerField(null=True, blank=True)
     # The object a write or delete is about, for watches and pod stories; empty for other entries.
-    object_kind = models.CharField(max_length=63, blank=True, default="")
+    object_kind = models.CharField(max_length=317, blank=True, default="")
     object_namespace = models.CharField(max_length=253, blank=True, default="")
     object_name = models.CharField(max_length=253, blank=True, default="")
     created = models.BooleanField(default=False)  # a write that created the object (watch: ADDED)
@@ -64,7 +71,9 @@ class LogEntry(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["cluster", "seq"], name="log_seq_once"),
-            models.CheckConstraint(condition=models.Q(source__in=["api", "engine"]), name="log_source_known"),
+            models.CheckConstraint(
+                condition=models.Q(source__in=["api", "engine", "kept"]), name="log_source_known"
+            ),
             models.CheckConstraint(
                 condition=models.Q(
                     kind__in=[
@@ -75,8 +84,8 @@ class LogEntry(models.Model):
                         "clock",
                         "expiry",
                         "extender",
-                        "event",
                         "ran",
+                        "undo",
                     ]
                 ),
                 name="log_kind_known",

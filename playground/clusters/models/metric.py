@@ -6,7 +6,11 @@ from playground.clusters.models.cluster import Cluster
 
 
 class Metric(models.Model):
-    """One time series of a counter, or one part of a histogram; only ever added to."""
+    """One time series of a counter, or one part of a histogram; only ever added to.
+
+    Of a histogram there is ``NAME_sum``, and ``NAME_bucket`` with what fell into that bucket and no smaller one; what
+    /metrics tells besides is summed up from these (selectors/metrics.py).
+    """
 
     name = models.CharField(max_length=120)
     labels = models.CharField(max_length=300, blank=True, default="")  # as in the text format, sorted

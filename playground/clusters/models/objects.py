@@ -67,7 +67,8 @@ class Pod(ObjectRow):
         BINDING = "binding"
         FOREIGN = "foreign"
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pods")
+    # Every index begins with the cluster; one of it alone would only cost room.
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pods", db_index=False)
     namespace = models.CharField(max_length=253)
     phase = models.CharField(max_length=20, default="Pending")
     node_name = models.CharField(max_length=253, blank=True, default="")
@@ -167,8 +168,8 @@ class Manifest(ObjectRow):
     """An object of any other kind the playground keeps."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="manifests")
-    api_version = models.CharField(max_length=100)
-    kind = models.CharField(max_length=63)
+    api_version = models.CharField(max_length=317)
+    kind = models.CharField(max_length=317)  # of custom resources with the group: Kind.row_kind
     namespace = models.CharField(max_length=253, blank=True, default="")  # empty = cluster scoped
 
     class Meta:

@@ -18,6 +18,7 @@ class Question(models.Model):
         PLAN = "plan"
         DEVICES = "devices"
         GROUP = "group"
+        JUDGE = "judge"
 
     class State(models.TextChoices):
         QUEUED = "queued"

@@ -14,6 +14,7 @@ from playground.clusters.selectors.objects import (
     get_mock_extender,
     get_object,
     get_run,
+    is_expired,
     list_mock_extenders,
     list_objects,
     list_runs,
@@ -22,6 +23,7 @@ from playground.clusters.selectors.objects import (
 )
 from playground.clusters.selectors.overview import (
     ClusterSummary,
+    branches_overview,
     cluster_summary,
     clusters_overview,
     role_in,
@@ -37,6 +39,7 @@ __all__ = [
     "PodStory",
     "QueueItem",
     "StoryItem",
+    "branches_overview",
     "check_role",
     "cluster_summary",
     "clusters_overview",
@@ -47,6 +50,7 @@ __all__ = [
     "get_mock_extender",
     "get_object",
     "get_run",
+    "is_expired",
     "list_mock_extenders",
     "list_objects",
     "list_runs",

@@ -48,10 +48,50 @@ class NodeUse(NamedTuple):
         """Requested share of the allocatable memory, 0 to 100."""
         return min(100, round(100 * self.used_memory_bytes / self.memory_bytes)) if self.memory_bytes else 0
 
+    def amounts(self, resource: str) -> tuple[int, int]:
+        """(requested, allocatable) of a resource; ``pods`` for their number."""
+        match resource:
+            case "cpu":
+                return self.used_cpu_milli, self.cpu_milli
+            case "memory":
+                return self.used_memory_bytes, self.memory_bytes
+            case "pods":
+                return self.n_pods, self.max_pods
+        return self.used_extended.get(resource, 0), self.extended.get(resource, 0)
+
+    def percent(self, resource: str) -> int | None:
+        """Requested share of a resource, 0 to 100; None where the node has none of it."""
+        used, has = self.amounts(resource)
+        return min(100, round(100 * used / has)) if has else None
+
+    @property
+    def state(self) -> str:
+        """``ready``, ``not ready`` or ``cordoned``."""
+        if not self.ready:
+            return "not ready"
+        return "cordoned" if self.unschedulable else "ready"
+
+    @property
+    def overcommitted(self) -> str:
+        """What is requested beyond what the node has, by name; empty for nothing.
+
+        No scheduler of ours does that: its pods were bound over the API, or it shrank.
+        """
+        amounts = [
+            ("cpu", self.used_cpu_milli, self.cpu_milli),
+            ("memory", self.used_memory_bytes, self.memory_bytes),
+            ("pods", self.n_pods, self.max_pods),
+            *((name, used, self.extended.get(name, 0)) for name, used in self.used_extended.items()),
+        ]
+        return ", ".join(name for name, used, has in amounts if used > has)
+
 
 @dataclass(frozen=True)
 class PodUse:
-    """A pod that takes room on a node, or will: bound, reserved at Permit, or nominated."""
+    """A pod that takes room on a node, or will: bound, reserved, or nominated.
+
+    `held_in` is the lane where a pod with a reserved node waits, `permit` or `binding`; empty for others.
+    """
 
     namespace: str
     name: str
@@ -63,8 +103,13 @@ class PodUse:
     extended: dict[str, int]
     terminating: bool
     nominated: bool
-    reserved: bool
+    held_in: str
     phase: str
+
+    @property
+    def reserved(self) -> bool:
+        """Whether its node is held for it."""
+        return bool(self.held_in)
 
 
 _POD_FIELDS = (
@@ -218,6 +263,6 @@ def _use(row: Mapping[str, Any], reserved: Mapping[str, str]) -> PodUse:
         extended=row["extended"],
         terminating=row["terminating"],
         nominated=not row["node_name"] and not held,
-        reserved=bool(held),
+        held_in=(row["lane"] or Pod.Lane.PERMIT) if held else "",
         phase=row["phase"],
     )

@@ -1,8 +1,9 @@
 """PriorityClasses and PodDisruptionBudgets: who uses them, and what they allow now."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Q
 
@@ -114,6 +115,14 @@ def class_uses(cluster: Cluster) -> ClassesView:
 def pods_below(cluster: Cluster, value: int) -> int:
     """Pods on nodes that stand below a value. One query."""
     return Pod.objects.filter(cluster=cluster, takes_room=True, priority__lt=value).count()
+
+
+def pods_selected(cluster: Cluster, namespace: str, selector: Mapping[str, Any]) -> tuple[int, int]:
+    """Pods that a budget in a namespace would select, and how many nodes they are on. One query."""
+    matches = matcher(selector)
+    rows = Pod.objects.filter(cluster=cluster, namespace=namespace).order_by()
+    nodes = [node for labels, node in rows.values_list("labels", "node_name") if matches(labels)]
+    return len(nodes), len({node for node in nodes if node})
 
 
 def budget_uses(cluster: Cluster) -> list[BudgetUse]:

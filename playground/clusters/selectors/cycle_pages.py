@@ -1,20 +1,59 @@
 """Cycles for the feed, the list and the page of one cycle."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db.models import F, Q, QuerySet, Value
+from django.db.models.functions import Coalesce
 
 from playground.clusters.models import Cluster, Cycle, Pod
 
 PAGE_SIZE = 50
 FEED_SIZE = 30
+SORTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "number": (),
+    "pod": ("pod_namespace", "pod_name"),
+    "outcome": ("outcome",),
+    "node": ("node",),
+    "feasible": ("n_feasible",),
+    "victims": ("n_victims",),
+}
+
+
+@dataclass(frozen=True)
+class CycleSearch:
+    """Which cycles, and in which order; an empty text asks nothing.
+
+    Attributes
+    ----------
+    pod
+        ``namespace/name`` for exactly that pod, otherwise words, each a part of the pod's name.
+    outcome
+        One of `Cycle.Outcome`; anything else asks nothing.
+    node
+        Exact name of the node it was placed on, or that was nominated for it.
+    plugin
+        The plugin that ended it.
+    sort
+        One of `SORTS`, ``-`` before it for descending; else the newest first.
+    """
+
+    pod: str = ""
+    outcome: str = ""
+    node: str = ""
+    plugin: str = ""
+    sort: str = ""
 
 
 @dataclass(frozen=True)
 class CyclePage:
-    """One page of the list, newest first; `next_before` asks for the older ones."""
+    """A page of cycles, from 1, without their traces, and how many were found."""
 
     cycles: list[Cycle]
-    next_before: int | None
+    n_found: int
+    page: int
+    n_pages: int
 
 
 def recent_cycles(cluster: Cluster, *, limit: int = FEED_SIZE) -> list[Cycle]:
@@ -22,43 +61,54 @@ def recent_cycles(cluster: Cluster, *, limit: int = FEED_SIZE) -> list[Cycle]:
     return [*Cycle.objects.filter(cluster=cluster).defer("trace").order_by("-number")[:limit]]
 
 
-def cycle_page(
-    cluster: Cluster,
-    *,
-    outcome: str = "",
-    pod: str = "",
-    node: str = "",
-    before: int | None = None,
-    limit: int = PAGE_SIZE,
-) -> CyclePage:
-    """A page of cycles, newest first.
+def cycle_page(cluster: Cluster, search: CycleSearch, *, page: int = 1, limit: int = PAGE_SIZE) -> CyclePage:
+    """One page of what is looked for. Three queries."""
+    found = _found(cluster, search)
+    n_found = found.count()
+    n_pages = max(1, -(-n_found // limit))
+    page = min(max(1, page), n_pages)
+    # Keys first: a database that sorts whole rows carries their messages and traces along.
+    ids = [*found.order_by(*_order(search)).values_list("pk", flat=True)[(page - 1) * limit : page * limit]]
+    by_id = Cycle.objects.defer("trace").in_bulk(ids)
+    return CyclePage([by_id[pk] for pk in ids if pk in by_id], n_found, page, n_pages)
 
-    Parameters
-    ----------
-    outcome
-        One of the five outcomes; anything else filters nothing.
-    pod
-        ``namespace/name`` for exactly that pod, otherwise a part of the pod's name.
-    node
-        Exact name of the node it was placed on.
-    before
-        Only cycles with a lower number.
-    """
-    found = Cycle.objects.filter(cluster=cluster).defer("trace").order_by("-number")
-    if outcome in Cycle.Outcome.values:
-        found = found.filter(outcome=outcome)
-    namespace, slash, name = pod.partition("/")
+
+def plugins_that_ended(cluster: Cluster) -> list[str]:
+    """Names of the plugins that ended a cycle, by name. Cycles that bound their pod are not looked at."""
+    rows = (
+        Cycle.objects.filter(cluster=cluster).exclude(outcome=Cycle.Outcome.BOUND).exclude(failed_plugin="")
+    )
+    return sorted(set(rows.order_by().values_list("failed_plugin", flat=True).distinct()))
+
+
+def _found(cluster: Cluster, search: CycleSearch) -> QuerySet[Cycle]:
+    found = Cycle.objects.filter(cluster=cluster)
+    if search.outcome in Cycle.Outcome.values:
+        found = found.filter(outcome=search.outcome)
+    namespace, slash, name = search.pod.partition("/")
     if slash:
         found = found.filter(pod_namespace=namespace, pod_name=name)
-    elif pod:
-        found = found.filter(pod_name__contains=pod)
-    if node:
-        found = found.filter(node=node)
-    if before is not None:
-        found = found.filter(number__lt=before)
-    cycles = [*found[: limit + 1]]
-    more = len(cycles) > limit
-    return CyclePage(cycles[:limit], cycles[limit - 1].number if more else None)
+    else:
+        for word in search.pod.split():
+            found = found.filter(pod_name__contains=word)
+    if search.node:
+        found = found.filter(Q(node=search.node) | Q(nominated_node=search.node))
+    if search.plugin:
+        # Said twice so that the few are found by their outcome, and not by looking at all.
+        found = found.exclude(outcome=Cycle.Outcome.BOUND).filter(failed_plugin=search.plugin)
+    return found
+
+
+def _order(search: CycleSearch) -> list[Any]:
+    """By the column, and of equals the newest first."""
+    column = search.sort.removeprefix("-")
+    columns = SORTS.get(column)
+    if not columns:
+        return ["number" if search.sort == "number" else "-number"]
+    # Where more is asked, as an expression: for the columns SQLite would walk the index of all cycles by pod.
+    walks = column != "pod" or not (search.outcome or search.node or search.plugin)
+    by = [F(name) if walks else Coalesce(name, Value("")) for name in columns]
+    return [*(one.desc() if search.sort.startswith("-") else one.asc() for one in by), "-number"]
 
 
 def last_cycle_of(pod: Pod) -> Cycle | None:

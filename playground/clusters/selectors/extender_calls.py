@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,33 @@ class WireCall:
 def calls_of_cycle(cluster: Cluster, number: int) -> list[WireCall]:
     """The calls of one cycle in the order they were made, its bind call among them. One query."""
     return _read(ExtenderCall.objects.filter(cluster=cluster, cycle=number))
+
+
+def matched(
+    told: Iterable[tuple[str, str]], made: Sequence[WireCall]
+) -> tuple[list[WireCall | None], list[WireCall]]:
+    """Calls that a cycle's record tells of beside those that were made.
+
+    Parameters
+    ----------
+    told
+        (verb, url) of each recorded call, in order.
+
+    Returns
+    -------
+    list of WireCall or None
+        Aligned with `told`; None where what went over the wire is not kept.
+    list of WireCall
+        Bind calls, which are made after the cycle's decision.
+    """
+    left = list(made)
+    found: list[WireCall | None] = []
+    for key in told:
+        wire = next((one for one in left if (one.verb, one.url) == key), None)
+        if wire is not None:
+            left.remove(wire)
+        found.append(wire)
+    return found, [wire for wire in left if wire.verb == "bind"]
 
 
 def bind_calls_of(cluster: Cluster, uid: str) -> list[WireCall]:

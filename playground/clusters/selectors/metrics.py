@@ -1,5 +1,6 @@
 """The text of /metrics, in the Prometheus exposition format under upstream's names."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
@@ -7,7 +8,7 @@ from typing import Any, Final
 from django.db.models import Count, Q
 
 from playground.clusters.models import Cluster, ClusterMetric, Metric, Node, Pod, QueueSnapshot, Run
-from playground.clusters.services.metrics import HISTOGRAMS, labels_text
+from playground.clusters.services.metrics import HISTOGRAMS, bounds_of, labels_text
 
 HELP: Final = {
     "scheduler_schedule_attempts_total": "Number of attempts to schedule pods, by the result.",
@@ -47,6 +48,7 @@ HELP: Final = {
     "playground_workers": "Number of workers through which a wake-up of a lane went lately.",
     "playground_leases": "Number of clusters a worker is at; expired if it did not renew in time.",
 }
+_BOUND: Final = re.compile(r'(^|,)le="([^"]*)"')
 _QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
 
 
@@ -60,8 +62,11 @@ def metrics_text(cluster: Cluster | None = None) -> str:
         family = next((known for known in HISTOGRAMS if name.startswith(f"{known}_")), name)
         stored.setdefault(family, []).append((name, labels, value))
     for family in sorted({*HISTOGRAMS, *stored}):
-        lines += _head(family, "histogram" if family in HISTOGRAMS else "counter")
-        lines += [_sample(*sample) for sample in sorted(stored.get(family, ()), key=_order)]
+        samples = stored.get(family, [])
+        if family in HISTOGRAMS:
+            lines += [*_head(family, "histogram"), *_histogram(family, samples)]
+        else:
+            lines += [*_head(family, "counter"), *(_sample(*sample) for sample in samples)]
     lanes = dict(
         Pod.objects.filter(**of)
         .exclude(lane="")
@@ -118,10 +123,25 @@ def _sample(name: str, labels: str, value: float) -> str:
     return f"{name}{{{labels}}} {number}" if labels else f"{name} {number}"
 
 
-def _order(sample: tuple[str, str, float]) -> tuple[str, str, float]:
-    """Buckets of one series together, in the order of their bounds."""
-    name, labels, _ = sample
-    parts = labels.split(",")
-    bound = next((part for part in parts if part.startswith('le="')), "")
-    rest = ",".join(part for part in parts if part != bound)
-    return name, rest, float(bound[4:-1]) if bound else 0.0
+def _histogram(name: str, rows: Iterable[tuple[str, str, float]]) -> list[str]:
+    """The lines of a histogram: of each series all buckets, rising, then count and sum."""
+    buckets: dict[str, dict[str, float]] = {}
+    sums: dict[str, float] = {}
+    for row_name, labels, value in rows:
+        if row_name == f"{name}_sum":
+            sums[labels] = value
+        else:
+            found = _BOUND.search(labels)
+            assert found is not None
+            series = f"{labels[: found.start(2)]}{labels[found.end(2) :]}"
+            buckets.setdefault(series, {})[found[2]] = value
+    lines = []
+    for series in sorted(buckets):
+        total = 0.0
+        for bound in bounds_of(name):
+            total += buckets[series].get(bound, 0)
+            lines.append(_sample(f"{name}_bucket", _BOUND.sub(rf'\1le="{bound}"', series), total))
+        labels = _BOUND.sub("", series).removeprefix(",")
+        lines.append(_sample(f"{name}_count", labels, total))
+        lines.append(_sample(f"{name}_sum", labels, sums.get(labels, 0)))
+    return lines

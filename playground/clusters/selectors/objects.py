@@ -1,18 +1,25 @@
 """Plain look-ups: clusters, runs, objects of any kind, the log."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from playground.accounts.models import Role
+from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import Forbidden, NotFound
 from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster, LogEntry, MockExtender, Run
-from playground.clusters.rows import row_of, rows_of
+from playground.clusters.models import Cluster, Event, LogEntry, MockExtender, Run
+from playground.clusters.namespace_objects import with_usage
+from playground.clusters.rows import row_of, rows_after, rows_of
 from playground.clusters.selection import Selection
 from playground.clusters.selectors.overview import clusters_of, role_in
+from playground.clusters.versions import as_served
+from playground.engine.times import parse_time_ns
 
+EVENT_TTL_NS: Final = 3600 * 10**9
+"""As kube-apiserver's --event-ttl."""
 _RANK: Final = {Role.VIEWER: 1, Role.EDITOR: 2, Role.OWNER: 3}
 
 
@@ -90,10 +97,26 @@ def get_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> dict[
     NotFound
     """
     row = row_of(cluster, kind, namespace, name)
-    if row is None:
+    if row is None or is_expired(kind, row.manifest, virtual_now_ns(cluster)):
         raise NotFound(f'{kind.resource} "{name}" not found', kind=kind.kind, namespace=namespace, name=name)
-    manifest: dict[str, Any] = row.manifest
-    return manifest
+    return as_served(kind, _counted(cluster, kind, row.manifest))
+
+
+def _counted(cluster: Cluster, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
+    """A ResourceQuota says what is used of it now; other objects are as they are stored."""
+    return with_usage(cluster, manifest) if kind.row_kind == "ResourceQuota" else manifest
+
+
+def is_expired(kind: Kind, manifest: Mapping[str, Any], now_ns: int) -> bool:
+    """Whether an API server would have forgotten it: an Event an hour after it was last written. Pages remember."""
+    if kind.row_kind != "Event":
+        return False
+    meta, series = manifest.get("metadata") or {}, manifest.get("series") or {}
+    times = (meta.get("creationTimestamp"), manifest.get("lastTimestamp"), series.get("lastObservedTime"))
+    try:
+        return max(parse_time_ns(text) for text in times if text) < now_ns - EVENT_TTL_NS
+    except (TypeError, ValueError):
+        return False
 
 
 def list_objects(cluster: Cluster, kind: Kind, *, namespace: str | None = None) -> QuerySet[Any]:
@@ -133,30 +156,63 @@ def selected_objects(
     rows = selection.narrowed(kind, list_objects(cluster, kind, namespace=namespace))
     if name:
         rows = rows.filter(name=name)
-    if after is not None:
-        later = Q(name__gt=after[1])
-        if kind.namespaced:
-            later = Q(namespace__gt=after[0]) | (Q(namespace=after[0]) & later)
-        rows = rows.filter(later)
+    rows = rows_after(rows, kind, after)
+    now_ns = virtual_now_ns(cluster)
     for manifest in rows.values_list("manifest", flat=True).iterator(chunk_size=500):
+        if is_expired(kind, manifest, now_ns):
+            continue
         if not selection or selection.matches(manifest):
-            yield manifest
+            yield as_served(kind, _counted(cluster, kind, manifest))
 
 
 def log_after(
-    cluster: Cluster, seq: int, *, kind: Kind | None = None, namespace: str | None = None, limit: int = 1000
+    cluster: Cluster,
+    seq: int,
+    *,
+    until: int | None = None,
+    kind: Kind | None = None,
+    namespace: str | None = None,
+    limit: int = 1000,
 ) -> list[LogEntry]:
-    """Entries after `seq` in order, of one kind of object if given: what a watch sends.
+    """Entries after `seq` (and up to `until`) in order, of one kind of object if given: what a watch sends.
 
-    A ``write`` (or ``event``) with `created` is ADDED, without it MODIFIED; a ``delete`` whose payload says
-    ``gone`` is DELETED, else MODIFIED. The object is ``payload["manifest"]``.
+    A ``write`` with `created` is ADDED, without it MODIFIED; a ``delete`` whose payload says ``gone`` is DELETED,
+    else MODIFIED. The object is ``payload["manifest"]``. Events, which have no entries, are told as writes, in their
+    newest version only.
     """
     rows = LogEntry.objects.filter(cluster=cluster, seq__gt=seq)
     if kind is not None:
-        rows = rows.filter(object_kind=kind.kind)
+        rows = rows.filter(object_kind=kind.row_kind)
     if namespace:
         rows = rows.filter(object_namespace=namespace)
-    return list(rows.order_by("seq")[:limit])
+    if until is not None:
+        rows = rows.filter(seq__lte=until)
+    entries = list(rows.order_by("seq")[:limit])
+    if kind is None or kind.row_kind != "Event":
+        return entries
+    events = Event.objects.filter(cluster=cluster, resource_version__gt=seq)
+    if namespace:
+        events = events.filter(namespace=namespace)
+    if until is not None:
+        events = events.filter(resource_version__lte=until)
+    entries += [_told(event) for event in events.order_by("resource_version")[:limit]]
+    return sorted(entries, key=attrgetter("seq"))[:limit]
+
+
+def _told(event: Event) -> LogEntry:
+    is_new = (event.manifest.get("count") or 1) <= 1 and not event.manifest.get("series")
+    return LogEntry(
+        cluster_id=event.cluster_id,
+        seq=event.resource_version,
+        source=LogEntry.Source.ENGINE,
+        kind=LogEntry.Kind.WRITE,
+        at_ns=event.at_ns,
+        object_kind="Event",
+        object_namespace=event.namespace,
+        object_name=event.name,
+        created=is_new,
+        payload={"manifest": event.manifest},
+    )
 
 
 def list_runs(cluster: Cluster, *, before: Run | None = None, limit: int = 20) -> list[Run]:

@@ -81,6 +81,11 @@ def clusters_overview(
     return _summaries(rows.order_by("-created", "-pk")[:limit])
 
 
+def branches_overview(cluster: Cluster, user: Any = None, *, limit: int = 100) -> list[ClusterSummary]:
+    """The clusters made of this one that the user may see, newest first. One query."""
+    return _summaries(clusters_of(user).filter(parent=cluster).order_by("-created", "-pk")[:limit])
+
+
 def cluster_summary(cluster: Cluster) -> ClusterSummary:
     """One cluster with its counts. One query.
 

@@ -1,34 +1,117 @@
-"""Pods in lists, and the pod behind a cycle."""
+"""Pods in lists, found and sorted by the database, and the pod behind a cycle."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from django.db.models import F
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Length
 
 from playground.clusters.models import Cluster, Cycle, Pod
 
 PAGE_SIZE = 100
+RUNS: Final = "running"
+PENDING: Final = "pending"
+STATES: Final = (PENDING, RUNS, *(lane for lane in Pod.Lane.values if lane))
+"""What pods are looked for by: with and without a node, and the lanes of the queue."""
+SORTS: Final[Mapping[str, str]] = {
+    "name": "name",
+    "namespace": "namespace",
+    "lane": "lane",
+    "priority": "priority",
+    "cpu": "cpu_milli",
+    "memory": "memory_bytes",
+    "node": "node_name",
+}
+
+
+@dataclass(frozen=True)
+class PodSearch:
+    """Which pods, and in which order; an empty text asks nothing.
+
+    Attributes
+    ----------
+    q
+        Words, each a part of the name; with a slash ``namespace/part of the name``.
+    namespace, node, owner
+        Exactly; the owner is the controlling one a pod names, as a ReplicaSet.
+    lane
+        One of `STATES`.
+    sort
+        One of `SORTS`, ``-`` before it for descending; else the order in which pods were made.
+    """
+
+    q: str = ""
+    namespace: str = ""
+    node: str = ""
+    owner: str = ""
+    lane: str = ""
+    sort: str = ""
 
 
 @dataclass(frozen=True)
 class PodPage:
-    """A page of pods; `next_after` asks for the next one."""
+    """A page of pods, from 1, and how many were found."""
 
     pods: list[Pod]
-    next_after: int | None
+    n_found: int
+    page: int
+    n_pages: int
 
 
-def pod_page(
-    cluster: Cluster, *, lane: str = "", after: int | None = None, limit: int = PAGE_SIZE
-) -> PodPage:
-    """A page of pods in the order they were made; `lane` an empty text = every pod."""
-    found = Pod.objects.filter(cluster=cluster).defer("manifest").order_by("pk")
-    if lane in Pod.Lane.values and lane:
-        # By an expression: for the key itself SQLite would walk all pods of the cluster, not those of the lane.
-        found = found.filter(lane=lane).order_by(F("pk") + 0)
-    if after is not None:
-        found = found.filter(pk__gt=after)
-    pods = [*found[: limit + 1]]
-    return PodPage(pods[:limit], pods[limit - 1].pk if len(pods) > limit else None)
+def pod_page(cluster: Cluster, search: PodSearch, *, page: int = 1, limit: int = PAGE_SIZE) -> PodPage:
+    """One page of what is looked for. Three queries."""
+    found = _found(cluster, search)
+    n_found = found.count()
+    n_pages = max(1, -(-n_found // limit))
+    page = min(max(1, page), n_pages)
+    ids = [
+        *found.order_by(*_order(search.sort)).values_list("pk", flat=True)[(page - 1) * limit : page * limit]
+    ]
+    by_id = Pod.objects.defer("manifest", "labels").in_bulk(ids)
+    return PodPage([by_id[pk] for pk in ids if pk in by_id], n_found, page, n_pages)
+
+
+def namespaces_of(cluster: Cluster) -> list[str]:
+    """Namespaces that have pods, by name."""
+    rows = Pod.objects.filter(cluster=cluster).order_by("namespace")
+    return [*rows.values_list("namespace", flat=True).distinct()]
+
+
+def pods_named(cluster: Cluster, words: str, *, limit: int) -> list[tuple[str, str]]:
+    """(namespace, name) of the first pods with all the words in their names; the shorter names first."""
+    found = _found(cluster, PodSearch(q=words)).order_by(Length("name"), "name", "namespace")
+    return [*found.values_list("namespace", "name")[:limit]]
+
+
+def _found(cluster: Cluster, search: PodSearch) -> QuerySet[Pod]:
+    found = Pod.objects.filter(cluster=cluster)
+    for word in search.q.split():
+        namespace, slash, part = word.rpartition("/")
+        found = found.filter(name__contains=part)
+        if slash:
+            found = found.filter(namespace=namespace)
+    exactly = {"namespace": search.namespace, "node_name": search.node, "owner_name": search.owner}
+    found = found.filter(**{name: value for name, value in exactly.items() if value})
+    if search.lane == PENDING:
+        found = found.filter(node_name="").exclude(phase__in=["Succeeded", "Failed"])
+    elif search.lane == RUNS:
+        found = found.filter(~Q(node_name=""), phase="Running")
+    elif search.lane in STATES:
+        found = found.filter(lane=search.lane)
+    return found
+
+
+def _order(sort: str) -> list[object]:
+    """By expressions: for a column itself SQLite would walk an index of all pods instead of the few that are meant."""
+    column = SORTS.get(sort.removeprefix("-"))
+    if column is None:
+        return [F("pk") + 0]
+    if column in ("name", "namespace"):
+        other = "namespace" if column == "name" else "name"
+        return [f"-{column}" if sort.startswith("-") else column, other]
+    by = F(column)
+    return [by.desc() if sort.startswith("-") else by.asc(), "namespace", "name"]
 
 
 def pod_of_cycle(cycle: Cycle) -> Pod | None:

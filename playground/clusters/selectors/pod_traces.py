@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from playground.clusters.models import Cluster, Cycle, Event, LogEntry, Pod, QueueMove
+from playground.clusters.models import Cluster, Cycle, Event, ForeignDecision, LogEntry, Pod, QueueMove
+from playground.clusters.selectors.foreign import decisions_about
 
 STORY_LIMIT = 200
 
@@ -18,10 +19,11 @@ class PodTraces:
     events: list[Event]
     entries: list[LogEntry]
     moves: list[QueueMove] = field(default_factory=list)
+    decisions: list[ForeignDecision] = field(default_factory=list)
 
 
 def pod_traces(cluster: Cluster, namespace: str, name: str) -> PodTraces:
-    """Return the newest `STORY_LIMIT` of each kind of trace, oldest first: five queries."""
+    """Return the newest `STORY_LIMIT` of each kind of trace, oldest first: six queries."""
     pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
     cycles = Cycle.objects.filter(cluster=cluster, pod_namespace=namespace, pod_name=name).defer("trace")
     events = Event.objects.filter(cluster=cluster, involved_namespace=namespace, involved_name=name)
@@ -37,6 +39,7 @@ def pod_traces(cluster: Cluster, namespace: str, name: str) -> PodTraces:
         cycles=[*cycles.order_by("-number")[:STORY_LIMIT]][::-1],
         events=[*events.order_by("-resource_version")[:STORY_LIMIT]][::-1],
         entries=found,
+        decisions=decisions_about(cluster, namespace, name),
         moves=[*moves.order_by("-id")[:STORY_LIMIT]][::-1],
     )
 

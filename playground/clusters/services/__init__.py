@@ -3,6 +3,7 @@
 All take keyword arguments only and raise `clusters.errors`; a view or task makes one call.
 """
 
+from playground.clusters.services.actions import Acted, act_on_nodes, act_on_pods
 from playground.clusters.services.advance import AdvanceReport, Visit, advance, sweep
 from playground.clusters.services.apply import (
     AppliedObject,
@@ -10,6 +11,7 @@ from playground.clusters.services.apply import (
     IgnoredObject,
     apply_documents,
 )
+from playground.clusters.services.applying_branches import AppliedBranch, apply_branch, edits_of
 from playground.clusters.services.config import (
     offer_clock,
     set_assumed_expiry,
@@ -17,6 +19,7 @@ from playground.clusters.services.config import (
     set_config,
     set_release,
 )
+from playground.clusters.services.deeds import one_deed
 from playground.clusters.services.housekeeping import tidy
 from playground.clusters.services.lifecycle import (
     clone_cluster,
@@ -32,6 +35,7 @@ from playground.clusters.services.mock_extenders import (
     delete_mock_extender,
     mock_extender_url,
     mock_rules_of,
+    mock_rules_throughout,
     serve_mock_extenders,
     update_mock_extender,
     with_extenders_at,
@@ -55,15 +59,22 @@ from playground.clusters.services.runs import (
 )
 from playground.clusters.services.traces import recompute_trace, request_trace
 from playground.clusters.services.turns import take_turn
+from playground.clusters.services.undo import Undone, last_deed, undo
 
 __all__ = [
+    "Acted",
     "AdvanceReport",
+    "AppliedBranch",
     "AppliedObject",
     "ApplyResult",
     "IgnoredObject",
+    "Undone",
     "Visit",
+    "act_on_nodes",
+    "act_on_pods",
     "advance",
     "answer_as_mock_extender",
+    "apply_branch",
     "apply_documents",
     "bind_pod",
     "cancel_run",
@@ -75,12 +86,16 @@ __all__ = [
     "delete_cluster",
     "delete_mock_extender",
     "delete_object",
+    "edits_of",
     "evict_pod",
     "expand_pool",
     "export_manifests",
+    "last_deed",
     "mock_extender_url",
     "mock_rules_of",
+    "mock_rules_throughout",
     "offer_clock",
+    "one_deed",
     "parse_duration_ns",
     "parse_taint",
     "patch_object",
@@ -99,6 +114,7 @@ __all__ = [
     "sweep",
     "take_turn",
     "tidy",
+    "undo",
     "unpark_cluster",
     "update_mock_extender",
     "with_extenders_at",

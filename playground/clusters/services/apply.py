@@ -5,18 +5,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from playground.clusters import kinds, wake
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.custom_kinds import DEFINITION, table_of, with_definitions
+from playground.clusters.custom_resources import admit_definition
 from playground.clusters.errors import InvalidManifest
-from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster, LogEntry, Pod, PriorityClass
-from playground.clusters.rows import rows_of
+from playground.clusters.kinds import BUILT_IN, Kind, KindTable
+from playground.clusters.models import Cluster, LogEntry, PriorityClass
+from playground.clusters.rows import row_of, rows_of
+from playground.clusters.services import deletion
+from playground.clusters.services.admitting import Surroundings, admitted
+from playground.clusters.services.apply_order import in_order, missing_owners, owners_not_here
 from playground.clusters.services.changes import same, updated, without_server_fields
+from playground.clusters.services.cluster_ips import with_addresses
+from playground.clusters.services.fields import FieldValidation
 from playground.clusters.services.identity import generated_name, object_uid
+from playground.clusters.services.namespace_limits import with_namespace_limits
 from playground.clusters.services.posted import as_error, read_posted
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, writing
 from playground.clusters.upstream_kinds import why_unknown
 from playground.engine import admission
 from playground.engine.admission import ManifestProblem, Posted
 from playground.engine.columns import why_it_waits
+from playground.engine.job_validation import not_simulated
+from playground.engine.rebuilt_owners import rebuilt_owners
 from playground.engine.times import format_seconds, parse_time_ns
 
 
@@ -63,12 +74,20 @@ class ApplyResult:
     Attributes
     ----------
     created, configured, unchanged
-        In the posted order within each kind's rank. `note` says ``kept, not interpreted`` of kinds without a
-        part in scheduling, or why a pod will wait for ever.
+        In the posted order within each kind's rank. `note` says ``kept, plays no part in scheduling`` of kinds that
+        shape no placement, or why a pod will wait for ever.
     ignored
         Objects of kinds that play no part here: Kubernetes' other kinds, and everybody's own.
     changes
         For `configured`: field path -> (old, new), the first 20 of each object, by ``kind namespace/name``.
+    warnings
+        Fields no kind has, which were dropped; each told once.
+    missing_owners
+        Pods of the request by the kind of the controlling owner they name, where that is not here.
+    rebuilt
+        Owners that were not in the request and are made from its pods, if that was asked for: kind -> how many.
+    manifests
+        Of a dry run, every object as it would be kept.
     """
 
     created: list[AppliedObject] = field(default_factory=list)
@@ -76,13 +95,18 @@ class ApplyResult:
     unchanged: list[AppliedObject] = field(default_factory=list)
     ignored: list[IgnoredObject] = field(default_factory=list)
     changes: dict[str, list[tuple[str, Any, Any]]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    missing_owners: dict[str, int] = field(default_factory=dict)
+    rebuilt: dict[str, int] = field(default_factory=dict)
+    manifests: list[dict[str, Any]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Lists of plain dicts by name."""
-        return {
+        parts: dict[str, Any] = {
             name: [item.as_dict() for item in getattr(self, name)]
             for name in ("created", "configured", "unchanged", "ignored")
         }
+        return parts | {"warnings": list(self.warnings)}
 
 
 @dataclass(slots=True)
@@ -99,6 +123,8 @@ def apply_documents(
     objects: Iterable[Mapping[str, Any]] | None = None,
     content_type: str = "application/yaml",
     dry_run: bool = False,
+    field_validation: str = "Warn",
+    rebuild_owners: bool = False,
 ) -> ApplyResult:
     """Create or update every object of a text (or of parsed objects); on any error nothing is kept.
 
@@ -114,6 +140,10 @@ def apply_documents(
         Of the text.
     dry_run
         Say what would happen, write nothing (the import page's preview).
+    field_validation
+        ``Strict`` refuses fields a kind does not have, ``Warn`` tells of them and drops them, ``Ignore`` drops them.
+    rebuild_owners
+        Make owners that pods name and that are neither here nor in the request, from those pods.
 
     Raises
     ------
@@ -121,6 +151,8 @@ def apply_documents(
         The first problem, its `causes` the next ones (20 at most).
     TooLarge
         The text, or the cluster afterwards.
+    NotAllowed
+        The definition of an object's kind is on its way out.
     Unsupported
     """
     if text is not None:
@@ -133,29 +165,39 @@ def apply_documents(
     if not posted:
         raise InvalidManifest("there is no object in the text")
     result = ApplyResult()
-    known = _known(posted, result)
+    table = BUILT_IN if cluster is None else table_of(cluster)
+    known = _known(table, posted, result)
+    if rebuild_owners:
+        known = _with_owners(table, known, cluster, result)
+    result.missing_owners = missing_owners(known, cluster)
+    fields = FieldValidation(field_validation, result.warnings)
     if cluster is None:
         if not dry_run:
             raise ValueError("without a cluster only a dry run is possible")
         nowhere = Cluster(pk=0, name="still to be made", start_ns=0, now_ns=0)
-        _try(LogWriter(nowhere), _admitted(nowhere, known), result)
+        _try(LogWriter(nowhere), _admitted(nowhere, known, fields), result)
         return result
     names = _class_names(cluster)
-    planned = _admitted(cluster, known)
+    planned = _admitted(cluster, known, fields)
     if dry_run:
         _try(LogWriter(Cluster.objects.get(pk=cluster.pk)), planned, result)
         return result
     with writing(cluster) as writer:
         if _class_names(cluster) != names:  # somebody wrote a PriorityClass while we parsed
-            planned = _admitted(cluster, known)
+            planned = _admitted(cluster, known, fields)
         _fold(writer, planned, result)
         if result.created or result.configured:
             wake.cluster_on_commit(writer.cluster)
     return result
 
 
-def _known(posted: Sequence[Posted], result: ApplyResult) -> list[tuple[Kind, Posted]]:
+def _known(table: KindTable, posted: Sequence[Posted], result: ApplyResult) -> list[tuple[Kind, Posted]]:
     """What is held here, in the order of applying; the rest is ignored by name.
+
+    Parameters
+    ----------
+    table
+        The cluster's kinds; those that definitions in the request itself make come to them.
 
     Raises
     ------
@@ -164,9 +206,11 @@ def _known(posted: Sequence[Posted], result: ApplyResult) -> list[tuple[Kind, Po
     """
     known: list[tuple[Kind, Posted]] = []
     problems: list[ManifestProblem] = []
+    definitions = [item for item in posted if item.kind == DEFINITION]
+    table = with_definitions(table, [made for item in definitions if (made := _definition(item)) is not None])
     for item in posted:
-        kind = kinds.by_key(item.api_version, item.kind)
-        if kind is not None and kind.kind != "Event":
+        kind = table.by_key(item.api_version, item.kind)
+        if kind is not None and kind.row_kind not in _NOT_APPLIED and kind.is_stored:
             known.append((kind, item))
             continue
         wrong = None if kind else why_unknown(item.api_version, item.kind)
@@ -177,8 +221,18 @@ def _known(posted: Sequence[Posted], result: ApplyResult) -> list[tuple[Kind, Po
         result.ignored.append(IgnoredObject(item.api_version, item.kind, item.name, _why_ignored(item)))
     if problems:
         raise as_error(problems[0], problems[1:20])
-    known.sort(key=lambda pair: pair[0].apply_rank)
-    return known
+    return in_order(known)
+
+
+_NOT_APPLIED = ("Event",)
+
+
+def _definition(item: Posted) -> dict[str, Any] | None:
+    """A definition that can be read; one that cannot is refused where it is admitted."""
+    try:
+        return admit_definition(item, stamp="")
+    except ManifestProblem:
+        return None
 
 
 def _why_ignored(item: Posted) -> str:
@@ -186,7 +240,32 @@ def _why_ignored(item: Posted) -> str:
         return "Events are written by the scheduler"
     if item.kind == "KubeSchedulerConfiguration":
         return "a scheduler configuration is not an object: it has a page, and a path of the API, of its own"
-    return "this kind plays no part in scheduling and the playground does not keep it"
+    if "." in item.api_version.rpartition("/")[0]:
+        return "no CustomResourceDefinition of the cluster, or of the same text, makes this kind"
+    return "there are no objects of this kind, or not in this version"
+
+
+def _with_owners(
+    table: KindTable, known: list[tuple[Kind, Posted]], cluster: Cluster | None, result: ApplyResult
+) -> list[tuple[Kind, Posted]]:
+    """The same with the owners that can be made from their pods."""
+    missing = frozenset(uid for _, uid in owners_not_here(known, cluster))
+    if not missing:
+        return known
+    of_kind: dict[str, list[dict[str, Any]]] = {"Pod": [], "PersistentVolumeClaim": []}
+    for kind, item in known:
+        if kind.row_kind in of_kind:
+            of_kind[kind.row_kind].append(item.manifest)
+    try:
+        made = rebuilt_owners(of_kind["Pod"], missing, of_kind["PersistentVolumeClaim"])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return known  # a pod that has not the form of one: admission says where
+    for item in admission.from_objects(made):
+        kind = table.by_key(item.api_version, item.kind)
+        assert kind is not None
+        known.append((kind, item))
+        result.rebuilt[kind.kind] = result.rebuilt.get(kind.kind, 0) + 1
+    return in_order(known)
 
 
 def _class_names(cluster: Cluster) -> list[tuple[str, int]]:
@@ -195,7 +274,9 @@ def _class_names(cluster: Cluster) -> list[tuple[str, int]]:
     )
 
 
-def _admitted(cluster: Cluster, known: Sequence[tuple[Kind, Posted]]) -> list[_Planned]:
+def _admitted(
+    cluster: Cluster, known: Sequence[tuple[Kind, Posted]], fields: FieldValidation
+) -> list[_Planned]:
     """Default, admit and check everything against the classes of the cluster and of the request itself.
 
     Raises
@@ -207,48 +288,59 @@ def _admitted(cluster: Cluster, known: Sequence[tuple[Kind, Posted]]) -> list[_P
     by_name = dict(before)
     problems: list[ManifestProblem] = []
     planned: list[_Planned] = []
-    pods = _stored_pods(cluster, known)
+    pods = _stored_of(cluster, "Pod", known)
+    groups = _stored_of(cluster, "PodGroup", known)
     classes = admission.priority_classes(by_name.values())
+    stamp = format_seconds(virtual_now_ns(cluster))
     stale = False
     for kind, item in known:
         if stale and kind.apply_rank > 1:
             classes, stale = admission.priority_classes(by_name.values()), False
+        old = before.get(item.name) if kind.row_kind == "PriorityClass" else None
+        if kind.custom is not None:
+            row = row_of(cluster, kind, _place_of(item)[0] if kind.namespaced else "", item.name)
+            old = None if row is None else row.manifest
+        if kind.row_kind in ("Pod", "PodGroup"):
+            old = (pods if kind.row_kind == "Pod" else groups).get(_place_of(item))
         try:
-            manifest = admission.admit(
+            manifest = admitted(
+                kind,
                 clean_posted(kind, item, planned_for=cluster),
-                classes,
-                others=by_name.values(),
-                old=pods.get(_pod_key(item)) if kind.kind == "Pod" else before.get(item.name),
+                Surroundings(classes, by_name.values(), stamp, fields),
+                old,
             )
         except ManifestProblem as problem:
             problems.append(problem)
             if len(problems) >= 20:
                 break
             continue
-        if kind.kind == "PriorityClass":
+        if kind.row_kind == "PriorityClass":
             by_name[manifest["metadata"]["name"]] = manifest
             stale = True
         planned.append(_Planned(kind, item, manifest))
     problems += _twice(planned)
     if problems:
         raise as_error(problems[0], problems[1:])
+    fields.refuse()
     return planned
 
 
-def _pod_key(item: Posted) -> tuple[str, str]:
+def _place_of(item: Posted) -> tuple[str, str]:
     meta = item.manifest.get("metadata")
     namespace = meta.get("namespace") if isinstance(meta, dict) else None
     return (namespace if isinstance(namespace, str) and namespace else "default", item.name)
 
 
-def _stored_pods(
-    cluster: Cluster, known: Sequence[tuple[Kind, Posted]]
+def _stored_of(
+    cluster: Cluster, name: str, known: Sequence[tuple[Kind, Posted]]
 ) -> dict[tuple[str, str], dict[str, Any]]:
-    """The pods of the request that are there already: what admission gave them stays."""
-    wanted = sorted({_pod_key(item)[1] for kind, item in known if kind.kind == "Pod" and item.name})
+    """Objects of a kind that the request names and that are there already: what admission gave them stays."""
+    of_kind = kinds.by_kind(name)
+    assert of_kind is not None
+    wanted = sorted({item.name for kind, item in known if kind.row_kind == name and item.name})
     stored: dict[tuple[str, str], dict[str, Any]] = {}
     for start in range(0, len(wanted), 500):
-        rows = Pod.objects.filter(cluster=cluster, name__in=wanted[start : start + 500])
+        rows = rows_of(cluster, of_kind).filter(name__in=wanted[start : start + 500])
         for namespace, name, manifest in rows.values_list("namespace", "name", "manifest"):
             stored[namespace, name] = manifest
     return stored
@@ -325,19 +417,24 @@ def _fold(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -
         key = key_of(item.kind, item.manifest)
         old = stored.get(key)
         if old is None:
+            deletion.check_definition_stays(writer.cluster, item.kind)
             manifest = new_object(writer, item.kind, item.manifest)
             writer.write(LogEntry.Source.API, item.kind, manifest, created=True)
             result.created.append(_applied(item, manifest, writer))
             continue
         try:
-            manifest = updated(item.kind, item.posted, old, item.manifest)
+            manifest = updated(item.kind, item.posted, old, item.manifest, writer.cluster.next_seq)
         except ManifestProblem as problem:
             problems.append(problem)
             continue
         if same(old, manifest):
             result.unchanged.append(_applied(item, manifest, writer))
             continue
-        writer.write(LogEntry.Source.API, item.kind, manifest, created=False)
+        deletion.check_finalizers(item.kind, old, manifest)
+        if deletion.is_done(writer.cluster, item.kind, manifest):
+            deletion.remove(writer, item.kind, manifest, grace_s=0)
+        else:
+            writer.write(LogEntry.Source.API, item.kind, manifest, created=False)
         applied = _applied(item, manifest, writer)
         result.configured.append(applied)
         where = f"{applied.namespace}/{applied.name}" if applied.namespace else applied.name
@@ -348,16 +445,18 @@ def _fold(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -
 
 def _try(writer: LogWriter, planned: Sequence[_Planned], result: ApplyResult) -> None:
     """Fold without writing."""
+    result.manifests = [item.manifest for item in planned]
     _fold(writer, planned, result)
     writer.check_room()
 
 
 def _applied(item: _Planned, manifest: Mapping[str, Any], writer: LogWriter) -> AppliedObject:
-    note = "" if item.kind.interpreted else "kept, not interpreted"
-    if item.kind.kind == "Pod":
+    note = "" if item.kind.interpreted else "kept, plays no part in scheduling"
+    if item.kind.row_kind == "Pod":
         note = why_it_waits(manifest, writer.profiles)
-    kind_name, namespace, name = key_of(item.kind, manifest)
-    return AppliedObject(item.kind.api_version, kind_name, namespace, name, note)
+    note = "; ".join([note] if note else not_simulated(manifest))
+    _, namespace, name = key_of(item.kind, manifest)
+    return AppliedObject(item.kind.api_version, item.kind.kind, namespace, name, note)
 
 
 def _stored(cluster: Cluster, planned: Sequence[_Planned]) -> dict[ObjectKey, dict[str, Any]]:
@@ -393,7 +492,7 @@ def new_object(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> di
     written = meta.get("uid")
     derived = f"{namespace}/{name}" if namespace else name
     if not isinstance(written, str) or written == derived or not 0 < len(written) <= 64:
-        meta["uid"] = object_uid(writer.cluster.seed, kind.kind, namespace, name, writer.cluster.next_seq)
+        meta["uid"] = object_uid(writer.cluster.seed, kind.row_kind, namespace, name, writer.cluster.next_seq)
     stamp = meta.get("creationTimestamp")
     try:
         kept = isinstance(stamp, str) and parse_time_ns(stamp) <= writer.at_ns
@@ -401,10 +500,17 @@ def new_object(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> di
         kept = False
     if not kept:
         meta["creationTimestamp"] = format_seconds(writer.at_ns)
-    if "spec" in manifest:
+    if "spec" in manifest or kind.custom is not None:
         meta["generation"] = 1
     result = dict(manifest) | {"metadata": meta}
-    if kind.kind == "Namespace":
+    if kind.row_kind == "Pod":
+        result = admission.with_gated_condition(result, writer.at_ns)
+    if kind.row_kind == "Service":
+        result = with_addresses(result, writer.cluster.next_seq)
+    if meta["uid"] != written:
+        # What a dump of a real cluster holds was admitted there.
+        result = with_namespace_limits(writer, kind, result)
+    if kind.row_kind == "Namespace":
         result.setdefault("status", {"phase": "Active"})
     return result
 

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from playground.clusters.custom_kinds import DEFINITION
 from playground.clusters.kinds import Kind
+from playground.clusters.services.cluster_ips import with_kept_addresses
 from playground.engine.admission import POD_UPDATES, ManifestProblem, Posted, as_read_today
 from playground.engine.columns import budget_columns
 
@@ -33,7 +35,9 @@ def without_server_fields(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return dict(manifest) | {"metadata": meta}
 
 
-def updated(kind: Kind, posted: Posted, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def updated(
+    kind: Kind, posted: Posted, old: Mapping[str, Any], new: Mapping[str, Any], seq: int
+) -> dict[str, Any]:
     """The object after an update of everything but its status.
 
     Parameters
@@ -44,6 +48,8 @@ def updated(kind: Kind, posted: Posted, old: Mapping[str, Any], new: Mapping[str
         As stored.
     new
         After admission.
+    seq
+        Of the entry that will hold it.
 
     Raises
     ------
@@ -58,22 +64,35 @@ def updated(kind: Kind, posted: Posted, old: Mapping[str, Any], new: Mapping[str
             meta[key] = old_meta[key]
     result = dict(new) | {"metadata": meta}
     # A node's status is what its kubelet reports, and here nobody else can say it.
-    if not (kind.kind == "Node" and new.get("status")):
+    # A definition's status is worked out with it, and a custom resource may have one that is a field like others.
+    theirs = kind.row_kind == DEFINITION or (kind.custom is not None and "status" not in kind.subresources)
+    if not theirs and not (kind.row_kind == "Node" and new.get("status")):
         result.pop("status", None)
         if "status" in old:
             result["status"] = old["status"]
     if (
-        kind.kind == "PodDisruptionBudget"
+        kind.row_kind == "PodDisruptionBudget"
         and result.get("spec") != old.get("spec")
         and budget_columns(old)["given"]
     ):
         # A status from elsewhere counted by the old rule: from here on it is computed.
         result.pop("status", None)
-    if kind.kind == "Pod":
+    if kind.row_kind == "Pod":
         result["spec"] = _pod_spec(posted, as_read_today(old)["spec"], dict(new["spec"]))
-    generation = int(old_meta.get("generation") or 1)
-    meta["generation"] = generation + (1 if result.get("spec") != old.get("spec") else 0)
+    if kind.row_kind == "Service":
+        result = with_kept_addresses(result, old, seq)
+    if "spec" in result or "generation" in old_meta:
+        generation = int(old_meta.get("generation") or 1)
+        meta["generation"] = generation + (1 if _wish(kind, result) != _wish(kind, old) else 0)
     return result
+
+
+def _wish(kind: Kind, manifest: Mapping[str, Any]) -> Any:
+    """What counts as another generation when it changes."""
+    if kind.custom is None:
+        return manifest.get("spec")
+    aside = ("apiVersion", "kind", "metadata", *kind.subresources)
+    return {key: value for key, value in manifest.items() if key not in aside}
 
 
 def same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,9 +11,20 @@ from django.db import transaction
 from playground.clusters import bulk, kinds
 from playground.clusters.clock import REANCHOR_GAP_S, paced_ns, wall_seconds
 from playground.clusters.errors import NotFound
-from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry, Pod, QueueSnapshot, Run
+from playground.clusters.models import (
+    Checkpoint,
+    Cluster,
+    Cycle,
+    EarlierCycle,
+    LogEntry,
+    Pod,
+    QueueSnapshot,
+    Run,
+)
 from playground.clusters.rows import rows_of
 from playground.clusters.services import extenders
+from playground.clusters.services.deletion import delete_dependent
+from playground.clusters.services.garbage import Gone, collect
 from playground.clusters.services.identity import object_uid
 from playground.clusters.services.lease import Fenced, Lease, renew
 from playground.clusters.services.memory import Driven
@@ -106,6 +117,7 @@ def commit_batch(
             LogEntry.Source.ENGINE, LogEntry.Kind.RAN, result.ran, at_ns=result.clock_ns
         )
         version = engine_version()
+        _keep_earlier(cluster, result.cycles, engine_seq)
         # A cycle whose binding went on (a wait at Permit ended) comes again under its number.
         bulk.upsert(
             Cycle,
@@ -240,6 +252,7 @@ def _fold(writer: LogWriter, outcomes: Any, deleted: set[tuple[ObjectKey, str]])
     """Outcomes become entries and rows, in order; what is about a deleted object comes too late."""
     keyed = [(draft, _key(draft)) for draft in outcomes]
     there = _stored(writer.cluster, keyed)
+    gone: list[Gone] = []
     for draft, key in keyed:
         kind = kinds.by_kind(key[0])
         assert kind is not None
@@ -251,6 +264,8 @@ def _fold(writer: LogWriter, outcomes: Any, deleted: set[tuple[ObjectKey, str]])
             writer.delete(
                 LogEntry.Source.ENGINE, kind, last, reason=reason, at_ns=draft.at_ns, cycle=draft.cycle
             )
+            if kind.row_kind != "Pod":
+                gone.append((kind, key[1], str(last["metadata"].get("uid") or "")))
             continue
         manifest = draft.payload["manifest"]
         if (key, manifest["metadata"].get("uid") or "") in deleted:
@@ -267,6 +282,7 @@ def _fold(writer: LogWriter, outcomes: Any, deleted: set[tuple[ObjectKey, str]])
             at_ns=draft.at_ns,
             cycle=draft.cycle,
         )
+    collect(writer, gone, delete_dependent)
 
 
 def _stored(cluster: Cluster, keyed: list[tuple[Draft, ObjectKey]]) -> dict[ObjectKey, dict[str, Any]]:
@@ -290,6 +306,24 @@ def _stored(cluster: Cluster, keyed: list[tuple[Draft, ObjectKey]]) -> dict[Obje
                 for manifest in rows.filter(name__in=going).values_list("manifest", flat=True):
                     stored[key_of(kind, manifest)] = manifest
     return stored
+
+
+def _keep_earlier(cluster: Cluster, cycles: Sequence[CycleRecord], engine_seq: int) -> None:
+    """Cycles that this batch says more about, as they were told before: an undo may want them back."""
+    numbers = [record.number for record in cycles if record.number < cluster.next_cycle]
+    columns = [name for name in CYCLE_NEWS if name != "trace"]
+    for start in range(0, len(numbers), 500):
+        rows = Cycle.objects.filter(cluster=cluster, number__in=numbers[start : start + 500])
+        EarlierCycle.objects.bulk_create(
+            EarlierCycle(
+                cluster=cluster,
+                number=row.number,
+                replaced_seq=engine_seq,
+                news={name: getattr(row, name) for name in columns},
+                trace=row.trace,
+            )
+            for row in rows
+        )
 
 
 def _cycle(cluster_id: int, record: CycleRecord, engine_seq: int, version: str) -> tuple[Any, ...]:
@@ -343,11 +377,15 @@ def _move_clock(cluster: Cluster, result: DriveResult, now: datetime) -> None:
 
 
 def _keep_checkpoint(cluster: Cluster, result: DriveResult, data: bytes, took_ms: int) -> None:
-    """Keep the newest, and one of each thousand entries for looking back; of large ones fewer."""
+    """Keep the newest, and the first of each thousand entries for looking back; of large ones fewer.
+
+    The first, as that is the one after an import and before its first decision.
+    """
     stretch = CHECKPOINT_EVERY * max(1, len(data) // LARGE_CHECKPOINT_BYTES)
-    Checkpoint.objects.filter(
+    here = Checkpoint.objects.filter(
         cluster=cluster, engine_seq__gte=cluster.engine_seq // stretch * stretch
-    ).delete()
+    ).order_by("engine_seq")
+    here.exclude(pk__in=here.values_list("pk", flat=True)[:1]).delete()
     Checkpoint.objects.create(
         cluster=cluster,
         engine_seq=cluster.engine_seq,

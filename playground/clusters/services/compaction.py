@@ -18,7 +18,7 @@ from playground.clusters.models import Checkpoint, Cluster, Event, LogEntry
 from playground.clusters.services.writer import locked
 
 BATCH = 2000
-_OUTCOMES = (LogEntry.Kind.WRITE, LogEntry.Kind.DELETE, LogEntry.Kind.EVENT)
+_OUTCOMES = (LogEntry.Kind.WRITE, LogEntry.Kind.DELETE)
 
 
 def compact(*, now: datetime | None = None, limit: int = 100_000) -> int:
@@ -82,7 +82,7 @@ def _superseded(cluster_id: int, seq: int):  # type: ignore[no-untyped-def]
     later = same.filter(seq__gt=OuterRef("seq")).order_by("seq")
     edited = later.annotate(is_edit=Case(When(is_edit, then=True), default=False)).values("is_edit")
     return LogEntry.objects.annotate(edited_next=Subquery(edited[:1])).filter(
-        Q(kind__in=(LogEntry.Kind.EVENT, LogEntry.Kind.DELETE)) | Q(edited_next=False),
+        Q(kind=LogEntry.Kind.DELETE) | Q(edited_next=False),
         cluster_id=cluster_id,
         source=LogEntry.Source.ENGINE,
         kind__in=_OUTCOMES,

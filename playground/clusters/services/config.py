@@ -64,7 +64,7 @@ def set_config(*, cluster: Cluster, config: Mapping[str, Any] | None) -> Cluster
         writer.cluster.config = checked
         writer.changed.add("config")
         writer.append(LogEntry.Source.API, LogEntry.Kind.CONFIG, payload)
-        _recheck_waiting(writer.cluster)
+        recheck_waiting(writer.cluster)
         wake.cluster_on_commit(writer.cluster)
     return cluster
 
@@ -100,13 +100,13 @@ def set_release(*, cluster: Cluster, name: str, gates: Mapping[str, bool] | None
     release = checked_release(name, gates)
     with writing(cluster) as writer:
         row = writer.cluster
-        if release == row.release:
+        if (release["name"], release["switched"]) == (row.kubernetes_release, row.feature_gates):
             return cluster
         checked_config(row.config, release)
         payload = {
             "document": row.config,
             "before": row.config,
-            "release": release,
+            "release": release if row.simulation == 1 else release | {"simulation": row.simulation},
             "releaseBefore": row.release,
         }
         row.kubernetes_release, row.feature_gates = release["name"], release["switched"]
@@ -147,8 +147,8 @@ def delete_rule(*, cluster: Cluster, profile: str, name: str) -> Cluster:
     return set_config(cluster=cluster, config=rules.without_rule(cluster.config or {}, profile, name))
 
 
-def _recheck_waiting(cluster: Cluster) -> None:
-    """Which unbound pods have no profile now."""
+def recheck_waiting(cluster: Cluster) -> None:
+    """Write down which unbound pods have no profile now."""
     profiles = columns.profile_names(cluster.config)
     changed = []
     for pod in Pod.objects.filter(cluster=cluster, node_name="").exclude(

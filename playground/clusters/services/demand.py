@@ -10,8 +10,11 @@ from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, Manifest, Node, Pod
 from playground.engine.demand import is_controlled, pods_asked_for
 
-DEMANDING: Final = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
-"""Kinds whose controllers make pods. CronJobs and HorizontalPodAutoscalers make nothing here."""
+DEMANDING: Final = (
+    "CronJob", "DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Job", "ReplicaSet", "ReplicationController",
+    "StatefulSet",
+)  # fmt: skip
+"""Kinds whose controllers make pods, or have them made."""
 
 
 def check_demand(

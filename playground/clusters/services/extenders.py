@@ -21,7 +21,7 @@ from playground.clusters.errors import Forbidden, InvalidInput
 from playground.clusters.models import Cluster, ExtenderCall, LogEntry, MockExtender, Pod
 from playground.clusters.services import lease as leases
 from playground.clusters.services.lease import Fenced, Lease
-from playground.clusters.services.writer import LogWriter, locked
+from playground.clusters.services.writer import LogWriter, locked, writing
 from playground.engine.entries import OutsideCall
 from playground.engine.outbound import OutboundPolicy, OwnSite, host_of, may_be_called
 from playground.engine.profiles import outline_and_problem
@@ -96,14 +96,14 @@ def allow_extender_host(*, cluster: Cluster, host: str, allowed: bool = True) ->
     extenders = outline_and_problem(cluster.config, cluster.release)[0].extenders
     if allowed and host not in [host_of(extender.url) for extender in extenders]:
         raise InvalidInput("no extender of the configuration has this host", field="host", value=host)
-    with transaction.atomic():
-        row = locked(cluster.pk)
+    with writing(cluster) as writer:
+        row = writer.cluster
         row.extender_hosts = sorted(
             {*row.extender_hosts, host} if allowed else {*row.extender_hosts} - {host}
         )
-        row.save(update_fields=["extender_hosts"])
+        writer.changed.add("extender_hosts")
+        writer.deed = f"{'allow' if allowed else 'forbid'} calls of {host}"
         wake.cluster_on_commit(row)
-    cluster.refresh_from_db()
     return cluster
 
 

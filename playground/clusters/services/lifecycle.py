@@ -8,6 +8,7 @@ from django.db import transaction
 
 from playground.accounts import audit
 from playground.clusters import kinds, wake
+from playground.clusters.custom_kinds import table_of
 from playground.clusters.errors import InvalidInput
 from playground.clusters.models import (
     Cluster,
@@ -26,11 +27,13 @@ from playground.clusters.rows import rows_of
 from playground.clusters.services.as_written import written_objects
 from playground.clusters.services.changes import without_server_fields
 from playground.clusters.services.config import checked_config, checked_release
+from playground.clusters.services.deeds import opening
 from playground.clusters.services.identity import object_uid
 from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.quotas import check_clusters, lock_person
 from playground.clusters.services.writer import locked, writing
 from playground.engine.admission import SYSTEM_PREFIX, DocumentWriter, system_priority_classes
+from playground.engine.releases import SIMULATION
 from playground.engine.times import format_seconds, wall_now_ns
 
 MAX_NAME = 100
@@ -48,6 +51,7 @@ def create_cluster(
     config: Mapping[str, Any] | None = None,
     kubernetes_release: str | None = None,
     feature_gates: Mapping[str, bool] | None = None,
+    simulation: int = SIMULATION,
     start_ns: int | None = None,
 ) -> Cluster:
     """A new cluster, paused, with only what every cluster has (four namespaces, two PriorityClasses).
@@ -68,6 +72,8 @@ def create_cluster(
         The release of Kubernetes it follows; None = the newest whose recorded decisions are agreed with.
     feature_gates
         Gates of the release that are switched.
+    simulation
+        How much acts around the scheduler; less than now where something is to go on as it was recorded.
     start_ns
         Virtual time it starts at; None = the wall clock.
 
@@ -93,12 +99,13 @@ def create_cluster(
         cluster.seed = seed
     release = checked_release(kubernetes_release, feature_gates)
     cluster.kubernetes_release, cluster.feature_gates = release["name"], release["switched"]
+    cluster.simulation = simulation
     cluster.config = checked_config(config, release)
     with transaction.atomic():
         lock_person(owner)
         check_clusters(owner)
         cluster.save(force_insert=True)
-        with writing(cluster) as writer:
+        with opening(), writing(cluster) as writer:
             for manifest in _system_objects(cluster):
                 kind = kinds.by_kind(manifest["kind"])
                 assert kind is not None
@@ -110,6 +117,9 @@ def rename_cluster(*, cluster: Cluster, name: str) -> Cluster:
     """Give it another name."""
     checked = _checked_name(name)
     with writing(cluster) as writer:
+        if writer.cluster.name == checked:
+            return cluster
+        writer.deed = f'rename the cluster to "{checked}"'
         writer.cluster.name = checked
         writer.changed.add("name")
     return cluster
@@ -129,9 +139,12 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
         config=cluster.config,
         kubernetes_release=cluster.kubernetes_release,
         feature_gates=cluster.feature_gates,
+        simulation=cluster.simulation,
         assumed_expiry_ns=cluster.assumed_expiry_ns,
         start_ns=cluster.now_ns,
         now_ns=cluster.now_ns,
+        parent=cluster,
+        parent_cycle=cluster.next_cycle - 1,
     )
     with transaction.atomic():
         lock_person(owner)
@@ -139,14 +152,17 @@ def clone_cluster(*, cluster: Cluster, name: str, owner: Any = None) -> Cluster:
         source = locked(cluster.pk)
         clone.save(force_insert=True)
         serve_mock_extenders(cluster=clone, rules=mock_rules_of(source, clone.config))
-        with writing(clone) as writer:
+        with opening(), writing(clone) as writer:
+            writer.cluster.parent_seq = source.last_input_seq
+            writer.changed.add("parent_seq")
             if clone.assumed_expiry_ns:
                 writer.append(LogEntry.Source.API, LogEntry.Kind.EXPIRY, {"afterNs": clone.assumed_expiry_ns})
-            for kind in sorted(kinds.KINDS, key=lambda item: item.apply_rank):
-                if kind.kind == "Event":
+            for kind in sorted(table_of(source).kinds, key=lambda item: item.apply_rank):
+                if kind.row_kind == "Event":
                     continue
                 for manifest in _manifests(rows_of(source, kind).order_by("resource_version")):
                     writer.write(LogEntry.Source.API, kind, manifest, created=True)
+        note_opening(clone)
         wake.cluster_on_commit(clone)
     return clone
 
@@ -160,12 +176,16 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
     """
     with transaction.atomic():
         row = locked(cluster.pk)
-        kept = written_objects(row)
+        table = table_of(row)
+        kept = written_objects(row, table)
         for model in (LogEntry, Node, Pod, PriorityClass, PodDisruptionBudget, Manifest, Event):
             model.objects.filter(cluster=row).delete()
         row.cycles.all().delete()
         row.checkpoints.all().delete()
         row.runs.all().delete()
+        row.deeds.all().delete()
+        row.earlier_cycles.all().delete()
+        row.foreign.all().delete()
         # An intended bind call would be work for ever, and an old answer would be shown with a new cycle.
         row.extender_calls.all().delete()
         QueueSnapshot.objects.filter(cluster=row).delete()
@@ -175,17 +195,24 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
         row.stored_bytes, row.measured_seq = 0, row.next_seq
         row.compacting_seq = row.compacted_seq = 0
         row.save()
-        with writing(row) as writer:
+        with opening(), writing(row) as writer:
             writer.may_exceed = True
             if row.assumed_expiry_ns:
                 writer.append(LogEntry.Source.API, LogEntry.Kind.EXPIRY, {"afterNs": row.assumed_expiry_ns})
-            for (kind_name, _, _), manifest in kept.items():
-                kind = kinds.by_kind(kind_name)
+            for (row_kind, _, _), manifest in kept.items():
+                kind = table.by_row_kind(row_kind)
                 if kind is not None:
                     writer.write(LogEntry.Source.API, kind, manifest, created=True)
+        note_opening(row)
         wake.cluster_on_commit(row)
     cluster.refresh_from_db()
     return cluster
+
+
+def note_opening(cluster: Cluster) -> None:
+    """What is in the log now is how the cluster begins: what comes from here on are edits."""
+    cluster.opening_seq = cluster.last_seq
+    cluster.save(update_fields=["opening_seq"])
 
 
 def delete_cluster(*, cluster: Cluster, by: Any = None) -> None:
@@ -211,8 +238,8 @@ def export_manifests(cluster: Cluster, *, kind_names: Iterable[str] | None = Non
     """
     wanted = None if kind_names is None else set(kind_names)
     writer = DocumentWriter()
-    for kind in sorted(kinds.KINDS, key=lambda item: item.apply_rank):
-        if kind.kind == "Event" or (wanted is not None and kind.kind not in wanted):
+    for kind in sorted(table_of(cluster).kinds, key=lambda item: item.apply_rank):
+        if kind.row_kind == "Event" or (wanted is not None and kind.kind not in wanted):
             continue
         rows = _manifests(rows_of(cluster, kind).order_by("resource_version"))
         while part := list(islice(rows, EXPORT_PART)):
@@ -293,6 +320,7 @@ __all__ = [
     "delete_cluster",
     "export_manifests",
     "is_system_object",
+    "note_opening",
     "rename_cluster",
     "reset_cluster",
 ]

@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, Final
 
 from django.db import DatabaseError, connection
@@ -62,6 +61,11 @@ def labels_text(labels: Mapping[str, str]) -> str:
         for name, value in labels.items()
     }
     return ",".join(f'{name}="{escaped[name]}"' for name in sorted(escaped))[:300]
+
+
+def bounds_of(histogram: str) -> tuple[str, ...]:
+    """The bounds of its buckets as texts, ending with `+Inf`."""
+    return (*(f"{bound:.6g}" for bound in HISTOGRAMS[histogram]), "+Inf")
 
 
 @dataclass(slots=True)
@@ -165,12 +169,10 @@ class Counts:
             rows[(name, labels_text(dict(labels)))] += amount
         for (name, *labels), histogram in self._histograms.items():
             of_series = dict(labels)
-            bounds = (*(f"{bound:.6g}" for bound in HISTOGRAMS[name]), "+Inf")
-            for bound, count in zip(bounds, accumulate(histogram.by_bound), strict=True):
+            for bound, count in zip(bounds_of(name), histogram.by_bound, strict=True):
                 if count:
                     rows[(f"{name}_bucket", labels_text({**of_series, "le": bound}))] += count
             rows[(f"{name}_sum", labels_text(of_series))] += histogram.total
-            rows[(f"{name}_count", labels_text(of_series))] += sum(histogram.by_bound)
         self._counters.clear()
         self._histograms.clear()
         self._points.clear()

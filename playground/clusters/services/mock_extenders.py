@@ -1,16 +1,17 @@
 """Extenders made of rules, created by people; `mock_answers` answers for them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import transaction
 
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest
 from playground.clusters.models import Cluster, MockExtender
+from playground.clusters.services.deeds import opening
+from playground.clusters.services.writer import writing
 from playground.engine.configuration import ConfigurationProblem
-from playground.engine.mock_extender import check_rules
+from playground.engine.mock_extender import OWN_PATH, check_rules
 
 MAX_PER_CLUSTER: Final = 20
 MAX_RULES_BYTES: Final = 256 * 1024
@@ -31,7 +32,8 @@ def create_mock_extender(*, cluster: Cluster, rules: Sequence[Any], name: str = 
     InvalidInput, Conflict
     """
     _check(rules)
-    with transaction.atomic():
+    with writing(cluster, rules=True) as writer:
+        writer.deed = f"make mock extender {name}".strip()
         if MockExtender.objects.filter(cluster=cluster).count() >= MAX_PER_CLUSTER:
             raise Conflict(f"a cluster has at most {MAX_PER_CLUSTER} mock extenders", kind="MockExtender")
         return MockExtender.objects.create(cluster=cluster, name=_name(name), rules=list(rules))
@@ -41,7 +43,8 @@ def update_mock_extender(
     *, extender: MockExtender, rules: Sequence[Any] | None = None, name: str | None = None
 ) -> MockExtender:
     """Give it other rules, which count calls from 0 again, or another name."""
-    with transaction.atomic():
+    with writing(extender.cluster, rules=True) as writer:
+        writer.deed = f"change mock extender {extender.name}".strip()
         row = MockExtender.objects.select_for_update(of=("self",)).get(pk=extender.pk)
         if rules is not None:
             _check(rules)
@@ -54,12 +57,14 @@ def update_mock_extender(
 
 def delete_mock_extender(*, extender: MockExtender) -> None:
     """Remove it; a configuration that names it gets 404 from then on."""
-    extender.delete()
+    with writing(extender.cluster, rules=True) as writer:
+        writer.deed = f"delete mock extender {extender.name}".strip()
+        extender.delete()
 
 
 def mock_extender_url(extender: MockExtender) -> str:
     """Its `urlPrefix`. Workers know it by its id, whatever the host, so a copied configuration stays right."""
-    return f"{settings.PLAYGROUND_OWN_URL.rstrip('/')}/mock-extenders/{extender.public_id}"
+    return f"{settings.PLAYGROUND_OWN_URL.rstrip('/')}{OWN_PATH}{extender.public_id}"
 
 
 def serve_mock_extenders(*, cluster: Cluster, rules: Mapping[int, Sequence[Any]]) -> dict[int, str]:
@@ -68,8 +73,8 @@ def serve_mock_extenders(*, cluster: Cluster, rules: Mapping[int, Sequence[Any]]
     Parameters
     ----------
     rules
-        Place of an extender in the cluster's configuration -> its rules. That extender's `urlPrefix` becomes the
-        address of a new mock extender. It is how the cluster begins, so the log says nothing of it.
+        Place of an extender in the cluster's configuration, now or later, -> its rules. That extender's `urlPrefix`
+        becomes the address of a new mock extender. It is how the cluster begins, so the log says nothing of it.
 
     Returns
     -------
@@ -80,15 +85,14 @@ def serve_mock_extenders(*, cluster: Cluster, rules: Mapping[int, Sequence[Any]]
     ------
     InvalidManifest, Conflict
     """
-    known = range(len((cluster.config or {}).get("extenders") or ()))
-    urls = {
-        place: mock_extender_url(
-            create_mock_extender(cluster=cluster, rules=rules[place], name=f"extender {place}")
-        )
-        for place in sorted(rules)
-        if place in known
-    }
-    if urls:
+    with opening():
+        urls = {
+            place: mock_extender_url(
+                create_mock_extender(cluster=cluster, rules=rules[place], name=f"extender {place}")
+            )
+            for place in sorted(rules)
+        }
+    if any(place in urls for place, _ in enumerate((cluster.config or {}).get("extenders") or ())):
         cluster.config = with_extenders_at(cluster.config or {}, urls)
         cluster.save(update_fields=["config"])
     return urls
@@ -109,11 +113,37 @@ def with_extenders_at(config: Mapping[str, Any], urls: Mapping[int, str]) -> dic
 def mock_rules_of(cluster: Cluster, config: Mapping[str, Any] | None) -> dict[int, Sequence[Any]]:
     """Place in a configuration -> rules, of the extenders that are mock extenders of this cluster."""
     own = dict(MockExtender.objects.filter(cluster=cluster).values_list("public_id", "rules"))
-    named = {
-        place: str(extender.get("urlPrefix", "")).rstrip("/").rpartition("/mock-extenders/")[2]
+    return {place: own[public_id] for place, public_id in _named(config).items() if public_id in own}
+
+
+def mock_rules_throughout(
+    cluster: Cluster, configs: Iterable[Mapping[str, Any] | None]
+) -> tuple[dict[int, Sequence[Any]], list[int]]:
+    """As `mock_rules_of`, over every configuration a cluster had.
+
+    Returns
+    -------
+    rules
+        Of places where no configuration has another extender.
+    others
+        Places of mock extenders where one has.
+    """
+    own = dict(MockExtender.objects.filter(cluster=cluster).values_list("public_id", "rules"))
+    named: dict[int, set[str]] = {}
+    for config in configs:
+        for place, public_id in _named(config).items():
+            named.setdefault(place, set()).add(public_id)
+    alike = {place: ids.pop() for place, ids in sorted(named.items()) if len(ids) == 1}
+    rules = {place: own[public_id] for place, public_id in alike.items() if public_id in own}
+    return rules, [place for place, ids in sorted(named.items()) if len(ids) > 1 and not ids.isdisjoint(own)]
+
+
+def _named(config: Mapping[str, Any] | None) -> dict[int, str]:
+    """Place of an extender -> the id of a mock extender in its address; else the address."""
+    return {
+        place: str(extender.get("urlPrefix", "")).rstrip("/").rpartition(OWN_PATH)[2]
         for place, extender in enumerate((config or {}).get("extenders") or ())
     }
-    return {place: own[public_id] for place, public_id in named.items() if public_id in own}
 
 
 def _check(rules: Any) -> None:
@@ -142,6 +172,7 @@ __all__ = [
     "delete_mock_extender",
     "mock_extender_url",
     "mock_rules_of",
+    "mock_rules_throughout",
     "serve_mock_extenders",
     "update_mock_extender",
     "with_extenders_at",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from playground.clusters import kinds, wake
+from playground.clusters.custom_kinds import DEFINITION, table_of
 from playground.clusters.errors import (
     AlreadyExists,
     Conflict,
@@ -15,18 +16,23 @@ from playground.clusters.errors import (
 )
 from playground.clusters.kinds import Kind
 from playground.clusters.merging import merge_patch
-from playground.clusters.models import Cluster, LogEntry, PodDisruptionBudget, PriorityClass
+from playground.clusters.models import Cluster, LogEntry, Pod, PodDisruptionBudget, PriorityClass
 from playground.clusters.rows import row_of, rows_of
+from playground.clusters.services import deletion, foreign
+from playground.clusters.services.admitting import Surroundings, admitted
 from playground.clusters.services.apply import clean_posted, new_object
 from playground.clusters.services.changes import same, updated
+from playground.clusters.services.deeds import one_deed
+from playground.clusters.services.fields import FieldValidation
 from playground.clusters.services.posted import as_error
 from playground.clusters.services.writer import LogWriter, key_of, writing
+from playground.clusters.versions import as_served, as_stored
 from playground.engine import admission
 from playground.engine.admission import ManifestProblem, Posted
+from playground.engine.resizing import RESIZED_SINCE, check_quality, resized
 from playground.engine.selectors import selector_matches
 from playground.engine.times import format_seconds
 
-DEFAULT_GRACE_S = 30
 MAX_TRIES = 5
 
 
@@ -36,8 +42,9 @@ def create_object(
     manifest: Mapping[str, Any],
     namespace: str | None = None,
     managed_fields: list[dict[str, Any]] | None = None,
+    fields: FieldValidation | None = None,
 ) -> dict[str, Any]:
-    """Create one object and return it as stored.
+    """Create one object and return it as stored, in the version it was written in.
 
     Parameters
     ----------
@@ -49,28 +56,33 @@ def create_object(
         Of the request path: the object's own must be absent or the same.
     managed_fields
         Who applied which field; what the manifest itself says of that is not kept.
+    fields
+        What to do about unknown fields; None = drop them.
 
     Raises
     ------
     InvalidManifest, AlreadyExists, Unsupported
+    NotAllowed
+        The definition of its kind is on its way out.
     NotFound
         The namespace does not exist.
     """
-    kind = known_kind(manifest)
+    kind = known_kind(cluster, manifest)
     posted = _in_namespace(kind, Posted(dict(manifest)), namespace)
     with writing(cluster) as writer:
-        admitted = _admit(writer.cluster, kind, posted)
-        _, in_namespace, name = key_of(kind, admitted)
+        deletion.check_definition_stays(writer.cluster, kind)
+        ready = _admit(writer, kind, posted, fields=fields)
+        _, in_namespace, name = key_of(kind, ready)
         if kind.namespaced and not _namespace_exists(writer.cluster, in_namespace):
             raise NotFound(f'namespaces "{in_namespace}" not found', kind="Namespace", name=in_namespace)
         if row_of(writer.cluster, kind, in_namespace, name) is not None:
             raise AlreadyExists(
                 f'{kind.resource} "{name}" already exists', kind=kind.kind, namespace=in_namespace, name=name
             )
-        new = _managed(new_object(writer, kind, admitted), managed_fields)
+        new = _managed(new_object(writer, kind, ready), managed_fields)
         stored = writer.write(LogEntry.Source.API, kind, new, created=True)
-        wake.cluster_on_commit(writer.cluster)
-    return stored
+        _wake(writer, kind)
+    return as_served(kind, stored)
 
 
 def replace_object(
@@ -80,6 +92,7 @@ def replace_object(
     namespace: str | None = None,
     subresource: str = "",
     managed_fields: list[dict[str, Any]] | None = None,
+    fields: FieldValidation | None = None,
 ) -> dict[str, Any]:
     """Replace one object and return it as stored (unchanged if nothing differs).
 
@@ -92,9 +105,11 @@ def replace_object(
     namespace
         Of the request path.
     subresource
-        ``""`` = everything but the status; ``"status"`` = the status alone.
+        ``""`` = everything but the status; ``"status"`` = the status alone; ``"resize"`` = a pod's resources alone.
     managed_fields
         Who applied which field; None = as before.
+    fields
+        What to do about unknown fields; None = drop them.
 
     Raises
     ------
@@ -102,7 +117,7 @@ def replace_object(
     Conflict
         It was changed since the given resourceVersion.
     """
-    kind = known_kind(manifest)
+    kind = known_kind(cluster, manifest)
     posted = _in_namespace(kind, Posted(dict(manifest)), namespace)
     seen = (manifest.get("metadata") or {}).get("resourceVersion") or ""
     with writing(cluster) as writer:
@@ -118,20 +133,42 @@ def replace_object(
             )
         try:
             if subresource == "status":
-                new = dict(row.manifest) | {"status": manifest.get("status") or {}}
-                _admit(writer.cluster, kind, Posted(new), row.manifest)  # for what it refuses
+                wanted = as_stored(kind, dict(posted.manifest))
+                new = dict(row.manifest) | {"status": wanted.get("status") or {}}
+                ready = _admit(writer, kind, Posted(new), row.manifest, fields=fields)  # for what it refuses
+                if kind.custom is not None:
+                    new = ready
+            elif subresource == "resize":
+                if writer.cluster.simulation < RESIZED_SINCE:
+                    raise Forbidden(
+                        f'pods "{name}" is forbidden: this cluster was made before its kubelets resized pods',
+                        kind="Pod",
+                        name=name,
+                    )
+                new = resized(posted, row.manifest, posted.manifest)
+                _admit(writer, kind, Posted(new), None, fields=fields)  # for what it refuses
+                check_quality(posted, row.manifest, new)
             else:
-                admitted = _admit(writer.cluster, kind, posted, row.manifest)
-                new = updated(kind, posted, row.manifest, admitted)
+                ready = _admit(writer, kind, posted, row.manifest, fields=fields)
+                new = updated(kind, posted, row.manifest, ready, writer.cluster.next_seq)
         except ManifestProblem as problem:
             raise as_error(problem) from None
         before = row.manifest["metadata"].get("managedFields")
         if same(row.manifest, new) and managed_fields in (None, before):
-            return dict(row.manifest)
+            return as_served(kind, dict(row.manifest))
+        by = ""
+        if kind.row_kind == "Pod" and subresource == "status":
+            by = foreign.note_status(writer, row, new)
+            if by:
+                new = foreign.on_our_clock(row, new, writer.at_ns)
         new = _managed(new, managed_fields)
-        stored = writer.write(LogEntry.Source.API, kind, new, created=False)
-        wake.cluster_on_commit(writer.cluster)
-    return stored
+        deletion.check_finalizers(kind, row.manifest, new)
+        if deletion.is_done(writer.cluster, kind, new):
+            stored = deletion.remove(writer, kind, new, grace_s=0)
+        else:
+            stored = writer.write(LogEntry.Source.API, kind, new, created=False, by=by)
+        _wake(writer, kind)
+    return as_served(kind, stored)
 
 
 def patch_object(
@@ -142,6 +179,7 @@ def patch_object(
     name: str,
     patch: Mapping[str, Any],
     resource_version: str | None = None,
+    fields: FieldValidation | None = None,
 ) -> dict[str, Any]:
     """Change one object by a merge patch (RFC 7386) and return it as stored.
 
@@ -151,6 +189,8 @@ def patch_object(
         Of the whole manifest; one that names `metadata.resourceVersion` is about that version alone.
     resource_version
         The version it is about, else the newest: it is then merged anew when the object moves on meanwhile.
+    fields
+        What to do about unknown fields; None = drop them.
 
     Raises
     ------
@@ -178,7 +218,7 @@ def patch_object(
             merged["metadata"] = dict(meta) | {"resourceVersion": resource_version}
         bound = resource_version is not None or "resourceVersion" in (patch.get("metadata") or {})
         try:
-            return replace_object(cluster=cluster, manifest=merged)
+            return replace_object(cluster=cluster, manifest=merged, fields=fields)
         except Conflict:
             if bound or attempt == MAX_TRIES - 1:
                 raise
@@ -194,11 +234,13 @@ def delete_object(
     grace_s: int | None = None,
     uid: str | None = None,
     resource_version: str | None = None,
+    orphans: bool = False,
+    foreground: bool = False,
 ) -> dict[str, Any]:
     """Delete one object; returns its last state.
 
     A pod on a node terminates for its grace period on the cluster's clock and is there until then, with a
-    deletionTimestamp; everything else is gone at once.
+    deletionTimestamp, and so is an object with finalizers until they are taken off; everything else is gone at once.
 
     Parameters
     ----------
@@ -206,6 +248,10 @@ def delete_object(
         Seconds; None = the pod's own terminationGracePeriodSeconds; 0 = at once.
     uid, resource_version
         Preconditions.
+    orphans
+        What it owns stays, and belongs to nobody then.
+    foreground
+        It goes after what it owns.
 
     Raises
     ------
@@ -227,41 +273,22 @@ def delete_object(
                     namespace=namespace,
                     name=name,
                 )
-        if kind.kind == "Namespace":
+        if kind.row_kind == "Namespace":
             _empty_namespace(writer, name)
-        if kind.kind == "PriorityClass" and name.startswith(admission.SYSTEM_PREFIX):
+        if kind.row_kind == DEFINITION:
+            return deletion.remove_definition(writer, kind, row.manifest)
+        if kind.row_kind == "PriorityClass" and name.startswith(admission.SYSTEM_PREFIX):
             raise Forbidden(
                 f'{kind.resource} "{name}" is forbidden: this is a system priority class and cannot be deleted',
                 kind=kind.kind,
                 name=name,
             )
-        last = delete_in(writer, kind, row.manifest, grace_s)
-        wake.cluster_on_commit(writer.cluster)
-    return last
-
-
-def delete_in(
-    writer: LogWriter, kind: Kind, manifest: Mapping[str, Any], grace_s: int | None
-) -> dict[str, Any]:
-    """Delete within a transaction that is open already; see `delete_object`."""
-    if kind.kind != "Pod":
-        return writer.delete(LogEntry.Source.API, kind, manifest, grace_s=grace_s)
-    spec = manifest.get("spec") or {}
-    status = manifest.get("status") or {}
-    if grace_s is None:
-        own = spec.get("terminationGracePeriodSeconds")
-        grace_s = DEFAULT_GRACE_S if own is None else int(own)
-    finished = status.get("phase") in ("Succeeded", "Failed")
-    if not spec.get("nodeName") or finished or grace_s <= 0:
-        return writer.delete(LogEntry.Source.API, kind, manifest, grace_s=0)
-    meta = manifest["metadata"]
-    if meta.get("deletionTimestamp"):
-        grace_s = min(grace_s, int(meta.get("deletionGracePeriodSeconds") or grace_s))
-    stamp = format_seconds(writer.at_ns + grace_s * 1_000_000_000)
-    going = dict(manifest) | {
-        "metadata": dict(meta) | {"deletionTimestamp": stamp, "deletionGracePeriodSeconds": grace_s}
-    }
-    return writer.delete(LogEntry.Source.API, kind, going, gone=False, grace_s=grace_s)
+        if orphans and kind.row_kind != "Pod":
+            deletion.orphan(writer, kind, row.manifest)
+        by = foreign.note_evicted(writer, row) if kind.row_kind == "Pod" else ""
+        last = deletion.delete_in(writer, kind, row.manifest, grace_s, by, foreground=foreground)
+        _wake(writer, kind)
+    return as_served(kind, last)
 
 
 def bind_pod(
@@ -320,7 +347,12 @@ def bind_pod(
             "spec": dict(row.manifest["spec"]) | {"nodeName": node},
             "status": status,
         }
-        stored = writer.write(LogEntry.Source.API, kind, bound, created=False)
+        by = foreign.note_bound(writer, row, node)
+        # What an extender of ours binds is decided by the scheduler.
+        writer.deed = None
+        if not by and row.lane != Pod.Lane.BINDING:
+            writer.deed = f"bind Pod {namespace}/{name} to Node {node}"
+        stored = writer.write(LogEntry.Source.API, kind, bound, created=False, by=by)
         wake.cluster_on_commit(writer.cluster)
     return stored
 
@@ -337,6 +369,7 @@ def evict_pod(*, cluster: Cluster, namespace: str, name: str, grace_s: int | Non
     kind = _kind("Pod")
     with writing(cluster) as writer:
         row = _existing(writer.cluster, kind, namespace, name)
+        writer.deed = f"evict Pod {namespace}/{name}"
         budgets = [
             budget
             for budget in PodDisruptionBudget.objects.filter(cluster=cluster, namespace=namespace).order_by(
@@ -372,7 +405,10 @@ def evict_pod(*, cluster: Cluster, namespace: str, name: str, grace_s: int | Non
                 dict(budget.manifest) | {"status": status},
                 created=False,
             )
-        last = delete_in(writer, kind, row.manifest, grace_s)
+        by = foreign.note_evicted(writer, row)
+        if by:
+            writer.deed = None
+        last = deletion.delete_in(writer, kind, row.manifest, grace_s, by)
         wake.cluster_on_commit(writer.cluster)
     return last
 
@@ -390,7 +426,8 @@ def set_cordon(*, cluster: Cluster, node: str, unschedulable: bool) -> dict[str,
     spec.pop("unschedulable", None)
     if unschedulable:
         spec["unschedulable"] = True
-    return replace_object(cluster=cluster, manifest=dict(row.manifest) | {"spec": spec})
+    with one_deed(f"{'cordon' if unschedulable else 'uncordon'} Node {node}"):
+        return replace_object(cluster=cluster, manifest=dict(row.manifest) | {"spec": spec})
 
 
 def _managed(manifest: dict[str, Any], managed_fields: list[dict[str, Any]] | None) -> dict[str, Any]:
@@ -399,21 +436,25 @@ def _managed(manifest: dict[str, Any], managed_fields: list[dict[str, Any]] | No
     return manifest | {"metadata": manifest["metadata"] | {"managedFields": managed_fields}}
 
 
-def known_kind(manifest: Mapping[str, Any]) -> Kind:
+def known_kind(cluster: Cluster, manifest: Mapping[str, Any]) -> Kind:
     """The kind of a manifest.
 
     Raises
     ------
     Unsupported
-        The playground does not know it, or only the engine writes it.
+        The cluster does not know it, or there are no objects of it.
     """
     api_version, name = str(manifest.get("apiVersion") or ""), str(manifest.get("kind") or "")
-    kind = kinds.by_key(api_version, name)
-    if kind is None:
+    kind = table_of(cluster).by_key(api_version, name)
+    if kind is None or not kind.is_stored:
         raise Unsupported(f'no kind "{name}" is registered for version "{api_version}"')
-    if kind.kind == "Event":
-        raise Forbidden("Events are written by the scheduler", kind="Event")
     return kind
+
+
+def _wake(writer: LogWriter, kind: Kind) -> None:
+    # A kept object that goes may take others along.
+    if kind.interpreted or writer.cluster.last_input_seq > writer.cluster.cursor_seq:
+        wake.cluster_on_commit(writer.cluster)
 
 
 def _kind(name: str) -> Kind:
@@ -452,20 +493,27 @@ def _in_namespace(kind: Kind, posted: Posted, namespace: str | None) -> Posted:
 
 
 def _admit(
-    cluster: Cluster, kind: Kind, posted: Posted, old: Mapping[str, Any] | None = None
+    writer: LogWriter,
+    kind: Kind,
+    posted: Posted,
+    old: Mapping[str, Any] | None = None,
+    *,
+    fields: FieldValidation | None,
 ) -> dict[str, Any]:
+    """The object as it will be stored, in the version rows have."""
+    cluster = writer.cluster
     stored: list[dict[str, Any]] = []
-    if kind.kind in ("Pod", "PriorityClass"):
+    if kind.row_kind in ("Pod", "PodGroup", "PriorityClass"):
         stored += PriorityClass.objects.filter(cluster=cluster).values_list("manifest", flat=True)
+    around = Surroundings(
+        admission.priority_classes(stored), stored, format_seconds(writer.at_ns), fields or FieldValidation()
+    )
     try:
-        return admission.admit(
-            clean_posted(kind, posted, planned_for=cluster),
-            admission.priority_classes(stored),
-            others=stored,
-            old=old,
-        )
+        ready = admitted(kind, clean_posted(kind, posted, planned_for=cluster), around, old)
+        around.fields.refuse()
     except ManifestProblem as problem:
         raise as_error(problem) from None
+    return ready
 
 
 def _namespace_exists(cluster: Cluster, name: str) -> bool:
@@ -477,8 +525,8 @@ def _empty_namespace(writer: LogWriter, name: str) -> None:
         raise Forbidden(
             f'namespaces "{name}" is forbidden: this namespace may not be deleted', kind="Namespace"
         )
-    for kind in kinds.KINDS:
-        if not kind.namespaced or kind.kind == "Event":
+    for kind in table_of(writer.cluster).kinds:
+        if not kind.namespaced or kind.row_kind == "Event":
             continue
         rows = rows_of(writer.cluster, kind).filter(namespace=name).order_by("resource_version")
         for manifest in rows.values_list("manifest", flat=True):

@@ -18,6 +18,7 @@ from playground.clusters import jobs, lanes, wake
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, Manifest, Pod, PriorityClass, Question, Run, SeedEnd
+from playground.clusters.services import foreign
 from playground.clusters.services.advance import (
     advance,
     engine_of,
@@ -33,6 +34,8 @@ from playground.clusters.services.luck import end_states_of, run_again
 from playground.clusters.services.memory import ENGINES, Driven, EngineMemory
 from playground.clusters.services.objects import delete_object
 from playground.clusters.services.posted import as_error, read_posted
+from playground.clusters.services.runs import request_run
+from playground.clusters.services.traces import recompute_trace
 from playground.engine import admission, advise, plans, rules
 from playground.engine.admission import ManifestProblem
 from playground.engine.advise import CannotAnswer
@@ -78,7 +81,7 @@ def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
     wanted = {
         "cluster": cluster,
         "generation": cluster.generation,
-        "seq": 0 if "cycle" in checked else cluster.last_seq,
+        "seq": 0 if "cycle" in checked or kind == Question.Kind.JUDGE else cluster.last_seq,
         "key": advise.question_key(kind, text),
     }
     found = Question.objects.filter(**wanted).first()
@@ -96,6 +99,23 @@ def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
         except IntegrityError:  # somebody asked the same this moment
             found = Question.objects.get(**wanted)
     return found
+
+
+def ask_for_verdicts(cluster: Cluster) -> Question | None:
+    """Have a worker judge what waits of other schedulers' decisions; None where nothing does.
+
+    Raises
+    ------
+    Conflict
+    """
+    first = foreign.unjudged(cluster).values_list("judged_seq", flat=True).first()
+    if first is None:
+        return None
+    rows = Question.objects.filter(cluster=cluster, generation=cluster.generation, kind=Question.Kind.JUDGE)
+    under_way = rows.filter(state__in=Question.OPEN).first()
+    if under_way is not None:
+        return under_way
+    return ask(cluster=cluster, kind=Question.Kind.JUDGE, params={"from": first, "of": rows.count()})
 
 
 def _send(question_id: int) -> None:
@@ -147,6 +167,8 @@ def _checked(cluster: Cluster, kind: str, params: dict[str, Any]) -> dict[str, A
             return _rule(params)
         case Question.Kind.PLAN:
             return _plan_question(params)
+        case Question.Kind.JUDGE:
+            return {"from": int(params["from"]), "of": int(params["of"])}
     raise InvalidInput(f"a question is one of {', '.join(Question.Kind.values)}", field="kind", value=kind)
 
 
@@ -239,7 +261,7 @@ def admitted_pod(
 
 
 def branch_with_edit(*, question: Question, rank: int, owner: Any = None) -> Cluster:
-    """A new cluster with the objects of this one and one proven edit made; the original stays as it is.
+    """A new cluster with the objects of this one and one proven edit made, which runs; the original stays as it is.
 
     Parameters
     ----------
@@ -261,6 +283,7 @@ def branch_with_edit(*, question: Question, rank: int, owner: Any = None) -> Clu
     with transaction.atomic():
         clone = clone_cluster(cluster=question.cluster, name=name, owner=owner)
         _make_change(clone, edit["change"])
+        request_run(cluster=clone, until="idle")
     return clone
 
 
@@ -478,13 +501,14 @@ def _weights(question: Question, cluster: Cluster, memory: EngineMemory) -> dict
 
 
 def _past(cluster: Cluster, number: int) -> tuple[advise.Past, bytes]:
-    """The moment before a cycle, and the cycle's trace."""
+    """The moment before a cycle, and the cycle's trace, decided again where only its summary is kept."""
     cycle = Cycle.objects.get(cluster=cluster, number=number)
     if cycle.trace is None:
-        raise CannotAnswer(
-            cycle.trace_note
-            or f"Only the summary of cycle {number} is kept: open its page to have it decided again."
-        )
+        if not cycle.trace_note:
+            recompute_trace(cluster_id=cluster.pk, number=number)
+            cycle.refresh_from_db(fields=["trace", "trace_note"])
+        if cycle.trace is None:
+            raise CannotAnswer(cycle.trace_note or f"cycle {number} cannot be decided again")
     engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, default_simulator())
     past = advise.before_cycle(engine, stretch(cluster, engine, engine_seq, cycle.ran_seq), number)
     return past, bytes(cycle.trace)
@@ -512,6 +536,10 @@ def _plan(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[st
         )
 
 
+def _judge(question: Question, cluster: Cluster, memory: EngineMemory) -> dict[str, Any]:
+    return foreign.judge_some(cluster, _reporting(question))
+
+
 _ANSWERS: Final[dict[str, Callable[[Question, Cluster, EngineMemory], dict[str, Any]]]] = {
     Question.Kind.EDITS: _edits,
     Question.Kind.WHY_NOT: _why_not,
@@ -521,6 +549,7 @@ _ANSWERS: Final[dict[str, Callable[[Question, Cluster, EngineMemory], dict[str, 
     Question.Kind.PLAN: _plan,
     Question.Kind.DEVICES: _devices,
     Question.Kind.GROUP: _group,
+    Question.Kind.JUDGE: _judge,
 }
 
 

@@ -47,9 +47,7 @@ def recompute_trace(*, cluster_id: int, number: int, simulator: Simulator | None
     # The batch must be replayed whole, so the checkpoint has to lie before it.
     with collector_paused():
         engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, simulator or default_simulator())
-        record = engine.reopened(
-            stretch(cluster, engine, engine_seq, cycle.ran_seq), number, cycle.ran_seq
-        )
+        record = engine.reopened(stretch(cluster, engine, engine_seq, cycle.ran_seq), number, cycle.ran_seq)
     with transaction.atomic():
         empty = Cycle.objects.filter(pk=cycle.pk, trace__isnull=True)
         if record is not None and record.digest == cycle.digest:

@@ -7,19 +7,24 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import transaction
 
-from playground.clusters import bulk, kinds
+from playground.clusters import bulk
 from playground.clusters.clock import virtual_now_ns
+from playground.clusters.custom_kinds import DEFINITION
 from playground.clusters.errors import NotFound, TooLarge
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.packed import Packed, json_text, pack_text
 from playground.clusters.rows import MODELS, row_values, rows_of, upsert
-from playground.clusters.services import demand
+from playground.clusters.services import deeds, demand
 from playground.clusters.services.quotas import check_bytes
 from playground.engine.columns import profile_names
 
 ObjectKey = tuple[str, str, str]
-"""``(kind, namespace, name)``; namespace empty for cluster-scoped kinds."""
+"""``(row kind, namespace, name)``; namespace empty for cluster-scoped kinds."""
+_FLEETING: Final = ("Lease",)
+"""Kinds whose objects are written again and again, of which the log keeps what clients wrote last."""
+MAX_OBJECT_BYTES: Final = 1_572_864
+"""As etcd takes requests (its --max-request-bytes)."""
 _ENTRY: Final = (
     "cluster",
     "seq",
@@ -47,6 +52,9 @@ class LogWriter:
     ----------
     may_exceed
         Whether it writes over a quota: what only gets smaller is not refused.
+    deed
+        What is done, as a command, where the entries do not say it well; it can be undone also without an entry. None:
+        another scheduler does it, and it is no deed.
     lane_of
         Set by the engine's commit: a pod's namespace and name -> its lane and reserved node, written with its row.
     """
@@ -58,12 +66,17 @@ class LogWriter:
         self.changed: set[str] = set()
         self._entries: list[tuple[Any, ...]] = []
         self._rows: dict[ObjectKey, tuple[Kind, dict[str, Any], int] | None] = {}
+        self._gone: dict[ObjectKey, Kind] = {}
+        self._renewed: set[ObjectKey] = set()
         self._n_asked = 0
         self._asked: list[dict[str, Any]] = []
         self._texts: dict[int, str] = {}
         self.may_exceed = False
+        self.deed: str | None = ""
         self.lane_of: Callable[[str, str], tuple[str, str]] | None = None
         self._asks_for_pods = False
+        self.namespace_limits: dict[str, Any] = {}
+        """Namespace -> what its LimitRanges and ResourceQuotas allow; of what is created in this transaction."""
 
     def append(
         self,
@@ -77,9 +90,7 @@ class LogWriter:
         created: bool = False,
     ) -> int:
         """Add one entry and return its sequence number; one of a cycle is no input to be read later."""
-        seq = self.cluster.next_seq
-        self.cluster.next_seq += 1
-        self.cluster.entries_since_checkpoint += 1
+        seq = self._number()
         if source == LogEntry.Source.API and cycle is None:
             self.cluster.last_input_seq = seq
             self.changed.add("last_input_seq")
@@ -98,6 +109,12 @@ class LogWriter:
         )
         return seq
 
+    def _number(self) -> int:
+        seq = self.cluster.next_seq
+        self.cluster.next_seq += 1
+        self.cluster.entries_since_checkpoint += 1
+        return seq
+
     def write(
         self,
         source: str,
@@ -108,24 +125,48 @@ class LogWriter:
         reason: str | None = None,
         at_ns: int | None = None,
         cycle: int | None = None,
+        by: str = "",
     ) -> dict[str, Any]:
-        """An object is now this; returns it with its new resourceVersion."""
-        if source == LogEntry.Source.API:
+        """An object is now this; returns it with its new resourceVersion. `by` is the scheduler that decided it.
+
+        An Event takes a number and is a row, no entry: nothing is decided by it, and it is not written twice.
+        """
+        source = self._source(source, kind)
+        if source != LogEntry.Source.ENGINE:
             self._n_asked += created
-            self._asks_for_pods |= kind.kind in demand.DEMANDING or (created and kind.kind == "Node")
+            self._asks_for_pods |= kind.row_kind in demand.DEMANDING or (created and kind.row_kind == "Node")
         meta = dict(manifest["metadata"])
         whole = dict(manifest) | {"metadata": meta}
         meta["resourceVersion"] = str(self.cluster.next_seq)
+        if source != LogEntry.Source.ENGINE:
+            self._asked.append(whole)
+        key = key_of(kind, whole)
+        if kind.row_kind == "Event":
+            self._rows[key] = (kind, whole, self._number())
+            return whole
         payload: dict[str, Any] = {"manifest": whole}
         if reason is not None:
             payload["reason"] = reason
-        key = key_of(kind, whole)
-        entry = LogEntry.Kind.EVENT if kind.kind == "Event" else LogEntry.Kind.WRITE
-        seq = self.append(source, entry, payload, at_ns=at_ns, cycle=cycle, key=key, created=created)
+        if by:
+            payload["by"] = by
+        seq = self.append(
+            source, LogEntry.Kind.WRITE, payload, at_ns=at_ns, cycle=cycle, key=key, created=created
+        )
         self._rows[key] = (kind, whole, seq)
-        if source == LogEntry.Source.API and self.cluster.creator_id is not None:
-            self._asked.append(whole)
+        if source == LogEntry.Source.KEPT and not created and kind.row_kind in _FLEETING:
+            self._renewed.add(key)
+        self._note_kinds(kind, seq)
         return whole
+
+    def _source(self, source: str, kind: Kind) -> str:
+        """What the simulation does not read stays out of the log that replays."""
+        kept = source == LogEntry.Source.API and not kind.interpreted
+        return LogEntry.Source.KEPT if kept else source
+
+    def _note_kinds(self, kind: Kind, seq: int) -> None:
+        if kind.row_kind == DEFINITION:
+            self.cluster.kinds_seq = seq
+            self.changed.add("kinds_seq")
 
     def delete(
         self,
@@ -138,8 +179,10 @@ class LogWriter:
         reason: str | None = None,
         at_ns: int | None = None,
         cycle: int | None = None,
+        by: str = "",
     ) -> dict[str, Any]:
         """An object is asked to go (`gone` = it has gone); returns its last state."""
+        source = self._source(source, kind)
         meta = dict(manifest["metadata"])
         whole = dict(manifest) | {"metadata": meta}
         meta["resourceVersion"] = str(self.cluster.next_seq)
@@ -156,13 +199,38 @@ class LogWriter:
             payload["gracePeriodSeconds"] = grace_s
         if reason is not None:
             payload["reason"] = reason
+        if by:
+            payload["by"] = by
         seq = self.append(source, LogEntry.Kind.DELETE, payload, at_ns=at_ns, cycle=cycle, key=key)
         self._rows[key] = None if gone else (kind, whole, seq)
+        if gone:
+            self._gone[key] = kind
+        self._note_kinds(kind, seq)
         return whole
+
+    def told(self) -> list[tuple[str, str]]:
+        """Verb and object of what a person does with this, in order."""
+        found = (
+            deeds.told_of(source, kind, key, payload, created)
+            for _, _, source, kind, _, _, *key, created, payload in self._entries
+        )
+        return [item for item in found if item is not None]
 
     def pods(self) -> set[tuple[str, str]]:
         """Namespace and name of the pods that `flush` will write."""
         return {(namespace, name) for kind, namespace, name in self._rows if kind == "Pod"}
+
+    def pending_kinds(self, namespace: str) -> list[str]:
+        """Kinds of which `flush` will write objects of a namespace."""
+        return sorted({kind for kind, place, _ in self._rows if place == namespace})
+
+    def pending(self, kind_name: str, namespace: str) -> list[tuple[str, dict[str, Any] | None]]:
+        """Name and manifest of the objects of a kind that `flush` will write; None for those that go."""
+        return [
+            (name, None if row is None else row[1])
+            for (kind, place, name), row in self._rows.items()
+            if (kind, place) == (kind_name, namespace)
+        ]
 
     def check_room(self) -> None:
         """Refuse what would leave the cluster with more objects than `PLAYGROUND_MAX_OBJECTS`; Events are not counted.
@@ -188,6 +256,21 @@ class LogWriter:
                 f"the cluster would have {wanted:,} objects; it has {stored:,}, and at most {limit:,} are allowed"
             )
 
+    def _check_sizes(self) -> None:
+        """Refuse an object that etcd would not take.
+
+        Raises
+        ------
+        TooLarge
+        """
+        for manifest in self._asked:
+            size = len(self._text(manifest))
+            if size > MAX_OBJECT_BYTES:
+                name = manifest["metadata"]["name"]
+                raise TooLarge(
+                    f'{manifest["kind"]} "{name}" has {size:,} bytes; an object has at most {MAX_OBJECT_BYTES:,}'
+                )
+
     def _charge(self) -> None:
         """Count what a person writes for who made the cluster.
 
@@ -195,7 +278,7 @@ class LogWriter:
         ------
         QuotaExceeded
         """
-        if not self._asked:
+        if not self._asked or self.cluster.creator_id is None:
             return
         # Once in the log, once as the object; packed, as both are stored.
         asked_bytes = sum(2 * len(pack_text(self._text(manifest))) for manifest in self._asked)
@@ -231,18 +314,25 @@ class LogWriter:
             See `check_room` and `quotas`.
         """
         self.check_room()
+        self._check_sizes()
         self._charge()
+        for kind_name, namespace, name in sorted(self._renewed):
+            # Watches that have not looked yet see the newest; nobody asks how a lease was renewed last week.
+            LogEntry.objects.filter(
+                cluster=self.cluster,
+                source=LogEntry.Source.KEPT,
+                object_kind=kind_name,
+                object_namespace=namespace,
+                object_name=name,
+            ).delete()
         if self._entries:
             entries = [(*entry[:-1], self._stored_payload(entry[-1])) for entry in self._entries]
             bulk.insert(LogEntry, _ENTRY, entries)
-        gone: dict[tuple[str, str], list[str]] = {}
-        for (kind_name, namespace, name), row in self._rows.items():
+        gone: dict[tuple[Kind, str], list[str]] = {}
+        for key, row in self._rows.items():
             if row is None:
-                gone.setdefault((kind_name, namespace), []).append(name)
-        for (kind_name, namespace), names in gone.items():
-            kind = kinds.by_kind(kind_name)
-            if kind is None:
-                continue
+                gone.setdefault((self._gone[key], key[1]), []).append(key[2])
+        for (kind, namespace), names in gone.items():
             for start in range(0, len(names), 500):
                 rows = rows_of(self.cluster, kind).filter(name__in=names[start : start + 500])
                 (rows.filter(namespace=namespace) if kind.namespaced else rows).delete()
@@ -250,24 +340,28 @@ class LogWriter:
         values = [(row[0], self._row(*row)) for row in self._rows.values() if row is not None]
         if self.lane_of is not None:
             for kind, row in values:
-                if kind.kind == "Pod":
+                if kind.row_kind == "Pod":
                     row["lane"], row["reserved_node"] = self.lane_of(row["namespace"], row["name"])
         upsert(values, update_lanes=self.lane_of is not None)
         self.cluster.version += 1
         names_changed = {"next_seq", "version", "entries_since_checkpoint", *self.changed, *also}
         self.cluster.save(update_fields=sorted(names_changed))
         self._entries, self._rows, self._asked, self._texts = [], {}, [], {}
+        self._gone, self._renewed = {}, set()
 
 
 def key_of(kind: Kind, manifest: Mapping[str, Any]) -> ObjectKey:
     """Identity of an object within its cluster."""
     meta = manifest["metadata"]
-    return (kind.kind, (meta.get("namespace") or "default") if kind.namespaced else "", meta["name"])
+    return (kind.row_kind, (meta.get("namespace") or "default") if kind.namespaced else "", meta["name"])
 
 
 @contextmanager
-def writing(cluster: Cluster) -> Iterator[LogWriter]:
+def writing(cluster: Cluster, *, rules: bool = False) -> Iterator[LogWriter]:
     """One short transaction that holds the cluster's lock; flushed at its end, nothing kept on an error.
+
+    What a person does with it is noted as a deed that can be undone (deeds.py); with `rules` it changes mock
+    extenders.
 
     PostgreSQL locks the row; SQLite's transactions begin IMMEDIATE and so hold the one write lock.
     The given instance sees the new counters afterwards.
@@ -279,7 +373,9 @@ def writing(cluster: Cluster) -> Iterator[LogWriter]:
     """
     with transaction.atomic():
         writer = LogWriter(locked(cluster.pk))
+        before = deeds.standing(writer.cluster, writer.at_ns, rules=rules)
         yield writer
+        deeds.note(writer.cluster, before, writer.told(), writer.deed)
         writer.flush()
     for field in Cluster._meta.concrete_fields:
         setattr(cluster, field.attname, getattr(writer.cluster, field.attname))

@@ -40,6 +40,8 @@ class Scenario(models.Model):
     expires = models.DateTimeField(null=True, blank=True)
     delete_digest = models.CharField(max_length=64)  # SHA-256 of the delete code
     gallery_name = models.CharField(max_length=100, blank=True, default="")  # of our own teaching scenarios
+    note = models.TextField(blank=True, default="")  # what its author says of it; not checked
+    opens_at = models.IntegerField(null=True, blank=True)  # the cycle its author shows; null: the last one
 
     document = models.BinaryField()  # as it was given, UTF-8
     digest = models.CharField(max_length=64)  # of the canonical form

@@ -2,6 +2,7 @@
 
 from playground.scenarios.services import subjects
 from playground.scenarios.services.cancelling import cancel
+from playground.scenarios.services.carrying import carried_line, standalone_file
 from playground.scenarios.services.comparing import compare_now, delete_comparison, request_comparison
 from playground.scenarios.services.errands import run_errand
 from playground.scenarios.services.forking import do_next_step, fork, make_from_cluster
@@ -20,7 +21,13 @@ from playground.scenarios.services.proof import (
     verify_now,
 )
 from playground.scenarios.services.shares import Shared, delete_share, share
-from playground.scenarios.services.upgrades import cancel_upgrade, preview_upgrade_now, request_upgrade
+from playground.scenarios.services.undoing import undo
+from playground.scenarios.services.upgrades import (
+    branch_of_upgrade,
+    preview_upgrade_now,
+    request_upgrade,
+    share_upgrade,
+)
 from playground.scenarios.services.verdicts import end_verdict, share_verdict, verdict_answer, verdict_state
 
 subjects.register()
@@ -28,8 +35,9 @@ subjects.register()
 __all__ = [
     "Shared",
     "branch",
+    "branch_of_upgrade",
     "cancel",
-    "cancel_upgrade",
+    "carried_line",
     "check_model_now",
     "compare_four_ways",
     "compare_now",
@@ -57,9 +65,12 @@ __all__ = [
     "share",
     "share_gallery",
     "share_lookalike",
+    "share_upgrade",
     "share_verdict",
     "solve_optimum",
+    "standalone_file",
     "tidy",
+    "undo",
     "verdict_answer",
     "verdict_state",
     "verify_now",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -190,7 +191,7 @@ def compare_now(*, comparison_id: int) -> None:
     if comparison is None:
         return
     try:
-        found = compare_sides([_side(side) for side in comparison.sides])
+        found = compare_sides(_parted([_side(side) for side in comparison.sides], comparison.sides))
     except (ClusterError, ScenarioProblem, RunStopped, ValueError) as error:
         comparison.state = Comparison.State.FAILED
         comparison.problem = str(error)
@@ -210,6 +211,19 @@ def result_of(comparison: Comparison) -> dict[str, Any] | None:
     """What was found; None while it is being compared."""
     found: dict[str, Any] | None = unpacked(comparison.result) if comparison.result else None
     return found
+
+
+def _parted(sides: Sequence[Side], asked: Sequence[Mapping[str, Any]]) -> list[Side]:
+    """The sides, each knowing after which of its cycles another one branched off."""
+    ids = [side["id"] for side in asked if side["kind"] == "cluster"]
+    since: dict[tuple[str, str], int] = {}
+    for branch in Cluster.objects.filter(public_id__in=ids).select_related("parent"):
+        of = ("cluster", branch.parent.public_id) if branch.parent else ("scenario", branch.parent_share)
+        since[of] = max(since.get(of, 0), branch.parent_cycle or 0)
+    return [
+        replace(side, since=since.get((where["kind"], where["id"]), 0))
+        for side, where in zip(sides, asked, strict=True)
+    ]
 
 
 def _side(side: Mapping[str, Any]) -> Side:

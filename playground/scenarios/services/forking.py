@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -11,10 +11,15 @@ from django.utils.text import slugify
 
 from playground.clusters import kinds
 from playground.clusters import services as clusters
+from playground.clusters.author import written_by
+from playground.clusters.custom_kinds import table_of
 from playground.clusters.errors import Conflict, InvalidInput, NotFound, TooManyRequests
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
+from playground.clusters.rows import rows_of
 from playground.clusters.selectors.objects import get_object
 from playground.clusters.services.advance import as_entry, initial_config, initial_release
+from playground.clusters.services.deeds import opening as begins
+from playground.clusters.services.lifecycle import note_opening
 from playground.clusters.services.runs import parse_duration_ns
 from playground.engine import scenario_making
 from playground.engine.scenario_making import Cut, MadeText
@@ -26,9 +31,12 @@ from playground.scenarios.services.shares import Shared, as_error, share
 TRACES_UP_TO: Final = 2000
 
 
-def fork(*, scenario: Scenario, owner: Any = None, name: str = "") -> Cluster:
+def fork(
+    *, scenario: Scenario, owner: Any = None, name: str = "", release: Mapping[str, Any] | None = None
+) -> Cluster:
     """A new cluster that begins as the share does; its steps wait to be done one by one.
 
+    With a release (as `Cluster.release` has it) it follows that one throughout: steps that change it are left out.
     Extenders made of rules become mock extenders of the cluster. Recorded answers stay behind: there the cluster's
     scheduler asks the extender itself.
 
@@ -41,28 +49,32 @@ def fork(*, scenario: Scenario, owner: Any = None, name: str = "") -> Cluster:
         opening = opening_of(bytes(scenario.document))
     except ScenarioProblem as problem:
         raise as_error(problem) from None
-    with transaction.atomic():
+    follows = release or opening.release
+    steps = [step for step in opening.steps if release is None or step.verb != "upgrade"]
+    with transaction.atomic(), begins():
         cluster = clusters.create_cluster(
             name=(name or scenario.words)[:100],
             owner=owner,
             seed=opening.seed,
             config=opening.config,
-            kubernetes_release=opening.release["name"],
-            feature_gates=opening.release.get("switched"),
+            kubernetes_release=follows["name"],
+            feature_gates=follows.get("switched"),
+            simulation=opening.release.get("simulation", 1),
             start_ns=opening.start_ns,
         )
         urls = clusters.serve_mock_extenders(cluster=cluster, rules=opening.mock_rules)
         clusters.set_assumed_expiry(cluster=cluster, after_ns=opening.assumed_expiry_ns)
-        if opening.objects:
-            clusters.apply_documents(cluster=cluster, objects=opening.objects)
+        if opening.objects or opening.kept:
+            clusters.apply_documents(cluster=cluster, objects=[*opening.objects, *opening.kept])
         cluster.refresh_from_db()
+        note_opening(cluster)
         Draft.objects.create(
             cluster=cluster,
             scenario=scenario,
             scenario_id_kept=scenario.public_id,
             generation=cluster.generation,
             input_seq=cluster.last_input_seq,
-            steps=[asdict(_at_home(step, urls)) for step in opening.steps],
+            steps=[asdict(_at_home(step, urls)) for step in steps],
         )
     return cluster
 
@@ -94,7 +106,9 @@ def do_next_step(*, cluster: Cluster) -> str:
             raise Conflict("a run is under way; the next step comes after it", kind="Cluster")
         step = draft.steps[draft.next_step]
         untouched = draft.input_seq == cluster.last_input_seq
-        _do(cluster, step["verb"], step["argument"])
+        kept = {"draft": {"step": draft.next_step, "input": draft.input_seq}}
+        with clusters.one_deed(step["words"], kept):
+            _do(cluster, step["verb"], step["argument"])
         draft.next_step += 1
         cluster.refresh_from_db()
         if untouched:
@@ -105,6 +119,12 @@ def do_next_step(*, cluster: Cluster) -> str:
 
 
 def _do(cluster: Cluster, verb: str, argument: Any) -> None:
+    """Do a step; one that another scheduler decided stays his."""
+    with written_by(str(argument.get("by") or "") if isinstance(argument, dict) else ""):
+        _do_it(cluster, verb, argument)
+
+
+def _do_it(cluster: Cluster, verb: str, argument: Any) -> None:
     match verb:
         case "apply":
             clusters.apply_documents(cluster=cluster, objects=argument)
@@ -145,7 +165,8 @@ def _do(cluster: Cluster, verb: str, argument: Any) -> None:
             )
         case "bind":
             namespace, _, name = argument["pod"].partition("/")
-            clusters.bind_pod(cluster=cluster, namespace=namespace, name=name, node=argument["node"])
+            if not _bound_already(cluster, namespace, name, argument["node"]):
+                clusters.bind_pod(cluster=cluster, namespace=namespace, name=name, node=argument["node"])
         case "durationToExpireAssumedPod":
             clusters.set_assumed_expiry(cluster=cluster, after_ns=parse_duration_ns(argument))
         case "configure":
@@ -155,6 +176,11 @@ def _do(cluster: Cluster, verb: str, argument: Any) -> None:
             clusters.set_release(
                 cluster=cluster, name=wanted["kubernetesRelease"], gates=wanted.get("featureGates")
             )
+
+
+def _bound_already(cluster: Cluster, namespace: str, name: str, node: str) -> bool:
+    """Whether the cluster's own mock extender did it when it was asked, as the one did whose Binding the step is."""
+    return Pod.objects.filter(cluster=cluster, namespace=namespace, name=name, node_name=node).exists()
 
 
 def _existing(cluster: Cluster, ref: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,11 +223,21 @@ def _drain(cluster: Cluster, node: str) -> None:
 
 
 def make_text(
-    *, cluster: Cluster, cycle: int | None = None, redact: bool = False, title: str = ""
+    *,
+    cluster: Cluster,
+    cycle: int | None = None,
+    redact: bool = False,
+    title: str = "",
+    ours_decide: bool = False,
 ) -> MadeText:
     """The scenario of a cluster: how it began and what people did to it, up to now or up to a cycle.
 
     What the engine has decided goes along, of up to `TRACES_UP_TO` cycles; it is what a proof is held to.
+
+    Parameters
+    ----------
+    ours_decide
+        What other schedulers decided is left out and their pods ask for ours; else it goes along as recorded.
 
     Raises
     ------
@@ -209,13 +245,15 @@ def make_text(
         There was no such cycle.
     InvalidManifest
     """
-    log = LogEntry.objects.filter(cluster=cluster).order_by("seq")
+    log = LogEntry.objects.filter(cluster=cluster).exclude(source=LogEntry.Source.KEPT).order_by("seq")
     cycles = Cycle.objects.filter(cluster=cluster).order_by("number")
     cut = None
     if cycle is not None:
         cut = _cut(cluster, cycle)
         cycles = cycles.filter(number__lte=cycle)
-    decided = map(_decided, cycles.defer("trace").iterator(500)) if cycles.count() <= TRACES_UP_TO else ()
+    is_told = not ours_decide and cycles.count() <= TRACES_UP_TO
+    decided = map(_decided, cycles.defer("trace").iterator(500)) if is_told else ()
+    rules, others = clusters.mock_rules_throughout(cluster, _configs(cluster))
     try:
         made = scenario_making.make_text(
             name=slugify(cluster.name) or "cluster",
@@ -227,6 +265,9 @@ def make_text(
             entries=(as_entry(row) for row in log.iterator(2000)),
             decided=decided,
             cut=cut,
+            mock_rules=rules,
+            ours_decide=ours_decide,
+            kept=_kept_objects(cluster),
         )
         if redact:
             # The title of a cluster is a name too: only one that was chosen for this goes along.
@@ -238,7 +279,28 @@ def make_text(
         raise as_error(problem) from None
     except RunStopped as stopped:
         raise Conflict(f"the names could not be taken out: {stopped}", kind="Cluster") from None
+    if others:
+        words = ", ".join(str(place) for place in others)
+        said = f"extender {words} was another one at times: what it answered goes along, not its rules"
+        made = MadeText(made.text, (*made.notes, said))
     return made
+
+
+def _configs(cluster: Cluster) -> Iterator[Any]:
+    """Every configuration the cluster had, the first one first."""
+    yield initial_config(cluster)
+    log = LogEntry.objects.filter(cluster=cluster, kind=LogEntry.Kind.CONFIG).order_by("seq")
+    for payload in log.values_list("payload", flat=True):
+        yield payload["document"]
+
+
+def _kept_objects(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    """What shapes no placement, but for leases and Events, which are of the moment."""
+    for kind in sorted(table_of(cluster).kinds, key=lambda item: item.apply_rank):
+        if kind.interpreted or kind.row_kind in ("Event", "Lease"):
+            continue
+        rows = rows_of(cluster, kind).order_by("resource_version")
+        yield from rows.values_list("manifest", flat=True).iterator(chunk_size=500)
 
 
 def _decided(cycle: Cycle) -> scenario_making.DecidedCycle:
@@ -267,9 +329,12 @@ def make_from_cluster(
     cycle: int | None = None,
     redact: bool = False,
     title: str = "",
+    ours_decide: bool = False,
     visibility: str = Scenario.Visibility.UNLISTED,
     expires: Any = None,
     team: Any = None,
+    note: str = "",
+    opens_at: int | None = None,
 ) -> Shared:
     """Share a cluster: its scenario, with the lineage of what it was forked from.
 
@@ -277,7 +342,7 @@ def make_from_cluster(
     ------
     InvalidManifest, InvalidInput, TooLarge
     """
-    made = make_text(cluster=cluster, cycle=cycle, redact=redact, title=title)
+    made = make_text(cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours_decide)
     draft = Draft.objects.filter(cluster=cluster).select_related("scenario").first()
     shared = share(
         document=made.text,
@@ -286,6 +351,8 @@ def make_from_cluster(
         team=team,
         expires=expires,
         parent=draft.scenario if draft else None,
+        note=note,
+        opens_at=opens_at,
     )
     if cycle is None:
         steps = {"steps": draft.steps, "next_step": draft.next_step} if draft else {}

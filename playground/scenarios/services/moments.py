@@ -12,17 +12,21 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import Q
 
-from playground.clusters import kinds
 from playground.clusters import wake as cluster_wake
+from playground.clusters.custom_kinds import DEFINITION, with_definitions
 from playground.clusters.errors import Conflict, NotFound
+from playground.clusters.kinds import BUILT_IN
 from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
 from playground.clusters.services.advance import initial_config, initial_release, nearest, stretch
 from playground.clusters.services.apply import apply_documents
+from playground.clusters.services.apply_order import in_order
 from playground.clusters.services.compaction import check_past_is_there
 from playground.clusters.services.config import set_assumed_expiry
-from playground.clusters.services.lifecycle import create_cluster
+from playground.clusters.services.deeds import opening
+from playground.clusters.services.lifecycle import create_cluster, note_opening
 from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.writer import writing
+from playground.engine.admission import Posted
 from playground.engine.drive import collector_paused
 from playground.engine.moments import StateReader, replay_moments
 from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of, run_fresh, states_of
@@ -155,7 +159,7 @@ def branch(
     with transaction.atomic():
         made = _branch(cycle, cluster, scenario, past, name, owner)
         if edit.strip():
-            apply_documents(cluster=made, text=edit)
+            apply_documents(cluster=made, text=edit, field_validation="Strict")
     made.refresh_from_db()
     return made
 
@@ -186,7 +190,7 @@ def _branch(
     owner: Any,
 ) -> Cluster:
     if cluster is not None:
-        config, release, at_ns, manifests = past_of(cluster, cycle)
+        config, release, at_ns, manifests, read_seq = past_of(cluster, cycle)
         branch = _begin(
             name or f"{cluster.name[:80]} after {cycle}",
             owner,
@@ -197,9 +201,14 @@ def _branch(
             manifests,
             mock_rules_of(cluster, config),
         )
-        return set_assumed_expiry(cluster=branch, after_ns=cluster.assumed_expiry_ns)
+        branch.parent, branch.parent_cycle, branch.parent_seq = cluster, cycle, read_seq
+        branch.save(update_fields=["parent", "parent_cycle", "parent_seq"])
+        with opening():
+            set_assumed_expiry(cluster=branch, after_ns=cluster.assumed_expiry_ns)
+        note_opening(branch)
+        return branch
     assert scenario is not None and past is not None
-    opening = opening_of(bytes(scenario.document))
+    begins = opening_of(bytes(scenario.document))
     branch = _begin(
         name or f"{scenario.words[:80]} after {cycle}",
         owner,
@@ -208,13 +217,18 @@ def _branch(
         past["release"],
         past["clock_ns"],
         past["manifests"],
-        opening.mock_rules,
+        begins.mock_rules,
     )
-    return set_assumed_expiry(cluster=branch, after_ns=opening.assumed_expiry_ns)
+    branch.parent_share, branch.parent_cycle = scenario.public_id, cycle
+    branch.save(update_fields=["parent_share", "parent_cycle"])
+    with opening():
+        set_assumed_expiry(cluster=branch, after_ns=begins.assumed_expiry_ns)
+    note_opening(branch)
+    return branch
 
 
-def past_of(cluster: Cluster, number: int) -> tuple[Any, Any, int, list[dict[str, Any]]]:
-    """Configuration, release, clock and objects after a cycle: the fold of the log up to there."""
+def past_of(cluster: Cluster, number: int) -> tuple[Any, Any, int, list[dict[str, Any]], int]:
+    """Configuration, release, clock, objects and newest input after a cycle: the fold of the log up to there."""
     cycle = Cycle.objects.filter(cluster=cluster, number=number).defer("trace").first()
     if cycle is None:
         raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
@@ -232,7 +246,8 @@ def past_of(cluster: Cluster, number: int) -> tuple[Any, Any, int, list[dict[str
     config, release = initial_config(cluster), initial_release(cluster)
     objects: dict[tuple[str, str, str], dict[str, Any]] = {}
     past = log.filter(
-        Q(source=LogEntry.Source.ENGINE, seq__lte=last) | Q(source=LogEntry.Source.API, seq__lte=read)
+        Q(source__in=(LogEntry.Source.ENGINE, LogEntry.Source.KEPT), seq__lte=last)
+        | Q(source=LogEntry.Source.API, seq__lte=read)
     ).filter(kind__in=[LogEntry.Kind.WRITE, LogEntry.Kind.DELETE, LogEntry.Kind.CONFIG])
     for entry in past.order_by("seq").iterator(2000):
         key = (entry.object_kind, entry.object_namespace, entry.object_name)
@@ -243,7 +258,7 @@ def past_of(cluster: Cluster, number: int) -> tuple[Any, Any, int, list[dict[str
             objects.pop(key, None)
         else:
             objects[key] = entry.payload["manifest"]
-    return config, release, cycle.at_ns, list(objects.values())
+    return config, release, cycle.at_ns, list(objects.values()), read
 
 
 def _begin(
@@ -264,15 +279,21 @@ def _begin(
             config=config,
             kubernetes_release=release["name"],
             feature_gates=release.get("switched"),
+            simulation=release.get("simulation", 1),
             start_ns=at_ns,
         )
         serve_mock_extenders(cluster=cluster, rules=mock_rules)
-        with writing(cluster) as writer:
-            ranked = [(kinds.by_kind(manifest["kind"]), manifest) for manifest in manifests]
+        with opening(), writing(cluster) as writer:
+            table = with_definitions(BUILT_IN, [item for item in manifests if item["kind"] == DEFINITION])
+            ranked = [(table.by_key(item.get("apiVersion", ""), item["kind"]), item) for item in manifests]
             known = [
-                (kind, manifest) for kind, manifest in ranked if kind is not None and kind.kind != "Event"
+                (kind, Posted(manifest))
+                for kind, manifest in ranked
+                if kind is not None and kind.row_kind != "Event"
             ]
-            for kind, manifest in sorted(known, key=lambda item: item[0].apply_rank):
-                writer.write(LogEntry.Source.API, kind, manifest, created=True)
+            # What is owned before its owners, which would make it anew.
+            for kind, item in in_order(known):
+                writer.write(LogEntry.Source.API, kind, item.manifest, created=True)
+        note_opening(cluster)
         cluster_wake.cluster_on_commit(cluster)
     return cluster

@@ -87,7 +87,7 @@ def solve_optimum(*, optimum_id: int) -> None:
 def _problem_of(optimum: Optimum) -> tuple[Any, Any, list[dict[str, Any]], frozenset[str]]:
     """Configuration, release, objects, and the pods the scheduler itself placed or could not place."""
     if optimum.cluster is not None:
-        config, release, _, manifests = past_of(optimum.cluster, optimum.cycle)
+        config, release, _, manifests, _ = past_of(optimum.cluster, optimum.cycle)
         rows: Any = Cycle.objects.filter(cluster=optimum.cluster, number__lte=optimum.cycle)
     else:
         assert optimum.scenario is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
 from django.utils import timezone
@@ -24,6 +24,8 @@ from playground.engine.scenarios import (
 from playground.scenarios import wake
 from playground.scenarios.models import RecordedCycle, Scenario, Verification
 from playground.scenarios.services import recording
+
+NOTHING_DECIDED: Final = "Nothing to reproduce: this scheduler decided nothing in it"
 
 
 def record_now(*, scenario_id: int) -> None:
@@ -141,7 +143,9 @@ def _judge(verification: Verification, scenario: Scenario, run: FreshRun) -> Non
                 " which one differs first was not recorded in it."
             )
         else:
-            verification.sentence = f"Reproduced {n_same} of {n_same} decisions"
+            verification.sentence = (
+                f"Reproduced {n_same} of {n_same} decisions" if n_same else NOTHING_DECIDED
+            )
         return
     number = n_same + 1
     verification.differs_at = number

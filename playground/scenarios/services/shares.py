@@ -15,13 +15,14 @@ from django.utils import timezone
 from playground.accounts import audit
 from playground.accounts.models import Team
 from playground.clusters import jobs, lanes
-from playground.clusters.errors import Forbidden, InvalidManifest, TooLarge
+from playground.clusters.errors import Forbidden, InvalidInput, InvalidManifest, TooLarge
+from playground.engine.carrying import Unfolded, unfolded
 from playground.engine.scenarios import (
     FreshRun,
     RunStopped,
     ScenarioFacts,
     ScenarioProblem,
-    read_scenario,
+    read_submitted,
     run_fresh,
 )
 from playground.scenarios import wake
@@ -32,6 +33,8 @@ from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.storage import check_share, count_stored
 
 MAX_EXPIRY_DAYS: Final = 3660
+MAX_NOTE: Final = 2000
+"""Letters of a note."""
 AT_ONCE_NODES: Final = 200
 AT_ONCE_PODS: Final = 1000
 AT_ONCE_STEPS: Final = 2000
@@ -65,24 +68,32 @@ def max_bytes() -> int:
     return int(settings.PLAYGROUND_MAX_SCENARIO_BYTES)
 
 
-def checked_document(document: str | bytes) -> tuple[bytes, ScenarioFacts]:
-    """The document as bytes, and what it says.
+def checked_document(document: str | bytes) -> tuple[bytes, ScenarioFacts, Unfolded | None]:
+    """The document as bytes, what it says, and what it was carried by: a link or a saved replay will do as well.
 
     Raises
     ------
     TooLarge, InvalidManifest
     """
     data = document.encode() if isinstance(document, str) else bytes(document)
+    _check_size(data)
+    try:
+        carried = unfolded(data, max_bytes=max_bytes())
+        if carried is not None:
+            data = carried.document
+            _check_size(data)
+        return data, read_submitted(data, max_objects=settings.PLAYGROUND_MAX_OBJECTS), carried
+    except ScenarioProblem as problem:
+        raise as_error(problem) from None
+
+
+def _check_size(data: bytes) -> None:
     limit = max_bytes()
     if len(data) > limit:
         raise TooLarge(
             f"the scenario has {len(data):,} bytes; at most {limit:,} are shared"
             " (a larger one can be replayed from its file: python -m scheduler_core replay)"
         )
-    try:
-        return data, read_scenario(data, max_objects=settings.PLAYGROUND_MAX_OBJECTS)
-    except ScenarioProblem as problem:
-        raise as_error(problem) from None
 
 
 def as_error(problem: ScenarioProblem) -> InvalidManifest:
@@ -111,15 +122,18 @@ def share(
     expires: datetime | None = None,
     parent: Scenario | None = None,
     gallery_name: str = "",
+    note: str = "",
+    opens_at: int | None = None,
     run: FreshRun | None = None,
     share_key: str = "",
 ) -> Shared:
-    """Share a document. The same owner, content and visibility give the same share.
+    """Share a document. The same owner, content, visibility, note and moment give the same share.
 
     Parameters
     ----------
     document
-        YAML or JSON text of one scenario.
+        YAML or JSON text of one scenario, a link that carries one, or a replay saved as HTML; the last two bring the
+        note and the moment they were made with.
     owner
         A user; None in embedded mode.
     visibility
@@ -130,6 +144,10 @@ def share(
         From then on nobody sees it.
     parent
         The share it was forked from.
+    note
+        What the author says of it, beside what it says itself.
+    opens_at
+        The cycle it is opened at; None for the last one. Of a run that is not known yet, one after its end is its end.
     run
         What a fresh run of exactly this document found, if that is known already.
     share_key
@@ -142,13 +160,18 @@ def share(
     InvalidInput, TooLarge, QuotaExceeded
     """
     team = checked_audience(visibility, team, owner, expires)
-    data, facts = checked_document(document)
-    key = share_key or _share_key(owner, facts.digest, visibility, team)
+    data, facts, carried = checked_document(document)
+    if carried is not None:
+        note, opens_at = note or carried.note, opens_at if opens_at is not None else carried.opens_at
+    note = _checked_note(note)
+    key = share_key or _share_key(owner, facts.digest, visibility, team, note, opens_at)
     known = _known(key)
     if known is not None:
         return _again(known, data, expires)
     if run is None and _is_small(facts):
         run = _first_run(data, owner)
+    if opens_at is not None:
+        _check_moment(opens_at, run)
     if run is None:
         jobs.check_room(lanes.MAKE, jobs.person_of(getattr(owner, "pk", None)))
     code = secrets.token_urlsafe(12)
@@ -163,6 +186,8 @@ def share(
                 expires=expires,
                 delete_digest=_digest(code),
                 gallery_name=gallery_name,
+                note=note,
+                opens_at=opens_at,
                 document=data,
                 digest=facts.digest,
                 parent=parent,
@@ -253,9 +278,36 @@ def _again(known: Scenario, data: bytes, expires: datetime | None) -> Shared:
     return Shared(known, False, None, tuple(notes))
 
 
-def _share_key(owner: Any, digest: str, visibility: str, team: Team | None) -> str:
-    parts = (getattr(owner, "pk", None) or "", digest, visibility, team.pk if team else "")
+def _share_key(
+    owner: Any, digest: str, visibility: str, team: Team | None, note: str, opens_at: int | None
+) -> str:
+    parts = [getattr(owner, "pk", None) or "", digest, visibility, team.pk if team else ""]
+    if note or opens_at is not None:
+        # Without them the key is what it was before there were any: old shares are still found.
+        parts += [opens_at or "", _digest(note)]
     return _digest("/".join(str(part) for part in parts))
+
+
+def _checked_note(note: str) -> str:
+    text = note.replace("\r\n", "\n").strip()
+    if len(text) > MAX_NOTE:
+        raise InvalidInput(
+            f"a note has at most {MAX_NOTE:,} letters; this one has {len(text):,}",
+            field="note",
+            value=text[:40],
+        )
+    if "\0" in text:
+        raise InvalidInput("a note cannot hold the character U+0000", field="note")
+    return text
+
+
+def _check_moment(opens_at: int, run: FreshRun | None) -> None:
+    last = 2**31 - 1 if run is None else len(run.cycles)
+    if not 1 <= opens_at <= last:
+        has = "cycles are counted from 1" if run is None else f"the run has {len(run.cycles):,} cycles"
+        raise InvalidInput(
+            f"there is no cycle {opens_at} to open it at: {has}", field="opens_at", value=opens_at
+        )
 
 
 def _digest(text: str) -> str:

@@ -16,8 +16,9 @@ from playground.engine.scenarios import RunStopped, ScenarioProblem, opening_of
 from playground.engine.upgrades import upgrade_document
 from playground.scenarios import wake
 from playground.scenarios.models import Scenario, Upgrade
-from playground.scenarios.services.forking import make_text
+from playground.scenarios.services.forking import fork, make_text
 from playground.scenarios.services.recording import packed, unpacked
+from playground.scenarios.services.shares import Shared, as_error, share
 
 KEPT: Final = 10
 """Previews of one cluster or share."""
@@ -36,17 +37,23 @@ def request_upgrade(
     ------
     InvalidInput
         There is no such release, or a gate cannot be switched so.
+    InvalidManifest
+        The scenario cannot be read here: a plugin it runs is not installed.
     Conflict
         Nothing was decided yet, another preview is open, or it is the release that is followed already.
     """
     after = checked_release(name, gates)
     if cluster is not None:
         whose: dict[str, Any] = {"cluster": cluster, "generation": cluster.generation}
-        last, before = cluster.next_cycle - 1, cluster.release
+        last = cluster.next_cycle - 1
+        before = {"name": cluster.kubernetes_release, "switched": cluster.feature_gates}
     else:
         assert scenario is not None
         whose, last = {"scenario": scenario}, scenario.n_cycles
-        opened = opening_of(bytes(scenario.document)).release
+        try:
+            opened = opening_of(bytes(scenario.document)).release
+        except ScenarioProblem as problem:
+            raise as_error(problem) from None
         before = {"name": opened["name"], "switched": opened.get("switched", {})}
     if not last:
         raise Conflict("no cycle was run yet, so there is nothing to decide again", kind="Upgrade")
@@ -63,13 +70,6 @@ def request_upgrade(
         )
         wake.on_commit(wake.UPGRADE, upgrade_id=found.pk)
     return found
-
-
-def cancel_upgrade(*, upgrade: Upgrade) -> None:
-    """It is not wanted any more; a worker that is at it stops within a second. Twice is once."""
-    Upgrade.objects.filter(pk=upgrade.pk, state__in=Upgrade.OPEN).update(
-        state=Upgrade.State.CANCELLED, problem="Cancelled.", step=""
-    )
 
 
 def preview_upgrade_now(*, upgrade_id: int) -> None:
@@ -110,3 +110,47 @@ def upgrade_result(upgrade: Upgrade) -> dict[str, Any] | None:
     """What was found (`engine.upgrades.upgrade_document`); None while there is nothing yet."""
     found: dict[str, Any] | None = unpacked(upgrade.result) if upgrade.result else None
     return found
+
+
+def share_upgrade(*, upgrade: Upgrade, owner: Any = None) -> Shared:
+    """The answer as a page of its own: the cluster's run up to then as a share, with what was found of it.
+
+    Raises
+    ------
+    Conflict
+        There is no answer yet.
+    InvalidManifest, QuotaExceeded
+    """
+    if upgrade.state != Upgrade.State.DONE:
+        raise Conflict("there is no answer yet to share", kind="Upgrade")
+    with transaction.atomic():
+        shared = share(document=_document_of(upgrade), owner=owner)
+        same = Upgrade.objects.filter(scenario=shared.scenario, before=upgrade.before, after=upgrade.after)
+        if not same.filter(state=Upgrade.State.DONE).exists():
+            Upgrade.objects.create(
+                scenario=shared.scenario,
+                cycle=upgrade.cycle,
+                before=upgrade.before,
+                after=upgrade.after,
+                engine_version=upgrade.engine_version,
+                state=upgrade.state,
+                progress=upgrade.progress,
+                took_ms=upgrade.took_ms,
+                result=upgrade.result,
+            )
+    return shared
+
+
+def branch_of_upgrade(*, upgrade: Upgrade, owner: Any = None) -> Cluster:
+    """A cluster that begins as this run did, on the release that was previewed; its steps wait to be done.
+
+    Raises
+    ------
+    Conflict
+        There is no answer yet.
+    ClusterError
+    """
+    with transaction.atomic():
+        shared = share_upgrade(upgrade=upgrade, owner=owner)
+        name = f"{shared.scenario.words[:80]} on {upgrade.after['name']}"
+        return fork(scenario=shared.scenario, owner=owner, name=name, release=upgrade.after)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Final
+from typing import Any
 
 from django.db import transaction
 
@@ -18,8 +18,6 @@ from playground.scenarios.models import Verdict, Visibility
 from playground.scenarios.services.audience import checked_audience
 from playground.scenarios.services.recording import packed, unpacked
 from playground.scenarios.services.storage import check_share, count_stored
-
-LEFT_OUT: Final = ("Event", "Lease", "Secret", "ConfigMap")
 
 
 def share_verdict(
@@ -48,7 +46,7 @@ def share_verdict(
     items = [
         row.manifest
         for kind in sorted(KINDS, key=lambda item: item.apply_rank)
-        if kind.kind not in LEFT_OUT
+        if kind.interpreted
         for row in rows_of(cluster, kind).order_by("resource_version")
     ]
     frozen, state = packed(answer), packed({"apiVersion": "v1", "kind": "List", "items": items})

@@ -102,6 +102,8 @@ class Candidate:
     steps: tuple[ReprieveStep, ...]
     cut: bool
     before_extenders: tuple[str, ...]
+    lost: int | None = None
+    """The criterion, from 1, by which another candidate was better."""
 
     @property
     def n_kept(self) -> int:
@@ -256,6 +258,7 @@ def _candidate(
         ),
         cut=cut,
         before_extenders=tuple(v.rpartition("/")[2] for v in c.get("victimsBeforeExtenders") or ()),
+        lost=lost,
     )
 
 

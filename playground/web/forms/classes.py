@@ -9,6 +9,7 @@ from django import forms
 
 from playground.clusters.errors import InvalidInput
 from playground.clusters.selection import label_selector_of, selector_text
+from playground.engine.admission import SYSTEM_PREFIX
 from playground.web.forms.quantities import NameField
 
 POLICIES = (("PreemptLowerPriority", "PreemptLowerPriority"), ("Never", "Never"))
@@ -59,6 +60,13 @@ class PriorityClassForm(ObjectForm):
             for fixed in ("name", "value", "policy"):
                 self.fields[fixed].disabled = True
             self.fields["value"].help_text = "fixed once the class exists"
+        if self.is_built_in:
+            self.fields["is_default"].disabled = True
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether every cluster has the class: it stays, and is no default."""
+        return self.manifest is not None and self.manifest["metadata"]["name"].startswith(SYSTEM_PREFIX)
 
     @staticmethod
     def values_of(manifest: Mapping[str, Any]) -> dict[str, Any]:

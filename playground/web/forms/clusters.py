@@ -66,6 +66,7 @@ class ImportForm(forms.Form):
     kubernetes_release = ReleaseField()
     text = forms.CharField(required=False, widget=forms.Textarea, strip=False, label="YAML or JSON")
     upload = forms.FileField(required=False, label="File")
+    without_owners = forms.BooleanField(required=False, label="Leave missing owners out")
 
     def clean(self) -> dict[str, Any]:
         """Put the file's content into ``manifests`` when there is one, else the pasted text."""

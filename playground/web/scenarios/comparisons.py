@@ -345,7 +345,7 @@ def _packed(row: dict[str, Any], scale: PriorityScale) -> PackedNode:
                 extended={},
                 terminating=pod["terminating"],
                 nominated=False,
-                reserved=False,
+                held_in="",
                 phase="Running",
             )
             for pod in pods

@@ -11,13 +11,15 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from playground.clusters.errors import ClusterError
+from playground.clusters.models import Cluster
+from playground.clusters.selectors.foreign import n_foreign_decisions
 from playground.scenarios import selectors, services
 from playground.scenarios.services.forking import make_text
 from playground.web.access import get_cluster
 from playground.web.numbers import positive_int
 from playground.web.problems import problems_of
 from playground.web.scenarios.shares import shared_page
-from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for
+from playground.web.scenarios.sharing import expiry_of, said_by, seen_by, site_user, visibilities_for
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -30,19 +32,23 @@ def share(request: HttpRequest, cluster_id: str) -> HttpResponse:
     cycle = positive_int(asked.get("cycle"))
     redact = bool(asked.get("redact"))
     title = asked.get("title", "").strip()[:300]
+    ours = bool(asked.get("ours_decide"))
     if request.method == "POST":
         try:
             if asked.get("as") == "file":
-                return _file(
-                    make_text(cluster=cluster, cycle=cycle, redact=redact, title=title).text, cluster.name
-                )
+                made = make_text(cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours)
+                return _file(made.text, cluster.name)
+            if asked.get("as") == "both":
+                return _both(request, cluster, redact, title)
             shared = services.make_from_cluster(
                 cluster=cluster,
                 owner=site_user(request),
                 cycle=cycle,
                 redact=redact,
                 title=title,
+                ours_decide=ours,
                 **seen_by(request),
+                **said_by(request),
                 expires=expiry_of(asked.get("days", "")),
             )
         except ClusterError as error:
@@ -59,9 +65,33 @@ def share(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "last_cycle": cluster.next_cycle - 1,
         "cycle": cycle,
         "redact": redact,
+        "ours_decide": ours,
+        "n_foreign": n_foreign_decisions(cluster),
         "share_title": title or cluster.name,
+        "note": asked.get("note", ""),
+        "opens_at": asked.get("opens_at", ""),
     }
     return render(request, "scenarios/share.html", context, status=status)
+
+
+def _both(request: HttpRequest, cluster: Cluster, redact: bool, title: str) -> HttpResponse:
+    """Share what another scheduler decided, and the same decided by ours; to the two side by side."""
+    sides = []
+    for ours in (False, True):
+        words = f"{title or cluster.name}: {'decided by ours' if ours else 'as recorded'}"[:300]
+        shared = services.make_from_cluster(
+            cluster=cluster,
+            owner=site_user(request),
+            redact=redact,
+            title=words,
+            ours_decide=ours,
+            **seen_by(request),
+            **said_by(request),
+            expires=expiry_of(request.POST.get("days", "")),
+        )
+        sides.append({"kind": "scenario", "id": shared.scenario.public_id})
+    comparison = services.request_comparison(a=sides[0], b=sides[1], owner=site_user(request))
+    return redirect("scenarios:compare", comparison.public_id)
 
 
 def _file(text: str, name: str) -> HttpResponse:

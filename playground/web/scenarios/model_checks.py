@@ -6,24 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from django.conf import settings
-from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.urls import reverse
-from django.views.decorators.http import require_http_methods
-from django.views.decorators.vary import vary_on_headers
+from django.http import HttpRequest
 
-from playground.clusters.errors import ClusterError, Forbidden
 from playground.engine.model import MODEL_DEPARTURES
 from playground.scenarios import services
 from playground.scenarios.models import ModelCheck
 from playground.scenarios.services.model_checks import model_result
-from playground.web.access import get_cluster
 from playground.web.numbers import positive_int
-from playground.web.scenarios.shares import STOP_POLLING, get_share
-from playground.web.scenarios.sharing import site_user
+from playground.web.scenarios.asked_for import Work
 
 A_PAGE: Final = 50
 PROPERTIES: Final = (
@@ -48,65 +39,10 @@ STATUSES: Final = (
 """Status, words, how it is coloured and drawn; the most telling first."""
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@vary_on_headers("HX-Request")
-def of_cluster(request: HttpRequest, cluster_id: str) -> HttpResponse:
-    """What the model says of a cluster's cycles."""
-    cluster = get_cluster(request, cluster_id)
-    here = reverse("scenarios:cluster-model", args=[cluster.public_id])
-    rows = ModelCheck.objects.filter(cluster=cluster, generation=cluster.generation)
-    context = {
-        "cluster": cluster,
-        "tab": "cycles",
-        "last_cycle": cluster.next_cycle - 1,
-        "whose": cluster.name,
-    }
-    return _answer(request, here, rows, context, {"cluster": cluster})
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@vary_on_headers("HX-Request")
-def of_scenario(request: HttpRequest, share_id: str) -> HttpResponse:
-    """What the model says of a share's cycles. Read without an account, asked for with one."""
-    share = get_share(request, share_id)
-    here = reverse("scenarios:model", args=[share.public_id])
-    rows = ModelCheck.objects.filter(scenario=share)
-    context = {"share": share, "last_cycle": share.n_cycles, "whose": share.words}
-    return _answer(request, here, rows, context, {"scenario": share})
-
-
-def _answer(
-    request: HttpRequest, here: str, rows: Any, context: dict[str, Any], of: dict[str, Any]
-) -> HttpResponse:
-    if request.method == "POST":
-        try:
-            if site_user(request) is None and not settings.EMBEDDED:
-                raise Forbidden("checking the model wants a login")
-            if "cancel" in request.POST:
-                services.cancel(rows)
-                return redirect(here)
-            services.request_model_check(**of)
-        except ClusterError as error:
-            messages.error(request, error.message)
-        return redirect(here)
-    newest = rows.order_by("-pk").first()
-    context |= {
-        "check": newest,
-        "here": here,
-        "properties": PROPERTIES,
-        "departures": MODEL_DEPARTURES.items(),
-    }
-    if newest is not None:
-        context["is_open"] = newest.state in ModelCheck.OPEN
-        found = model_result(newest)
-        if found is not None:
-            context |= _shown(request, found)
-    if request.htmx and not context.get("is_open"):
-        # Who waited gets the whole answer.
-        response = HttpResponse(status=STOP_POLLING)
-        response["HX-Refresh"] = "true"
-        return response
-    return render(request, "scenarios/model_wait.html" if request.htmx else "scenarios/model.html", context)
+def _of_newest(request: HttpRequest, check: ModelCheck | None) -> dict[str, Any]:
+    context: dict[str, Any] = {"properties": PROPERTIES, "departures": MODEL_DEPARTURES.items()}
+    found = None if check is None else model_result(check)
+    return context if found is None else context | _shown(request, found)
 
 
 def _shown(request: HttpRequest, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,3 +104,16 @@ def _row(cycle: Mapping[str, Any]) -> dict[str, Any]:
         "sentences": other or [verdict["sentence"] for verdict in verdicts[-1:]],
         "statuses": {verdict["status"] for verdict in verdicts},
     }
+
+
+WORK: Final = Work(
+    name="model",
+    row="check",
+    model=ModelCheck,
+    refused="checking the model wants a login",
+    place={"tab": "cycles"},
+    ask=lambda request, **of: services.request_model_check(**of),
+    shown=_of_newest,
+)
+of_cluster = WORK.of_cluster()
+of_scenario = WORK.of_scenario()

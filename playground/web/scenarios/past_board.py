@@ -13,6 +13,7 @@ from playground.clusters.selectors.queue import LANES, QueueItem
 from playground.engine.columns import FINISHED
 from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
 from playground.web.bars import Bar, bar
+from playground.web.board import ExtendedUse, extended_of, shown_taints
 from playground.web.heat_map import HeatMap, heat_map
 from playground.web.priorities import PriorityMark, PriorityScale
 from playground.web.queue_lanes import Lane, view_lanes
@@ -27,6 +28,8 @@ class PastNode:
     gained: str
     n_nominated: int
     chosen: bool
+    extended: tuple[ExtendedUse, ...] = ()
+    taints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def view_past(state: Mapping[str, Any], *, pod: str = "", node: str = "") -> Pas
     scale = PriorityScale([tuple(item) for item in state["classes"]])
     as_cards = len(state["nodes"]) <= MOST_CARDS
     brief = brief_of(state) if "pods" in state else state
-    by_node = _pods_by_node(state["pods"]) if as_cards else {}
+    by_node = _pods_by_node(state) if as_cards else {}
     uses = [
         _use(item, by_node.get(item["name"], ())) if as_cards else _brief_use(item)
         for item in (state if as_cards else brief)["nodes"]
@@ -105,7 +108,9 @@ def view_past(state: Mapping[str, Any], *, pod: str = "", node: str = "") -> Pas
     )
 
 
-def _pods_by_node(pods: Sequence[Mapping[str, Any]]) -> dict[str, list[PodUse]]:
+def _pods_by_node(state: Mapping[str, Any]) -> dict[str, list[PodUse]]:
+    pods: Sequence[Mapping[str, Any]] = state["pods"]
+    binding = {item["pod"] for item in (state.get("queue") or {}).get("binding") or ()}
     found: dict[str, list[PodUse]] = {}
     for item in sorted(
         pods, key=lambda pod: (-pod["priority"], pod["created_ns"], pod["namespace"], pod["name"])
@@ -128,7 +133,9 @@ def _pods_by_node(pods: Sequence[Mapping[str, Any]]) -> dict[str, list[PodUse]]:
                 extended=item["extended"],
                 terminating=item["terminating"],
                 nominated=not item["node_name"] and not reserved,
-                reserved=bool(reserved),
+                held_in=("binding" if f"{item['namespace']}/{item['name']}" in binding else "permit")
+                if reserved
+                else "",
                 phase=item["phase"],
             )
         )
@@ -191,6 +198,8 @@ def _card(use: NodeUse, pods: Sequence[PodUse], scale: PriorityScale, pod: str, 
         gained=name if here else "",
         n_nominated=sum(one.nominated for one in pods),
         chosen=here,
+        extended=extended_of(use),
+        taints=shown_taints(use),
     )
 
 

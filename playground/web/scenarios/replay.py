@@ -14,6 +14,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.errors import ClusterError
 from playground.clusters.models import Cluster
+from playground.clusters.services.runs import request_run
 from playground.scenarios import selectors, services
 from playground.web.access import get_cluster
 from playground.web.numbers import positive_int
@@ -77,4 +78,6 @@ def branch(request: HttpRequest, cluster_id: str) -> HttpResponse:
     except ClusterError as error:
         return _page(request, cluster, str(number), edit, problems_of(error, edit), error.status)
     messages.success(request, f"This cluster begins as {cluster.name} was after cycle {number}.")
-    return redirect("web:board", made.public_id)
+    if edit.strip():
+        request_run(cluster=made)
+    return redirect("web:difference", made.public_id)

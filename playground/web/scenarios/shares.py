@@ -9,27 +9,31 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.errors import ClusterError, NotFound
+from playground.engine.plugins import lacking
 from playground.engine.scenarios import opening_of, with_decisions
 from playground.scenarios import selectors, services
 from playground.scenarios.models import Scenario
 from playground.scenarios.services.proof import is_whole
-from playground.security import CONTENT_SECURITY_POLICY
 from playground.web.explanation import view_cycle
 from playground.web.numbers import positive_int
 from playground.web.problems import problems_of
 from playground.web.scenarios.focus import view_focus
 from playground.web.scenarios.past_board import nothing_new, view_past
-from playground.web.scenarios.picture import draw_cycle
-from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for, wants_login
+from playground.web.scenarios.sharing import (
+    expiry_of,
+    said_by,
+    seen_by,
+    site_user,
+    visibilities_for,
+    wants_login,
+)
 from playground.web.scenarios.timeline import view_timeline
 
 STOP_POLLING = 286
-EMBEDDABLE = CONTENT_SECURITY_POLICY.replace("frame-ancestors 'none'", "frame-ancestors *")
 
 
 def get_share(request: HttpRequest, share_id: str) -> Scenario:
@@ -63,13 +67,20 @@ def new(request: HttpRequest) -> HttpResponse:
                 document=text,
                 owner=user,
                 **seen_by(request),
+                **said_by(request),
                 expires=expiry_of(request.POST.get("days", "")),
             )
         except ClusterError as error:
             problems, status = problems_of(error, text), error.status
         else:
             return shared_page(request, shared)
-    context = {"text": text, "problems": problems, "visibilities": visibilities_for(request)}
+    context = {
+        "text": text,
+        "problems": problems,
+        "visibilities": visibilities_for(request),
+        "note": request.POST.get("note", ""),
+        "opens_at": request.POST.get("opens_at", ""),
+    }
     return render(request, "scenarios/new.html", context, status=status)
 
 
@@ -89,32 +100,33 @@ def shared_page(request: HttpRequest, shared: services.Shared) -> HttpResponse:
 def page(request: HttpRequest, share_id: str) -> HttpResponse:
     """A share as of one of its cycles; the moment alone for htmx."""
     share = get_share(request, share_id)
-    return _page(request, share, _moment_context(request, share, request.GET.get("cycle")))
+    return _page(
+        request, share, moment_context(request, share, request.GET.get("cycle") or opening_cycle(share))
+    )
+
+
+def opening_cycle(share: Scenario) -> str | None:
+    """The cycle its author chose, or a lesson is told from, as a story is from its beginning; None = the last one."""
+    if share.opens_at is not None:
+        return str(share.opens_at)
+    stops = _path(share)
+    if stops:
+        return str(stops[0]["cycle"])
+    return "1" if share.gallery_name else None
 
 
 def _page(request: HttpRequest, share: Scenario, context: dict[str, Any], status: int = 200) -> HttpResponse:
     context["branch_url"] = reverse("scenarios:branch", args=[share.public_id])
     if nothing_new(request, context):
-        return _readable(HttpResponse(status=204), share)
+        return readable(HttpResponse(status=204), share)
     template = "scenarios/moment.html" if request.htmx else "scenarios/page.html"
     if not request.htmx:
         context |= _page_context(request, share)
-    return _readable(render(request, template, context, status=status), share)
+    return readable(render(request, template, context, status=status), share)
 
 
-@require_safe
-@xframe_options_exempt
-def embed(request: HttpRequest, share_id: str) -> HttpResponse:
-    """The moment for a frame in somebody's page: nothing to change, nothing that needs a cookie."""
-    share = get_share(request, share_id)
-    context = _moment_context(request, share, request.GET.get("cycle")) | {"embedded": True}
-    response = render(request, "scenarios/embed.html", context)
-    response.headers["Content-Security-Policy"] = EMBEDDABLE
-    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-    return response
-
-
-def _moment_context(request: HttpRequest, share: Scenario, cycle: str | None) -> dict[str, Any]:
+def moment_context(request: HttpRequest, share: Scenario, cycle: str | None) -> dict[str, Any]:
+    """What `scenarios/moment.html` and a frame are drawn with."""
     ticks = selectors.ticks_of(share.cycles)
     timeline = view_timeline(ticks, positive_int(cycle), share.start_ns)
     board, note = None, ""
@@ -144,6 +156,7 @@ def _page_context(request: HttpRequest, share: Scenario) -> dict[str, Any]:
     return {
         "proof": found.proof,
         "last_proof": found.last_proof,
+        "lacking": lacking(share.plugins),
         "differing": differing,
         "sides": _sides(differing),
         "link": request.build_absolute_uri(reverse("scenarios:page", args=[share.public_id])),
@@ -211,10 +224,10 @@ def raw(request: HttpRequest, share_id: str) -> HttpResponse:
     response.headers["Content-Disposition"] = f'{kind}; filename="{share.name or share.public_id}.yaml"'
     response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
     response.headers["ETag"] = f'"{share.public_id}-{len(data)}"'
-    return _readable(response, share)
+    return readable(response, share)
 
 
-def _readable(response: HttpResponse, share: Scenario) -> HttpResponse:
+def readable(response: HttpResponse, share: Scenario) -> HttpResponse:
     """Pages elsewhere may read what everybody with the link may; nothing of it depends on who asks."""
     if share.visibility in (Scenario.Visibility.PUBLIC, Scenario.Visibility.UNLISTED):
         response.headers["Access-Control-Allow-Origin"] = "*"
@@ -222,20 +235,6 @@ def _readable(response: HttpResponse, share: Scenario) -> HttpResponse:
     if share.visibility != Scenario.Visibility.PUBLIC:
         response.headers["X-Robots-Tag"] = "noindex"
     return response
-
-
-@require_safe
-def picture(request: HttpRequest, share_id: str) -> HttpResponse:
-    """One cycle as an SVG, for previews of the link."""
-    share = get_share(request, share_id)
-    ticks = selectors.ticks_of(share.cycles)
-    timeline = view_timeline(ticks, positive_int(request.GET.get("cycle")), share.start_ns)
-    state = None
-    if timeline is not None:
-        state, _ = selectors.moment(scenario=share, cycle=timeline.number)
-    response = HttpResponse(draw_cycle(share.words, timeline, state), content_type="image/svg+xml")
-    response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-    return _readable(response, share)
 
 
 @require_safe
@@ -268,7 +267,7 @@ def cycle(request: HttpRequest, share_id: str, number: int) -> HttpResponse:
         "next": number + 1 if number < share.n_cycles else None,
         "stop": next((stop for stop in _path(share) if stop["cycle"] == number), None),
     }
-    return _readable(render(request, "scenarios/cycle.html", context), share)
+    return readable(render(request, "scenarios/cycle.html", context), share)
 
 
 @wants_login
@@ -324,7 +323,7 @@ def branch(request: HttpRequest, share_id: str) -> HttpResponse:
     try:
         cluster = services.branch(scenario=share, cycle=number, owner=site_user(request), edit=edit)
     except ClusterError as error:
-        context = _moment_context(request, share, str(number))
+        context = moment_context(request, share, str(number))
         context |= {"edit": edit, "problems": problems_of(error, edit)}
         return _page(request, share, context, error.status)
     messages.success(request, f"This cluster begins as {share.words} was after cycle {number}.")

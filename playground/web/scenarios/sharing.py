@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from playground.accounts.teams import teams_of
 from playground.clusters.errors import InvalidInput
+from playground.web.numbers import positive_int
 
 
 def site_user(request: HttpRequest) -> Any:
@@ -48,6 +49,20 @@ def seen_by(request: HttpRequest, *, otherwise: str = "unlisted") -> dict[str, s
     """What the form says, as `services.share` takes it."""
     visibility, _, team = request.POST.get("visibility", otherwise).partition("/")
     return {"visibility": visibility, "team": team}
+
+
+def said_by(request: HttpRequest) -> dict[str, Any]:
+    """The author's note and moment in the form, as `services.share` takes them.
+
+    Raises
+    ------
+    InvalidInput
+    """
+    text = request.POST.get("opens_at", "").strip()
+    opens_at = positive_int(text) if text else None
+    if text and opens_at is None:
+        raise InvalidInput("the cycle it opens at is a number from 1 on", field="opens_at", value=text[:20])
+    return {"note": request.POST.get("note", ""), "opens_at": opens_at}
 
 
 def expiry_of(days: str) -> datetime | None:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpRequest
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods
-from django.views.decorators.vary import vary_on_headers
 
-from playground.clusters.errors import ClusterError, Forbidden
 from playground.engine.releases import release_names, title_of
 from playground.scenarios import services
 from playground.scenarios.models import Upgrade
 from playground.scenarios.services.upgrades import upgrade_result
-from playground.web.access import get_cluster
-from playground.web.scenarios.shares import STOP_POLLING, get_share
+from playground.web.scenarios.asked_for import Work
 from playground.web.scenarios.sharing import site_user
 
 SHOWN: Final = 100
@@ -34,68 +29,8 @@ FIGURES: Final = (
 )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@vary_on_headers("HX-Request")
-def of_cluster(request: HttpRequest, cluster_id: str) -> HttpResponse:
-    """What another release would change in a cluster; it changes nothing."""
-    cluster = get_cluster(request, cluster_id)
-    here = reverse("scenarios:cluster-upgrade", args=[cluster.public_id])
-    rows = Upgrade.objects.filter(cluster=cluster, generation=cluster.generation)
-    context = {"cluster": cluster, "tab": "config", "sub": "release", "whose": cluster.name}
-    return _answer(request, here, rows, context, {"cluster": cluster})
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@vary_on_headers("HX-Request")
-def of_scenario(request: HttpRequest, share_id: str) -> HttpResponse:
-    """What another release would change in a share. Read without an account, asked for with one."""
-    share = get_share(request, share_id)
-    here = reverse("scenarios:upgrade", args=[share.public_id])
-    rows = Upgrade.objects.filter(scenario=share)
-    return _answer(request, here, rows, {"share": share, "whose": share.words}, {"scenario": share})
-
-
-def _answer(
-    request: HttpRequest, here: str, rows: Any, context: dict[str, Any], of: dict[str, Any]
-) -> HttpResponse:
-    if request.method == "POST":
-        try:
-            if site_user(request) is None and not settings.EMBEDDED:
-                raise Forbidden("a preview wants a login")
-            if "cancel" in request.POST:
-                for asked in rows.filter(state__in=Upgrade.OPEN):
-                    services.cancel_upgrade(upgrade=asked)
-            else:
-                services.request_upgrade(name=request.POST.get("release", ""), gates=_gates(request), **of)
-        except ClusterError as error:
-            messages.error(request, error.message)
-        return redirect(here)
-    newest = rows.order_by("-pk").first()
-    context |= {"upgrade": newest, "here": here, "releases": release_names()}
-    if newest is not None:
-        context["is_open"] = newest.state in Upgrade.OPEN
-        context |= {"before": title_of(newest.before), "after": title_of(newest.after)}
-        found = upgrade_result(newest)
-        if found is not None:
-            counts = found["counts"]
-            context |= {
-                "found": found,
-                "figures": [(words, counts[kind]) for kind, words in FIGURES],
-                "causes": [_shown(cause) for cause in found["causes"]],
-            }
-    if request.htmx and not context.get("is_open"):
-        # Who waited gets the whole answer.
-        response = HttpResponse(status=STOP_POLLING)
-        response["HX-Refresh"] = "true"
-        return response
-    template = "scenarios/upgrade_wait.html" if request.htmx else "scenarios/upgrade.html"
-    return render(request, template, context)
-
-
-def _shown(cause: Mapping[str, Any]) -> dict[str, Any]:
-    words = dict(FIGURES)
-    differences = [{**one, "how": words[one["kind"]].lower()} for one in cause["differences"][:SHOWN]]
-    return {**cause, "differences": differences}
+def _ask(request: HttpRequest, **of: Any) -> Upgrade:
+    return services.request_upgrade(name=request.POST.get("release", ""), gates=_gates(request), **of)
 
 
 def _gates(request: HttpRequest) -> dict[str, bool]:
@@ -105,3 +40,70 @@ def _gates(request: HttpRequest) -> dict[str, bool]:
         for name, value in request.POST.items()
         if name.startswith("gate:") and value in ("on", "off")
     }
+
+
+def _shown(request: HttpRequest, upgrade: Upgrade | None) -> dict[str, Any]:
+    context: dict[str, Any] = {"releases": release_names()}
+    if upgrade is None:
+        return context
+    context |= {"before": title_of(upgrade.before), "after": title_of(upgrade.after)}
+    found = upgrade_result(upgrade)
+    if found is None:
+        return context
+    counts = found["counts"]
+    test = found.get("test")
+    return context | {
+        "found": found,
+        "figures": [(words, counts[kind]) for kind, words in FIGURES],
+        "causes": [_cause(cause) for cause in found["causes"]],
+        # JSON is YAML.
+        "test": f"expect:\n- {json.dumps(test)}\n" if test else "",
+        "command": _command(upgrade),
+        "api": _api(upgrade),
+    }
+
+
+def _cause(cause: Mapping[str, Any]) -> dict[str, Any]:
+    words = dict(FIGURES)
+    differences = [{**one, "how": words[one["kind"]].lower()} for one in cause["differences"][:SHOWN]]
+    return {**cause, "differences": differences}
+
+
+def _command(upgrade: Upgrade) -> str:
+    """What says the same elsewhere."""
+    gates = ",".join(f"{name}={str(on).lower()}" for name, on in upgrade.after.get("switched", {}).items())
+    switched = f" --feature-gates {gates}" if gates else ""
+    names = f"--release {upgrade.before['name']} --release {upgrade.after['name']}"
+    return f"python -m scheduler_core compare scenario.yaml {names}{switched}"
+
+
+def _api(upgrade: Upgrade) -> str:
+    if upgrade.cluster is not None:
+        return reverse("api:cluster-upgrade", args=[upgrade.cluster.public_id])
+    assert upgrade.scenario is not None
+    return reverse("api:scenario-upgrade", args=[upgrade.scenario.public_id])
+
+
+def _share(request: HttpRequest, upgrade: Upgrade) -> str:
+    shared = services.share_upgrade(upgrade=upgrade, owner=site_user(request))
+    return reverse("scenarios:upgrade", args=[shared.scenario.public_id])
+
+
+def _branch(request: HttpRequest, upgrade: Upgrade) -> str:
+    made = services.branch_of_upgrade(upgrade=upgrade, owner=site_user(request))
+    messages.success(request, f"{made.name}: a new cluster; the steps of the old one wait under Share.")
+    return reverse("web:board", args=[made.public_id])
+
+
+WORK: Final = Work(
+    name="upgrade",
+    row="upgrade",
+    model=Upgrade,
+    refused="a preview wants a login",
+    place={"tab": "config", "sub": "release"},
+    ask=_ask,
+    shown=_shown,
+    acts={"share": _share, "branch": _branch},
+)
+of_cluster = WORK.of_cluster()
+of_scenario = WORK.of_scenario()

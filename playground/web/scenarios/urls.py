@@ -3,7 +3,9 @@
 from django.urls import path
 
 from playground.web.scenarios import (
+    carrying,
     comparisons,
+    elsewhere,
     four_ways,
     gallery,
     luck,
@@ -20,11 +22,17 @@ app_name = "scenarios"
 urlpatterns = [
     path("s/", shares.mine, name="mine"),
     path("s/new/", shares.new, name="new"),
+    path("open/", carrying.open_link, name="open"),
+    path("s/<slug:share_id>.html", carrying.saved, name="saved"),
     path("s/<slug:share_id>.yaml", shares.raw, name="raw"),
-    path("s/<slug:share_id>.svg", shares.picture, name="picture"),
+    path("s/<slug:share_id>.svg", elsewhere.picture, name="picture"),
+    path("s/<slug:share_id>.png", elsewhere.photo, name="photo"),
+    path("s/<slug:share_id>/badge.svg", elsewhere.badge, name="badge"),
+    path("oembed/", elsewhere.oembed, name="oembed"),
     path("s/<slug:share_id>/", shares.page, name="page"),
     path("s/<slug:share_id>", shares.page),
-    path("s/<slug:share_id>/embed/", shares.embed, name="embed"),
+    path("s/<slug:share_id>/embed/", elsewhere.embed, name="embed"),
+    path("s/<slug:share_id>/link/", carrying.link, name="link"),
     path("s/<slug:share_id>/proof/", shares.proof, name="proof"),
     path("s/<slug:share_id>/verify/", shares.verify, name="verify"),
     path("s/<slug:share_id>/fork/", shares.fork, name="fork"),

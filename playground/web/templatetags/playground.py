@@ -15,6 +15,8 @@ from playground.engine.releases import patch_of, title_of
 from playground.engine.words import headline, placed
 from playground.web import amounts
 from playground.web.explanation import outcome_of
+from playground.web.names import name_parts
+from playground.web.node_groups import POOL_LABELS
 
 register = Library()
 
@@ -50,6 +52,40 @@ def breakable(name: Any) -> SafeString:
     'Node<wbr>Resources<wbr>Fit'
     """
     return format_html_join(mark_safe("<wbr>"), "{}", ((part,) for part in _WORD_START.split(str(name))))
+
+
+@register.filter
+@lru_cache(maxsize=8192)
+def shortened(name: str) -> SafeString:
+    """Draw a long name so that it may be cut in the middle; the whole of it is its text and its title.
+
+    >>> shortened("node-3")
+    'node-3'
+    >>> shortened("ip-10-0-131-74.eu-central-1.compute.internal")[:80]
+    '<span class="nm" title="ip-10-0-131-74.eu-central-1.compute.internal"><span clas'
+    """
+    head, tail, domain = name_parts(str(name))
+    if not head and not domain:
+        return format_html("{}", tail)
+    before = format_html('<span class="h">{}</span>', head) if head else ""
+    after = format_html('<span class="dm">{}</span>', domain) if domain else ""
+    return format_html('<span class="nm" title="{}">{}<b>{}</b>{}</span>', name, before, tail, after)
+
+
+@register.simple_tag(takes_context=True)
+def href(context: Any, **changes: Any) -> str:
+    """The query of this board with changes: `{% href view="heat" %}`."""
+    return str(context["address"].href(**changes))
+
+
+@register.filter
+def label_words(label: str) -> str:
+    """What a label of nodes is called: a cloud's pool is a pool, else the part after the domain.
+
+    >>> label_words("topology.kubernetes.io/zone"), label_words("karpenter.sh/nodepool")
+    ('zone', 'pool')
+    """
+    return "pool" if label in POOL_LABELS else label.rpartition("/")[2].replace("-", " ")
 
 
 @register.filter
@@ -105,6 +141,21 @@ def brief(words: str) -> str:
 
 def _not(found: re.Match[str]) -> str:
     return "not " if found[1] and found[1].startswith("did") else ""
+
+
+@register.filter
+def of_one(reason: str) -> str:
+    """A filter's reason beside the one node it is about: the scheduler words it for a number of nodes.
+
+    >>> of_one("node(s) were unschedulable"), of_one("node(s) had untolerated taint {gpu: true}")
+    ('was unschedulable', 'had untolerated taint {gpu: true}')
+    >>> of_one("node(s) didn't match Pod's node affinity/selector"), of_one("Insufficient cpu")
+    ("didn't match Pod's node affinity/selector", 'Insufficient cpu')
+    """
+    words = reason.removeprefix("node(s) ")
+    if words == reason:
+        return reason
+    return f"was {words.removeprefix('were ')}" if words.startswith("were ") else words
 
 
 @register.filter

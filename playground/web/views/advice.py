@@ -37,6 +37,8 @@ from playground.web.numbers import positive_int
 
 STOP_POLLING = 286
 MAX_WEIGHT = 100
+CANCELLED = "cancelled"
+"""In the address of a page after its question was cancelled there."""
 
 
 def question_context(request: HttpRequest, cluster: Cluster, question: Question | None) -> dict[str, Any]:
@@ -85,6 +87,7 @@ def explain(request: HttpRequest, cluster_id: str, namespace: str, name: str) ->
         "node": node,
         "abouts": [("", "Anything"), *ABOUT.items()],
         "why_question": why,
+        "arrives": arrives_at(request),
         "why_stale": why is not None and is_stale(cluster, why),
     }
     context |= _edits_context(request, edits) | _why_context(why)
@@ -110,10 +113,26 @@ def explain_ask(request: HttpRequest, cluster_id: str, namespace: str, name: str
     node = request.POST.get("node", "").strip()
     page = reverse("web:explain", args=[cluster.public_id, namespace, name])
     if node:
-        _ask(request, cluster, "why-not", namespace=namespace, name=name, node=node)
-        return redirect(f"{page}?{urlencode({'node': node})}#why")
-    _ask(request, cluster, "what-would-it-take", namespace=namespace, name=name)
-    return redirect(page)
+        asked = _ask(request, cluster, "why-not", namespace=namespace, name=name, node=node)
+        page = f"{page}?{urlencode({'node': node})}#why"
+    else:
+        asked = _ask(request, cluster, "what-would-it-take", namespace=namespace, name=name)
+    return _waiting(request, cluster, asked) if request.htmx else redirect(page)
+
+
+def _waiting(request: HttpRequest, cluster: Cluster, asked: Question | None) -> HttpResponse:
+    """What takes the place of a question that was asked as its page was opened: its progress, or why not."""
+    if asked is None:
+        return render(request, "components/messages.html")
+    if not asked.is_open:
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    context = question_context(request, cluster, asked) | {"arrived": True, "just_asked": True}
+    return render(request, "advice/asking.html", context)
+
+
+def arrives_at(request: HttpRequest) -> bool:
+    """Whether a page asks its question by itself: not for who has just said that no answer is wanted."""
+    return CANCELLED not in request.GET
 
 
 @require_POST
@@ -132,8 +151,10 @@ def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRespo
     except ClusterError as error:
         messages.error(request, f"The branch was not made: {error.message}")
         return redirect(_page_of(cluster, found))
-    messages.success(request, f"{made.name}: a new cluster with this one edit. Run it to see.")
-    return redirect("web:board", made.public_id)
+    messages.success(
+        request, f"{made.name}: a branch of {cluster.name} with this one edit, which runs until idle."
+    )
+    return redirect("web:difference", made.public_id)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -143,7 +164,9 @@ def cycle_why(request: HttpRequest, cluster_id: str, number: int) -> HttpRespons
     cycle = _cycle(cluster, number)
     if request.method == "POST":
         node = request.POST.get("node", "").strip()
-        _ask(request, cluster, "why-not", cycle=number, node=node)
+        asked = _ask(request, cluster, "why-not", cycle=number, node=node)
+        if request.htmx:
+            return _waiting(request, cluster, asked)
         page = reverse("web:cycle-why", args=[cluster.public_id, number])
         return redirect(f"{page}?{urlencode({'node': node})}")
     node = request.GET.get("node", "").strip()
@@ -153,15 +176,18 @@ def cycle_why(request: HttpRequest, cluster_id: str, number: int) -> HttpRespons
         "row": cycle,
         "node": node,
         "why_question": why,
-        "nodes": _names(cluster, number),
+        "arrives": arrives_at(request),
     }
-    return render(request, "advice/cycle_why.html", context | _why_context(why))
-
-
-def _names(cluster: Cluster, number: int) -> list[str]:
-    """Nodes of a cycle, the first few hundred in evaluation order."""
     document = cycle_explanation(cluster, number).document or {}
-    return list(document.get("nodes") or ())[:300]
+    # The first few hundred in evaluation order.
+    context["nodes"] = list(document.get("nodes") or ())[:300]
+    if node and document.get("preemption"):
+        seen = view_cycle(document).preemption
+        candidate = next((c for c in seen.candidates if c.node == node), None) if seen else None
+        context["candidate"] = candidate
+        if seen and candidate and candidate.lost:
+            context["lost_by"] = seen.criteria[candidate.lost - 1].name.lower()
+    return render(request, "advice/cycle_why.html", context | _why_context(why))
 
 
 def _cycle(cluster: Cluster, number: int) -> Cycle:
@@ -181,7 +207,9 @@ def weights(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
     cluster = get_cluster(request, cluster_id)
     cycle = _cycle(cluster, number)
     if request.method == "POST":
-        _ask(request, cluster, "weights", cycle=number)
+        asked = _ask(request, cluster, "weights", cycle=number)
+        if request.htmx:
+            return _waiting(request, cluster, asked)
         return redirect("web:weights", cluster.public_id, number)
     changed = {
         key[2:]: weight
@@ -203,6 +231,8 @@ def weights(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
         "draw": DrawView(proven["draw"]) if proven.get("draw") else None,
         "changed": bool(changed),
         "inline": "inline" in request.GET,
+        "arrives": arrives_at(request) and "inline" not in request.GET,
+        "ask": reverse("web:weights", args=[cluster.public_id, number]),
     }
     response = render(
         request, "advice/weights_panel.html" if request.htmx else "advice/weights.html", context
@@ -232,6 +262,13 @@ def try_pod(request: HttpRequest, cluster_id: str) -> HttpResponse:
     except ClusterError as error:
         messages.error(request, f"It cannot be tried: {error.message}")
         return redirect("web:pod-new", cluster.public_id)
+    copies = positive_int(request.POST.get("copies")) or 1
+    if copies > 1:
+        name = manifest["metadata"]["name"]
+        messages.warning(
+            request,
+            f"This answers for one pod, {name}: the other {copies - 1:,} of {copies:,} copies were not tried.",
+        )
     return redirect("web:question", cluster.public_id, question.public_id)
 
 
@@ -243,14 +280,21 @@ def luck(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """How often each end state occurs with other seeds."""
     cluster = get_cluster(request, cluster_id)
     if request.method == "POST":
-        seeds = positive_int(request.POST.get("seeds")) or questions.N_SEEDS
-        _ask(request, cluster, "seeds", seeds=seeds)
+        n_cycles = max(1, cluster.next_cycle - 1)
+        # Who only opened the page gets as many seeds as may be asked for.
+        most = max(2, min(questions.N_SEEDS, questions.MOST_SEED_CYCLES // n_cycles))
+        seeds = positive_int(request.POST.get("seeds")) or most
+        asked = _ask(request, cluster, "seeds", seeds=seeds)
+        if request.htmx:
+            return _waiting(request, cluster, asked)
         return redirect("web:luck", cluster.public_id)
     newest = Question.objects.filter(cluster=cluster, generation=cluster.generation, kind="seeds")
     question = newest.order_by("-pk").first()
     context = question_context(request, cluster, question) | {
         "tab": "cycles",
         "n_ties": _n_ties(cluster),
+        "arrives": arrives_at(request) and not cluster.is_parked,
+        "ask": reverse("web:luck", args=[cluster.public_id]),
         "n_cycles": cluster.next_cycle - 1,
         "luck": view_luck(question.answer) if question is not None and question.answer is not None else None,
     }
@@ -276,6 +320,7 @@ def question(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRes
     context = question_context(request, cluster, found)
     if request.htmx and "page" not in request.GET and "part" not in request.GET:
         if found.is_open:
+            context["arrived"] = "arrived" in request.GET
             return render(request, "advice/asking.html", context)
         # Whoever waited gets the whole answer from the page it stands on.
         response = HttpResponse(status=STOP_POLLING)
@@ -296,7 +341,8 @@ def question_cancel(request: HttpRequest, cluster_id: str, question_id: str) -> 
         raise Http404(error.message) from None
     if found.kind == Question.Kind.TRY:
         return redirect("web:question", cluster.public_id, found.public_id)
-    return redirect(_page_of(cluster, found))
+    page = _page_of(cluster, found)
+    return redirect(f"{page}{'&' if '?' in page else '?'}{CANCELLED}=1")
 
 
 def _page_of(cluster: Cluster, found: Question) -> str:

@@ -2,13 +2,21 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlsplit
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.core.handlers.asgi import ASGIRequest
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotModified,
+    QueryDict,
+    StreamingHttpResponse,
+)
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -21,7 +29,9 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.models import Cluster, Run
 from playground.clusters.selectors.cycle_pages import recent_cycles
+from playground.clusters.selectors.foreign import n_foreign_decisions
 from playground.clusters.selectors.objects import current_run
+from playground.clusters.selectors.pending import pending_groups
 from playground.clusters.selectors.queue import lanes_of
 from playground.clusters.services.config import set_clock
 from playground.clusters.services.objects import set_cordon
@@ -29,10 +39,11 @@ from playground.clusters.services.runs import cancel_run, decide_permit, request
 from playground.clusters.trouble import why_cluster_waits
 from playground.web import live as live_ticks
 from playground.web.access import get_cluster
-from playground.web.board import priority_scale, view_nodes
+from playground.web.board import NODE_COLUMNS, priority_scale, view_nodes
+from playground.web.board_address import BoardAddress
 from playground.web.fragments import digest_of
 from playground.web.inspector import inspect, reserved_nodes
-from playground.web.numbers import positive_int
+from playground.web.listing import sorted_columns
 from playground.web.queue_lanes import view_lanes
 
 # Fragments a tick may bring anew: id of the root element, template. The order is that of `have`.
@@ -48,9 +59,19 @@ GUIDED_CYCLES = 3
 
 
 @require_safe
+@vary_on_headers("HX-Request", "HX-Target")
 def board(request: HttpRequest, cluster_id: str) -> HttpResponse:
-    """The whole board."""
-    return page_of(request, get_cluster(request, cluster_id))
+    """The whole board; its nodes alone where a filter or another view of them asks."""
+    cluster = get_cluster(request, cluster_id)
+    if not (request.htmx and request.htmx.target == "nodes-view") or request.htmx.history_restore_request:
+        return page_of(request, cluster)
+    context = _context(request, cluster)
+    html = render_to_string("board/nodes.html", context, request)
+    # The next tick brings what differs from this: nothing is known of the other fragments here.
+    context["have"] = ".".join(digest_of(html) if root == "nodes-view" else "" for root, _ in FRAGMENTS)
+    state = render_to_string("board/pulse_state.html", context, request)
+    url = f"{reverse('web:board', args=[cluster.public_id])}{context['address'].href()}"
+    return HttpResponse(html + _out_of_band(state, "pulse-state"), headers={"HX-Push-Url": url})
 
 
 def page_of(request: HttpRequest, cluster: Cluster) -> HttpResponse:
@@ -113,13 +134,16 @@ async def ticks(request: HttpRequest, cluster_id: str) -> HttpResponse | Streami
 def inspector(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """The inspector of one node or pod; without htmx the board with it open."""
     cluster = get_cluster(request, cluster_id)
-    selected = _selected(request)
+    asked = BoardAddress.read(request.GET)
+    board_url = reverse("web:board", args=[cluster.public_id])
     if not request.htmx:
-        query = urlencode({"selected": selected})
-        return redirect(f"{reverse('web:board', args=[cluster.public_id])}?{query}#inspector")
+        return redirect(f"{board_url}{asked.href()}#inspector")
+    selected = asked.selected
+    address = _address_now(request).selecting(selected)
     queued, _ = lanes_of(cluster, full=False)
     context = {
         "cluster": cluster,
+        "address": address,
         "selected": selected,
         "inspected": inspect(cluster, priority_scale(cluster), selected, queued),
     }
@@ -129,7 +153,8 @@ def inspector(request: HttpRequest, cluster_id: str) -> HttpResponse:
         '<input type="hidden" name="selected" id="pulse-selected" value="{}" hx-swap-oob="outerHTML">',
         selected,
     )
-    return HttpResponse(html + state)
+    # What is selected is in the address: a link carries it, and Back leads to what was selected before.
+    return HttpResponse(html + state, headers={"HX-Push-Url": f"{board_url}{address.href()}"})
 
 
 @require_POST
@@ -218,40 +243,40 @@ def _after_deed(request: HttpRequest, cluster: Cluster) -> HttpResponse:
 
 def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
     scale = priority_scale(cluster)
-    selected = _selected(request)
+    address = BoardAddress.read(request.GET)
     queued, counts = lanes_of(cluster, full=False)
-    nodes = view_nodes(
-        cluster,
+    nodes = view_nodes(cluster, scale, address, reserved=reserved_nodes(queued))
+    lanes = view_lanes(
+        queued,
+        counts,
         scale,
-        group_by=request.GET.get("group", ""),
-        view=request.GET.get("view", "cards"),
-        selected=selected,
-        reserved=reserved_nodes(queued),
-        page=positive_int(request.GET.get("page")) or 1,
+        now_ns=virtual_now_ns(cluster),
+        groups_of=partial(pending_groups, cluster),
     )
-    lanes = view_lanes(queued, counts, scale, now_ns=virtual_now_ns(cluster))
     ready = [item.name for item in queued["active"]]
     n_cycles = cluster.next_cycle - 1
     return {
         "cluster": cluster,
         "tab": "board",
         "nodes": nodes,
+        "columns": sorted_columns(NODE_COLUMNS, address.sort or "name") if nodes.view == "table" else (),
         "lanes": lanes,
         "n_queued": sum(lane.count for lane in lanes if lane.key != "foreign"),
         "feed": recent_cycles(cluster),
         "n_cycles": n_cycles,
+        "n_foreign": 0 if n_cycles else n_foreign_decisions(cluster),
         "guide": _guide(ready, n_cycles),
-        "selected": selected,
-        "inspected": inspect(cluster, scale, selected, queued),
+        "address": address,
+        "selected": address.selected,
+        "inspected": inspect(cluster, scale, address.selected, queued),
         "streams": isinstance(request, ASGIRequest),
         **_run_context(cluster),
     }
 
 
-def _selected(request: HttpRequest) -> str:
-    """The name of a node, or ``namespace/name`` of a pod; empty for nothing."""
-    asked = (request.GET.get(key, "") for key in ("node", "pod", "selected"))
-    return next((name for name in asked if name), "")
+def _address_now(request: HttpRequest) -> BoardAddress:
+    """What the page that asks shows; a plain board where that is not known."""
+    return BoardAddress.read(QueryDict(urlsplit(request.htmx.current_url or "").query))
 
 
 def _run_context(cluster: Cluster) -> Mapping[str, Any]:

@@ -9,14 +9,21 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from playground.clusters import kinds
-from playground.clusters.errors import ClusterError
+from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.models import Cluster
 from playground.clusters.rows import row_of
-from playground.clusters.selectors.classes import ClassesView, budget_uses, class_uses, pods_below
+from playground.clusters.selection import label_selector_of
+from playground.clusters.selectors.classes import (
+    ClassesView,
+    budget_uses,
+    class_uses,
+    pods_below,
+    pods_selected,
+)
 from playground.clusters.services.objects import create_object, replace_object
 from playground.web.access import get_cluster
 from playground.web.board import priority_scale
-from playground.web.classes import budget_rows, class_rows, headline, standing
+from playground.web.classes import budget_rows, class_rows, headline, selecting, standing
 from playground.web.forms.classes import BudgetForm, ObjectForm, PriorityClassForm
 
 BUDGETS_SHOWN = 200
@@ -24,12 +31,22 @@ BUDGETS_SHOWN = 200
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def classes(request: HttpRequest, cluster_id: str) -> HttpResponse:
-    """Both tables and both forms; `?class=` and `?budget=` open one of them in its form, a POST saves a form."""
+    """Both tables and both forms; `?class=` and `?budget=` open one of them in its form, a POST saves a form.
+
+    `?stands=class` and `?stands=budget` answer with what the form says of its fields, which the query holds.
+    """
     cluster = get_cluster(request, cluster_id)
     forms: dict[str, ObjectForm] = {
         "class": _form(cluster, "class", request.GET.get("class", "")),
         "budget": _form(cluster, "budget", request.GET.get("budget", "")),
     }
+    asked = request.GET.get("stands", "")
+    if request.method != "POST" and asked in forms:
+        form = _form(cluster, asked, "", data=request.GET)
+        said = (
+            _standing(cluster, class_uses(cluster), form) if asked == "class" else _selecting(cluster, form)
+        )
+        return render(request, "config/stands.html", {"stands": said})
     problem, status = "", 200
     deed = request.POST.get("deed", "")
     if request.method == "POST" and deed in forms:
@@ -70,7 +87,8 @@ def classes(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "n_budgets": len(uses),
         "class_form": forms["class"],
         "budget_form": forms["budget"],
-        "stands": _standing(cluster, view, forms["class"]),
+        "class_stands": _standing(cluster, view, forms["class"]),
+        "budget_stands": _selecting(cluster, forms["budget"]),
         "problem": problem,
     }
     return render(request, "config/classes.html", context, status=status)
@@ -106,3 +124,15 @@ def _standing(cluster: Cluster, view: ClassesView, form: ObjectForm) -> str:
     if not -(2**31) <= value < 2**31:
         return ""
     return standing(view, name, value, never=never, n_below=pods_below(cluster, value))
+
+
+def _selecting(cluster: Cluster, form: ObjectForm) -> str:
+    """Whom the budget in the form would cover; "" while nothing is written, or no selector."""
+    if not form.is_bound and form.manifest is None:
+        return ""
+    namespace = str(form["namespace"].value() or "")
+    try:
+        selector = label_selector_of(str(form["selector"].value() or ""))
+    except InvalidInput as error:
+        return error.message
+    return selecting(namespace, *pods_selected(cluster, namespace, selector))

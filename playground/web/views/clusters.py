@@ -1,4 +1,4 @@
-"""Clusters: new ones, imports and pools, and what can be done to one as a whole."""
+"""Clusters: new ones, node pools, and what can be done to one as a whole."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +18,7 @@ from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.models import Cluster
 from playground.clusters.selectors.home_cards import figures_of
 from playground.clusters.services.apply import ApplyResult, apply_documents
+from playground.clusters.services.durations import job_duration, set_job_duration
 from playground.clusters.services.lifecycle import (
     clone_cluster,
     create_cluster,
@@ -28,12 +29,11 @@ from playground.clusters.services.lifecycle import (
 )
 from playground.clusters.services.pools import expand_pool
 from playground.clusters.services.runs import unpark_cluster
+from playground.engine.durations import JOBS_END_SINCE
 from playground.web.access import get_cluster
-from playground.web.forms.clusters import ClusterNameForm, ImportForm, NodePoolForm
-from playground.web.import_preview import view_import
+from playground.web.forms.clusters import ClusterNameForm, NodePoolForm
 from playground.web.node_pools import preview as preview_pool
 from playground.web.posted_yaml import yaml_of
-from playground.web.problems import problems_of
 
 READING = ["GET", "HEAD", "POST"]
 
@@ -70,20 +70,6 @@ def pools_into(request: HttpRequest, cluster_id: str) -> HttpResponse:
     return _pools(request, get_cluster(request, cluster_id))
 
 
-@require_http_methods(READING)
-@vary_on_headers("HX-Request")
-def new_import(request: HttpRequest) -> HttpResponse:
-    """A cluster from pasted or uploaded manifests."""
-    return _import(request, None)
-
-
-@require_http_methods(READING)
-@vary_on_headers("HX-Request")
-def import_into(request: HttpRequest, cluster_id: str) -> HttpResponse:
-    """Manifests into a cluster."""
-    return _import(request, get_cluster(request, cluster_id))
-
-
 @require_safe
 def settings(request: HttpRequest, cluster_id: str) -> HttpResponse:
     """Rename, clone, reset, delete, export."""
@@ -94,13 +80,15 @@ def settings(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "figures": figures_of([cluster])[cluster.pk],
         "confirm": request.GET.get("confirm", ""),
         "keep_log_days": site.PLAYGROUND_KEEP_LOG_DAYS,
+        "job_duration": job_duration(cluster),
+        "jobs_end": cluster.simulation >= JOBS_END_SINCE,
     }
     return render(request, "clusters/settings.html", context)
 
 
 @require_POST
 def deed(request: HttpRequest, cluster_id: str, deed: str) -> HttpResponse:
-    """Do one of: rename, clone, reset, delete, retry. Reset and delete ask once more first."""
+    """Do one of: rename, clone, jobs, reset, delete, retry. Reset and delete ask once more first."""
     cluster = get_cluster(request, cluster_id)
     page = redirect("web:settings", cluster.public_id)
     name = request.POST.get("name", "").strip()
@@ -124,6 +112,10 @@ def deed(request: HttpRequest, cluster_id: str, deed: str) -> HttpResponse:
             delete_cluster(cluster=cluster, by=_owner(request))
             messages.success(request, f"{cluster.name} is deleted.")
             return redirect("web:home")
+        elif deed == "jobs":
+            lasting = set_job_duration(cluster=cluster, lasting=request.POST.get("duration", "").strip())
+            words = "never end by themselves" if lasting == "never" else f"end {lasting} after they started"
+            messages.success(request, f"Pods that Jobs make from now on {words}.")
         elif deed == "retry":
             unpark_cluster(cluster=cluster)
             messages.success(request, "The engine tries again.")
@@ -185,35 +177,6 @@ def _pools(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
     return render(request, template, context, status=400 if refused else 200)
 
 
-def _import(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
-    posted = request.method == "POST"
-    initial = {"cluster_name": "imported"}
-    form = ImportForm(request.POST, request.FILES) if posted else ImportForm(initial=initial)
-    context: dict[str, Any] = {"cluster": cluster, "tab": "import", "form": form}
-    is_preview = request.POST.get("deed") == "preview"
-    status = 200
-    if posted and form.is_valid():
-        data = form.cleaned_data
-        try:
-            if is_preview:
-                # Without a transaction: a large text takes a second, and others want to write meanwhile.
-                previewed = apply_documents(cluster=cluster, text=data["manifests"], dry_run=True)
-                context["preview"] = view_import(previewed)
-            else:
-                target, result = _apply(request, cluster, data, text=data["manifests"])
-                messages.success(request, _told(result))
-                return redirect("web:board", target.public_id)
-        except ClusterError as error:
-            context["problems"] = problems_of(error, data["manifests"])
-            status = error.status
-    elif posted:
-        status = 400
-    if request.htmx:
-        status = 200
-    template = "clusters/import_preview.html" if request.htmx else "clusters/import.html"
-    return render(request, template, context, status=status)
-
-
 def _apply(
     request: HttpRequest, cluster: Cluster | None, wanted: Mapping[str, Any], **manifests: Any
 ) -> tuple[Cluster, ApplyResult]:
@@ -227,18 +190,6 @@ def _apply(
             owner=_owner(request),
         )
         return target, apply_documents(cluster=target, **manifests)
-
-
-def _told(result: ApplyResult) -> str:
-    counts = (
-        (len(result.created), "created"),
-        (len(result.configured), "updated"),
-        (len(result.unchanged), "unchanged"),
-        (len(result.ignored), "ignored"),
-    )
-    words = ", ".join(f"{n:,} {verb}" for n, verb in counts if n)
-    kinds = sorted({item.kind for item in result.ignored})
-    return f"{words}. Ignored kinds: {', '.join(kinds)}." if kinds else f"{words}."
 
 
 def _initial(form: NodePoolForm) -> dict[str, Any]:

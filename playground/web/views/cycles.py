@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -12,39 +11,55 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cycle
 from playground.clusters.selectors.aftermath import aftermath
-from playground.clusters.selectors.cycle_pages import cycle_page
+from playground.clusters.selectors.cycle_pages import CycleSearch, cycle_page, plugins_that_ended
 from playground.clusters.selectors.cycles import Explanation, cycle_explanation, neighbours
 from playground.clusters.selectors.devices import asks_for_devices
 from playground.clusters.selectors.extender_calls import calls_of_cycle
+from playground.clusters.selectors.foreign import n_foreign_decisions
 from playground.clusters.selectors.pod_lists import pod_of_cycle
 from playground.clusters.services.traces import request_trace
 from playground.web.access import get_cluster
 from playground.web.amounts import rfc3339
 from playground.web.board import priority_scale
 from playground.web.explanation import view_cycle
+from playground.web.listing import Listing, sorted_columns
 from playground.web.next_steps import next_steps
 from playground.web.numbers import positive_int
 from playground.web.wire_calls import with_wire_calls
 
+CYCLE_COLUMNS = (
+    ("number", "Cycle", True),
+    ("", "Time", False),
+    ("pod", "Pod", False),
+    ("outcome", "Outcome", False),
+    ("node", "Node", False),
+    ("feasible", "Feasible", True),
+    ("victims", "Victims", True),
+    ("", "In words", False),
+)
+
 
 @require_safe
-@vary_on_headers("HX-Request")
+@vary_on_headers("HX-Request", "HX-Target")
 def cycle_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
-    """Cycles newest first, filtered by outcome, pod and node; the rows alone for htmx."""
+    """Cycles, found and sorted as the address says; the table alone for htmx."""
     cluster = get_cluster(request, cluster_id)
-    asked = {key: request.GET.get(key, "").strip() for key in ("outcome", "pod", "node")}
-    found = cycle_page(cluster, **asked, before=positive_int(request.GET.get("before")))
-    query = urlencode({key: value for key, value in asked.items() if value})
+    asked = {name: request.GET.get(name, "").strip() for name in CycleSearch.__dataclass_fields__}
+    search = CycleSearch(**asked)
     context = {
         "cluster": cluster,
         "tab": "cycles",
-        "found": found,
-        "outcomes": Cycle.Outcome.values,
-        "filtered": bool(query),
-        "query": f"{query}&" if query else "",
-        **asked,
+        "found": cycle_page(cluster, search, page=positive_int(request.GET.get("page")) or 1),
+        "search": search,
+        "filtered": any(value for name, value in asked.items() if name != "sort"),
+        "n_foreign": n_foreign_decisions(cluster),
+        "address": Listing(asked),
+        "columns": sorted_columns(CYCLE_COLUMNS, search.sort or "-number"),
     }
-    return render(request, "cycles/rows.html" if request.htmx else "cycles/list.html", context)
+    if request.htmx and request.htmx.target == "rows" and not request.htmx.history_restore_request:
+        return render(request, "cycles/found.html", context)
+    context |= {"outcomes": Cycle.Outcome.values, "plugins": plugins_that_ended(cluster)}
+    return render(request, "cycles/find.html", context)
 
 
 @require_safe

@@ -1,20 +1,24 @@
-"""Objects as YAML: edit, delete."""
+"""All objects by kind, those of one kind, and one as YAML: edit, delete."""
 
 from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from playground.clusters import kinds
+from playground.clusters.custom_kinds import table_of
 from playground.clusters.errors import ClusterError, InvalidManifest
 from playground.clusters.kinds import Kind
+from playground.clusters.models import Cluster
 from playground.clusters.rows import row_of
+from playground.clusters.services.fields import FieldValidation
 from playground.clusters.services.objects import delete_object, replace_object
 from playground.clusters.services.posted import read_posted
 from playground.web.access import get_cluster
 from playground.web.forms.objects import FORMS, NodeForm, PodLabelsForm
+from playground.web.load import CARRIERS
+from playground.web.objects import view_kinds, view_objects
 from playground.web.posted_yaml import yaml_of
 from playground.web.problems import problems_of
 
@@ -23,11 +27,33 @@ CLASSES = ("PriorityClass", "PodDisruptionBudget")
 """Kinds whose page is the one of classes and budgets."""
 
 
+@require_safe
+def held(request: HttpRequest, cluster_id: str) -> HttpResponse:
+    """Every kind the cluster has, how many objects, and which of them shape placement."""
+    cluster = get_cluster(request, cluster_id)
+    view = view_kinds(cluster, effect=request.GET.get("effect", ""), with_none="none" in request.GET)
+    return render(
+        request, "objects/kinds.html", {"cluster": cluster, "tab": "config", "sub": "objects", "view": view}
+    )
+
+
+@require_safe
+def of_kind(request: HttpRequest, cluster_id: str, kind: str) -> HttpResponse:
+    """The objects of one kind, a page of them."""
+    cluster = get_cluster(request, cluster_id)
+    view = view_objects(
+        cluster, _kind(cluster, kind), named=request.GET.get("name", ""), after=request.GET.get("after", "")
+    )
+    return render(
+        request, "objects/list.html", {"cluster": cluster, "tab": "config", "sub": "objects", "view": view}
+    )
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name: str) -> HttpResponse:
     """The object's manifest in an editor; saving replaces it unless it changed meanwhile."""
     cluster = get_cluster(request, cluster_id)
-    known = _kind(kind)
+    known = _kind(cluster, kind)
     row = row_of(cluster, known, _namespace(namespace), name)
     if row is None:
         raise Http404(f'{known.resource} "{name}" not found')
@@ -41,7 +67,9 @@ def edit(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name:
     elif request.method == "POST":
         text = yaml_of([form.applied(row.manifest)]) if by_form and form else request.POST.get("text", "")
         try:
-            replace_object(cluster=cluster, manifest=_one(text, known, namespace, name))
+            replace_object(
+                cluster=cluster, manifest=_one(text, known, namespace, name), fields=FieldValidation("Strict")
+            )
         except ClusterError as error:
             problems, status = problems_of(error, text), error.status
         else:
@@ -49,13 +77,14 @@ def edit(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name:
             return _back(cluster.public_id, known, namespace, name)
     context = {
         "cluster": cluster,
-        "kind": known.kind,
+        "kind": known.row_kind,
         "namespace": namespace,
         "name": name,
         "text": text,
         "problems": problems,
         "form": form,
         "resource_version": row.resource_version,
+        "carries_load": kind in CARRIERS,
     }
     return render(request, "objects/edit.html", context, status=status)
 
@@ -64,9 +93,9 @@ def edit(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name:
 def delete(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name: str) -> HttpResponse:
     """Delete the object, once that was confirmed."""
     cluster = get_cluster(request, cluster_id)
-    known = _kind(kind)
+    known = _kind(cluster, kind)
     if request.POST.get("sure") != "yes":
-        context = {"cluster": cluster, "kind": known.kind, "namespace": namespace, "name": name}
+        context = {"cluster": cluster, "kind": known.row_kind, "namespace": namespace, "name": name}
         return render(request, "objects/confirm_delete.html", context)
     try:
         delete_object(cluster=cluster, kind=known, namespace=_namespace(namespace), name=name)
@@ -104,8 +133,8 @@ def _one(text: str, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
     return dict(manifest)
 
 
-def _kind(name: str) -> Kind:
-    kind = kinds.by_kind(name)
+def _kind(cluster: Cluster, name: str) -> Kind:
+    kind = table_of(cluster).by_row_kind(name)
     if kind is None:
         raise Http404(f'There is no kind "{name}".')
     return kind
@@ -116,8 +145,10 @@ def _namespace(namespace: str) -> str:
 
 
 def _back(cluster_id: str, kind: Kind, namespace: str, name: str) -> HttpResponse:
-    if kind.kind == "Pod":
+    if kind.row_kind == "Pod":
         return redirect("web:pod", cluster_id, namespace, name)
-    if kind.kind in CLASSES:
+    if kind.row_kind in CLASSES:
         return redirect("web:classes", cluster_id)
+    if not kind.interpreted:
+        return redirect("web:objects-of-kind", cluster_id, kind.row_kind)
     return redirect("web:board", cluster_id)

@@ -24,49 +24,54 @@ from playground.scenarios.selectors import get_verdict
 from playground.web.access import get_cluster
 from playground.web.plans import LOOKS, TITLES, title_of, view_plan
 from playground.web.scenarios.sharing import site_user
-from playground.web.views.advice import STOP_POLLING, question_context
+from playground.web.views.advice import STOP_POLLING, arrives_at, question_context
 
 NODES_LISTED = 500
+ASKED_WITH_WORDS = ("drain", "lose")
+"""Questions that nothing can be asked of before nodes are named."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@vary_on_headers("HX-Request")
 def overview(request: HttpRequest, cluster_id: str) -> HttpResponse:
-    """The questions there are, with the newest answer of each; POST asks one."""
+    """The questions there are, with the newest answer of each; one card of them for htmx. POST asks one."""
     cluster = get_cluster(request, cluster_id)
     if request.method == "POST":
         try:
             asked = questions.ask(cluster=cluster, kind=Question.Kind.PLAN, params=_posted(request))
         except PlanProblem as problem:
-            messages.error(request, f"It cannot be asked: {problem.field}: {problem.reason}")
-            return redirect("web:plan", cluster.public_id)
+            said = f"It cannot be asked: {problem.field}: {problem.reason}"
         except ClusterError as error:
-            messages.error(request, f"It cannot be asked: {error.message}")
-            return redirect("web:plan", cluster.public_id)
-        return redirect("web:plan-answer", cluster.public_id, asked.public_id)
+            said = f"It cannot be asked: {error.message}"
+        else:
+            if request.htmx:
+                return _card_alone(request, cluster, asked.params["ask"], asked)
+            return redirect("web:plan-answer", cluster.public_id, asked.public_id)
+        messages.error(request, said)
+        if request.htmx:
+            return render(request, "components/messages.html")
+        return redirect("web:plan", cluster.public_id)
     newest: dict[str, Question] = {}
     rows = Question.objects.filter(cluster=cluster, generation=cluster.generation, kind=Question.Kind.PLAN)
     for row in rows.order_by("-pk")[:60]:
         newest.setdefault(row.params["ask"], row)
-    cards = []
-    for ask, title in TITLES.items():
-        found = newest.get(ask)
-        answered = found is not None and found.answer is not None
-        cards.append(
-            {
-                "ask": ask,
-                "title": title,
-                "question": found,
-                "answer": found.answer if found is not None else None,
-                "look": LOOKS[found.answer["tone"]] if found is not None and answered else None,
-                "stale": found is not None and is_stale(cluster, found),
-                "about": title_of(found.params) if found is not None else "",
-            }
-        )
+    if request.htmx and (ask := request.GET.get("card", "")) in TITLES:
+        return _card_alone(request, cluster, ask, newest.get(ask))
+    n_nodes = Node.objects.filter(cluster=cluster).count()
+    arrives = n_nodes > 0 and not cluster.is_parked and arrives_at(request)
+    no_zones = not Node.objects.filter(cluster=cluster).exclude(zone="").exists()
+    not_asked = (*ASKED_WITH_WORDS, "any-domain") if no_zones else ASKED_WITH_WORDS
+    cards = [_card(cluster, ask, newest.get(ask)) for ask in TITLES]
+    for card in cards:
+        # What needs no words of a person is asked as the page is opened, once for each state of the cluster.
+        found = card["question"]
+        old = found is not None and (card["stale"] or found.state == Question.State.CANCELLED)
+        card["asks"] = arrives and card["ask"] not in not_asked and (found is None or old)
     context = {
         "cluster": cluster,
         "tab": "plan",
         "cards": cards,
-        "n_nodes": Node.objects.filter(cluster=cluster).count(),
+        "n_nodes": n_nodes,
         "n_pods": Pod.objects.filter(cluster=cluster).exclude(node_name="").count(),
         "n_pending": Pod.objects.filter(cluster=cluster, node_name="").count(),
         "nodes": list(
@@ -76,6 +81,26 @@ def overview(request: HttpRequest, cluster_id: str) -> HttpResponse:
         ),
     }
     return render(request, "plan/overview.html", context)
+
+
+def _card(cluster: Cluster, ask: str, found: Question | None) -> dict[str, Any]:
+    answer = found.answer if found is not None else None
+    return {
+        "ask": ask,
+        "title": TITLES[ask],
+        "question": found,
+        "answer": answer,
+        "look": LOOKS[answer["tone"]] if answer is not None else None,
+        "stale": found is not None and is_stale(cluster, found),
+        "about": title_of(found.params) if found is not None else "",
+    }
+
+
+def _card_alone(request: HttpRequest, cluster: Cluster, ask: str, found: Question | None) -> HttpResponse:
+    """A card that asked by itself, or waits for its answer."""
+    asked_by_itself = "arrived" in request.POST or "arrived" in request.GET
+    card = _card(cluster, ask, found) | {"arrived": asked_by_itself}
+    return render(request, "plan/card.html", {"cluster": cluster, "card": card})
 
 
 def _posted(request: HttpRequest) -> dict[str, Any]:
@@ -128,7 +153,7 @@ def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRespo
         messages.error(request, f"The branch was not made: {error.message}")
         return redirect("web:plan-answer", cluster.public_id, found.public_id)
     messages.success(request, f"{made.name}: a new cluster in which this was done. It runs to idle.")
-    return redirect("web:board", made.public_id)
+    return redirect("web:difference", made.public_id)
 
 
 @require_POST

@@ -17,18 +17,21 @@ from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass
 from playground.clusters.selectors.classes import budgets_of_pod
 from playground.clusters.selectors.cycles import cycle_explanation
 from playground.clusters.selectors.extender_calls import bind_calls_of
-from playground.clusters.selectors.pod_lists import pod_page
+from playground.clusters.selectors.pod_lists import STATES, PodSearch, namespaces_of, pod_page
 from playground.clusters.selectors.pod_traces import pod_traces
 from playground.clusters.selectors.queue import LANE_TITLES
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.readiness import expect_questions
 from playground.clusters.services.runs import request_run
+from playground.engine.columns import profile_names
+from playground.engine.durations import DURATION
 from playground.web.access import get_cluster
 from playground.web.board import priority_scale
 from playground.web.explanation import MATRIX_LIMIT, FilterView, view_filter
 from playground.web.forms.pod_rows import values_of
 from playground.web.forms.pods import PodForm
 from playground.web.fragments import digest_of
+from playground.web.listing import Listing, sorted_columns
 from playground.web.numbers import positive_int
 from playground.web.posted_yaml import read_mapping, yaml_of
 from playground.web.problems import problems_of
@@ -36,20 +39,39 @@ from playground.web.story import cache_state, story_sentence, story_steps
 from playground.web.swim_lanes import backoffs_elsewhere, swim_lanes
 from playground.web.wire_calls import drawn
 
+POD_COLUMNS = (
+    ("name", "Pod", False),
+    ("namespace", "Namespace", False),
+    ("lane", "Lane", False),
+    ("priority", "Priority", True),
+    ("cpu", "cpu", True),
+    ("memory", "memory", True),
+    ("node", "Node", False),
+)
+
 
 @require_safe
+@vary_on_headers("HX-Request", "HX-Target")
 def pod_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
-    """Pods of a lane, or all of them."""
+    """Pods, found and sorted as the address says; the table alone for htmx."""
     cluster = get_cluster(request, cluster_id)
-    lane = request.GET.get("lane", "")
-    page = pod_page(cluster, lane=lane, after=positive_int(request.GET.get("after")))
+    asked = {name: request.GET.get(name, "").strip() for name in PodSearch.__dataclass_fields__}
+    search = PodSearch(**asked)
     context = {
         "cluster": cluster,
         "tab": "pods",
-        "pods": page.pods,
-        "next_after": page.next_after,
-        "lane": lane if lane in LANE_TITLES else "",
-        "lane_title": LANE_TITLES.get(lane, ""),
+        "found": pod_page(cluster, search, page=positive_int(request.GET.get("page")) or 1),
+        "search": search,
+        "filtered": any(value for name, value in asked.items() if name != "sort"),
+        "address": Listing(asked),
+        "columns": sorted_columns(POD_COLUMNS, search.sort),
+    }
+    if request.htmx and request.htmx.target == "rows" and not request.htmx.history_restore_request:
+        return render(request, "pods/rows.html", context)
+    context |= {
+        "namespaces": namespaces_of(cluster),
+        "states": [(state, LANE_TITLES.get(state, state)) for state in STATES],
+        "lane_title": LANE_TITLES.get(search.lane, search.lane) if search.lane in STATES else "",
     }
     return render(request, "pods/list.html", context)
 
@@ -64,7 +86,8 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
     steps = story_steps(story, now_ns=now_ns)
     if story.pod is None and not steps:
         raise Http404(f"There is no pod {namespace}/{name} and no trace of one.")
-    outcome, sentence = story_sentence(story)
+    is_foreign = story.pod is not None and story.pod.scheduler_name not in profile_names(cluster.config)
+    outcome, sentence = story_sentence(story, is_foreign=is_foreign)
     last = story.cycles[-1] if story.cycles else None
     pending = story.pod is not None and not story.pod.node_name and story.pod.lane != Pod.Lane.BINDING
     context: dict[str, Any] = {
@@ -73,6 +96,7 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
         "namespace": namespace,
         "name": name,
         "pod": story.pod,
+        "is_foreign": is_foreign,
         "outcome": outcome,
         "sentence": sentence,
         "cache": cache_state(story.pod, last),
@@ -101,6 +125,8 @@ def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) 
     if story.pod:
         context["mark"] = priority_scale(cluster).mark(story.pod.priority, story.pod.priority_class)
         context["budgets"] = budgets_of_pod(cluster, story.pod)
+        annotations = story.pod.manifest["metadata"].get("annotations") or {}
+        context["lasts"] = annotations.get(DURATION, "")
     context["have"] = digest_of(render_to_string("pods/story_live.html", context, request))
     if not request.htmx:
         return render(request, "pods/story.html", context)
@@ -148,7 +174,7 @@ def pod_new(request: HttpRequest, cluster_id: str) -> HttpResponse:
     text = yaml_of(form.manifests())
     if deed == "preview":
         try:
-            apply_documents(cluster=cluster, text=text, dry_run=True)
+            apply_documents(cluster=cluster, text=text, dry_run=True, field_validation="Strict")
         except ClusterError as error:
             return _render(request, cluster, form, text, error=error, status=200)
         return _render(request, cluster, form, text)
@@ -168,7 +194,7 @@ def _form_of_yaml(request: HttpRequest, cluster: Cluster, classes: list[tuple[st
     """The form as the edited YAML says; while the YAML is wrong, what is wrong with it."""
     text = request.POST.get("yaml", "")
     try:
-        apply_documents(cluster=cluster, text=text, dry_run=True)
+        apply_documents(cluster=cluster, text=text, dry_run=True, field_validation="Strict")
         manifest = read_mapping(text)
         if manifest.get("kind") != "Pod":
             raise InvalidManifest("the form shows one Pod; other YAML can be submitted as it is")
@@ -182,7 +208,7 @@ def _form_of_yaml(request: HttpRequest, cluster: Cluster, classes: list[tuple[st
 
 def _submit(request: HttpRequest, cluster: Cluster, form: PodForm, text: str) -> HttpResponse:
     try:
-        result = apply_documents(cluster=cluster, text=text)
+        result = apply_documents(cluster=cluster, text=text, field_validation="Strict")
         asked = "then_yaml" if request.POST.get("deed") == "yaml" else "then"
         if request.POST.get(asked) == "run":
             request_run(cluster=cluster, until="idle")

@@ -21,7 +21,7 @@ from scheduler_core.dynamic_resources.allocator import (
 )
 from scheduler_core.dynamic_resources.extended import (
     ANNOTATION,
-    class_by_resource,
+    ClassesByResource,
     is_possible,
     requests_and_mappings,
 )
@@ -182,6 +182,7 @@ class DynamicResources(
         self.release = handle.release
         self.binding_timeout_ns: int = getattr(args, "binding_timeout_ns", None) or 600_000_000_000
         self._slices = SliceIndex()
+        self._classes = ClassesByResource()
         self._reservations: dict[str, Reservation] = {}
         self._writes: dict[str, tuple[Document, ...]] = {}
         self._n_made = 0
@@ -216,7 +217,7 @@ class DynamicResources(
     # ---- scheduling cycle
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[State]:
-        self.handle.cycle_state.write(_STATE, None)
+        self.handle.cycle_state.delete(_STATE)
         listers = snapshot.listers
         try:
             claims = claims_of(pod, listers, self.release) if pod.resource_claims else []
@@ -225,8 +226,8 @@ class DynamicResources(
         n_own = len(claims)
         by_resource: Mapping[str, str] = {}
         if self.release.gate("DRAExtendedResource"):
-            by_resource = class_by_resource(item.manifest for item in listers.all("DeviceClass"))
-            if any(amount and name in by_resource for name, amount in pod.requests.items()):
+            by_resource = self._classes.of(listers)
+            if by_resource and any(amount and name in by_resource for name, amount in pod.requests.items()):
                 claims = [*claims, self._extended_claim(pod)]
         if not claims:
             return PreFilterResult(SKIP)

@@ -1,12 +1,14 @@
 """Controllers of the simulated cluster, in the order they are run.
 
 A controller is told every change (`noticed`), remembers which of its objects to look at, and brings those in order
-when `sync` is called: nothing else has happened in between, so it sees a settled world. CronJobs are not simulated.
+when `sync` is called: nothing else has happened in between, so it sees a settled world.
 """
 
 from __future__ import annotations
 
+from scheduler_core.sim.controllers.autoscaler import AutoscalerController
 from scheduler_core.sim.controllers.base import Controller, Site
+from scheduler_core.sim.controllers.cron_job import CronJobController
 from scheduler_core.sim.controllers.daemon_set import DaemonSetController
 from scheduler_core.sim.controllers.deployment import DeploymentController
 from scheduler_core.sim.controllers.device_driver import DeviceDriver
@@ -26,11 +28,13 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     TaintEvictionController,
     GarbageCollector,
     PodGarbageCollector,
+    AutoscalerController,
     DeploymentController,
     ReplicaSetController,
     ReplicationControllerController,
     StatefulSetController,
     DaemonSetController,
+    CronJobController,
     JobController,
     VolumeBinder,
     DeviceDriver,

@@ -11,14 +11,21 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.controllers.pod_factory import PodFactory
+from scheduler_core.sim.controllers.revisions import keep_revision
 from scheduler_core.sim.controllers.workload import Workload, workload_from
 from scheduler_core.sim.kubelet import delete_pod
+from scheduler_core.sim.namespace_limits import RefusedObject
 from scheduler_core.sim.pod_index import PodIndex, owner_of
 from scheduler_core.sim.timers import Timers
 from scheduler_core.sim.world import Noticed, Stored, World
 
 Key = tuple[str, str]
 """(namespace, name)"""
+
+
+MOST_TOLD = 25
+TELLS_OF_PODS = 2
+"""From this version of the simulation on (`Release.simulation`)."""
 
 
 class Site:
@@ -47,7 +54,8 @@ class Site:
 class Controller:
     """Brings the world to what some objects ask for.
 
-    Everything a controller remembers follows from the objects there are, so that a checkpoint needs none of it.
+    What a controller remembers follows from the objects there are, so that a checkpoint needs none of it; the few that
+    remember more give it as `state`.
 
     Attributes
     ----------
@@ -69,6 +77,10 @@ class Controller:
         self.timers = site.timers
         self.pods = site.pods
 
+    def concerns(self, change: Noticed) -> bool:
+        """Whether it wants to be told of a change of a kind in `watches`; asked of every pod, so it is short."""
+        return True
+
     def noticed(self, change: Noticed) -> None:
         """An object changed; only remember what to look at."""
 
@@ -89,6 +101,13 @@ class Controller:
     def timer(self, what: str, subject: tuple[str, ...]) -> None:
         """One of our timers has come."""
 
+    def state(self) -> dict[str, Any]:
+        """What it remembers that no object tells, JSON-able: hardly any does."""
+        return {}
+
+    def restore_state(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` gave."""
+
 
 class WorkloadController(Controller):
     """Base of the controllers of one kind of workload.
@@ -103,6 +122,8 @@ class WorkloadController(Controller):
     kind: ClassVar[str]
     adopts: ClassVar[bool] = True
     not_created: ClassVar[str] = "Error creating: {said}"
+    created: ClassVar[str] = "Created pod: {pod}"
+    deleted: ClassVar[str] = "Deleted pod: {pod}"
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -111,6 +132,10 @@ class WorkloadController(Controller):
         self._to_sync: dict[Key, None] = {}
         self._to_report: dict[Key, None] = {}
         self._orphaned: dict[str, None] = {}
+        self._n_told: dict[tuple[str, str, str], int] = {}
+        """Owner -> events about its pods in this round, which `pods` does not show yet."""
+        self._recorded: dict[tuple[str, str, str], Any] = {}
+        """Owner -> the template of which there is a ControllerRevision."""
 
     # ---- what happens
 
@@ -153,6 +178,8 @@ class WorkloadController(Controller):
         self.workloads.pop(key, None)
         if before is not None:
             self._by_owner.pop(before.owner, None)
+            if change.new is None:
+                self._recorded.pop(before.owner, None)
         if change.new is None:
             for waiting in (self._to_sync, self._to_report):
                 waiting.pop(key, None)
@@ -175,6 +202,13 @@ class WorkloadController(Controller):
         if self.adopts and self.site.pods.orphans.get(key[0]):
             self._orphaned[key[0]] = None
 
+    def look_again(self, namespace: str) -> bool:
+        """What could not be made in a namespace may be possible now; whether there is anything to look at."""
+        found = [key for key in self.workloads if key[0] == namespace]
+        for key in found:
+            self.look_at(key)
+        return bool(found)
+
     def look_at(self, key: Key) -> None:
         """Bring this workload in order, and its status up to date."""
         self._to_sync[key] = None
@@ -196,6 +230,7 @@ class WorkloadController(Controller):
         if not self._to_sync:
             return False
         keys, self._to_sync = list(self._to_sync), {}
+        self._n_told.clear()
         for key in keys:
             workload = self.workloads.get(key)
             if workload is None or workload.is_deleted:
@@ -212,15 +247,17 @@ class WorkloadController(Controller):
 
     def failed(self, workload: Workload, error: InvalidObject) -> None:
         """Nothing can be made of it until something changes."""
-        said = str(error)
+        said, refused = str(error), self.refused_name(workload)
+        if isinstance(error, RefusedObject):
+            refused = error.name
         if isinstance(error, ForbiddenObject):
-            said = f'pods "{self.refused_name(workload)}" is forbidden: {error.reason}'
+            said = f'pods "{refused}" is forbidden: {error.reason}'
         self.world.record_event(
             workload.manifest,
             "Warning",
             "FailedCreate",
             "Creating",
-            self.not_created.format(pod=self.refused_name(workload), owner=workload.name, said=said),
+            self.not_created.format(pod=refused, owner=workload.name, said=said),
             f"{self.kind.lower()}-controller",
         )
 
@@ -253,10 +290,47 @@ class WorkloadController(Controller):
                         self.world.put_pod(pod, {**pod.manifest, "metadata": meta}, "adopted")
                         break
 
+    def make_pod(self, workload: Workload, labels: Mapping[str, str] | None = None, **how: Any) -> Pod:
+        """Make a pod of the template (`PodFactory.create`) and tell of it."""
+        pod = self.site.factory.create(workload, labels, **how)
+        self._tell(workload, "SuccessfulCreate", self.created, pod.name)
+        return pod
+
     def delete_pod(self, pod: Pod, reason: str) -> None:
         live = self.world.live(pod)
         if live is not None and not live.is_terminating:
             delete_pod(self.world, live, None, reason)
+            workload = self.workloads.get(self.key_of_owner(owner_of(pod)) or ("", ""))
+            if workload is not None:
+                self._tell(workload, "SuccessfulDelete", self.deleted, pod.name)
+
+    def _tell(self, workload: Workload, reason: str, words: str, pod: str) -> None:
+        """An event about one pod of a workload; of a workload with more than `MOST_TOLD` none is told any more.
+
+        Upstream's filter of spam lets so many through at once: client-go tools/record/events_cache.go.
+        """
+        if self.site.release.simulation < TELLS_OF_PODS:
+            return
+        n_told = self._n_told.get(workload.owner, 0)
+        if len(self.pods.of_owner(workload.owner).pods) + n_told >= MOST_TOLD:
+            return
+        self._n_told[workload.owner] = n_told + 1
+        self.tell(workload.manifest, reason, words.format(pod=pod, owner=workload.name))
+
+    def record_template(self, workload: Workload, hash_: str) -> None:
+        """Keep a ControllerRevision of the present template; looked for once a template."""
+        if (
+            self.site.release.simulation < TELLS_OF_PODS
+            or self._recorded.get(workload.owner) is workload.template
+        ):
+            return
+        keep_revision(self.world, self.pods, workload, hash_)
+        self._recorded[workload.owner] = workload.template
+
+    def tell(self, about: Mapping[str, Any], reason: str, message: str) -> None:
+        """A Normal event of this controller."""
+        component = f"{self.kind.lower().removesuffix('controller')}-controller"
+        self.world.record_event(dict(about), "Normal", reason, "", message, component)
 
     # ---- what is told
 

@@ -1,7 +1,7 @@
 """DaemonSet: one pod on every node it may run on, placed there by the scheduler.
 
 Source: pkg/controller/daemon/{daemon_controller,update}.go, pkg/controller/daemon/util/daemonset_util.go, v1.34
-Differs: revisions are labels only; maxSurge is not heeded; pods that fail are replaced without backoff.
+Differs: maxSurge is not heeded; pods that fail are replaced without backoff.
 """
 
 from __future__ import annotations
@@ -128,6 +128,7 @@ class DaemonSetController(WorkloadController):
     def sync_one(self, workload: Workload) -> None:
         key = (workload.namespace, workload.name)
         rule = _Rule(workload)
+        self.record_template(workload, rule.revision)
         names = self._nodes.pop(key, {})
         if key in self._everywhere:
             del self._everywhere[key]
@@ -181,7 +182,7 @@ class DaemonSetController(WorkloadController):
         spec = {**rule.spec, "affinity": _pinned(rule.affinity, node_name)}
         labels = {REVISION_LABEL: rule.revision, GENERATION_LABEL: _generation(workload)}
         name = self.site.factory.free_name(workload.namespace, f"{workload.name}-")
-        self.site.factory.create(workload, labels, name=name, spec=spec)
+        self.make_pod(workload, labels, name=name, spec=spec)
 
     def _update(self, workload: Workload, key: Key, rule: _Rule) -> None:
         """Delete pods of older templates, as many as may be away at once. Source: update.go rollingUpdate."""

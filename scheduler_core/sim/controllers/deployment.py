@@ -1,5 +1,7 @@
 """Deployment: one ReplicaSet for each template it ever had, and pods moved from the old ones to the new one.
 
+ReplicaSets that are taken again get a new number, and Deployments tell theirs, from `Release.simulation` 3 on.
+
 Source: pkg/controller/deployment/{sync,rolling,recreate}.go, util/deployment_util.go, v1.34
 Differs: no minReadySeconds, no progress deadline, no rollback; scaling in the middle of a rollout goes to the new
 ReplicaSet as far as the surge allows, not to all in proportion; the template hash is another function's.
@@ -12,14 +14,24 @@ from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import Document, boolean, format_seconds, integer, mapping, string
 from scheduler_core.objects.meta import OwnerReference
-from scheduler_core.sim.controllers.base import Site, WorkloadController
+from scheduler_core.sim.controllers.base import TELLS_OF_PODS, Site, WorkloadController
 from scheduler_core.sim.controllers.workload import Workload, resolve_amount, workload_from
 from scheduler_core.sim.identities import object_uid, template_hash
 from scheduler_core.sim.pod_index import Owner, owner_of
-from scheduler_core.sim.world import Noticed, with_condition
+from scheduler_core.sim.world import ACTS, Noticed, with_condition
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
+HISTORY = "deployment.kubernetes.io/revision-history"
+_OWN_NOTES = (
+    REVISION,
+    HISTORY,
+    "deployment.kubernetes.io/desired-replicas",
+    "deployment.kubernetes.io/max-replicas",
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "deprecated.deployment.rollback.to",
+)
+"""Annotations that a ReplicaSet does not take over from its Deployment."""
 DEFAULT_SHARE = "25%"
 DEFAULT_HISTORY = 10
 
@@ -84,12 +96,23 @@ class DeploymentController(WorkloadController):
             found.values(), key=lambda item: (_revision(item), item.meta.creation_ns or 0, item.name)
         )
 
+    def _set_of_template(self, workload: Workload, sets: list[Workload]) -> Workload | None:
+        """The ReplicaSet of the present template, the oldest if there are several.
+
+        Source: deployment_util.go FindNewReplicaSet
+        """
+        same = [item for item in sets if _same_template(item.template, workload.template)]
+        if self.site.release.simulation < ACTS:
+            return same[0] if same else None
+        # Not the one of the lowest revision: it is given the highest one, and then the other has the lowest.
+        return min(same, key=lambda item: (item.meta.creation_ns or 0, item.name), default=None)
+
     # ---- bringing it in order
 
     def sync_one(self, workload: Workload) -> None:
         sets = self._sets_of(workload)
         paused = boolean(workload.spec, "paused", "spec")
-        new = _set_of_template(workload, sets)
+        new = self._set_of_template(workload, sets)
         if new is None:
             if paused:
                 return
@@ -98,6 +121,8 @@ class DeploymentController(WorkloadController):
                 return
             sets.append(new)
         old = [item for item in sets if item is not new]
+        if self.site.release.simulation >= ACTS:
+            self._number(workload, new, old)
         if paused:
             self._scale_when_alone(workload, sets)
         elif string(mapping(workload.spec, "strategy", "spec"), "type", "spec.strategy") == "Recreate":
@@ -105,6 +130,27 @@ class DeploymentController(WorkloadController):
         else:
             self._roll(workload, new, old)
         self._clean_up(workload, old)
+
+    def _number(self, workload: Workload, new: Workload, old: list[Workload]) -> None:
+        """The present ReplicaSet has the highest revision, and its Deployment says which; `rollout undo` reads both.
+
+        Source: pkg/controller/deployment/util/deployment_util.go SetNewReplicaSetAnnotations, SetDeploymentRevision
+        """
+        revision = max(_revision(new), max((_revision(item) for item in old), default=0) + 1)
+        stored = self.world.get("ReplicaSet", new.namespace, new.name)
+        if stored is not None:
+            notes = dict(mapping(stored.manifest["metadata"], "annotations", "metadata"))
+            said = notes | _handed_down(workload) | {REVISION: str(revision)}
+            if notes.get(REVISION, str(revision)) != str(revision):
+                said[HISTORY] = ",".join(filter(None, (notes.get(HISTORY), notes[REVISION])))
+            self._annotate(stored.manifest, said)
+        of_deployment = mapping(workload.manifest["metadata"], "annotations", "metadata")
+        self._annotate(workload.manifest, {**of_deployment, REVISION: str(revision)})
+
+    def _annotate(self, manifest: Document, annotations: Mapping[str, Any]) -> None:
+        meta = manifest["metadata"]
+        if meta.get("annotations") != annotations:
+            self.world.put({**manifest, "metadata": {**meta, "annotations": annotations}}, "numbered")
 
     def _make_set(self, workload: Workload, sets: list[Workload]) -> Workload | None:
         template = workload.template
@@ -145,7 +191,9 @@ class DeploymentController(WorkloadController):
             },
             "status": {"replicas": 0},
         }
-        return workload_from(self.world.create(manifest, "rolled out").manifest)
+        made = workload_from(self.world.create(manifest, "rolled out").manifest)
+        self._tell_scaled(workload, name, 0, replicas)
+        return made
 
     def _roll(self, workload: Workload, new: Workload, old: list[Workload]) -> None:
         """Source: rolling.go rolloutRolling, reconcileNewReplicaSet, reconcileOldReplicaSets."""
@@ -156,7 +204,7 @@ class DeploymentController(WorkloadController):
         elif new.replicas < workload.replicas:
             new_total = self._room_for_new(workload, old_total, new.replicas)
         if new_total != new.replicas:
-            self._scale(new, new_total)
+            self._scale(workload, new, new_total)
         if not old_total:
             return
         _, max_unavailable = self._bounds(workload)
@@ -181,22 +229,22 @@ class DeploymentController(WorkloadController):
             left[item.name] -= taken
             may_go -= taken
             if left[item.name] != item.replicas:
-                self._scale(item, left[item.name])
+                self._scale(workload, item, left[item.name])
 
     def _recreate(self, workload: Workload, new: Workload, old: list[Workload]) -> None:
         """All old pods go before the first new one comes. Source: recreate.go."""
         for item in old:
             if item.replicas:
-                self._scale(item, 0)
+                self._scale(workload, item, 0)
         if any(not pod.is_terminal for item in old for pod in self.pods.of_owner(item.owner).pods.values()):
             return
         if new.replicas != workload.replicas:
-            self._scale(new, workload.replicas)
+            self._scale(workload, new, workload.replicas)
 
     def _scale_when_alone(self, workload: Workload, sets: list[Workload]) -> None:
         active = [item for item in sets if item.replicas] or sets[-1:]
         if len(active) == 1 and active[0].replicas != workload.replicas:
-            self._scale(active[0], workload.replicas)
+            self._scale(workload, active[0], workload.replicas)
 
     def _room_for_new(self, workload: Workload, old_total: int, new_total: int) -> int:
         """How many pods the new ReplicaSet may have now. Source: deployment_util.go NewRSNewReplicas."""
@@ -219,14 +267,23 @@ class DeploymentController(WorkloadController):
             unavailable = 1
         return surge, min(unavailable, workload.replicas)
 
-    def _scale(self, replica_set: Workload, replicas: int) -> None:
+    def _tell_scaled(self, workload: Workload, name: str, before: int, after: int) -> None:
+        """Source: pkg/controller/deployment/sync.go scaleReplicaSet, v1.34."""
+        if before != after and self.site.release.simulation >= TELLS_OF_PODS:
+            way = "up" if after > before else "down"
+            message = f"Scaled {way} replica set {name} from {before} to {after}"
+            self.tell(workload.manifest, "ScalingReplicaSet", message)
+
+    def _scale(self, workload: Workload, replica_set: Workload, replicas: int) -> None:
         stored = self.world.get("ReplicaSet", replica_set.namespace, replica_set.name)
         if stored is None:
             return
         meta = dict(stored.manifest["metadata"])
         meta["generation"] = int(meta.get("generation") or 1) + 1
         spec = {**stored.manifest["spec"], "replicas": replicas}
+        before = int(stored.manifest["spec"].get("replicas") or 0)
         self.world.put({**stored.manifest, "metadata": meta, "spec": spec}, "scaled")
+        self._tell_scaled(workload, replica_set.name, before, replicas)
 
     def _clean_up(self, workload: Workload, old: list[Workload]) -> None:
         limit = integer(workload.spec, "revisionHistoryLimit", "spec", DEFAULT_HISTORY)
@@ -238,7 +295,7 @@ class DeploymentController(WorkloadController):
 
     def status_of(self, workload: Workload) -> dict[str, Any]:
         sets = self._sets_of(workload)
-        new = _set_of_template(workload, sets)
+        new = self._set_of_template(workload, sets)
         groups = [self.pods.of_owner(item.owner) for item in sets]
         ready = sum(group.n_ready for group in groups)
         updated = 0 if new is None else self.pods.of_owner(new.owner).n_active
@@ -288,14 +345,6 @@ class DeploymentController(WorkloadController):
         return with_condition(status, condition)
 
 
-def _set_of_template(workload: Workload, sets: list[Workload]) -> Workload | None:
-    """The ReplicaSet of the present template. Source: deployment_util.go FindNewReplicaSet."""
-    for item in sets:
-        if _same_template(item.template, workload.template):
-            return item
-    return None
-
-
 def _same_template(ours: Document, theirs: Document) -> bool:
     return ours.get("spec") == theirs.get("spec") and _bare_meta(ours) == _bare_meta(theirs)
 
@@ -306,6 +355,12 @@ def _bare_meta(template: Document) -> dict[str, Any]:
     meta.pop("labels", None)
     meta.pop("creationTimestamp", None)
     return {**meta, "labels": labels}
+
+
+def _handed_down(workload: Workload) -> dict[str, Any]:
+    """What a ReplicaSet takes over, as the cause of a change."""
+    notes = mapping(workload.manifest["metadata"], "annotations", "metadata")
+    return {name: value for name, value in notes.items() if name not in _OWN_NOTES}
 
 
 def _revision(replica_set: Workload) -> int:

@@ -66,6 +66,9 @@ class DisruptionController(Controller):
         self._budgets: dict[str, dict[str, _Budget]] = {}
         self._to_sync: dict[Key, None] = {}
 
+    def concerns(self, change: Noticed) -> bool:
+        return bool(self._budgets) or change.kind != "Pod"
+
     def noticed(self, change: Noticed) -> None:
         if change.kind == "Pod":
             self._pod_noticed(change)
@@ -86,8 +89,6 @@ class DisruptionController(Controller):
     def _pod_noticed(self, change: Noticed) -> None:
         stored = change.new or change.old
         assert stored is not None
-        if not self._budgets:
-            return
         pod: Pod = stored.typed
         for name, budget in self._budgets.get(pod.namespace, {}).items():
             if change.new is not None and budget.selector.matches(pod.labels):

@@ -1,34 +1,62 @@
-"""Garbage collection: what an object owned goes with it.
+"""Garbage collection: what an object owned goes with it, at once, or before it where deletion is in the foreground.
 
 Source: pkg/controller/garbagecollector/garbagecollector.go, v1.34
-Differs: only the controlling owner counts; deletion is always in the background; an owner that was never seen is no
-reason to delete (a dump may hold pods without their owners).
+Differs: an owner that was never seen is no reason to delete (a dump may hold pods without their owners); of a pod only
+the controlling owner counts. Before version 3 of the simulation only pods, ReplicaSets and revisions go.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+from scheduler_core.objects.fields import format_seconds
 from scheduler_core.sim.controllers.base import Controller, Site
+from scheduler_core.sim.controllers.revisions import KIND, revisions_of
 from scheduler_core.sim.kubelet import delete_pod
 from scheduler_core.sim.pod_index import Owner
-from scheduler_core.sim.world import Noticed
+from scheduler_core.sim.world import ACTS, Noticed, Stored
 
 OWNER_KINDS = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job")
+KINDS = (
+    *OWNER_KINDS,
+    "CronJob", "ControllerRevision", "HorizontalPodAutoscaler", "LimitRange", "PersistentVolumeClaim",
+    "PodDisruptionBudget", "PodGroup", "ResourceClaim", "ResourceClaimTemplate", "ResourceQuota", "Service",
+)  # fmt: skip
+"""What owns and is owned, besides pods, from version 3 on."""
+FOREGROUND = "foregroundDeletion"
+Place = tuple[str, str, str]
+"""(kind, namespace, name)"""
 
 
 class GarbageCollector(Controller):
-    """Deletes pods and ReplicaSets of owners that were deleted."""
+    """Deletes what belonged to owners that were deleted."""
 
-    watches: ClassVar[tuple[str, ...]] = OWNER_KINDS
+    watches: ClassVar[tuple[str, ...]] = KINDS
+    watches_pods_of: ClassVar[tuple[str, ...]] = OWNER_KINDS
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
         self._gone: dict[Owner, None] = {}
         self._sets: dict[Owner, dict[str, None]] = {}
         """ReplicaSets by name, by their owner."""
+        self._owned: dict[str, dict[Place, None]] = {}
+        """uid of an owner -> what it owns, besides pods."""
+        self._going: dict[Place, None] = {}
+        """Owners that go when what blocks them is gone."""
+
+    @property
+    def _acts(self) -> bool:
+        return self.site.release.simulation >= ACTS
+
+    def concerns(self, change: Noticed) -> bool:
+        return self._acts or change.kind in OWNER_KINDS
 
     def noticed(self, change: Noticed) -> None:
+        if change.kind == "Pod":
+            return
+        if self._acts:
+            self._note(change)
         for stored in (change.old, change.new):
             if stored is None or change.kind != "ReplicaSet":
                 continue
@@ -44,24 +72,156 @@ class GarbageCollector(Controller):
             if change.new is None or _identity(change.kind, change.new.manifest) != before:
                 self._gone[before] = None
 
+    def _note(self, change: Noticed) -> None:
+        for stored in (change.old, change.new):
+            if stored is None:
+                continue
+            place = _place(change.kind, stored.manifest)
+            for item in stored.manifest["metadata"].get("ownerReferences") or ():
+                uid = str(item.get("uid") or "")
+                if stored is change.new:
+                    self._owned.setdefault(uid, {})[place] = None
+                elif uid in self._owned:
+                    self._owned[uid].pop(place, None)
+                    if not self._owned[uid]:
+                        del self._owned[uid]
+            self._going.pop(place, None)
+            if stored is change.new and goes_in_foreground(stored.manifest):
+                self._going[place] = None
+
     def restored(self) -> None:
         self._gone.clear()
 
     def sync(self) -> bool:
-        if not self._gone:
+        if not self._gone and not self._going:
             return False
         gone, self._gone = list(self._gone), {}
         for owner in gone:
-            for name in sorted(self._sets.pop(owner, {})):
-                self.world.remove("ReplicaSet", owner[1], name, "owner deleted")
-            pods = self.pods.of_owner(owner).pods
-            for name in sorted(pods):
-                if not pods[name].is_terminating:
-                    delete_pod(self.world, pods[name], None, "owner deleted")
+            self._collect(owner)
+        acted = bool(gone)
+        for place in list(self._going):
+            stored = self.world.get(*place)
+            acted |= stored is not None and self._go_on(stored)
+        return acted
+
+    def _collect(self, owner: Owner) -> None:
+        """Delete what an owner that is gone has left."""
+        if self._acts:
+            for place in sorted(self._owned.get(owner[2], {})):
+                stored = self.world.get(*place)
+                if stored is not None:
+                    self._without_owner(stored, owner[2])
+        for name in sorted(self._sets.pop(owner, {})):
+            self.world.remove("ReplicaSet", owner[1], name, "owner deleted")
+        if owner[0] in ("StatefulSet", "DaemonSet") and self.site.release.simulation >= 2:
+            for stored in revisions_of(self.world, owner[1], owner[2]):
+                self.world.remove(KIND, owner[1], stored.manifest["metadata"]["name"], "owner deleted")
+        pods = self.pods.of_owner(owner).pods
+        for name in sorted(pods):
+            if not pods[name].is_terminating:
+                delete_pod(self.world, pods[name], None, "owner deleted")
+
+    def _without_owner(self, stored: Stored, uid: str) -> None:
+        """One of an object's owners is gone: it goes, too, unless another one is there."""
+        meta = stored.manifest["metadata"]
+        left = [item for item in meta.get("ownerReferences") or () if str(item.get("uid") or "") != uid]
+        if any(self._is_there(item, str(meta.get("namespace") or "")) for item in left):
+            self.world.put(
+                {**stored.manifest, "metadata": {**meta, "ownerReferences": left}}, "owner deleted"
+            )
+        else:
+            self._delete(stored, "owner deleted")
+
+    def _is_there(self, reference: Mapping[str, Any], namespace: str) -> bool:
+        kind, name = str(reference.get("kind")), str(reference.get("name"))
+        if kind not in KINDS:
+            # Not held here: whoever holds it sees to that.
+            return True
+        owner = self.world.get(kind, namespace, name)
+        return owner is not None and owner.manifest["metadata"].get("uid") == reference.get("uid")
+
+    def _delete(self, stored: Stored, reason: str) -> None:
+        meta = stored.manifest["metadata"]
+        if not finalizers_of(stored.manifest):
+            self.world.remove(*_place(str(stored.manifest["kind"]), stored.manifest), reason)
+        elif not meta.get("deletionTimestamp"):
+            self.world.put({**stored.manifest, "metadata": self._marked(meta)}, reason)
+
+    def _marked(self, meta: Mapping[str, Any]) -> dict[str, Any]:
+        now = format_seconds(self.world.clock.now_ns)
+        return {**meta, "deletionTimestamp": now, "deletionGracePeriodSeconds": 0}
+
+    # ---- in the foreground
+
+    def _go_on(self, stored: Stored) -> bool:
+        """Delete what an owner has; let it go when nothing is left that blocks it. Whether anything was done."""
+        meta, kind = stored.manifest["metadata"], str(stored.manifest["kind"])
+        owner = _identity(kind, stored.manifest)
+        acted, blocked = False, False
+        pods = self.pods.of_owner(owner).pods
+        for name in sorted(pods):
+            blocked |= _blocks(pods[name].manifest, owner[2])
+            if not pods[name].is_terminating:
+                delete_pod(self.world, pods[name], None, "owner deleted")
+                acted = True
+        for place in sorted(self._owned.get(owner[2], {})):
+            dependent = self.world.get(*place)
+            if dependent is None:
+                continue
+            blocks = _blocks(dependent.manifest, owner[2])
+            if not dependent.manifest["metadata"].get("deletionTimestamp"):
+                acted = True
+                if blocks and self._has_dependents(dependent):
+                    marked = self._marked(dependent.manifest["metadata"])
+                    marked["finalizers"] = [*(marked.get("finalizers") or ()), FOREGROUND]
+                    self.world.put({**dependent.manifest, "metadata": marked}, "owner deleted")
+                else:
+                    self._delete(dependent, "owner deleted")
+            blocked |= blocks and self.world.get(*place) is not None
+        if blocked or acted:
+            return acted
+        left = [name for name in meta.get("finalizers") or () if name != FOREGROUND]
+        rest = {**stored.manifest, "metadata": {**meta, "finalizers": left}}
+        if finalizers_of(rest):
+            self.world.put(rest, "dependents are gone")
+        else:
+            self.world.remove(*_place(kind, stored.manifest), "dependents are gone")
         return True
 
+    def _has_dependents(self, stored: Stored) -> bool:
+        owner = _identity(str(stored.manifest["kind"]), stored.manifest)
+        return bool(self._owned.get(owner[2]) or self.pods.of_owner(owner).pods)
 
-def _identity(kind: str, manifest: object) -> Owner:
-    assert isinstance(manifest, dict)
+
+def goes_in_foreground(manifest: Mapping[str, Any]) -> bool:
+    """Whether an object is being deleted, and waits for what it owns."""
+    meta = manifest["metadata"]
+    return bool(meta.get("deletionTimestamp")) and FOREGROUND in (meta.get("finalizers") or ())
+
+
+def finalizers_of(manifest: Mapping[str, Any]) -> list[str]:
+    """Finalizers of programs that are to take them off; Kubernetes' own are done with at once."""
+    names = (manifest.get("metadata") or {}).get("finalizers") or ()
+    return [name for name in names if isinstance(name, str) and is_foreign(name)]
+
+
+def is_foreign(name: str) -> bool:
+    """Whether a finalizer is another program's to take off."""
+    domain, slash, _ = name.partition("/")
+    own = domain == "kubernetes.io" or domain.endswith((".kubernetes.io", ".k8s.io"))
+    return bool(slash) and not own
+
+
+def _blocks(manifest: Mapping[str, Any], uid: str) -> bool:
+    references = manifest["metadata"].get("ownerReferences") or ()
+    return any(item.get("blockOwnerDeletion") and str(item.get("uid") or "") == uid for item in references)
+
+
+def _place(kind: str, manifest: Mapping[str, Any]) -> Place:
+    meta = manifest["metadata"]
+    return (kind, str(meta.get("namespace") or ""), str(meta["name"]))
+
+
+def _identity(kind: str, manifest: Mapping[str, Any]) -> Owner:
     meta = manifest.get("metadata") or {}
     return (kind, str(meta.get("namespace") or ""), str(meta.get("uid") or ""))

@@ -1,25 +1,42 @@
 """Job: pods until so many of them have succeeded.
 
-Source: pkg/controller/job/job_controller.go, indexed_job_utils.go, v1.34
-Differs: no pod failure or success policies, no backoff between failures, no deadlines. A pod here ends by itself
-only when it is annotated with a duration.
+A pod here ends by itself a while after it started: what `playground.dev/duration` says in the pod template, else on
+the Job, else on its Namespace, else on the Namespace kube-system, else `DEFAULT_DURATION`. The pod carries it, so that
+one can see it. `playground.dev/ends-as: Failed` works on a Job, too.
+
+Source: pkg/controller/job/job_controller.go, indexed_job_utils.go, backoff_utils.go, v1.34
+Differs: no pod failure or success policies, no backoffLimitPerIndex, one state of `uncountedTerminatedPods`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from scheduler_core.clock import SECOND_NS
-from scheduler_core.objects.fields import boolean, format_seconds, integer, mapping, optional_integer, string
+from scheduler_core.objects.fields import (
+    boolean,
+    format_seconds,
+    integer,
+    mapping,
+    optional_integer,
+    parse_time_ns,
+    string,
+)
 from scheduler_core.objects.pod import Pod
-from scheduler_core.sim.controllers.base import Site, WorkloadController
+from scheduler_core.sim.controllers.base import TELLS_OF_PODS, Site, WorkloadController
 from scheduler_core.sim.controllers.workload import Workload
+from scheduler_core.sim.kubelet import DURATION, ENDS_AS
 from scheduler_core.sim.pod_index import PodGroup, condition_of
-from scheduler_core.sim.world import Noticed, with_condition
+from scheduler_core.sim.world import ACTS, Noticed, with_condition
 
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 DEFAULT_BACKOFF_LIMIT = 6
-TTL = "job-expires"
+DEFAULT_DURATION = "1m"
+CLUSTER_NAMESPACE = "kube-system"
+"""The Namespace whose annotation `playground.dev/duration` is the cluster's."""
+TTL, DEADLINE, BACKOFF = "job-expires", "job-deadline", "job-backs-off"
+BACKOFF_S, LONGEST_BACKOFF_S = 10, 600
 
 
 class JobController(WorkloadController):
@@ -28,7 +45,7 @@ class JobController(WorkloadController):
     kind: ClassVar[str] = "Job"
     watches: ClassVar[tuple[str, ...]] = ("Job", "PriorityClass")
     watches_pods_of: ClassVar[tuple[str, ...]] = ("Job",)
-    timer_names: ClassVar[tuple[str, ...]] = (TTL,)
+    timer_names: ClassVar[tuple[str, ...]] = (TTL, DEADLINE, BACKOFF)
     adopts: ClassVar[bool] = False
 
     def __init__(self, site: Site) -> None:
@@ -55,6 +72,10 @@ class JobController(WorkloadController):
             return
         group = self.pods.of_owner(workload.owner)
         succeeded, failed = self._counts(workload)
+        if self._acts and self._is_over_deadline(workload):
+            for pod in group.active():
+                self.delete_pod(pod, "job failed")
+            return
         completions = optional_integer(workload.spec, "completions", "spec")
         parallelism = optional_integer(workload.spec, "parallelism", "spec")
         parallelism = 1 if parallelism is None else max(parallelism, 0)
@@ -76,7 +97,7 @@ class JobController(WorkloadController):
             )
             for pod in active[: group.n_active - wanted]:
                 self.delete_pod(pod, "job needs fewer pods")
-        if group.n_active < wanted:
+        if group.n_active < wanted and not self._backs_off(workload, group):
             indexes = self._free_indexes(workload, group) if _is_indexed(workload) else None
             for _ in range(wanted - group.n_active):
                 if indexes is None:
@@ -98,12 +119,77 @@ class JobController(WorkloadController):
             "controller-uid": uid.replace("/", "."),
             "job-name": workload.name,
         }
+        annotations = self._lasting(workload)
         if index is None:
-            self.site.factory.create(workload, labels)
+            self.make_pod(workload, labels, **({"annotations": annotations} if annotations else {}))
             return
         labels[INDEX_ANNOTATION] = str(index)
         name = self.site.factory.free_name(workload.namespace, f"{workload.name}-{index}-")
-        self.site.factory.create(workload, labels, name=name, annotations={INDEX_ANNOTATION: str(index)})
+        self.make_pod(workload, labels, name=name, annotations={INDEX_ANNOTATION: str(index), **annotations})
+
+    def _lasting(self, workload: Workload) -> dict[str, str]:
+        """What a pod is given to end by, beside its template's own annotations."""
+        if not self._acts:
+            return {}
+        said = mapping(mapping(workload.template, "metadata", "spec.template"), "annotations", "")
+        own = mapping(workload.manifest["metadata"], "annotations", "metadata")
+        given: dict[str, str] = {}
+        if DURATION not in said:
+            given[DURATION] = str(own.get(DURATION) or self._default_duration(workload.namespace))
+        if ENDS_AS not in said and ENDS_AS in own:
+            given[ENDS_AS] = str(own[ENDS_AS])
+        return given
+
+    def _default_duration(self, namespace: str) -> str:
+        for name in (namespace, CLUSTER_NAMESPACE):
+            stored = self.world.get("Namespace", "", name)
+            annotations = {} if stored is None else stored.manifest["metadata"].get("annotations") or {}
+            if annotations.get(DURATION):
+                return str(annotations[DURATION])
+        return DEFAULT_DURATION
+
+    @property
+    def _acts(self) -> bool:
+        return self.site.release.simulation >= ACTS
+
+    def _is_over_deadline(self, workload: Workload) -> bool:
+        """Whether it has been active for as long as it may; sees to it that somebody looks again when it has."""
+        limit_s = optional_integer(workload.spec, "activeDeadlineSeconds", "spec")
+        started = (workload.manifest.get("status") or {}).get("startTime")
+        if limit_s is None or boolean(workload.spec, "suspend", "spec"):
+            return False
+        # Its status comes at the end of this moment.
+        started_ns = self.world.clock.now_ns if not started else parse_time_ns(str(started))
+        at_ns = started_ns + limit_s * SECOND_NS
+        if at_ns <= self.world.clock.now_ns:
+            return True
+        self._look_later(workload, at_ns, DEADLINE)
+        return False
+
+    def _backs_off(self, workload: Workload, group: PodGroup) -> bool:
+        """Whether new pods have to wait, as the last ones failed: 10 s, 20 s, ..., 10 min after the last failure."""
+        if not self._acts or not any(
+            phase == "Failed" for phase in self._finished.get(workload.owner, {}).values()
+        ):
+            return False
+        ended = sorted(
+            (_ended_ns(pod), pod.phase == "Succeeded") for pod in group.pods.values() if pod.is_terminal
+        )
+        n_failed = next((n for n, (_, good) in enumerate(reversed(ended)) if good), len(ended))
+        if not n_failed:
+            return False
+        delay_s = min(BACKOFF_S << min(n_failed - 1, 10), LONGEST_BACKOFF_S)
+        at_ns = ended[-1][0] + delay_s * SECOND_NS
+        if at_ns <= self.world.clock.now_ns:
+            return False
+        self._look_later(workload, at_ns, BACKOFF)
+        return True
+
+    def _look_later(self, workload: Workload, at_ns: int, what: str) -> None:
+        controller = workload.controller
+        aside = self._acts and controller is not None and controller.kind == "CronJob"
+        subject = (workload.namespace, workload.name, workload.meta.uid)
+        self.timers.add(at_ns, what, *subject, aside=aside)
 
     def _counts(self, workload: Workload) -> tuple[int, int]:
         """(succeeded, failed) pods; of an indexed Job succeeded indexes."""
@@ -134,31 +220,74 @@ class JobController(WorkloadController):
             if name not in numbers
         }
         status |= {name: number for name, number in numbers.items() if number}
-        status.setdefault("startTime", now)
+        suspended = self._acts and boolean(workload.spec, "suspend", "spec")
+        if self._acts:
+            if _is_indexed(workload):
+                status["completedIndexes"] = _spans(self._done_indexes(workload))
+            if not _is_finished(workload):
+                self._tell_suspended(workload, status, suspended, now)
+        if suspended:
+            status.pop("startTime", None)
+        else:
+            status.setdefault("startTime", now)
         if _is_finished(workload):
             return status
         completions = optional_integer(workload.spec, "completions", "spec")
         limit = integer(workload.spec, "backoffLimit", "spec", DEFAULT_BACKOFF_LIMIT)
         done = succeeded >= completions if completions is not None else succeeded > 0 and not group.n_active
-        if failed > limit:
-            message = "Job has reached the specified backoff limit"
-            status["conditions"] = _finish(status, "Failed", now, "BackoffLimitExceeded", message)
-        elif done and not group.n_active:
-            status["conditions"] = _finish(
-                status, "Complete", now, "CompletionsReached", "Reached expected number of succeeded pods"
+        if self._acts and self._is_over_deadline(workload):
+            self._fail(
+                workload, status, now, "DeadlineExceeded", "Job was active longer than specified deadline"
             )
+        elif failed > limit:
+            message = "Job has reached the specified backoff limit"
+            self._fail(workload, status, now, "BackoffLimitExceeded", message)
+        elif done and not group.n_active:
+            words = ("CompletionsReached", "Reached expected number of succeeded pods")
+            if self._acts:
+                status["conditions"] = _finish(status, "SuccessCriteriaMet", now, *words)
+            status["conditions"] = _finish(status, "Complete", now, *words)
             status["completionTime"] = now
+            if self.site.release.simulation >= TELLS_OF_PODS:
+                self.tell(workload.manifest, "Completed", "Job completed")
         if _done(status):
             ttl_s = optional_integer(workload.spec, "ttlSecondsAfterFinished", "spec")
             if ttl_s is not None:
-                at_ns = self.world.clock.now_ns + max(ttl_s, 0) * SECOND_NS
-                self.timers.add(at_ns, TTL, workload.namespace, workload.name, workload.meta.uid)
+                self._look_later(workload, self.world.clock.now_ns + max(ttl_s, 0) * SECOND_NS, TTL)
+            for what in (DEADLINE, BACKOFF):
+                self.timers.cancel(what, workload.namespace, workload.name, workload.meta.uid)
         return status
+
+    def _fail(self, workload: Workload, status: dict[str, Any], now: str, reason: str, message: str) -> None:
+        if self._acts:
+            status["conditions"] = _finish(status, "FailureTarget", now, reason, message)
+            self.world.record_event(dict(workload.manifest), "Warning", reason, "", message, "job-controller")
+        status["conditions"] = _finish(status, "Failed", now, reason, message)
+
+    def _tell_suspended(self, workload: Workload, status: dict[str, Any], suspended: bool, now: str) -> None:
+        was = (condition_of(workload.manifest, "Suspended") or {}).get("status") == "True"
+        if suspended == was:
+            return
+        reason, message = ("JobSuspended", "Job suspended") if suspended else ("JobResumed", "Job resumed")
+        condition = {"type": "Suspended", "status": str(suspended), "reason": reason, "message": message}
+        status["conditions"] = with_condition(status, {**condition, "lastTransitionTime": now})
+        self.tell(workload.manifest, reason.removeprefix("Job"), message)
+
+    def _done_indexes(self, workload: Workload) -> list[int]:
+        pods = self.pods.of_owner(workload.owner).pods
+        phases = self._finished.get(workload.owner, {})
+        return sorted(
+            {_index(pods[name]) for name, phase in phases.items() if phase == "Succeeded" and name in pods}
+        )
 
     def timer(self, what: str, subject: tuple[str, ...]) -> None:
         namespace, name, uid = subject
         workload = self.workloads.get((namespace, name))
-        if workload is not None and workload.meta.uid == uid:
+        if workload is None or workload.meta.uid != uid:
+            return
+        if what != TTL:
+            self.look_at((namespace, name))
+        else:
             self.world.remove("Job", namespace, name, "ttlSecondsAfterFinished")
 
 
@@ -173,12 +302,40 @@ def _finish(status: dict[str, Any], type_: str, now: str, reason: str, message: 
     return with_condition(status, condition)
 
 
-def _is_finished(workload: Workload) -> bool:
+def finished_as(manifest: Mapping[str, Any]) -> str:
+    """`Complete` or `Failed`; empty for a Job that goes on."""
     for type_ in ("Complete", "Failed"):
-        condition = condition_of(workload.manifest, type_)
+        condition = condition_of(manifest, type_)
         if condition is not None and condition.get("status") == "True":
-            return True
-    return False
+            return type_
+    return ""
+
+
+def _is_finished(workload: Workload) -> bool:
+    return bool(finished_as(workload.manifest))
+
+
+def _ended_ns(pod: Pod) -> int:
+    """When its last container ended; when it was made, of one that never started."""
+    ends = [
+        parse_time_ns(text)
+        for item in (pod.manifest.get("status") or {}).get("containerStatuses") or ()
+        if (text := ((item.get("state") or {}).get("terminated") or {}).get("finishedAt"))
+    ]
+    return max(ends, default=pod.meta.creation_ns or 0)
+
+
+def _spans(numbers: list[int]) -> str:
+    """`0-3,5`, as completedIndexes has them."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(
+        str(low) if low == high else f"{low}{',' if high == low + 1 else '-'}{high}" for low, high in spans
+    )
 
 
 def _done(status: dict[str, Any]) -> bool:

@@ -132,7 +132,7 @@ class NodeLifecycleController(Controller):
     def _turn_pods(self, node_name: str, ready: bool) -> None:
         """A node that is not ready has no ready pods. Source: node_lifecycle_controller.go MarkPodsNotReady."""
         now = format_seconds(self.world.clock.now_ns)
-        pods = self.pods.on_node(node_name).pods
+        pods = self.pods.on_node(node_name)
         for key in sorted(pods):
             pod = pods[key]
             if pod.is_terminal or pod.phase != "Running" or is_ready(pod) == ready:

@@ -11,9 +11,10 @@ from scheduler_core.objects.fields import Document, format_seconds, mapping, par
 from scheduler_core.objects.meta import OwnerReference
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
+from scheduler_core.sim.admission import with_gated_condition
 from scheduler_core.sim.controllers.workload import Workload
 from scheduler_core.sim.identities import MAX_GENERATED_PREFIX, name_suffix, object_uid
-from scheduler_core.sim.world import World
+from scheduler_core.sim.world import ACTS, World
 
 _MAX_PROTOTYPES = 4096
 
@@ -94,13 +95,20 @@ class PodFactory:
             stored = self._world.create(manifest, reason)
             made: Pod = stored.typed
             return made
-        prototype = self._prototype(workload, manifest, repr(sorted(all_labels.items())))
+        prototype = None
+        if not self._completed(workload.namespace):
+            prototype = self._prototype(workload, manifest, repr(sorted(all_labels.items())))
         if prototype is None:
             stored = self._world.create(manifest, reason)
             made = stored.typed
-            self._keep(workload, repr(sorted(all_labels.items())), made)
+            if not self._completed(workload.namespace):
+                self._keep(workload, repr(sorted(all_labels.items())), made)
             return made
         manifest["spec"] = prototype.manifest["spec"]
+        if self._world.release.simulation >= ACTS:
+            manifest = self._world.limits.admitted(manifest)
+        if prototype.scheduling_gates:
+            manifest = with_gated_condition(manifest, self._world.clock.now_ns)
         reference = workload.reference()
         typed_meta = prototype.meta._replace(
             name=name,
@@ -115,6 +123,10 @@ class PodFactory:
         typed = replace(prototype, manifest=manifest, meta=typed_meta)
         self._world.put(manifest, reason, typed)
         return typed
+
+    def _completed(self, namespace: str) -> bool:
+        """Whether a pod gets more there than its template says: such ones are read one by one."""
+        return self._world.release.simulation >= ACTS and self._world.limits.completes(namespace)
 
     def _prototype(self, workload: Workload, manifest: Mapping[str, Any], labels: str) -> Pod | None:
         kept = self._prototypes.get((id(workload.template), workload.namespace, labels))

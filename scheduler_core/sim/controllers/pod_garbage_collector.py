@@ -29,18 +29,19 @@ class PodGarbageCollector(Controller):
         super().__init__(site)
         self._to_sync: dict[str, None] = {}
 
+    def concerns(self, change: Noticed) -> bool:
+        if change.kind != "Pod":
+            return change.old is None or change.new is None
+        old, new = change.old, change.new
+        if new is None or not new.typed.node_name or (old is not None and old.typed.node_name):
+            return False
+        return self.world.node(new.typed.node_name) is None
+
     def noticed(self, change: Noticed) -> None:
-        if change.kind == "Node":
-            if change.old is None or change.new is None:
-                stored = change.new or change.old
-                assert stored is not None
-                self._to_sync[stored.typed.name] = None
-            return
-        if change.new is not None:
-            pod: Pod = change.new.typed
-            came = change.old is None or not change.old.typed.node_name
-            if came and pod.node_name and self.world.get("Node", "", pod.node_name) is None:
-                self._to_sync[pod.node_name] = None
+        stored = change.new or change.old
+        assert stored is not None
+        # A node that came or went, or one that a pod came to and that is not there.
+        self._to_sync[stored.typed.name if change.kind == "Node" else stored.typed.node_name] = None
 
     def restored(self) -> None:
         self._to_sync.clear()
@@ -52,7 +53,7 @@ class PodGarbageCollector(Controller):
         for name in names:
             if self.world.get("Node", "", name) is not None:
                 self.timers.cancel(COLLECT, name)
-            elif self.pods.on_node(name).pods and not self.timers.is_set(COLLECT, name):
+            elif self.pods.on_node(name) and not self.timers.is_set(COLLECT, name):
                 self.timers.add(self.world.clock.now_ns + QUARANTINE_S * SECOND_NS, COLLECT, name)
         return True
 
@@ -60,7 +61,7 @@ class PodGarbageCollector(Controller):
         (name,) = subject
         if self.world.get("Node", "", name) is not None:
             return
-        on_node = self.pods.on_node(name).pods
+        on_node = self.pods.on_node(name)
         for key in sorted(on_node):
             self._collect(on_node[key])
 

@@ -31,7 +31,7 @@ class ReplicaSetController(WorkloadController):
         missing = workload.replicas - group.n_active
         if missing > 0:
             for _ in range(missing):
-                self.site.factory.create(workload)
+                self.make_pod(workload)
         elif missing < 0:
             for pod in in_order_of_deletion(group.active())[:-missing]:
                 self.delete_pod(pod, "scaled down")

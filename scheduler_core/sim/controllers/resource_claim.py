@@ -32,6 +32,11 @@ class ResourceClaimController(Controller):
         self._used_by: dict[str, dict[Key, None]] = {}
         """Claims by the uid of a pod that they are reserved for or that owns them."""
 
+    def concerns(self, change: Noticed) -> bool:
+        if change.kind != "Pod" or self._used_by:
+            return True
+        return change.new is not None and bool(change.new.typed.resource_claims)
+
     def noticed(self, change: Noticed) -> None:
         if change.kind == "Pod":
             self._pod_noticed(change)

@@ -1,7 +1,7 @@
 """StatefulSet: pods with ordinal names, one after the other.
 
 Source: pkg/controller/statefulset/stateful_set_control.go, stateful_set_utils.go, v1.34
-Differs: revisions are labels only (no ControllerRevision objects); minReadySeconds and maxUnavailable are not
+Differs: minReadySeconds and maxUnavailable are not
 heeded; claims are made and kept (persistentVolumeClaimRetentionPolicy Retain).
 """
 
@@ -25,12 +25,15 @@ class StatefulSetController(WorkloadController):
     """Pods `<name>-0`, `<name>-1`, ...; the next one comes when all before it are ready, unless Parallel."""
 
     kind: ClassVar[str] = "StatefulSet"
+    created: ClassVar[str] = "create Pod {pod} in StatefulSet {owner} successful"
+    deleted: ClassVar[str] = "delete Pod {pod} in StatefulSet {owner} successful"
     watches: ClassVar[tuple[str, ...]] = ("StatefulSet", "PriorityClass")
     watches_pods_of: ClassVar[tuple[str, ...]] = ("StatefulSet",)
     # Source: stateful_pod_control.go recordPodEvent, v1.34
     not_created: ClassVar[str] = "create Pod {pod} in StatefulSet {owner} failed error: {said}"
 
     def sync_one(self, workload: Workload) -> None:
+        self.record_template(workload, _revision(workload))
         pods = self.pods.of_owner(workload.owner).pods
         start = integer(mapping(workload.spec, "ordinals", "spec"), "start", "spec.ordinals")
         wanted = range(start, start + workload.replicas)
@@ -113,7 +116,7 @@ class StatefulSetController(WorkloadController):
         if workload.spec.get("serviceName"):
             spec.setdefault("subdomain", workload.spec["serviceName"])
         labels = {POD_NAME_LABEL: name, POD_INDEX_LABEL: str(ordinal), REVISION_LABEL: _revision(workload)}
-        self.site.factory.create(workload, labels, name=name, spec=spec)
+        self.make_pod(workload, labels, name=name, spec=spec)
         return True
 
     def _claims(self, workload: Workload, pod_name: str) -> dict[str, str]:

@@ -31,11 +31,12 @@ class TaintEvictionController(Controller):
         self._tainted: dict[str, None] = {}
         """Nodes with NoExecute taints: a pod on any other node costs one look-up."""
 
+    def concerns(self, change: Noticed) -> bool:
+        return bool(self._tainted) or change.kind != "Pod"
+
     def noticed(self, change: Noticed) -> None:
         if change.kind == "Node":
             self._node_noticed(change)
-            return
-        if not self._tainted:
             return
         if change.new is None:
             if change.old is not None and change.old.typed.node_name in self._tainted:
@@ -78,7 +79,7 @@ class TaintEvictionController(Controller):
         nodes, self._nodes = list(self._nodes), {}
         pods, self._pods = dict(self._pods), {}
         for name in nodes:
-            on_node = self.pods.on_node(name).pods
+            on_node = self.pods.on_node(name)
             for key in sorted(on_node):
                 pods[(on_node[key].namespace, on_node[key].name)] = None
         for namespace, name in pods:

@@ -195,7 +195,7 @@ def told(advice: Advice) -> set[tuple[Any, ...]]:
                 result.add((edit.kind, edit.change["delete"][0].split("/")[1]))
             case "free-room":
                 result.add((edit.kind, edit.title.rsplit(" on ", 1)[1]))
-            case "move-pod":
+            case "move-pod" | "label-node" | "add-labelled-node" | "add-larger-node" | "add-zone" | "pair":
                 continue
             case _:
                 result.add(_by_place(edit.kind, spec))
@@ -298,7 +298,7 @@ def test_a_set_of_pods_that_must_go_has_nobody_who_could_stay() -> None:
     assert (sets[0].edit.cost, sets[0].edit.price) == (4, "2 pods lost")
 
 
-def test_less_of_the_pod_comes_before_a_restart_before_a_loss_before_a_new_node() -> None:
+def test_what_leaves_others_in_peace_comes_before_a_restart_before_a_loss() -> None:
     pods = [
         pod("kept", on="n0", requests={"cpu": "1"}),
         pod("owned", on="n1", requests={"cpu": "1500m"}, owned=True),
@@ -308,8 +308,8 @@ def test_less_of_the_pod_comes_before_a_restart_before_a_loss_before_a_new_node(
     assert kinds[0] == (1, "lower-request")
     assert (3, "delete-pod") in kinds
     assert (4, "delete-pod") in kinds
-    assert kinds[-1] == (5, "add-node")
-    assert [cost for cost, _ in kinds] == sorted(cost for cost, _ in kinds)
+    assert kinds[1] == (5, "add-node")
+    assert [cost for cost, _ in kinds[2:]] == sorted(cost for cost, _ in kinds[2:])
 
 
 def test_a_pod_that_can_go_elsewhere_is_moved_not_lost() -> None:
@@ -370,3 +370,90 @@ def test_a_pod_that_waits_at_permit_is_rejected_not_deleted() -> None:
     assert found[0].change == {"reject": ["default/gang-0"]}
     assert scheduler.waiting_pods.get(waiting.uid) is not None
     assert scheduler.cache.is_assumed(waiting.uid)
+
+
+def found(cluster: Cluster, kind: str) -> list[Any]:
+    return [item for item in cluster.advice(Limits()).edits if item.edit.kind == kind]
+
+
+def test_a_node_may_be_labelled_as_the_pod_wants_it_and_nodes_alike_are_told_once() -> None:
+    nodes = [node("n0", labels={"disk": "hdd"}), node("n1", labels={"disk": "hdd"}), node("n2", cpu="1")]
+    wants = pod("pending", requests={"cpu": "1500m"}, nodeSelector={"disk": "ssd"})
+    cluster = Cluster(nodes, [], wants)
+    [item] = found(cluster, "label-node")
+    assert (item.edit.title, item.node) == ("Label n0 disk=ssd", "n0")
+    assert (
+        item.edit.note == "So would any of 1 nodes like it; Pods that look for what it was no longer find it"
+    )
+    assert done(cluster, item.edit.change).outcome() == "bound"
+    # What a label says of hardware or place is not to be put on a node that is there; a new one may stand there.
+    wants["spec"]["nodeSelector"] = {"topology.kubernetes.io/zone": "moon"}
+    elsewhere = Cluster(nodes, [], wants)
+    assert not found(elsewhere, "label-node")
+    [item] = found(elsewhere, "add-labelled-node")
+    assert item.edit.title == "Add a node like n0 with topology.kubernetes.io/zone=moon"
+    assert done(elsewhere, item.edit.change).outcome() == "bound"
+
+
+def test_where_no_node_is_large_enough_the_smallest_larger_one_is_told_and_tried() -> None:
+    cluster = Cluster([node("n0", cpu="2"), node("n1", cpu="2")], [], pod("pending", requests={"cpu": "7"}))
+    [item] = found(cluster, "add-larger-node")
+    assert item.edit.title == "Add a node like n0, 4 times as large"
+    assert done(cluster, item.edit.change).outcome() == "bound"
+    assert not found(cluster, "add-node")
+
+
+def test_who_stands_apart_from_all_zones_gets_a_node_in_a_new_one() -> None:
+    zone = "topology.kubernetes.io/zone"
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": zone, "labelSelector": {"matchLabels": {"app": "web"}}}
+    ]}}  # fmt: skip
+    running = pod("web-0", on="n0", labels={"app": "web"})
+    cluster = Cluster([node("n0", labels={zone: "a"})], [running], pod("pending", affinity=apart))
+    [item] = found(cluster, "add-zone")
+    assert item.edit.title == "Add a node like n0 in a new zone"
+    assert item.edit.change["write"]["metadata"]["labels"][zone] == "a-new"
+    assert done(cluster, item.edit.change).outcome() == "bound"
+
+
+def test_two_edits_are_told_where_no_single_one_leaves_others_in_peace() -> None:
+    taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+    wants = pod("pending", requests={"cpu": "500m"}, nodeSelector={"topology.kubernetes.io/zone": "b"})
+    cluster = Cluster(
+        [node("n0", labels={"topology.kubernetes.io/zone": "a"}, spec={"taints": [taint]})], [], wants
+    )
+    [item] = found(cluster, "pair")
+    first, second = item.edit.title.split(", and ")
+    assert first.startswith("Tolerate the taint") and second.startswith("drop the node selector")
+    assert done(cluster, item.edit.change).outcome() == "bound"
+    assert len(cluster.advice(Limits()).edits) == 1
+
+
+def test_pods_that_make_room_are_followed_to_where_they_land_and_who_brings_them_back() -> None:
+    pods = [
+        pod("kept", on="n0", requests={"cpu": "1500m"}),
+        pod("owned", on="n1", requests={"cpu": "1500m"}, owned=True),
+    ]
+    nodes = [node("n0", cpu="2"), node("n1", cpu="2"), node("small", cpu="1600m", labels={"no": "pending"})]
+    pods.append(pod("filler", on="small", requests={"cpu": "100m"}))
+    cluster = Cluster(nodes, pods, pod("pending", requests={"cpu": "1900m"}, priority=0))
+    ends = {
+        item.edit.title: [one.document() for one in item.displaced] for item in found(cluster, "delete-pod")
+    }
+    [lost] = ends["Delete kept on n0"]
+    assert (lost["owner"], lost["node"]) == ("", None) and "no owner" in lost["message"]
+    [back] = ends["Delete owned on n1"]
+    assert back["owner"].startswith("ReplicaSet") and back["ownerIsThere"] is False
+    assert back["node"] == "small"
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32))
+def test_no_edit_that_takes_pods_away_stands_before_one_that_does_not(seed: int) -> None:
+    edits = draw_cluster(Random(seed)).advice(Limits()).edits
+    takes_away = [
+        bool({*item.edit.change.get("delete", ()), *item.edit.change.get("move", ()), *item.victims})
+        and item.edit.price != "only time"
+        for item in edits
+    ]
+    assert takes_away == sorted(takes_away)

@@ -14,7 +14,7 @@ from scheduler_core.cluster.journal import Journal
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFit
-from tests.scheduler_core.random_clusters import RandomCluster
+from tests.scheduler_core.random_clusters import CLAIMS, RandomCluster
 from tests.scheduler_core.stored import prepare
 
 pytestmark = pytest.mark.usefixtures("every_threshold")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("every_threshold")
 def _fresh(random_cluster: RandomCluster) -> Cluster:
     """The same cluster, met for the first time, in the same evaluation order."""
     cache = random_cluster.cluster.cache
-    fresh = Cluster([], None)
+    fresh = Cluster([], None, release=random_cluster.release)
     for name in cache.node_order():
         fresh.cache.set_node(cache.nodes.node(cache.nodes.row_of[name]))
     # Image sizes are the first teller's: who told first is part of the history a fresh cache does not have.
@@ -32,16 +32,23 @@ def _fresh(random_cluster: RandomCluster) -> Cluster:
         pod = cache.pod(uid)
         assert pod is not None
         fresh.cache.add_pod(pod)
+    for kind in ("DeviceClass", "ResourceSlice", "ResourceClaim"):
+        for item in cache.listers.all(kind):
+            fresh.cache.listers.set(kind, item.meta.namespace, item.meta.name, item)
     return fresh
 
 
-@given(st.randoms(use_true_random=False))
-def test_kept_answers_equal_fresh_ones_whatever_happens_between_cycles(random: Random) -> None:
+@given(st.randoms(use_true_random=False), st.booleans())
+def test_kept_answers_equal_fresh_ones_whatever_happens_between_cycles(random: Random, devices: bool) -> None:
     random_cluster = RandomCluster(random)
     pods: list[Pod] = [random_cluster.pod() for _ in range(3)]
+    if devices:
+        pods += [random_cluster.pod_with_a_claim(name) for name in CLAIMS]
     for _ in range(8):
         for _ in range(random.randint(0, 2)):
             random_cluster.change()
+            if devices:
+                random_cluster.change_devices()
         pod = random.choice(pods)
         kept = decision_body(random_cluster.cluster.schedule(pod))
         fresh = decision_body(_fresh(random_cluster).schedule(pod))

@@ -230,6 +230,11 @@ def test_post_filter_fails_its_cycle_and_missing_words_are_told() -> None:
         ("reserve", Status("refused", ("why",)), "a Status with the code 'refused'"),  # type: ignore[arg-type]
         ("pre_bind", Status(Code.Error, 5), "a Status with the reasons 5, not a tuple of texts"),  # type: ignore[arg-type]
         ("permit", (SUCCESS, 10**400), "how long the pod may wait"),
+        ("reserve", Status(Code.Unschedulable, ("a\0",)), "a text with a NUL character"),
+        ("reserve", Status(Code.Unschedulable, ("\ud800",)), "a text with half of a surrogate pair"),
+        ("reserve", Status(Code.Unschedulable, ("a" * 10_001,)), "a text of 10001 characters"),
+        ("reserve", Status(Code.Unschedulable, ("a",) * 101), "101 texts, there may be 100"),
+        ("bind", Status(Code.Unschedulable, (), 5), "a Status of a plugin without a name"),  # type: ignore[arg-type]
     ],
 )
 def test_nonsense_fails_its_cycle(method: str, answer: Any, words: str) -> None:
@@ -238,7 +243,153 @@ def test_nonsense_fails_its_cycle(method: str, answer: Any, words: str) -> None:
     assert words in (trace.error or "")
 
 
-@pytest.mark.parametrize("method", ["filter", "score", "reasons", "compare", "post_bind", "pre_enqueue", "sort_key"])
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"nominated_node_name": "nowhere"}, "as nominated node 'nowhere', which is no node"),
+        ({"victims": ("a",)}, "victims ('a',), not a tuple of pods"),
+        ({"cleared": None}, "cleared None, not a tuple of pods"),
+        ({"trace": 5}, "'int' object has no attribute 'explain'"),
+        ({"extender_calls": (5,)}, "extender_calls (5,), not a tuple of calls"),
+        (
+            {"writes": ({"kind": "Pod", "metadata": {"name": "x"}},)},
+            "without apiVersion, kind and metadata.name",
+        ),
+        (
+            {"writes": ({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": 5},)},
+            "spec: 5 must be",
+        ),
+    ],
+)
+def test_what_post_filter_wants_done_must_be_possible(parts: dict[str, Any], words: str) -> None:
+    result = interface.PostFilterResult(**{"status": Status(Code.Unschedulable), **parts})
+    (trace, *_) = run_two(broken("post_filter", result, rejects=True)).drain_cycles()
+    assert words in (trace.error or ""), trace.error
+    assert (trace.failed_point, trace.failed_plugin) == ("PostFilter", "Everywhere")
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "words"),
+    [
+        ("will_pre_bind", 5, "will_pre_bind returned int, not bool"),
+        ("will_pre_bind", None, "ZeroDivisionError: a bug in will_pre_bind"),
+        (
+            "take_writes",
+            ({"kind": "ConfigMap"},),
+            "take_writes returned {'kind': 'ConfigMap'}, which is no manifest",
+        ),
+        ("take_writes", ({"metadata": {"a": float("nan")}},), "take_writes returned Out of range float"),
+        ("pre_bind_deadline_ns", 1.5, "pre_bind_deadline_ns returned 1.5, not nanoseconds since the epoch"),
+        ("devices", 7, "devices returned int, not dict"),
+    ],
+)
+def test_nonsense_where_no_cycle_can_fail_is_told(method: str, answer: Any, words: str) -> None:
+    parts: dict[str, Any] = {}
+    if method in ("take_writes", "pre_bind_deadline_ns"):
+        parts["pre_bind"] = lambda self, pod, node: Status(Code.Wait)
+    simulation = run_two(type("Broken", (broken(method, answer),), parts))
+    if method == "devices":
+        (plugin,) = (
+            one
+            for one in simulation.scheduler.profiles["default-scheduler"].filter
+            if one.name == "Everywhere"
+        )
+        pod = pod_named(simulation, "a")
+        assert pod is not None and plugin.devices(None, pod, simulation.world.node("node-0")) is None
+    assert any(words in said for said in simulation.plugin_failures), simulation.plugin_failures
+
+
+def test_a_wait_in_pre_bind_whose_deadline_is_over_holds_nothing_up() -> None:
+    plugin = type(
+        "Broken",
+        (broken("pre_bind", Status(Code.Wait)),),
+        {
+            "pre_bind_deadline_ns": lambda self, pod: np.int64(START_NS + 5),
+            "permit": lambda *args: (SUCCESS, np.int64(7)),
+        },
+    )
+    simulation = cluster(plugin, config=config("Everywhere", sort="Everywhere"))
+    write(simulation, make_pod("a"))
+    assert simulation.run_until_idle(max_cycles=3).stop == "idle"
+    assert simulation.now_ns == START_NS + 5 and simulation.next_deadline() is None
+    json.dumps(simulation.checkpoint())
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        (None, "Normal", "Reason", "Action", "message"),
+        ("pod", "Loud", "Reason", "Action", "message"),
+        ("pod", "Normal", None, "Action", "message"),
+        ("pod", "Normal", "Reason", "Action", "a\0"),
+    ],
+)
+def test_an_event_that_cannot_be_recorded_fails_the_cycle_of_who_tells_it(told: Any) -> None:
+    def reserve(self: Any, pod: Any, node_name: str) -> Status:
+        self.handle.record_event(pod if told[0] else None, *told[1:])
+        return SUCCESS
+
+    (trace, *_) = run_two(type("Broken", (Everywhere,), {"reserve": reserve})).drain_cycles()
+    assert (trace.failed_point, trace.failed_plugin) == ("Reserve", "Everywhere")
+    assert "record_event" in (trace.error or "")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [5, None, SystemExit(2), ClusterEvent, QUEUE.because("a\0"), QUEUE.because(5)],  # type: ignore[arg-type]
+)
+def test_a_hint_that_fails_or_answers_nonsense_wakes_the_pod_and_is_told(answer: Any) -> None:
+    def hint(pod: Any, old: Any, new: Any) -> Any:
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    plugin = type(
+        "Hinted",
+        (PickyWithHints,),
+        {"events": lambda self: [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD), hint)]},
+    )
+    simulation = cluster(plugin)
+    write(simulation, make_pod("a"))
+    simulation.run_until_idle()
+    attempts(simulation)
+    simulation.drain_moves()
+    write(simulation, make_node("node-9"))
+    simulation.run_until_idle()
+    assert attempts(simulation)
+    (move, *_) = (move for move in simulation.drain_moves() if move.plugin == "PickyWithHints")
+    assert move.hint == "error" and move.reason.startswith(("TypeError: the hint returned", "SystemExit: 2"))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [5],
+        5,
+        [ClusterEventWithHint(ClusterEvent(NODE, ActionType.ADD), 5)],
+        [ClusterEventWithHint(ClusterEvent(NODE, "add"), None)],
+    ],
+)  # type: ignore[arg-type]
+def test_events_that_are_none_are_refused_before_anything_runs(events: Any) -> None:
+    with pytest.raises(ConstructionError, match='initializing plugin "Picky": events: TypeError'):
+        cluster(type("Broken", (Picky,), {"events": lambda self: events}))
+
+
+def test_what_a_plugin_raises_can_be_written_down_whatever_it_says() -> None:
+    def raises(*args: Any) -> Any:
+        raise ValueError("\0 \ud800 " + "a" * 20_000)
+
+    for method in ("filter", "reserve", "post_bind", "pre_enqueue", "sort_key"):
+        simulation = run_two(type("Broken", (Everywhere,), {method: raises}))
+        said = [*(trace.error or "" for trace in simulation.drain_cycles()), *simulation.plugin_failures]
+        said += [info["gating_reason"] for info in simulation.checkpoint()["queue"]["unschedulable"]]
+        told = [text for text in said if "ValueError" in text]
+        assert told and all("\0" not in text and len(text.encode()) < 11_000 for text in told), method
+
+
+@pytest.mark.parametrize(
+    "method", ["filter", "score", "reasons", "compare", "post_bind", "pre_enqueue", "sort_key"]
+)
 def test_an_exception_that_cannot_say_what_it_is_is_told_by_its_class(method: str) -> None:
     class Mute(Exception):
         def __str__(self) -> str:
@@ -249,9 +400,14 @@ def test_an_exception_that_cannot_say_what_it_is_is_told_by_its_class(method: st
 
     simulation = run_two(broken(method, misbehaves, rejects=method in ("reasons", "compare")))
     traces = simulation.drain_cycles()
-    said = [*(f"{trace.error} {trace.message} {trace.explain()}" for trace in traces), *simulation.plugin_failures]
+    said = [
+        *(f"{trace.error} {trace.message} {trace.explain()}" for trace in traces),
+        *simulation.plugin_failures,
+    ]
     pods = [simulation.world.pod("default", name) for name in ("a", "b")]
-    assert "Mute (which cannot say more)" in "".join(said) or (method == "pre_enqueue" and not traces and all(pods))
+    assert "Mute (which cannot say more)" in "".join(said) or (
+        method == "pre_enqueue" and not traces and all(pods)
+    )
 
 
 def test_a_plugin_that_takes_too_long_fails_its_cycle() -> None:

@@ -63,7 +63,8 @@ def test_nothing_in_the_gallery_violates_the_model(name: str) -> None:
 def test_nothing_in_random_clusters_violates_the_model() -> None:
     statuses: dict[str, int] = {}
     releases = list(RELEASES)
-    for seed in range(60):
+    # The last two: a full list of candidates that violate a budget; a port that two pods of a node hold.
+    for seed in (*range(60), 2388, 2725):
         report = check_scenario(draw_scenario(seed, releases[seed % len(releases)]))
         assert report.document()["violations"] == [], f"seed {seed}"
         for counts in report.counts().values():

@@ -15,6 +15,7 @@ from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.plan import headroom as module
 from scheduler_core.plan.headroom import headroom
+from scheduler_core.sim.changes import WriteObject
 from tests.scheduler_core.plan.clusters import cluster_of, node, pod, state_of
 
 RECORDED = Path(__file__).parent / "data" / "replicas.jsonl.gz"
@@ -54,6 +55,24 @@ def test_nodes_filled_at_once_hold_what_they_hold_one_copy_at_a_time(
     monkeypatch.setattr(module, "_fill", lambda *_: True)
     one_by_one = headroom(Sandbox(cluster_of(_random_cluster(seed)).scheduler), template)
     assert at_once.document() == one_by_one.document()
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_scheduler_of_its_own_takes_as_many_and_refuses_the_next_in_the_same_words(seed: int) -> None:
+    objects = _random_cluster(seed)
+    for manifest in objects:
+        manifest.get("spec", {}).pop("priority", None)
+    template = pod("web", cpu="700m", port=80 if seed % 3 == 0 else 0)
+    template["spec"].pop("priority")
+    answer = headroom(Sandbox(cluster_of(objects).scheduler), pod_from(prepare(template)))
+    simulation = cluster_of(objects)
+    for number in range(answer.replicas + 1):
+        meta = {**template["metadata"], "name": f"copy-{number}"}
+        simulation.submit(WriteObject(prepare({**template, "metadata": meta})))
+        simulation.run_until_idle(max_cycles=1)
+    traces = [trace for trace in simulation.drain_cycles() if "/copy-" in trace.pod]
+    assert [bool(trace.node) for trace in traces[: answer.replicas + 1]] == [True] * answer.replicas + [False]
+    assert answer.stop and answer.stop in (traces[answer.replicas].message or "")
 
 
 def test_copies_that_spread_are_placed_one_by_one_and_the_copy_is_left_as_it_was() -> None:

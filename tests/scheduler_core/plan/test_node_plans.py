@@ -91,6 +91,31 @@ def test_a_backlog_plan_is_never_worse_than_the_optimum_by_more_than_its_gap(
     assert answer["bound"] <= best + 1e-6 <= answer["cost"] + 2e-6
     assert answer["cost"] - best <= answer["gap"] + 1e-6
     _placed_by_a_scheduler_of_its_own([there, *(step["apply"] for step in answer["steps"]), *waiting])
+    fewest = next(
+        number
+        for number in range(len(pods) + 1)
+        for kinds in combinations_with_replacement(choices, number)
+        if _holds([(halves, ""), *((cpu, disk) for _, cpu, disk in kinds)], pods)
+    )
+    if few := answer["fewest"]:
+        assert few["bound"] <= fewest <= few["nodes"] <= len(answer["steps"])
+        assert few["cost"] >= answer["bound"] - 1e-6
+        _placed_by_a_scheduler_of_its_own([there, *(step["apply"] for step in few["steps"]), *waiting])
+    else:
+        assert fewest == len(answer["steps"]) <= 1
+
+
+def test_fewer_and_dearer_nodes_stand_beside_the_cheapest() -> None:
+    waiting = [pod(f"p{index}", cpu="2") for index in range(4)]
+    prices = [
+        {"name": "small", "cpu": "2", "memory": "8Gi", "price": 1.0},
+        {"name": "huge", "cpu": "16", "memory": "64Gi", "price": 9.0},
+    ]
+    answer = answer_question(cluster_of([*waiting]), {"ask": "backlog", "prices": prices})
+    assert (len(answer["steps"]), answer["cost"]) == (4, 4.0)
+    few = answer["fewest"]
+    assert (few["nodes"], few["bound"], few["cost"], few["types"]) == (1, 1, 9.0, {"huge": 1})
+    assert "Fewest nodes instead: 1 × huge; no plan has fewer." in [line["text"] for line in answer["lines"]]
 
 
 def _placed_by_a_scheduler_of_its_own(objects: list[Manifest]) -> None:

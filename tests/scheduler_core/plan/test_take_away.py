@@ -9,12 +9,24 @@ import pytest
 
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.objects.defaults import prepare
-from scheduler_core.plan.take_away import UnknownNodes, drain, lose, lose_any, nodes_with
+from scheduler_core.plan.answers import answer_question
+from scheduler_core.plan.take_away import (
+    Budgets,
+    TakenAway,
+    UnknownNodes,
+    drain,
+    lose,
+    lose_any,
+    lose_each,
+    nodes_with,
+    owner_kind,
+)
 from scheduler_core.plan.words import any_node_verdict, taken_away_verdict
 from scheduler_core.sim.changes import WriteObject
 from tests.scheduler_core.plan.clusters import Manifest, budget, cluster_of, node, pod, state_of
 
 WEB = "ReplicaSet/web"
+ZONE = "topology.kubernetes.io/zone"
 
 
 def _sandbox(*objects: Manifest) -> Sandbox:
@@ -97,6 +109,19 @@ def test_a_node_that_is_not_there_is_named_and_nothing_is_changed() -> None:
     assert state_of(sandbox) == before
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_budgets_that_refuse_an_eviction_now_are_told_beside_a_map_of_losses(seed: int) -> None:
+    objects = _random_cluster(seed)
+    answer = answer_question(cluster_of(objects), {"ask": "any-node"})
+    said = {name for names in answer["heldUp"].values() for name in names}
+    sandbox = _sandbox(*objects)
+    cache = sandbox.scheduler.cache
+    budgets = Budgets(cache.listers.all("PodDisruptionBudget"))
+    bare = [one for one in cache.pods_in_order() if owner_kind(one) != "DaemonSet"]
+    assert said == {cache.node_name_of(one.uid) for one in bare if budgets.refusal(one)}
+    assert len(answer["heldUp"]) == sum("has to wait for" in line["text"] for line in answer["lines"])
+
+
 def _random_cluster(seed: int) -> list[Manifest]:
     draw = random.Random(seed)
     nodes = [
@@ -142,8 +167,17 @@ def test_a_loss_is_what_a_cluster_without_these_nodes_decides(seed: int) -> None
     for manifest in objects:
         if manifest["kind"] == "Pod":
             manifest["spec"]["priority"] = 0
-    gone = {"n0", "n1"} if seed % 2 else {"n0"}
-    answer = lose(Sandbox(cluster_of(objects, first_of_ties=True).scheduler), sorted(gone))
+    sandbox = Sandbox(cluster_of(objects, first_of_ties=True).scheduler)
+    asked = lose(sandbox, ["n0", "n1"] if seed % 2 else ["n0"])
+    # The map of all nodes and the table of zones are proved as the one question is.
+    of_zones = [answer for _, answer in lose_each(sandbox, ZONE)]
+    assert of_zones
+    for answer in (asked, *lose_any(sandbox), *of_zones):
+        _is_what_a_cluster_without_these_nodes_decides(objects, answer)
+
+
+def _is_what_a_cluster_without_these_nodes_decides(objects: list[Manifest], answer: TakenAway) -> None:
+    gone = set(answer.nodes)
     staying = [
         manifest
         for manifest in objects

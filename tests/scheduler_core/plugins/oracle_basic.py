@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler_core.objects.node import Node, Taint
 from scheduler_core.objects.pod import HostPort, Pod
+from scheduler_core.releases import Release
 
 Verdict = tuple[str, tuple[str, ...]]
 
@@ -15,12 +16,14 @@ def node_unschedulable(pod: Pod, node: Node) -> Verdict | None:
     return "UnschedulableAndUnresolvable", ("node(s) were unschedulable",)
 
 
-def taint_toleration(pod: Pod, node: Node) -> Verdict | None:
+def taint_toleration(pod: Pod, node: Node, release: Release) -> Verdict | None:
     for taint in node.taints:
         if taint.effect == "PreferNoSchedule":
             continue
         if not any(item.tolerates(taint) for item in pod.tolerations):
             words = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+            if release.name != "1.34":
+                words = "node(s) had untolerated taint(s)"
             return "UnschedulableAndUnresolvable", (words,)
     return None
 
@@ -77,13 +80,19 @@ def least_allocated(pod: Pod, node: Node, others: list[Pod]) -> int:
     return total // weights if weights else 0
 
 
-def balanced(pod: Pod, node: Node, others: list[Pod]) -> int:
+def balanced(pod: Pod, node: Node, others: list[Pod], release: Release) -> int:
+    if release.name == "1.36":
+        return 50 + (50 + _balance([pod, *others], node) - _balance(others, node)) // 2
+    return _balance([pod, *others], node)
+
+
+def _balance(pods: list[Pod], node: Node) -> int:
     fractions = []
     for name in ("cpu", "memory"):
         allocatable = node.allocatable.get(name, 0)
         if allocatable == 0:
             continue
-        requested = pod.requests.get(name, 0) + sum(other.requests.get(name, 0) for other in others)
+        requested = sum(pod.requests.get(name, 0) for pod in pods)
         fractions.append(min(requested / allocatable, 1.0))
     deviation = abs((fractions[0] - fractions[1]) / 2) if len(fractions) == 2 else 0.0
     return int((1 - deviation) * 100)

@@ -37,7 +37,7 @@ def test_filters_of_random_clusters_are_the_one_node_answers(random: Random) -> 
         others = pods[node.name]
         expected = {
             "NodeUnschedulable": oracle.node_unschedulable(pod, node),
-            "TaintToleration": oracle.taint_toleration(pod, node),
+            "TaintToleration": oracle.taint_toleration(pod, node, random_cluster.release),
             "NodeAffinity": oracle.node_affinity(pod, node),
             "NodePorts": oracle.node_ports(pod, others),
             "NodeResourcesFit": oracle.node_resources_fit(pod, node, others),
@@ -64,7 +64,8 @@ def test_scores_of_random_clusters_are_the_one_node_answers(random: Random) -> N
         assert raw["TaintToleration"] == oracle.untolerated_preferences(pod, node)
         assert raw["ImageLocality"] == oracle.image_locality(pod, node, nodes)
         if "NodeResourcesBalancedAllocation" in raw:
-            assert raw["NodeResourcesBalancedAllocation"] == oracle.balanced(pod, node, others)
+            expected = oracle.balanced(pod, node, others, random_cluster.release)
+            assert raw["NodeResourcesBalancedAllocation"] == expected
         else:
             assert not pod.requests.get("cpu") and not pod.requests.get("memory")
 

@@ -123,6 +123,8 @@ def test_a_rule_that_fails_ends_the_cycle_under_its_name_and_node(args: dict[str
             {"filter": "pods.exists(a, pods.exists(b, pods.exists(c, pods.exists(d, true))))"},
             "filter", "stand 4 deep in each other, at most 3 may",
         ),
+        ({"filter": "1 < 2 && pods.exists(p)"}, "filter", "line 1, column 14: exists needs, after the name for the"),
+        ({"filter": "pods.map(p, p, p, p) == []"}, "filter", "map needs, after the name for the elements, one"),
         ({"filter": "true", "normalize": "Best"}, "normalize", "must be one of None, Highest, Lowest"),
     ],
 )  # fmt: skip

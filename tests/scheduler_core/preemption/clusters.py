@@ -12,6 +12,7 @@ from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
 from scheduler_core.framework.profile import SchedulerHandle
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.objects.pod import Pod
+from scheduler_core.releases import RELEASES
 from scheduler_core.schedule_one import Decision
 from tests.scheduler_core.plugins.shared_domain_clusters import HOSTNAME, ZONE, NodeInfo
 
@@ -25,6 +26,7 @@ class FullCluster:
     Parameters
     ----------
     seed : int
+        Also says of which release the scheduler is.
     pod_affinity : bool
         Whether the incoming pod may require affinity to others.
     """
@@ -43,7 +45,8 @@ class FullCluster:
             self._nominated(self.random.choice(nodes)) for _ in range(self.random.choice((0, 0, 1, 2, 3)))
         ]
         objects += [self._budget(number) for number in range(self.random.choice((0, 1, 2)))]
-        self.cluster = Cluster(objects, None)
+        self.release = list(RELEASES.values())[seed % len(RELEASES)]
+        self.cluster = Cluster(objects, None, release=self.release)
         self.pod = self.cluster.pending_pod(self._incoming(pod_affinity))
 
     @property

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("every_threshold")
 
 def fresh(full: FullCluster) -> Cluster:
     """The same cluster, met for the first time, in the same orders."""
-    cache, result = full.cluster.cache, Cluster([], None)
+    cache, result = full.cluster.cache, Cluster([], None, release=full.release)
     for name in cache.node_order():
         result.cache.set_node(cache.nodes.node(cache.nodes.row_of[name]))
     for budget in cache.listers.all("PodDisruptionBudget"):

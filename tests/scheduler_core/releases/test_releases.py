@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-import scheduler_core.releases as package
+import scheduler_core
+from scheduler_core.cli.conformance import read_cases
 from scheduler_core.errors import ConfigurationError, InvalidObject
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.plugins import REGISTRY, default_configuration, load_configuration
@@ -17,6 +21,8 @@ from scheduler_core.sim.changes import WriteObject
 from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import make_node
 
+SCENARIO = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario"}
+REASON = "didn't match Pod's required features"
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
@@ -91,24 +97,86 @@ def test_an_argument_of_a_later_release_is_unknown_to_an_earlier_one() -> None:
         load_configuration(document, release=NEWEST)
 
 
+MADE_UP = """\
+from scheduler_core.releases.release import GA, Gate
+from scheduler_core.releases.v1_36 import RELEASE as BEFORE
+
+RELEASE = BEFORE.followed_by("9.99", "v9.99.0", gates={"NodeDeclaredFeatures": Gate(GA, False)})
+"""
+COMMANDS = """\
+import json, sys
+from contextlib import redirect_stdout
+from io import StringIO
+from scheduler_core.cli.main import main
+from scheduler_core.plugins import default_configuration
+from scheduler_core.releases import NEWEST
+
+answers = []
+for command in json.loads(sys.argv[1]):
+    with redirect_stdout(StringIO()) as said:
+        status = main(command)
+    answers.append([status, said.getvalue()])
+print(json.dumps([NEWEST.name, default_configuration(NEWEST).plans[0].plugin_names, *answers]))
+"""
+
+
 @pytest.fixture
-def made_up(tmp_path: Path) -> Iterator[None]:
-    """A release in one file, as if it stood in the package."""
-    (tmp_path / "v9_99.py").write_text(
-        "from scheduler_core.releases.release import GA, Gate\n"
-        "from scheduler_core.releases.v1_36 import RELEASE as BEFORE\n"
-        'RELEASE = BEFORE.followed_by("9.99", "v9.99.0", gates={"NodeDeclaredFeatures": Gate(GA, False)})\n'
+def one_more_file(tmp_path: Path) -> Path:
+    """A folder from which the package is imported as it stands, with one file more among its releases."""
+    package, copied = Path(scheduler_core.__file__).parent, tmp_path / "scheduler_core"
+    (copied / "releases").mkdir(parents=True)
+    for source in (package, package / "releases"):
+        for entry in source.iterdir():
+            if entry.name not in ("__pycache__", "releases"):
+                (copied / entry.relative_to(package)).symlink_to(entry)
+    (copied / "releases" / "v9_99.py").write_text(MADE_UP)
+    return tmp_path
+
+
+def test_a_release_that_only_flips_a_gate_is_one_file(one_more_file: Path) -> None:
+    """Every command knows it: it decides, compares, and is checked by recordings, as it says of itself."""
+    needs = pod("needs", {"cpu": "1"}, hostNetwork=True, hostUsers=False)
+    scenario = {**SCENARIO, "kubernetesRelease": "9.99", "objects": [make_node("n"), needs]}
+    case = next(
+        case
+        for case in read_cases(Path(__file__).parents[2] / "conformance/data/releases/v1.36.jsonl.gz")
+        if case["family"] == "node-declared-features" and REASON in json.dumps(case["expect"])
     )
-    package.__path__.append(str(tmp_path))
-    yield
-    package.__path__.remove(str(tmp_path))
-
-
-def test_a_release_that_only_flips_a_gate_is_one_file(made_up: None) -> None:
-    found = package.found_releases()
-    assert list(found) == [*RELEASES, "9.99"]
-    assert "NodeDeclaredFeatures" not in default_configuration(found["9.99"]).plans[0].plugin_names
-    assert found["9.99"].has("BalancedAllocationByChange")
+    without = {**case, "version": "v9.99.0", "features": {"NodeDeclaredFeatures": True}}
+    for name, document in (
+        ("s.json", scenario), ("on.jsonl", without), ("off.jsonl", {**case, "version": "v9.99.0"})
+    ):  # fmt: skip
+        (one_more_file / name).write_text(json.dumps(document) + "\n")
+    commands = [
+        ["replay", "s.json", "--json"],
+        [
+            "replay",
+            "s.json",
+            "--json",
+            "--release",
+            "v9.99.3",
+            "--feature-gates",
+            "NodeDeclaredFeatures=true",
+        ],
+        ["compare", "s.json", "--json", "--release", "1.36", "--release", "9.99"],
+        ["compare", "s.json", "--json", "--release", "1.35", "--release", "9.99"],
+        ["conformance", "on.jsonl"],
+        ["conformance", "off.jsonl"],
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", COMMANDS, json.dumps(commands)],
+        cwd=one_more_file, env={**os.environ, "PYTHONPATH": str(one_more_file), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    newest, plugins, decided, on, later, across, agrees, differs = json.loads(done.stdout)
+    assert newest == "9.99" and "NodeDeclaredFeatures" not in plugins
+    told = [json.loads(said) for _, said in (decided, on)]
+    assert [one["emulates"] for one in told] == ["v9.99.0", "v9.99.0"]
+    assert [one["figures"]["bound"] for one in told] == [1, 0]
+    compared = json.loads(later[1])
+    assert [cause["name"] for cause in compared["causes"]] == ["NodeDeclaredFeatures"]
+    assert json.loads(across[1])["same"]
+    assert (agrees[0], differs[0]) == (0, 1)
 
 
 def cluster(release: Release) -> Simulation:
@@ -148,9 +216,6 @@ def test_a_simulation_decides_as_its_release_does_and_goes_on_so_from_a_checkpoi
 def test_a_checkpoint_without_a_release_goes_on_as_the_oldest() -> None:
     document = {key: value for key, value in cluster(OLDEST).checkpoint().items() if key != "release"}
     assert Simulation.restore(document).release == OLDEST
-
-
-SCENARIO = {"apiVersion": "scheduling.playground/v1", "kind": "Scenario"}
 
 
 def test_a_scenario_names_its_release_and_the_older_name_of_it_is_read() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from scheduler_core.extender import ExtenderRequest
 from scheduler_core.framework.record import CycleTrace
+from scheduler_core.releases import OLDEST, RELEASES, Release
 from scheduler_core.scenario import (
     MockTransport,
     dump_scenario,
@@ -31,6 +32,11 @@ from tests.scheduler_core.stored import prepare
 
 START_NS = 1_700_000_000_000_000_000
 SECOND_NS = 10**9
+RELEASES_WITH_DEVICES = [
+    pytest.param(release, devices, id=f"{release.name}{'-devices' if devices else ''}")
+    for release in RELEASES.values()
+    for devices in (False, True)
+]
 APPROVAL = {"profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "ManualApproval"}]}}}]}
 EXTENDER = {
     "extenders": [{"urlPrefix": "http://x.example", "filterVerb": "filter", "nodeCacheCapable": True}]
@@ -51,14 +57,22 @@ class LiveCluster:
     """A cluster and its log, as a playground keeps them: inputs, then what each run read, called and brought about."""
 
     def __init__(
-        self, configuration: dict[str, Any] | None = None, rules: tuple[dict[str, Any], ...] = ()
+        self,
+        configuration: dict[str, Any] | None = None,
+        rules: tuple[dict[str, Any], ...] = (),
+        release: Release = OLDEST,
     ) -> None:
-        self.config = configuration
+        self.config, self.release = configuration, release
         self.mock = MockTransport([extender(*rules)])
         self.answers: list[dict[str, Any]] = []
         options = SimulationOptions(default_tolerations=True)
         self.simulation = Simulation(
-            configuration, seed=11, start_ns=START_NS, transport=self.carry, options=options
+            configuration,
+            seed=11,
+            start_ns=START_NS,
+            transport=self.carry,
+            options=options,
+            release=release,
         )
         self.records: list[Recorded] = []
         self.unread: list[tuple[Recorded, Any]] = []
@@ -191,6 +205,7 @@ class LiveCluster:
             start_ns=START_NS,
             traces=self.traces,
             name="live",
+            release=self.release,
             **options,
         )
 
@@ -210,11 +225,33 @@ def priorities_of(simulation: Simulation) -> dict[str, int]:
     }
 
 
-def busy_cluster() -> LiveCluster:
-    """Permit waits, an extender, preemption, a controller's pods and a clock that runs on between inputs."""
-    live = LiveCluster(config(APPROVAL, EXTENDER), ({"deny": {"nodes": ["n3"]}},))
+def busy_cluster(release: Release = OLDEST, *, devices: bool = False) -> LiveCluster:
+    """Permit waits, an extender, preemption, a controller's pods and a clock that runs on between inputs.
+
+    With devices, pods beside these have claims: one of a template waits at Permit, two share one that was there.
+    """
+    live = LiveCluster(config(APPROVAL, EXTENDER), ({"deny": {"nodes": ["n3"]}},), release)
     for index in range(4):
-        live.write(make_node(f"n{index}", "4", disk="hdd"))
+        node = make_node(f"n{index}", "4", disk="hdd")
+        if devices and index < 2:
+            node["metadata"]["annotations"] = {"playground.dev/devices": "gpu=1"}
+        live.write(node)
+    if devices:
+        exactly = {"deviceClassName": "gpu.playground.dev"}
+        spec = {"devices": {"requests": [{"name": "device", "exactly": exactly}]}}
+        for kind, what in (("ResourceClaimTemplate", {"spec": spec}), ("ResourceClaim", spec)):
+            head = {"apiVersion": "resource.k8s.io/v1", "kind": kind}
+            live.write({**head, "metadata": {"name": "accelerator"}, "spec": what})
+        for name, how in (
+            ("own", {"resourceClaimTemplateName": "accelerator"}),
+            ("one", {"resourceClaimName": "accelerator"}),
+            ("two", {"resourceClaimName": "accelerator"}),
+            ("late", {"resourceClaimTemplateName": "accelerator"}),
+        ):
+            pod = make_pod(f"claims-{name}", "100m", resourceClaims=[{"name": "device", **how}])
+            if name == "own":
+                pod["metadata"]["annotations"] = {"playground.dev/approval": "required"}
+            live.write(pod)
     live.write(make_budget("guard", "web"))
     template = {"metadata": {"labels": {"app": "web"}}, "spec": make_pod("x")["spec"]}
     selector = {"matchLabels": {"app": "web"}}
@@ -247,8 +284,14 @@ def busy_cluster() -> LiveCluster:
     return live
 
 
-def test_a_busy_clusters_decisions_are_reproduced_from_its_inputs_with_the_extender_gone() -> None:
-    live = busy_cluster()
+@pytest.mark.parametrize(("release", "devices"), RELEASES_WITH_DEVICES)
+def test_a_busy_clusters_decisions_are_reproduced_from_its_inputs_with_the_extender_gone(
+    release: Release, devices: bool
+) -> None:
+    live = busy_cluster(release, devices=devices)
+    if devices:
+        placed = {trace.pod: trace.node for trace in live.traces if trace.pod.startswith("default/claims-")}
+        assert len(placed) == 4 and placed["default/claims-one"] == placed["default/claims-two"] != ""
     outcomes = {trace.outcome for trace in live.traces}
     assert {"bound", "preempting"} <= outcomes
     made = live.made()
@@ -281,8 +324,9 @@ def test_pods_of_a_controller_keep_their_turn_among_others(first: str) -> None:
     assert reproduced(made) == f"reproduced {len(pods)}/{len(pods)} decisions"
 
 
-def test_a_busy_cluster_can_be_shown_to_strangers() -> None:
-    scenario = busy_cluster().made().scenario
+@pytest.mark.parametrize(("release", "devices"), RELEASES_WITH_DEVICES)
+def test_a_busy_cluster_can_be_shown_to_strangers(release: Release, devices: bool) -> None:
+    scenario = busy_cluster(release, devices=devices).made().scenario
     redacted = redact(scenario)
     check = verify_redaction(scenario, redacted.scenario)
     assert check.same, check.sentence

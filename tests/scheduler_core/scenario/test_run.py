@@ -233,3 +233,15 @@ def test_figures_say_how_well_the_nodes_are_used() -> None:
     assert figures["cpuImbalance"] == 0.125
     # Free are 2 cores on a and 1 on b. A pod of two fits only on a, a pod of three nowhere: (1 + 3) of 2 x 3.
     assert figures["cpuFragmentation"] == pytest.approx(4 / 6, abs=1e-6)
+
+
+def test_what_a_policy_asks_for_in_vain_is_noted_with_its_place() -> None:
+    policy = {"apiVersion": "v1", "kind": "Policy", "predicates": [{"name": "CheckNodeCondition"}]}
+    later = {**policy, "priorities": [{"name": "ResourceLimitsPriority", "weight": 1}]}
+    steps = [{"run": "idle"}, {"configure": later}, {"configure": APPROVAL}]
+    notes = ran(make_node("n"), scheduler=policy, steps=steps).notes
+    assert [note.partition(" has no effect: ")[0] for note in notes] == [
+        "scheduler.predicates[0]: CheckNodeCondition",
+        "steps[1].configure.predicates[0]: CheckNodeCondition",
+        "steps[1].configure.priorities[0]: ResourceLimitsPriority",
+    ]

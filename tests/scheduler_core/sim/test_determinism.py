@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from scheduler_core.releases import RELEASES
 from scheduler_core.sim.changes import DeleteObject, SetConfiguration, WriteObject
+from scheduler_core.sim.devices import DEVICES
 from scheduler_core.sim.faults import FaultOptions
 from scheduler_core.sim.simulation import Simulation, SimulationOptions
 from tests.scheduler_core.sim.builders import (
@@ -29,6 +31,7 @@ from tests.scheduler_core.sim.builders import (
     storage_class,
     write,
 )
+from tests.scheduler_core.stored import prepare
 
 ROOT = Path(__file__).parents[3]
 FAULTS = FaultOptions(
@@ -40,17 +43,27 @@ FAULTS = FaultOptions(
 )
 
 
-def eventful_cluster(seed: int) -> Simulation:
-    """Every controller at work, preemption, volumes, nodes that fail and return, faults on the way."""
+def eventful_cluster(seed: int, release: str = "1.36") -> Simulation:
+    """Every controller at work, preemption, volumes, devices, nodes that fail and return, faults on the way."""
     simulation = Simulation(
         PERMIT_CONFIG,
         seed=seed,
         start_ns=START_NS,
         options=SimulationOptions(faults=FAULTS, default_tolerations=True),
+        release=RELEASES[release],
     )
     write(simulation, make_priority_class("high", 1000), storage_class("fast"))
     for index in range(8):
-        write(simulation, make_node(f"node-{index}", labels={"topology.kubernetes.io/zone": f"z{index % 3}"}))
+        node = make_node(f"node-{index}", labels={"topology.kubernetes.io/zone": f"z{index % 3}"})
+        if index % 2:
+            node["metadata"]["annotations"] = {DEVICES: "gpu=2,mig=1"}
+        write(simulation, node)
+    exactly = {"deviceClassName": "gpu.playground.dev"}
+    of_gpu = {"spec": {"devices": {"requests": [{"name": "device", "exactly": exactly}]}}}
+    head = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"}
+    write(simulation, prepare({**head, "metadata": {"name": "gpu"}, "spec": of_gpu}))
+    claims = [{"name": "device", "resourceClaimTemplateName": "gpu"}]
+    write(simulation, make_workload("Deployment", "train", replicas=5, pod={"resourceClaims": claims}))
     write(simulation, make_budget("web", "web", minAvailable="50%"))
     spread = {
         "maxSkew": 2,
@@ -120,11 +133,13 @@ def test_the_course_of_events_holds_what_it_is_to_be_proof_of() -> None:
     assert {"bound", "preempting", "unschedulable", "error"} <= set(outcomes)
 
 
-@pytest.mark.parametrize("hash_seed", ["0", "1", "4242"])
-def test_another_process_with_another_hash_seed_goes_the_same_course(hash_seed: str) -> None:
+@pytest.mark.parametrize(
+    ("hash_seed", "release"), list(zip(["0", "1", "4242"], RELEASES, strict=True)), ids=RELEASES
+)
+def test_another_process_with_another_hash_seed_goes_the_same_course(hash_seed: str, release: str) -> None:
     script = (
         "import json; from tests.scheduler_core.sim.test_determinism import course, eventful_cluster; "
-        "print(json.dumps(course(eventful_cluster(5))))"
+        f"print(json.dumps(course(eventful_cluster(5, {release!r}))))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -136,7 +151,7 @@ def test_another_process_with_another_hash_seed_goes_the_same_course(hash_seed: 
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == course(eventful_cluster(5))
+    assert json.loads(done.stdout) == course(eventful_cluster(5, release))
 
 
 def test_another_seed_goes_another_course() -> None:

@@ -141,6 +141,32 @@ def test_a_gpu_is_given_out_in_parts_as_long_as_its_counters_last() -> None:
     assert devices_given(cluster) == ["gpu-0-mig-3g-40gb-0", "gpu-0-mig-3g-40gb-4"]
 
 
+def test_classes_stand_behind_resources_from_when_they_come_until_they_go() -> None:
+    """All pods have one spec, so what was answered about one is said of the next until the classes change."""
+    cluster = make_cluster(0, node_with("gpu=12"), release=RELEASES["1.36"])
+    amounts = {"example.com/one": "1", "example.com/other": "1"}
+    wants = [{"name": "main", "image": "app", "resources": {"requests": amounts}}]
+
+    def behind(name: str) -> dict[str, Any]:
+        spec = {"extendedResourceName": f"example.com/{name}"}
+        meta = {"name": name, "uid": name}
+        return prepare(
+            {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": meta, "spec": spec}
+        )
+
+    gone = DeleteObject("DeviceClass", "", "one", 0)
+    bound = []
+    for place, change in enumerate((behind("one"), behind("other"), gone, behind("one"))):
+        if isinstance(change, DeleteObject):
+            cluster.submit(change)
+        else:
+            write(cluster, change)
+        write(cluster, make_pod(f"p{place}", containers=wants))
+        cluster.run_until_idle()
+        bound.append(is_bound(cluster, f"p{place}"))
+    assert bound == [False, True, False, True]
+
+
 def test_a_driver_publishes_what_a_node_says_and_takes_back_what_it_says_no_longer() -> None:
     cluster = make_cluster(0, node_with("gpu=2,nic=1"), release=RELEASES["1.36"])
     assert len(cluster.world.all("ResourceSlice")) == 2

@@ -1,4 +1,7 @@
-"""Whatever happens: a pod is in one place, sums are sums, no timer is lost, and a checkpoint changes nothing."""
+"""Whatever happens: a pod is in one place, sums are sums, no timer is lost, and a checkpoint changes nothing.
+
+So it is in each release, also when a cluster is taken from one to the next, with devices and without.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest
 from scheduler_core.objects.pod import Pod
+from scheduler_core.releases import RELEASES, Release
 from scheduler_core.sim.changes import (
     BindCallAnswered,
     DeleteObject,
@@ -22,6 +26,7 @@ from scheduler_core.sim.changes import (
     SetConfiguration,
     WriteObject,
 )
+from scheduler_core.sim.devices import DEVICES
 from scheduler_core.sim.faults import FaultOptions
 from scheduler_core.sim.kubelet import DURATION, FINISHES, STARTS, TERMINATED, is_heard_of
 from scheduler_core.sim.simulation import Simulation, SimulationOptions
@@ -39,6 +44,7 @@ from tests.scheduler_core.sim.builders import (
     state,
     storage_class,
 )
+from tests.scheduler_core.stored import prepare
 
 NODES = st.sampled_from([f"node-{index}" for index in range(4)])
 PODS = st.sampled_from([f"pod-{index}" for index in range(8)])
@@ -46,6 +52,11 @@ CPUS = st.sampled_from(["0", "500m", "1500m", "3"])
 KINDS = st.sampled_from(
     ["ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job", "ReplicationController"]
 )
+CLAIMS = ("whole", "part", "shared")
+"""Pods with claims: of a template for a GPU, of one for a part of it, of a claim that is there for several."""
+CLAIMING = st.sampled_from(["approval", "", "duration"])
+ANY_RELEASE = st.sampled_from(list(RELEASES.values()))
+HARDWARE = st.sampled_from(["gpu=2,mig=1", "gpu=1", ""])
 EXTRAS = st.sampled_from(
     ["", "approval", "gang", "duration", "gate", "stranger", "delay", "volume", *["device"] * 4]
 )
@@ -76,6 +87,22 @@ def config(ignorable: bool) -> dict[str, Any]:
         "managedResources": [{"name": DEVICE, "ignoredByScheduler": True}],
     }
     return {**PERMIT_CONFIG, "extenders": [extender]}
+
+
+def node_with(name: str, hardware: str, **more: Any) -> dict[str, Any]:
+    """A node whose driver publishes devices."""
+    node = make_node(name, **more)
+    if hardware:
+        node["metadata"]["annotations"] = {DEVICES: hardware}
+    return node
+
+
+def claim_template(name: str) -> dict[str, Any]:
+    """A template for a whole GPU, or for a part of one."""
+    exactly: dict[str, Any] = {"deviceClassName": f"{'gpu' if name == 'whole' else 'mig'}.playground.dev"}
+    spec = {"spec": {"devices": {"requests": [{"name": "device", "exactly": exactly}]}}}
+    head = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"}
+    return prepare({**head, "metadata": {"name": name}, "spec": spec})
 
 
 def moody(requests: Sequence[ExtenderRequest]) -> list[ExtenderAnswer]:
@@ -114,14 +141,23 @@ class SimulationMachine(RuleBasedStateMachine):
 
     thresholds = Thresholds()
 
-    @initialize(seed=st.integers(0, 3), faults=FAULTS, posting=st.booleans(), ignorable=st.booleans())
-    def begin(self, seed: int, faults: FaultOptions, posting: bool, ignorable: bool) -> None:
+    @initialize(
+        seed=st.integers(0, 3),
+        faults=FAULTS,
+        posting=st.booleans(),
+        ignorable=st.booleans(),
+        release=ANY_RELEASE,
+        hardware=HARDWARE,
+    )
+    def begin(
+        self, seed: int, faults: FaultOptions, posting: bool, ignorable: bool, release: Release, hardware: str
+    ) -> None:
         self.ends = ExitStack()
         self.ends.enter_context(using(self.thresholds))
         options = SimulationOptions(faults=faults, default_tolerations=True, extenders_post_bindings=posting)
         self.config = config(ignorable)
         self.new: Callable[[], Simulation] = lambda: Simulation(
-            self.config, seed=seed, start_ns=START_NS, options=options, transport=moody
+            self.config, seed=seed, start_ns=START_NS, options=options, transport=moody, release=release
         )
         self.simulation = self.new()
         self.calls: list[Callable[[Simulation], Any]] = []
@@ -129,7 +165,10 @@ class SimulationMachine(RuleBasedStateMachine):
         self.n_written = 0
         self.denied: set[str] = set()
         for index in range(2):
-            self.do(lambda it, index=index: it.submit(WriteObject(make_node(f"node-{index}"))))
+            node = node_with(f"node-{index}", hardware)
+            self.do(lambda it, node=node: it.submit(WriteObject(node)))
+        for name in ("whole", "part"):
+            self.do(lambda it, name=name: it.submit(WriteObject(claim_template(name))))
         self.do(lambda it: it.submit(WriteObject(make_priority_class("high", 1000))))
         self.do(lambda it: it.submit(WriteObject(storage_class("fast"))))
 
@@ -140,9 +179,14 @@ class SimulationMachine(RuleBasedStateMachine):
 
     # ---- inputs
 
-    @rule(name=NODES, ready=st.sampled_from(["True", "False", "Unknown"]), cordoned=st.booleans())
-    def write_node(self, name: str, ready: str, cordoned: bool) -> None:
-        node = make_node(name, ready=ready, unschedulable=cordoned)
+    @rule(
+        name=NODES,
+        ready=st.sampled_from(["True", "False", "Unknown"]),
+        cordoned=st.booleans(),
+        hardware=HARDWARE,
+    )
+    def write_node(self, name: str, ready: str, cordoned: bool, hardware: str) -> None:
+        node = node_with(name, hardware, ready=ready, unschedulable=cordoned)
         self.do(lambda it: it.submit(WriteObject(node)))
 
     @rule(name=NODES)
@@ -156,6 +200,9 @@ class SimulationMachine(RuleBasedStateMachine):
         extra=EXTRAS,
     )
     def write_pod(self, name: str, cpu: str, high: bool, extra: str) -> None:
+        self.put_pod(name, cpu, high, extra)
+
+    def put_pod(self, name: str, cpu: str, high: bool, extra: str, claim_of: str = "") -> None:
         labels: dict[str, str] = {"app": "bare"}
         annotations: dict[str, str] = {}
         spec: dict[str, Any] = {"priority": 1000} if high else {}
@@ -178,6 +225,9 @@ class SimulationMachine(RuleBasedStateMachine):
                 spec["volumes"] = [volume]
             case "stranger":
                 spec["schedulerName"] = "another"
+        if claim_of:
+            how = "resourceClaimName" if claim_of == "shared" else "resourceClaimTemplateName"
+            spec["resourceClaims"] = [{"name": "device", how: claim_of}]
         self.n_written += 1
         uid = f"uid-{self.n_written}"
         pod = make_pod(name, cpu=cpu, uid=uid, labels=labels, annotations=annotations, **spec)
@@ -210,6 +260,33 @@ class SimulationMachine(RuleBasedStateMachine):
                 it.submit(WriteObject(new))
             elif not there:
                 it.submit(DeleteObject("PersistentVolumeClaim", "default", f"claim-{name}"))
+
+        self.do(submit)
+
+    @rule(name=PODS, of=st.sampled_from(CLAIMS), extra=CLAIMING, n_cycles=st.integers(0, 2))
+    def write_pod_with_a_claim(self, name: str, of: str, extra: str, n_cycles: int) -> None:
+        if of == "shared":
+            self.write_or_delete_shared_claim(there=True)
+        self.put_pod(name, "0", True, extra, of)
+        for _ in range(n_cycles):
+            self.do(lambda it: it.step())
+
+    @rule(there=st.booleans())
+    def write_or_delete_shared_claim(self, there: bool) -> None:
+        self.n_written += 1
+        new = {
+            **claim_template("whole"),
+            "kind": "ResourceClaim",
+            "spec": claim_template("whole")["spec"]["spec"],
+        }
+        new["metadata"] = {"name": "shared", "namespace": "default", "uid": f"shared-{self.n_written}"}
+
+        def submit(it: Simulation) -> None:
+            stored = it.world.get("ResourceClaim", "default", "shared")
+            if there and stored is None:
+                it.submit(WriteObject(prepare(new)))
+            elif not there:
+                it.submit(DeleteObject("ResourceClaim", "default", "shared"))
 
         self.do(submit)
 
@@ -307,9 +384,9 @@ class SimulationMachine(RuleBasedStateMachine):
 
         self.do(run_to_the_next_and_post)
 
-    @rule()
-    def reconfigure(self) -> None:
-        self.do(lambda it: it.submit(SetConfiguration(self.config)))
+    @rule(release=ANY_RELEASE)
+    def reconfigure(self, release: Release) -> None:
+        self.do(lambda it: it.submit(SetConfiguration(self.config, release)))
 
     # ---- running
 
@@ -335,6 +412,18 @@ class SimulationMachine(RuleBasedStateMachine):
         assert json.dumps(self.simulation.checkpoint(), sort_keys=True) == json.dumps(before, sort_keys=True)
 
     # ---- what always holds
+
+    @invariant()
+    def no_device_is_given_twice(self) -> None:
+        if not hasattr(self, "simulation"):
+            return
+        given: set[tuple[str, str, str]] = set()
+        for stored in self.simulation.world.all("ResourceClaim"):
+            status = stored.manifest.get("status") or {}
+            for result in (status.get("allocation") or {}).get("devices", {}).get("results", ()):
+                device = result["driver"], result["pool"], result["device"]
+                assert device not in given, device
+                given.add(device)
 
     @invariant()
     def every_pod_is_in_exactly_one_place(self) -> None:

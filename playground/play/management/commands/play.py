@@ -28,6 +28,7 @@ from playground.clusters import demo, lanes
 from playground.clusters.models import Cluster
 from playground.play.data_lock import DataFolderInUse, lock_data_folder
 from playground.play.probe import probing
+from playground.play.started_by import started_by
 from playground.play.supervisor import LOOK_EVERY_S, Place, Supervisor
 from playground.play.watch import WebWatch
 from playground.play.worker import be_worker
@@ -135,7 +136,7 @@ def _listen(host: str, port: int) -> socket.socket:
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             raise CommandError(
                 f"Port {port} on {host} is taken. Stop what uses it, or choose another: "
-                f"manage.py play --port {port + 1}"
+                f"{started_by()} --port {port + 1}"
             ) from error
         raise CommandError(f"Cannot listen on {host}, port {port}: {error}") from error
     return listener

@@ -1,0 +1,48 @@
+"""`kube-scheduler-playground`, the installed command: plays, or runs the administrative task it is told.
+
+kube-scheduler-playground --port 8010
+kube-scheduler-playground migrate
+kube-scheduler-playground mcp --server http://127.0.0.1:8010
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+PROGRAM = "kube-scheduler-playground"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """What `manage.py play` does, or another of `manage.py`'s commands by its name."""
+    told = list(sys.argv[1:] if arguments is None else arguments)
+    if told in (["--version"], ["-V"]):
+        from playground.engine.version import engine_version
+
+        print(f"{PROGRAM} {engine_version()}")
+        return
+    if told[:1] == ["mcp"]:
+        _serve_tools(told[1:])
+        return
+    if not told or told[0].startswith("-"):
+        told = ["play", *told]
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "playground.settings")
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line([PROGRAM, *told])
+
+
+def _serve_tools(arguments: Sequence[str]) -> None:
+    """Tools for agents, on an instance that runs elsewhere: nothing of the site is loaded."""
+    try:
+        from playground.remote import mcp_tools
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "playground":
+            raise
+        sys.exit(f"the package {error.name} is missing; install it with: pip install '{PROGRAM}[mcp]'")
+    mcp_tools.main(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""A board: nodes with their pods and the queue, now or after a cycle; and the recorded cycles of a share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from playground.api import examples, representations, whole_answers
+from playground.api.documentation import number, operation
+from playground.api.pages import next_page
+from playground.api.queries import whole_number
+from playground.api.serializers import answers
+from playground.api.serializers.answers import Answer
+from playground.api.serializers.cycles import CycleExplanation
+from playground.api.serializers.shapes import by_name, flag, moment, text, texts, whole
+from playground.api.views.base import PlaygroundView, accepted
+from playground.api.views.scenarios import Reads
+from playground.clusters import selectors as cluster_selectors
+from playground.clusters.clock import virtual_now_ns
+from playground.clusters.errors import Conflict, NotFound
+from playground.clusters.models import Pod
+from playground.clusters.selectors.board_nodes import node_uses
+from playground.engine.columns import FINISHED
+from playground.engine.times import format_time_ns
+from playground.scenarios import selectors, services
+from playground.scenarios.briefs import brief_of
+from playground.scenarios.services.proof import is_whole
+
+WITH_PODS: Final = 200
+"""Nodes up to which each is told with the names of its pods."""
+
+
+class BoardNode(Answer):
+    name = text()
+    zone = text()
+    ready = flag()
+    unschedulable = flag()
+    cpuMilli = whole("Allocatable.")
+    usedCpuMilli = whole("Requested.")
+    pods = texts(f"namespace/name; left out where there are more than {WITH_PODS} nodes.", required=False)
+
+
+class BoardLane(Answer):
+    count = whole()
+    pods = texts("The first of them, in the lane's order.")
+
+
+class Board(Answer):
+    cycle = whole("After which it was so; null: now.", allow_null=True)
+    at = moment("Virtual time.")
+    nPods = whole()
+    nodes = BoardNode(many=True)
+    queue = by_name(BoardLane(), "By lane.")
+
+
+class NotYet(Answer):
+    state = text("queued: a worker is at it; ask again.")
+
+
+_EXAMPLE: Final = {
+    "cycle": 12,
+    "at": "2026-01-02T00:00:10Z",
+    "nPods": 2,
+    "nodes": [
+        {
+            "name": "node-1",
+            "zone": "zone-a",
+            "ready": True,
+            "unschedulable": False,
+            "cpuMilli": 4000,
+            "usedCpuMilli": 500,
+            "pods": ["default/web-1"],
+        }
+    ],
+    "queue": {"unschedulable": {"count": 1, "pods": ["default/web-2"]}},
+}
+CYCLE: Final = number("cycle", "After this cycle.", least=1)
+
+
+def _of_state(state: Mapping[str, Any], cycle: int) -> dict[str, Any]:
+    """A moment (`engine.moments`), or its brief."""
+    brief = brief_of(state) if "pods" in state else state
+    by_node: dict[str, list[str]] | None = None
+    if "pods" in state and len(state["nodes"]) <= WITH_PODS:
+        by_node = {}
+        for pod in sorted(state["pods"], key=lambda pod: (pod["namespace"], pod["name"])):
+            node = pod["node_name"] or pod.get("reserved")
+            if node and pod["phase"] not in FINISHED:
+                by_node.setdefault(node, []).append(f"{pod['namespace']}/{pod['name']}")
+    return {
+        "cycle": cycle,
+        "at": format_time_ns(state["clock_ns"]),
+        "nPods": brief["n_pods"],
+        "nodes": [
+            {
+                "name": node["name"],
+                "zone": node["zone"],
+                "ready": node["ready"],
+                "unschedulable": node["unschedulable"],
+                "cpuMilli": node["cpu_milli"],
+                "usedCpuMilli": node["used_cpu_milli"],
+                **({} if by_node is None else {"pods": by_node.get(node["name"], [])}),
+            }
+            for node in brief["nodes"]
+        ],
+        "queue": {
+            lane: {"count": head["count"], "pods": [item["pod"] for item in head["items"]]}
+            for lane, head in brief["queue"].items()
+        },
+    }
+
+
+def _of_now(cluster: Any) -> dict[str, Any]:
+    uses = node_uses(cluster)
+    by_node: dict[str, list[str]] = {}
+    pods = Pod.objects.filter(cluster=cluster)
+    if len(uses) <= WITH_PODS:
+        placed = pods.exclude(node_name="").exclude(phase__in=FINISHED).order_by("namespace", "name")
+        for namespace, name, node in placed.values_list("namespace", "name", "node_name"):
+            by_node.setdefault(node, []).append(f"{namespace}/{name}")
+    return {
+        "cycle": None,
+        "at": format_time_ns(virtual_now_ns(cluster)),
+        "nPods": pods.count(),
+        "nodes": [
+            {
+                "name": use.name,
+                "zone": use.labels.get("topology.kubernetes.io/zone", ""),
+                "ready": use.ready,
+                "unschedulable": use.unschedulable,
+                "cpuMilli": use.cpu_milli,
+                "usedCpuMilli": use.used_cpu_milli,
+                **({"pods": by_node.get(use.name, [])} if len(uses) <= WITH_PODS else {}),
+            }
+            for use in uses
+        ],
+        "queue": {
+            lane: {"count": len(items), "pods": [item.pod for item in items[:WITH_PODS]]}
+            for lane, items in cluster_selectors.queue_view(cluster).items()
+        },
+    }
+
+
+def _then(where: str, cycle: int, last: int, **of: Any) -> Response:
+    """The board after a cycle, or 202 while a worker makes it."""
+    if cycle > last:
+        raise NotFound(f"cycle {cycle} not found", kind="Cycle", name=str(cycle))
+    state, note = selectors.moment(cycle=cycle, **of)
+    if state is not None:
+        return Response(_of_state(state, cycle))
+    if note:
+        raise Conflict(note, kind="Cycle", name=str(cycle))
+    services.request_moment(cycle=cycle, **of)
+    return accepted({"state": "queued"}, where)
+
+
+class ClusterBoard(PlaygroundView):
+    @operation(
+        "Read the board, now or after a cycle",
+        id="clusters_board",
+        answers_={200: Board, 202: NotYet},
+        errors=(400, 404, 409),
+        parameters=[CYCLE],
+        answer_example=_EXAMPLE,
+        tag="scheduling",
+        reads=True,
+    )
+    def get(self, request: Request, cluster_id: str) -> Response:
+        """Nodes, what is requested on them, their pods, and the heads of the queue's lanes.
+
+        202: a worker goes back to that cycle; ask again in a moment. 409: it cannot be made again.
+        """
+        cluster = self.cluster(cluster_id)
+        cycle = whole_number(request, "cycle", least=1)
+        if cycle is None:
+            return Response(_of_now(cluster))
+        return _then(request.get_full_path(), cycle, cluster.next_cycle - 1, cluster=cluster)
+
+
+class ScenarioBoard(Reads):
+    @operation(
+        "Read a scenario's board after a cycle",
+        id="scenarios_board",
+        answers_={200: Board, 202: NotYet},
+        errors=(400, 404, 409),
+        parameters=[CYCLE],
+        answer_example=_EXAMPLE,
+        tag="scenarios",
+        reads=True,
+    )
+    def get(self, request: Request, scenario_id: str) -> Response:
+        """As of a cluster; without `cycle` after the last one."""
+        scenario = selectors.get_scenario(scenario_id, request.user)
+        cycle = whole_number(request, "cycle", default=max(1, scenario.n_cycles), least=1) or 1
+        return _then(request.get_full_path(), cycle, scenario.n_cycles, scenario=scenario)
+
+
+class ScenarioCycles(Reads):
+    @operation(
+        "List a scenario's cycles",
+        id="scenarios_cycles",
+        answers_={200: answers.CyclePage},
+        errors=(400, 404),
+        parameters=[
+            number("limit", "How many at most.", least=1, most=500),
+            number("after", "Only cycles with a greater number."),
+        ],
+        answer_example={"items": [examples.CYCLE], "next": None},
+        tag="scenarios",
+        reads=True,
+    )
+    def get(self, request: Request, scenario_id: str) -> Response:
+        """Oldest first, one line each."""
+        scenario = selectors.get_scenario(scenario_id, request.user)
+        limit = whole_number(request, "limit", default=50, least=1, most=500) or 50
+        after = whole_number(request, "after", default=0) or 0
+        rows = list(scenario.cycles.filter(number__gt=after).defer("trace").order_by("number")[: limit + 1])
+        items = [representations.recorded_cycle(row, scenario) for row in rows[:limit]]
+        more = items[-1]["cycle"] if len(rows) > limit else None
+        return Response({"items": items, "next": next_page(request, after=more)})
+
+
+class ScenarioCycle(Reads):
+    @operation(
+        "Explain a scenario's cycle",
+        id="scenarios_cycle",
+        answers_={200: CycleExplanation},
+        errors=(400, 404, 409),
+        answer_example=whole_answers.CYCLE_EXPLANATION,
+        tag="scenarios",
+        reads=True,
+    )
+    def get(self, request: Request, scenario_id: str, number: int) -> Response:
+        """What was recorded of it; `full: false` where only the summary is kept (POST `whole`). 409: this engine cannot
+        read the record.
+        """
+        _, document = selectors.recorded_cycle(selectors.get_scenario(scenario_id, request.user), number)
+        if document is None:
+            raise Conflict("the record cannot be read by this engine", kind="Cycle", name=str(number))
+        return Response(document)
+
+
+class WholeCycle(Reads):
+    @operation(
+        "Decide a scenario's cycle again, for the whole of it",
+        id="scenarios_whole_cycle",
+        answers_={202: NotYet},
+        errors=(400, 403, 404),
+        answer_example={"state": "queued"},
+        tag="scenarios",
+    )
+    def post(self, request: Request, scenario_id: str, number: int) -> Response:
+        """A worker keeps every verdict and score of it, if it is the decision that was recorded; read it then."""
+        scenario = selectors.get_scenario(scenario_id, request.user)
+        row, document = selectors.recorded_cycle(scenario, number)
+        state = "done" if is_whole(document) else "queued"
+        if state == "queued":
+            services.request_whole_cycle(scenario=scenario, number=row.number)
+        where = f"/api/v1/scenarios/{scenario.public_id}/cycles/{number}/"
+        return accepted({"state": state}, where)

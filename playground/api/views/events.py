@@ -1,0 +1,167 @@
+"""What happens to a cluster or a run, as server-sent events: on the watch pages have, too (`clusters.live`)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
+from typing import Any, Final
+
+from asgiref.sync import sync_to_async
+from django.core.handlers.asgi import ASGIRequest
+from django.db import connections
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import Throttled
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+
+from playground.api import representations
+from playground.api.documentation import operation
+from playground.api.views.base import PlaygroundView, django_request
+from playground.clusters import pulse, selectors
+from playground.clusters.errors import NotFound
+from playground.clusters.live import HERE, RETRY, changes
+from playground.clusters.models import Cluster, Run
+
+MOST_STREAMS: Final = 200
+"""Open at once in one process."""
+MOST_OF_A_PERSON: Final = 20
+LONGEST_S: Final = 3600.0
+"""A stream ends after so long; a client comes back with the id of the last event it saw."""
+CHANGE, END = "change", "end"
+
+Told = tuple[str, dict[str, Any]]
+Look = Callable[[], Told]
+"""The present state: `change`, or `end` where nothing comes after it, and what is told of it."""
+
+_open: Counter[str] = Counter()
+_LAST: Final = OpenApiParameter(
+    "Last-Event-ID", str, OpenApiParameter.HEADER, description="The id of the last event that was seen."
+)
+_EXAMPLE: Final = 'retry: 2000\n\nid: 1f0c9a2b3d4e5f60\nevent: change\ndata: {"cycles": 12}\n\n'
+
+
+def _event(told: Told) -> tuple[str, bytes]:
+    kind, body = told
+    data = JSONRenderer().render(body).decode()
+    name = hashlib.sha256(data.encode()).hexdigest()[:16]
+    return name, f"id: {name}\nevent: {kind}\ndata: {data}\n\n".encode()
+
+
+def _looked(look: Look) -> Told:
+    """Look from a thread that may be a new one every time, and leave no connection of its own behind."""
+    try:
+        return look()
+    except NotFound:
+        return END, {}
+    finally:
+        connections.close_all()
+
+
+async def _stream(pk: int, look: Look, last: str, whose: str) -> AsyncIterator[bytes]:
+    read = sync_to_async(_looked, thread_sensitive=False)
+    _open[whose] += 1
+    try:
+        yield RETRY
+        async with asyncio.timeout(LONGEST_S), aclosing(changes(pk)) as watched:
+            async for stamp in watched:
+                if stamp is None:
+                    yield HERE
+                    continue
+                told = (END, {}) if stamp == pulse.GONE else await read(look)
+                name, event = _event(told)
+                if name != last:
+                    yield event
+                last = name
+                if told[0] == END:
+                    return
+    except TimeoutError:
+        return
+    finally:
+        _open[whose] -= 1
+        if not _open[whose]:
+            del _open[whose]
+
+
+def _once(look: Look, last: str) -> Iterator[bytes]:
+    """Where no stream can be held open (WSGI): the present state, and the client comes back for the next."""
+    yield RETRY
+    name, event = _event(look())
+    if name != last:
+        yield event
+
+
+class _Events(PlaygroundView):
+    def streamed(self, request: Request, cluster: Cluster, look: Look) -> StreamingHttpResponse:
+        """The answer.
+
+        Raises
+        ------
+        Throttled
+            Too many are open.
+        """
+        last = request.headers.get("Last-Event-ID", "")[:64]
+        whose = "" if self.person is None else str(self.person.pk)
+        most = MOST_STREAMS if self.person is None else MOST_OF_A_PERSON
+        if _open[whose] >= most or _open.total() >= MOST_STREAMS:
+            raise Throttled(wait=5, detail="too many event streams are open")
+        inner = django_request(request)
+        is_async = isinstance(inner, ASGIRequest)
+        body = _stream(cluster.pk, look, last, whose) if is_async else _once(look, last)
+        response = StreamingHttpResponse(body, content_type="text/event-stream")
+        response["Cache-Control"] = "no-cache"
+        response["X-Accel-Buffering"] = "no"
+        return response
+
+
+class ClusterEvents(_Events):
+    @operation(
+        "Follow a cluster",
+        id="clusters_events",
+        answers_={(200, "text/event-stream"): OpenApiTypes.STR},
+        errors=(400, 404),
+        parameters=[_LAST],
+        answer_example=_EXAMPLE,
+    )
+    def get(self, request: Request, cluster_id: str) -> StreamingHttpResponse:
+        """Server-sent events: `change`, whose data is the cluster as `clusters_read` tells it, at first and at every
+        change, twice a second at most; `end` when it is deleted.
+
+        A stream ends after an hour. With `Last-Event-ID` the first event comes only if something has changed since.
+        """
+        cluster = self.cluster(cluster_id)
+
+        def look() -> Told:
+            return CHANGE, representations.cluster(selectors.cluster_summary(cluster))
+
+        return self.streamed(request, cluster, look)
+
+
+class RunEvents(_Events):
+    @operation(
+        "Follow a run",
+        id="runs_events",
+        answers_={(200, "text/event-stream"): OpenApiTypes.STR},
+        errors=(400, 404),
+        parameters=[_LAST],
+        answer_example=_EXAMPLE,
+        tag="scheduling",
+    )
+    def get(self, request: Request, cluster_id: str, run_id: str) -> StreamingHttpResponse:
+        """As of a cluster; the data is the run as `runs_read` tells it, and `end` tells it when it is over."""
+        cluster = self.cluster(cluster_id)
+        public_id = selectors.get_run(cluster, run_id).public_id
+
+        def look() -> Told:
+            run = selectors.get_run(cluster, public_id)
+            told = representations.run(run, cluster.public_id)
+            return (CHANGE if run.state in Run.OPEN else END), told
+
+        return self.streamed(request, cluster, look)
+
+
+__all__ = ["ClusterEvents", "RunEvents"]

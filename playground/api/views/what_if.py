@@ -1,0 +1,189 @@
+"""What was changed, and back again; one action on many objects; a branch's edits applied to its parent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from playground.accounts.models import Role
+from playground.api.documentation import number, operation
+from playground.api.queries import whole_number
+from playground.api.serializers import answers, requests
+from playground.api.views.base import PlaygroundView
+from playground.clusters import selectors, services
+from playground.clusters.errors import Conflict
+from playground.clusters.services.deeds import KEPT
+from playground.scenarios.branch_difference import difference
+from playground.scenarios.services import undo
+
+_CHANGE = {"change": 214, "words": "cordon Node n1", "program": "", "at": "2026-01-02T00:00:00Z"}
+
+
+class Changes(PlaygroundView):
+    @operation(
+        "List what can be undone",
+        id="changes_list",
+        answers_={200: answers.ChangeList},
+        errors=(400, 404),
+        parameters=[number("limit", "How many at most.", least=1, most=KEPT)],
+        answer_example={"items": [_CHANGE]},
+        reads=True,
+    )
+    def get(self, request: Request, cluster_id: str) -> Response:
+        """What people did to the cluster, newest first: the first one is what an undo would undo."""
+        cluster = self.cluster(cluster_id)
+        limit = whole_number(request, "limit", default=20, least=1, most=KEPT) or 20
+        rows = cluster.deeds.order_by("-id")[:limit]
+        return Response(
+            {
+                "items": [
+                    {"change": row.seq, "words": row.words, "program": row.program, "at": row.created}
+                    for row in rows
+                ]
+            }
+        )
+
+
+class Undo(PlaygroundView):
+    @operation(
+        "Undo the last change",
+        id="changes_undo",
+        request=requests.Undo,
+        answers_={200: answers.Undone},
+        errors=(400, 404, 409, 413, 415),
+        example={"change": 214},
+        answer_example={"undone": "cordon Node n1", "cycles": 3},
+    )
+    def post(self, request: Request, cluster_id: str) -> Response:
+        """The cluster is as it was before, and what the scheduler decided since is gone with it.
+
+        Its log goes back to there, so that a share is what it would have been; resource versions go on, and watches
+        are told to list anew. With `change` it is refused if something else was done meanwhile.
+        """
+        cluster = self.cluster(cluster_id)
+        asked = requests.Undo(data=request.data)
+        asked.is_valid(raise_exception=True)
+        undone = undo(cluster=cluster, seq=asked.validated_data.get("change"))
+        return Response({"undone": undone.words, "cycles": undone.cycles})
+
+
+class Actions(PlaygroundView):
+    @operation(
+        "Do one thing to many pods or nodes",
+        id="actions_do",
+        request=requests.Action,
+        answers_={200: answers.Acted},
+        errors=(400, 404, 413, 415),
+        example={"action": "taint", "nodes": ["n1"], "value": "maintenance=yes:NoSchedule"},
+        answer_example={"done": "taint Node n1 maintenance=yes:NoSchedule", "changed": 1, "held": []},
+        tag="objects",
+    )
+    def post(self, request: Request, cluster_id: str) -> Response:
+        """Delete pods; cordon, uncordon, drain, taint, label or delete nodes: all of them or none, undone at once.
+
+        A drain evicts what budgets let go and leaves the pods of DaemonSets; `held` names those that it leaves.
+        """
+        cluster = self.cluster(cluster_id)
+        asked = requests.Action(data=request.data)
+        asked.is_valid(raise_exception=True)
+        body: dict[str, Any] = dict(asked.validated_data)
+        if "pods" in body:
+            acted = services.act_on_pods(cluster=cluster, action=body["action"], pods=body["pods"])
+        else:
+            acted = services.act_on_nodes(
+                cluster=cluster, action=body["action"], nodes=body["nodes"], value=body["value"]
+            )
+        held = [{"pod": pod, "reason": reason} for pod, reason in acted.held]
+        return Response({"done": acted.words, "changed": acted.n_changed, "held": held})
+
+
+class Difference(PlaygroundView):
+    @operation(
+        "Compare a branch with its parent",
+        id="branches_difference",
+        answers_={200: answers.BranchDifference},
+        errors=(400, 404, 409),
+        parameters=[number("limit", "How many pods at most.", least=1, most=5000)],
+        answer_example={
+            "parent": "k7m2qw9xtr",
+            "counts": {"moved": 1},
+            "same": 11,
+            "decisions": 12,
+            "pods": [{"kind": "moved", "pod": "default/web-1", "parent": "n1", "branch": "n2", "cycle": 3}],
+            "first": {
+                "pod": "default/web-1",
+                "attempt": 1,
+                "why": "NodeUnschedulable rejects n1 in the branch: node(s) were unschedulable."
+                " In the parent it does not.",
+                "parentCycle": 14,
+                "branchCycle": 3,
+            },
+        },
+        reads=True,
+    )
+    def get(self, request: Request, cluster_id: str) -> Response:
+        """Pods that are not where they are in the parent, and the first decision that differs, with why.
+
+        Decisions stand beside each other if they are about the same attempt of the same pod since the branch was made.
+        """
+        branch = self.cluster(cluster_id)
+        limit = whole_number(request, "limit", default=1000, least=1, most=5000) or 1000
+        if branch.parent is None:
+            raise Conflict(f'"{branch.name}" is no branch of another cluster', kind="Cluster")
+        parent = selectors.get_cluster(branch.parent.public_id, self.person)
+        found = difference(branch=branch, parent=parent)
+        first = found.parting
+        return Response(
+            {
+                "parent": parent.public_id,
+                "counts": dict(found.counts),
+                "same": found.n_same,
+                "decisions": found.n_decisions,
+                "pods": [
+                    {
+                        "kind": change.kind,
+                        "pod": f"{change.namespace}/{change.name}",
+                        "parent": change.was,
+                        "branch": change.now,
+                        "cycle": change.cycle,
+                    }
+                    for change in found.changes[:limit]
+                ],
+                "first": None
+                if first is None
+                else {
+                    "pod": first.pair.pod,
+                    "attempt": first.pair.nth,
+                    "why": first.why,
+                    "parentCycle": first.cycles[0] and first.cycles[0].number,
+                    "branchCycle": first.cycles[1] and first.cycles[1].number,
+                },
+            }
+        )
+
+
+class ApplyToParent(PlaygroundView):
+    @operation(
+        "Apply a branch to its parent",
+        id="branches_apply",
+        answers_={200: answers.AppliedBranch},
+        errors=(400, 403, 404, 409),
+        answer_example={
+            "parent": "k7m2qw9xtr",
+            "done": 'apply the edits of branch "drain first"',
+            "edits": 3,
+        },
+    )
+    def post(self, request: Request, cluster_id: str) -> Response:
+        """What people did in the branch since it was made is written to its parent, all of it or nothing.
+
+        The parent's scheduler decides anew. 409 names what the parent has changed in the meantime.
+        """
+        branch = self.cluster(cluster_id, at_least=Role.VIEWER)
+        if branch.parent is None:
+            raise Conflict(f'"{branch.name}" is no branch of another cluster', kind="Cluster")
+        parent = selectors.get_cluster(branch.parent.public_id, self.person, at_least=Role.EDITOR)
+        applied = services.apply_branch(branch=branch, parent=parent)
+        return Response({"parent": parent.public_id, "done": applied.words, "edits": applied.n_edits})

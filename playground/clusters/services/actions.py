@@ -1,0 +1,263 @@
+"""One action on many pods or nodes: all of them or none, one deed.
+
+As `kubectl delete`, `cordon`, `uncordon`, `drain`, `taint` and `label` with many names do it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from playground.clusters import kinds, wake
+from playground.clusters.errors import InvalidInput, NotFound, TooManyRequests
+from playground.clusters.kinds import Kind
+from playground.clusters.models import Cluster, Pod
+from playground.clusters.rows import rows_of
+from playground.clusters.services import deletion
+from playground.clusters.services.apply import apply_documents
+from playground.clusters.services.deeds import one_deed
+from playground.clusters.services.objects import evict_pod
+from playground.clusters.services.pools import parse_taint
+from playground.clusters.services.writer import writing
+
+MOST: Final = 1000
+"""Objects that one action is about."""
+MOST_EVICTIONS: Final = 500
+POD_ACTIONS: Final = ("delete",)
+NODE_ACTIONS: Final = ("cordon", "uncordon", "drain", "taint", "label", "delete")
+NEEDS_VALUE: Final = ("taint", "label")
+_KEY: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What became of it.
+
+    Attributes
+    ----------
+    words
+        What was done, as a command; an undo says the same.
+    n_changed
+        Objects that were changed, evicted or deleted; the others were so already.
+    held
+        ``namespace/name`` of pods that a drain leaves, and why.
+    """
+
+    words: str
+    n_changed: int
+    held: tuple[tuple[str, str], ...] = ()
+
+
+def act_on_pods(*, cluster: Cluster, action: str, pods: Sequence[str]) -> Acted:
+    """Delete pods; each with its own grace period, as one by one.
+
+    Parameters
+    ----------
+    pods
+        ``namespace/name``, 1 to 1,000.
+
+    Raises
+    ------
+    InvalidInput
+        No such action, or too many pods, or none.
+    NotFound
+        One of them is not there; nothing is done then.
+    """
+    _check(action, POD_ACTIONS, pods, "pods")
+    by_namespace: dict[str, list[str]] = {}
+    for pod in dict.fromkeys(pods):
+        namespace, slash, name = pod.partition("/")
+        if not slash or not name:
+            raise InvalidInput(f'"{pod}" is no pod: write namespace/name', field="pods", value=pod)
+        by_namespace.setdefault(namespace, []).append(name)
+    kind = _kind("Pod")
+    words = _in_words(action, "Pod", list(dict.fromkeys(pods)))
+    with one_deed(words), writing(cluster) as writer:
+        rows = [
+            row
+            for namespace, names in by_namespace.items()
+            for row in _rows(cluster, kind, names, "pods", namespace=namespace)
+        ]
+        for row in rows:
+            deletion.delete_in(writer, kind, row.manifest, None)
+        wake.cluster_on_commit(writer.cluster)
+    return Acted(words, len(rows))
+
+
+def act_on_nodes(*, cluster: Cluster, action: str, nodes: Sequence[str], value: str = "") -> Acted:
+    """Cordon, uncordon, drain, taint, label or delete nodes.
+
+    Parameters
+    ----------
+    nodes
+        Names, 1 to 1,000.
+    value
+        A taint as ``key=value:Effect``, a label as ``key=value``; with ``-`` at its end it is taken off
+        (``key:Effect-``, ``key-``).
+
+    Raises
+    ------
+    InvalidInput
+        No such action, a value that is none, too many nodes, or none; a drain of more than 500 pods.
+    NotFound
+        One of them is not there; nothing is done then.
+    """
+    _check(action, NODE_ACTIONS, nodes, "nodes")
+    names = list(dict.fromkeys(nodes))
+    words = _in_words(action, "Node", names, value.strip() if action in NEEDS_VALUE else "")
+    with one_deed(words):
+        if action == "delete":
+            return Acted(words, _delete(cluster, names))
+        if action == "drain":
+            changed = _change(cluster, names, _cordoned)
+            evicted, held = _evict(cluster, names)
+            return Acted(words, changed + evicted, held)
+        changes = {
+            "cordon": lambda: _cordoned,
+            "uncordon": lambda: _uncordoned,
+            "taint": lambda: _tainting(value),
+            "label": lambda: _labelling(value),
+        }
+        return Acted(words, _change(cluster, names, changes[action]()))
+
+
+def _check(action: str, actions: Sequence[str], names: Sequence[str], field: str) -> None:
+    if action not in actions:
+        raise InvalidInput(
+            f"what is done with {field} is one of {', '.join(actions)}", field="action", value=action
+        )
+    if not 1 <= len(names) <= MOST:
+        raise InvalidInput(f"choose 1 to {MOST:,} {field}", field=field, value=str(len(names)))
+
+
+def _in_words(action: str, kind: str, names: Sequence[str], value: str = "") -> str:
+    what = f"{kind} {names[0]}" if len(names) == 1 else f"{len(names):,} {kind}s"
+    return f"{action} {what} {value}".strip()
+
+
+def _rows(
+    cluster: Cluster, kind: Kind, names: Sequence[str], field: str, *, namespace: str = ""
+) -> list[Any]:
+    """The rows in the order of the names.
+
+    Raises
+    ------
+    NotFound
+    """
+    found: dict[str, Any] = {}
+    for start in range(0, len(names), 500):
+        rows = rows_of(cluster, kind).filter(name__in=names[start : start + 500])
+        found |= {row.name: row for row in (rows.filter(namespace=namespace) if namespace else rows)}
+    for name in names:
+        if name not in found:
+            where = {"namespace": namespace} if namespace else {}
+            raise NotFound(f'{field} "{name}" not found', kind=kind.kind, name=name, **where)
+    return [found[name] for name in names]
+
+
+def _delete(cluster: Cluster, names: Sequence[str]) -> int:
+    kind = _kind("Node")
+    with writing(cluster) as writer:
+        rows = _rows(cluster, kind, names, "nodes")
+        for row in rows:
+            deletion.delete_in(writer, kind, row.manifest, None)
+        wake.cluster_on_commit(writer.cluster)
+    return len(rows)
+
+
+def _change(
+    cluster: Cluster, names: Sequence[str], change: Callable[[Mapping[str, Any]], dict[str, Any]]
+) -> int:
+    rows = _rows(cluster, _kind("Node"), names, "nodes")
+    result = apply_documents(cluster=cluster, objects=[change(row.manifest) for row in rows])
+    return len(result.configured)
+
+
+def _evict(cluster: Cluster, names: Sequence[str]) -> tuple[int, tuple[tuple[str, str], ...]]:
+    """Evict what budgets let go and no DaemonSet holds, as `kubectl drain --ignore-daemonsets`."""
+    pods = Pod.objects.filter(cluster=cluster, node_name__in=names, terminating=False)
+    leaving = pods.exclude(owner_kind="DaemonSet").exclude(phase__in=["Succeeded", "Failed"])
+    chosen = list(
+        leaving.order_by("namespace", "name").values_list("namespace", "name")[: MOST_EVICTIONS + 1]
+    )
+    if len(chosen) > MOST_EVICTIONS:
+        raise InvalidInput(
+            f"these nodes hold more than {MOST_EVICTIONS} pods: drain fewer at once",
+            field="nodes",
+            value=str(len(names)),
+        )
+    held = []
+    for namespace, name in chosen:
+        try:
+            evict_pod(cluster=cluster, namespace=namespace, name=name)
+        except TooManyRequests as refused:
+            held.append((f"{namespace}/{name}", str(refused)))
+    return len(chosen) - len(held), tuple(held)
+
+
+def _cordoned(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(manifest) | {"spec": dict(manifest.get("spec") or {}) | {"unschedulable": True}}
+
+
+def _uncordoned(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    spec = {key: item for key, item in (manifest.get("spec") or {}).items() if key != "unschedulable"}
+    return dict(manifest) | {"spec": spec}
+
+
+def _tainting(value: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    text = value.strip()
+    if text.endswith("-"):
+        head, _, effect = text[:-1].partition(":")
+        key = head.partition("=")[0]
+        if not _KEY.fullmatch(key):
+            raise InvalidInput("to take a taint off write key:Effect- or key-", field="value", value=value)
+        return lambda manifest: _with_taints(
+            manifest,
+            lambda taint: taint.get("key") == key and effect in ("", taint.get("effect")),
+            None,
+        )
+    try:
+        new = parse_taint(text)
+    except InvalidInput as error:
+        raise InvalidInput(str(error), field="value", value=value) from None
+    alike = (new["key"], new["effect"])
+    return lambda manifest: _with_taints(
+        manifest, lambda taint: (taint.get("key"), taint.get("effect")) == alike, new
+    )
+
+
+def _with_taints(
+    manifest: Mapping[str, Any], goes: Callable[[Mapping[str, Any]], bool], new: dict[str, str] | None
+) -> dict[str, Any]:
+    spec = dict(manifest.get("spec") or {})
+    taints = [taint for taint in spec.pop("taints", None) or () if not goes(taint)]
+    taints += [new] if new else []
+    return dict(manifest) | {"spec": spec | ({"taints": taints} if taints else {})}
+
+
+def _labelling(value: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    text = value.strip()
+    key, equals, word = text.partition("=")
+    removed = not equals and text.endswith("-")
+    key = key[:-1] if removed else key
+    if not _KEY.fullmatch(key) or not (equals or removed):
+        raise InvalidInput("a label is key=value, and key- takes it off", field="value", value=value)
+
+    def change(manifest: Mapping[str, Any]) -> dict[str, Any]:
+        meta = dict(manifest["metadata"])
+        labels = {name: item for name, item in (meta.get("labels") or {}).items() if name != key}
+        meta["labels"] = labels if removed else labels | {key: word}
+        return dict(manifest) | {"metadata": meta}
+
+    return change
+
+
+def _kind(name: str) -> Kind:
+    kind = kinds.by_kind(name)
+    assert kind is not None
+    return kind
+
+
+__all__ = ["MOST", "NEEDS_VALUE", "NODE_ACTIONS", "POD_ACTIONS", "Acted", "act_on_nodes", "act_on_pods"]

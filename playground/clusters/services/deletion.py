@@ -1,0 +1,273 @@
+"""What a deletion does besides removing an object: finalizers keep it, dependents may be orphaned first.
+
+Source: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go, pkg/controller/garbagecollector, v1.34
+Differs: Kubernetes' own finalizers are done with at once, but for that of foreground deletion where the engine sees to
+it; pods, nodes and namespaces go whatever finalizers they carry (dumps of real clusters hold those of programs that
+are not here).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from playground.clusters import kinds
+from playground.clusters.custom_kinds import DEFINITION, kinds_of, table_of
+from playground.clusters.errors import InvalidManifest, NotAllowed
+from playground.clusters.kinds import Kind
+from playground.clusters.models import Cluster, LogEntry, Manifest, Pod
+from playground.clusters.rows import row_of, rows_of
+from playground.clusters.services.garbage import OWNS_NOTHING, collect
+from playground.clusters.services.writer import LogWriter, key_of
+from playground.engine.owners import FOREGROUND, FOREGROUND_SINCE, WAITING_KINDS, is_foreign
+from playground.engine.times import format_seconds
+
+POLICIES: Final = ("Orphan", "Background", "Foreground")
+CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
+TERMINATING: Final = "Terminating"
+DEFAULT_GRACE_S: Final = 30
+_GO_ANYWAY: Final = ("Pod", "Node", "Namespace", "Event")
+
+
+def delete_in(
+    writer: LogWriter,
+    kind: Kind,
+    manifest: Mapping[str, Any],
+    grace_s: int | None,
+    by: str = "",
+    *,
+    foreground: bool = False,
+) -> dict[str, Any]:
+    """Delete within a transaction that is open already; see `objects.delete_object`."""
+    if kind.row_kind != "Pod":
+        return mark_or_remove(writer, kind, manifest, grace_s, by, foreground=foreground)
+    spec = manifest.get("spec") or {}
+    status = manifest.get("status") or {}
+    if grace_s is None:
+        own = spec.get("terminationGracePeriodSeconds")
+        grace_s = DEFAULT_GRACE_S if own is None else int(own)
+    finished = status.get("phase") in ("Succeeded", "Failed")
+    if not spec.get("nodeName") or finished or grace_s <= 0:
+        return writer.delete(LogEntry.Source.API, kind, manifest, grace_s=0, by=by)
+    meta = manifest["metadata"]
+    if meta.get("deletionTimestamp"):
+        grace_s = min(grace_s, int(meta.get("deletionGracePeriodSeconds") or grace_s))
+    stamp = format_seconds(writer.at_ns + grace_s * 1_000_000_000)
+    going = dict(manifest) | {
+        "metadata": dict(meta) | {"deletionTimestamp": stamp, "deletionGracePeriodSeconds": grace_s}
+    }
+    return writer.delete(LogEntry.Source.API, kind, going, gone=False, grace_s=grace_s, by=by)
+
+
+def blocking(kind: Kind, manifest: Mapping[str, Any]) -> list[str]:
+    """Finalizers that keep an object until somebody takes them off; those of Kubernetes' own are nobody's here."""
+    if kind.row_kind in _GO_ANYWAY:
+        return []
+    names = (manifest.get("metadata") or {}).get("finalizers") or ()
+    return [name for name in names if isinstance(name, str) and is_foreign(name)]
+
+
+def _waits(cluster: Cluster, kind: Kind) -> bool:
+    """Whether the engine lets an object of the kind go only after what it owns."""
+    return cluster.simulation >= FOREGROUND_SINCE and kind.row_kind in WAITING_KINDS
+
+
+def mark_or_remove(
+    writer: LogWriter,
+    kind: Kind,
+    manifest: Mapping[str, Any],
+    grace_s: int | None,
+    by: str = "",
+    *,
+    foreground: bool = False,
+) -> dict[str, Any]:
+    """Remove an object, or mark it where finalizers keep it; deleted twice it stays marked as it was.
+
+    Parameters
+    ----------
+    foreground
+        Let it go after what it owns.
+    """
+    meta = dict(manifest["metadata"])
+    names = [name for name in meta.get("finalizers") or () if name != FOREGROUND]
+    if foreground and _waits(writer.cluster, kind):
+        names.append(FOREGROUND)
+    elif not blocking(kind, manifest):
+        return remove(writer, kind, manifest, grace_s=grace_s, by=by)
+    if meta.get("deletionTimestamp") and names == list(meta.get("finalizers") or ()):
+        return dict(manifest)
+    meta["finalizers"] = names
+    meta["deletionTimestamp"] = meta.get("deletionTimestamp") or format_seconds(writer.at_ns)
+    meta["deletionGracePeriodSeconds"] = 0
+    marked = dict(manifest) | {"metadata": meta}
+    stored = writer.delete(LogEntry.Source.API, kind, marked, gone=False, grace_s=0, by=by)
+    if foreground:
+        _collect(writer, kind, manifest)
+    return stored
+
+
+def remove(
+    writer: LogWriter, kind: Kind, manifest: Mapping[str, Any], *, grace_s: int | None, by: str = ""
+) -> dict[str, Any]:
+    """An object goes, and what it owned with it, as far as the engine does not see to that."""
+    last = writer.delete(LogEntry.Source.API, kind, manifest, grace_s=grace_s, by=by)
+    _collect(writer, kind, manifest)
+    if kind.custom is not None:
+        _finish_definition(writer, kind)
+    return last
+
+
+def remove_definition(writer: LogWriter, kind: Kind, definition: Mapping[str, Any]) -> dict[str, Any]:
+    """A CustomResourceDefinition goes with its objects; while finalizers keep one of these it stays, marked.
+
+    Source: staging/src/k8s.io/apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go, v1.34
+    """
+    held = False
+    for made in kinds_of(definition):
+        rows = rows_of(writer.cluster, made).order_by("resource_version") if made.is_main else ()
+        for row in rows:
+            held = held or bool(blocking(made, row.manifest))
+            mark_or_remove(writer, made, row.manifest, 0)
+    if not held:
+        return remove(writer, kind, definition, grace_s=0)
+    if is_going(definition):
+        return dict(definition)
+    stamp = format_seconds(writer.at_ns)
+    meta = dict(definition["metadata"])
+    meta |= {"deletionTimestamp": meta.get("deletionTimestamp") or stamp, "deletionGracePeriodSeconds": 0}
+    meta["finalizers"] = [*(meta.get("finalizers") or ()), CLEANUP]
+    status = dict(definition["status"])
+    going = {"type": TERMINATING, "status": "True", "reason": "InstanceDeletionInProgress",
+             "message": "CustomResource deletion is in progress", "lastTransitionTime": stamp}  # fmt: skip
+    status["conditions"] = [*(status.get("conditions") or ()), going]
+    marked = dict(definition) | {"metadata": meta, "status": status}
+    return writer.delete(LogEntry.Source.API, kind, marked, gone=False, grace_s=0)
+
+
+def is_going(definition: Mapping[str, Any]) -> bool:
+    """Whether a CustomResourceDefinition waits for the last objects of its kind."""
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(item.get("type") == TERMINATING and item.get("status") == "True" for item in conditions)
+
+
+def check_definition_stays(cluster: Cluster, kind: Kind) -> None:
+    """Refuse a new object of a kind that is on its way out.
+
+    Source: staging/src/k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go serveResource, v1.34
+
+    Raises
+    ------
+    NotAllowed
+    """
+    if kind.custom is None:
+        return
+    of_definition = kinds.by_kind(DEFINITION)
+    assert of_definition is not None
+    row = row_of(cluster, of_definition, "", kind.resource)
+    if row is not None and is_going(row.manifest):
+        raise NotAllowed("create not allowed while custom resource definition is terminating", kind=kind.kind)
+
+
+def _finish_definition(writer: LogWriter, kind: Kind) -> None:
+    """The last object of a kind whose definition is on its way out takes that along."""
+    of_definition = kinds.by_kind(DEFINITION)
+    assert of_definition is not None
+    row = row_of(writer.cluster, of_definition, "", kind.resource)
+    if row is None or not row.manifest["metadata"].get("deletionTimestamp"):
+        return
+    left = set(rows_of(writer.cluster, kind).values_list("namespace", "name"))
+    for namespace in {namespace for namespace, _ in left}:
+        pending = writer.pending(kind.row_kind, namespace)
+        left -= {(namespace, name) for name, manifest in pending if manifest is None}
+    if not left:
+        remove(writer, of_definition, row.manifest, grace_s=0)
+
+
+def _collect(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> None:
+    # A definition owns nothing, and while its going is not written the table of kinds must not be asked for.
+    if kind.row_kind not in (*OWNS_NOTHING, DEFINITION):
+        uid = str(manifest["metadata"].get("uid") or "")
+        collect(writer, [(kind, key_of(kind, manifest)[1], uid)], delete_dependent)
+
+
+def delete_dependent(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> None:
+    """Delete an object whose owner is gone; `collect` sees to what it owns itself."""
+    if kind.row_kind == "Pod":
+        delete_in(writer, kind, manifest, None)
+    elif not blocking(kind, manifest):
+        writer.delete(LogEntry.Source.API, kind, manifest, grace_s=None)
+    elif not manifest["metadata"].get("deletionTimestamp"):
+        mark = {"deletionTimestamp": format_seconds(writer.at_ns), "deletionGracePeriodSeconds": 0}
+        marked = dict(manifest) | {"metadata": dict(manifest["metadata"]) | mark}
+        writer.delete(LogEntry.Source.API, kind, marked, gone=False, grace_s=0)
+
+
+def check_finalizers(kind: Kind, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Refuse finalizers that come while an object goes.
+
+    Raises
+    ------
+    InvalidManifest
+    """
+    before = old["metadata"]
+    if not before.get("deletionTimestamp") or kind.row_kind in _GO_ANYWAY:
+        return
+    known = before.get("finalizers") or ()
+    added = [name for name in new["metadata"].get("finalizers") or () if name not in known]
+    if added:
+        raise InvalidManifest(
+            "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers"
+            f" {added!r}",
+            path="metadata.finalizers",
+            kind=kind.kind,
+            name=str(before["name"]),
+        )
+
+
+def is_done(cluster: Cluster, kind: Kind, manifest: Mapping[str, Any]) -> bool:
+    """Whether an object that is being deleted is kept by nobody any more."""
+    meta = manifest["metadata"]
+    if FOREGROUND in (meta.get("finalizers") or ()) and _waits(cluster, kind):
+        return False
+    goes = bool(meta.get("deletionTimestamp")) and kind.row_kind not in _GO_ANYWAY
+    return goes and not blocking(kind, manifest)
+
+
+def orphan(writer: LogWriter, kind: Kind, owner: Mapping[str, Any]) -> None:
+    """Take an object off the owners of its dependents, so that they stay when it goes.
+
+    It is marked first: a controller would take them in again.
+    """
+    meta = owner["metadata"]
+    uid = meta.get("uid")
+    namespace = meta.get("namespace") or "default"
+    if not uid:
+        return
+    marked = dict(meta) | {
+        "deletionTimestamp": meta.get("deletionTimestamp") or format_seconds(writer.at_ns),
+        "deletionGracePeriodSeconds": 0,
+        "finalizers": [*(meta.get("finalizers") or ()), "orphan"],
+    }
+    writer.delete(LogEntry.Source.API, kind, dict(owner) | {"metadata": marked}, gone=False, grace_s=0)
+    pods = kinds.by_kind("Pod")
+    assert pods is not None
+    for row in (
+        Pod.objects.filter(cluster=writer.cluster, namespace=namespace).exclude(owner_kind="").iterator()
+    ):
+        _take_off(writer, pods, row.manifest, uid)
+    table = table_of(writer.cluster)
+    rows = Manifest.objects.filter(cluster=writer.cluster, namespace=namespace).order_by("resource_version")
+    for row in rows.iterator():
+        found = table.by_row_kind(row.kind)
+        if found is not None:
+            _take_off(writer, found, row.manifest, uid)
+
+
+def _take_off(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any], uid: str) -> None:
+    meta = manifest["metadata"]
+    owners = meta.get("ownerReferences") or ()
+    left = [item for item in owners if item.get("uid") != uid]
+    if len(left) == len(owners):
+        return
+    changed = {key: value for key, value in meta.items() if key != "ownerReferences"}
+    if left:
+        changed["ownerReferences"] = left
+    writer.write(LogEntry.Source.API, kind, dict(manifest) | {"metadata": changed}, created=False)

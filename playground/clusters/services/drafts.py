@@ -1,0 +1,311 @@
+"""Dumps before they become clusters: what is in them, what becomes of their pending pods, and large imports.
+
+A small text is read where it was posted. A large one, and whatever the scheduler has to decide, is a worker's: the row
+says how far it is, and nothing but the row is kept until somebody imports it.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from playground.clusters import jobs, lanes, wake
+from playground.clusters.errors import ClusterError, InvalidManifest, NotFound
+from playground.clusters.models import Draft
+from playground.clusters.services.apply import ApplyResult, apply_documents
+from playground.clusters.services.lifecycle import create_cluster
+from playground.engine.dumps import decide_pending, facts_of_dump
+from playground.engine.releases import newest_proved
+
+READ_AT_ONCE_BYTES: Final = 2 * 2**20
+"""A text of so many bytes is read in about a second; a larger one by a worker."""
+ROWS_PER_KIND: Final = 40
+KEPT_PER_PERSON: Final = 5
+KEPT_FOR: Final = timedelta(hours=6)
+MOST_PROBLEMS: Final = 20
+
+
+def start_preview(
+    *, text: str | bytes, owner: Any = None, release: str = "", rebuild_owners: bool = True
+) -> Draft:
+    """Look at a dump for a new cluster; nothing is made of it.
+
+    Parameters
+    ----------
+    release
+        Kubernetes release that decides; empty = the newest one that is proved.
+
+    Returns
+    -------
+    Draft
+        With ``import`` and ``facts`` in its answer where the text is small. It stays open while a worker has
+        something to find out.
+
+    Raises
+    ------
+    ClusterError
+        The text cannot be imported, or too much waits already.
+    """
+    raw = text.encode() if isinstance(text, str) else text
+    draft = Draft(
+        owner=owner,
+        text=zlib.compress(raw, 3),
+        wanted={"release": release or newest_proved(), "rebuildOwners": rebuild_owners},
+        doing="waiting for a worker",
+    )
+    if len(raw) <= READ_AT_ONCE_BYTES:
+        _read(draft, raw)
+        facts = draft.answer["facts"]
+        if not (facts["nodes"] and facts["pending"]):
+            draft.state = Draft.State.DONE
+            return draft
+    return _put(draft)
+
+
+def start_import(*, text: str | bytes, owner: Any, name: str, release: str, rebuild_owners: bool) -> Draft:
+    """Have a worker make a cluster of a large text.
+
+    Raises
+    ------
+    Conflict
+        Too much waits already.
+    """
+    raw = text.encode() if isinstance(text, str) else text
+    wanted = {"name": name, "release": release, "rebuildOwners": rebuild_owners}
+    draft = Draft(owner=owner, text=zlib.compress(raw, 3), deed=Draft.IMPORT, wanted=wanted)
+    draft.doing = "waiting for a worker"
+    return _put(draft)
+
+
+def _put(draft: Draft) -> Draft:
+    owner_id = draft.owner.pk if draft.owner else None
+    jobs.check_room(lanes.ASK, jobs.person_of(owner_id))
+    with transaction.atomic():
+        draft.save()
+        mine = Draft.objects.filter(owner=draft.owner, deed=Draft.PREVIEW).order_by("-pk")
+        last = mine.values_list("pk", flat=True)[KEPT_PER_PERSON : KEPT_PER_PERSON + 1].first()
+        if last is not None:
+            mine.filter(pk__lte=last).delete()
+        transaction.on_commit(lambda: wake.send(wake.DRAFT, draft_id=draft.pk), robust=True)
+    return draft
+
+
+def get_draft(public_id: str, owner: Any) -> Draft:
+    """A person's own draft.
+
+    Raises
+    ------
+    NotFound
+    """
+    found = Draft.objects.filter(public_id=public_id, owner=owner).first()
+    if found is None:
+        raise NotFound(f'preview "{public_id}" not found', kind="Draft", name=public_id)
+    return found
+
+
+def cancel_draft(*, public_id: str, owner: Any) -> None:
+    """No more is wanted; a worker that is at it stops within a second. Of one that is gone or done nothing changes."""
+    rows = Draft.objects.filter(public_id=public_id, owner=owner, state__in=Draft.OPEN)
+    rows.update(state=Draft.State.CANCELLED, doing="", touched=timezone.now())
+
+
+def text_of(draft: Draft) -> str:
+    """What was posted."""
+    return zlib.decompress(bytes(draft.text)).decode("utf-8", errors="replace")
+
+
+def drop_old(*, now: Any = None) -> int:
+    """Delete the drafts of some hours ago; how many."""
+    moment = (now or timezone.now()) - KEPT_FOR
+    return Draft.objects.filter(touched__lt=moment).delete()[0]
+
+
+# ---- the worker's side
+
+
+def work_on(*, draft_id: int) -> None:
+    """Read, decide or import what a draft holds. Safe to run twice: a draft that is not open is left alone."""
+    draft = Draft.objects.select_related("owner").filter(pk=draft_id, state__in=Draft.OPEN).first()
+    if draft is None:
+        return
+    try:
+        if draft.deed == Draft.IMPORT:
+            _import(draft)
+        else:
+            _preview(draft)
+    except ClusterError as error:
+        _rows(draft).update(
+            state=Draft.State.FAILED,
+            problems=problems_of(error),
+            error=error.message,
+            doing="",
+            touched=timezone.now(),
+        )
+
+
+def _preview(draft: Draft) -> None:
+    report = _reporting(draft)
+    report(0, 0, "reading")
+    manifests = _read(draft, zlib.decompress(bytes(draft.text)))
+    facts = draft.answer["facts"]
+    _rows(draft).update(answer=draft.answer, touched=timezone.now())
+    if facts["nodes"] and facts["pending"]:
+        report(0, facts["pending"], "deciding pending pods")
+        draft.answer["decided"] = decide_pending(
+            manifests, release=draft.wanted["release"], n_pending=facts["pending"], report=report
+        )
+    _rows(draft).update(
+        state=Draft.State.DONE, answer=draft.answer, doing="", touched=timezone.now(), text=b""
+    )
+
+
+def _import(draft: Draft) -> None:
+    report = _reporting(draft)
+    report(0, 0, "making the cluster")
+    wanted = draft.wanted
+    with transaction.atomic():
+        if not _rows(draft).select_for_update().exists():
+            return
+        cluster = create_cluster(
+            name=wanted["name"], kubernetes_release=wanted["release"] or None, owner=draft.owner
+        )
+        result = apply_documents(
+            cluster=cluster,
+            text=zlib.decompress(bytes(draft.text)),
+            rebuild_owners=wanted["rebuildOwners"],
+        )
+        _rows(draft).update(
+            state=Draft.State.DONE,
+            made=cluster,
+            answer={"import": summary_of(result)},
+            doing="",
+            touched=timezone.now(),
+            text=b"",
+        )
+
+
+def _rows(draft: Draft) -> Any:
+    return Draft.objects.filter(pk=draft.pk, state__in=Draft.OPEN)
+
+
+def _read(draft: Draft, text: bytes) -> list[dict[str, Any]]:
+    """Fill in what the text alone tells; its admitted objects."""
+    result = apply_documents(
+        cluster=None, text=text, dry_run=True, rebuild_owners=draft.wanted["rebuildOwners"]
+    )
+    draft.answer = {"import": summary_of(result), "facts": facts_of_dump(result.manifests)}
+    return result.manifests
+
+
+def _reporting(draft: Draft) -> Callable[[int, int, str], None]:
+    """Writes progress into the row, five times a second at most."""
+    said = ("", 0.0)
+
+    def report(done: int, total: int, what: str) -> None:
+        nonlocal said
+        if what == said[0] and time.monotonic() - said[1] < 0.2:
+            return
+        said = (what, time.monotonic())
+        _rows(draft).update(done=done, total=total, doing=what[:120], touched=timezone.now())
+
+    return report
+
+
+def summary_of(result: ApplyResult) -> dict[str, Any]:
+    """What an import does, as plain data.
+
+    Returns
+    -------
+    dict
+        ``kinds`` (kind, count, changes: verb, name, detail of the first `ROWS_PER_KIND`), ``ignored`` (the same without
+        a kind), ``counts`` (create, update, unchanged, ignored), ``leftOut`` (fields no kind has), ``missingOwners``
+        and ``rebuilt`` (kind -> how many).
+    """
+    by_kind: dict[str, list[dict[str, str]]] = {}
+    for verb, objects in (
+        ("create", result.created),
+        ("update", result.configured),
+        ("unchanged", result.unchanged),
+    ):
+        for item in objects:
+            where = f"{item.namespace}/{item.name}" if item.namespace else item.name
+            changes = result.changes.get(f"{item.kind} {where}", ())
+            words = "; ".join(f"{path}: {_short(old)} → {_short(new)}" for path, old, new in changes[:4])
+            row = {"verb": verb, "name": where, "detail": item.note or words}
+            by_kind.setdefault(item.kind, []).append(row)
+    ignored = [
+        {"verb": "ignored", "name": f"{item.kind} {item.name}", "detail": item.reason}
+        for item in result.ignored
+    ]
+    return {
+        "kinds": [
+            {"kind": kind, "count": len(rows), "changes": rows[:ROWS_PER_KIND]}
+            for kind, rows in by_kind.items()
+        ],
+        "ignored": {"kind": "Ignored", "count": len(ignored), "changes": ignored[:ROWS_PER_KIND]},
+        "counts": {
+            "create": len(result.created),
+            "update": len(result.configured),
+            "unchanged": len(result.unchanged),
+            "ignored": len(result.ignored),
+        },
+        "leftOut": list(result.warnings[:ROWS_PER_KIND]),
+        "missingOwners": dict(result.missing_owners),
+        "rebuilt": dict(result.rebuilt),
+    }
+
+
+def _short(value: object) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def problems_of(error: ClusterError) -> list[dict[str, Any]]:
+    """An error and its causes as plain data; `error_from` makes one of it again."""
+    causes = error.causes if isinstance(error, InvalidManifest) else ()
+    return [
+        {
+            "message": one.message,
+            "path": getattr(one, "path", "") or getattr(one, "field", ""),
+            "line": getattr(one, "line", None),
+            "kind": getattr(one, "kind", ""),
+            "name": getattr(one, "name", ""),
+        }
+        for one in (error, *causes)
+    ][:MOST_PROBLEMS]
+
+
+def error_from(problems: list[Mapping[str, Any]]) -> InvalidManifest:
+    """The error a worker met."""
+    first, *rest = [InvalidManifest(**problem) for problem in problems]
+    first.causes = tuple(rest)
+    return first
+
+
+# ---- what a worker's room asks about drafts
+
+
+def _find(pk: int) -> jobs.Subject | None:
+    row = Draft.objects.filter(pk=pk).values_list("state", "owner_id").first()
+    return None if row is None else jobs.Subject(jobs.person_of(row[1]), row[0] in Draft.OPEN)
+
+
+def _give_up(pk: int, why: str) -> None:
+    rows = Draft.objects.filter(pk=pk, state__in=Draft.OPEN)
+    rows.update(state=Draft.State.FAILED, error=why[:1000], doing="", touched=timezone.now())
+
+
+def _unattended() -> list[tuple[str, dict[str, Any]]]:
+    keys = Draft.objects.filter(state__in=Draft.OPEN).order_by("pk").values_list("pk", flat=True)
+    return [(wake.DRAFT, {"draft_id": pk}) for pk in keys[:1000]]
+
+
+jobs.KINDS["draft_id"] = jobs.SubjectKind(_find, _give_up, _unattended)
+
+__all__ = ["cancel_draft", "get_draft", "start_import", "start_preview", "summary_of", "work_on"]

@@ -1,0 +1,328 @@
+"""Structural schemas of CustomResourceDefinitions: prune, default and validate an object, rules in CEL included.
+
+Source: staging/src/k8s.io/apiextensions-apiserver/pkg/apiserver/schema, v1.34; k8s.io/kube-openapi/pkg/validation
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from playground.engine.patterns import is_pattern, matches
+from playground.engine.validations import broken_rule
+
+Schema = Mapping[str, Any]
+Problem = tuple[str, str, Any]
+"""Path, words, value."""
+
+_ROOT: Final = ("apiVersion", "kind", "metadata")
+_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_RULES: Final = "x-kubernetes-validations"
+_TYPES: Final = ("object", "array", "string", "integer", "number", "boolean")
+_MAX_DEPTH: Final = 60
+_MOST_PROBLEMS: Final = 10
+
+
+def schema_problem(schema: Any, path: str, depth: int = 0) -> tuple[str, str] | None:
+    """What makes a schema not structural: its path and words; None for nothing."""
+    if not isinstance(schema, Mapping):
+        return path, "must be an object"
+    if depth > _MAX_DEPTH:
+        return path, "is nested too deeply"
+    kind = schema.get("type")
+    free = schema.get(_PRESERVE) or schema.get(_INT_OR_STRING)
+    if kind not in _TYPES and not (kind in (None, "") and free):
+        return f"{path}.type", "must not be empty for specified object fields" if not kind else "is no type"
+    if isinstance(schema.get("pattern"), str) and not is_pattern(schema["pattern"]):
+        return f"{path}.pattern", "must be a valid regular expression"
+    properties = schema.get("properties") or {}
+    if not isinstance(properties, Mapping):
+        return f"{path}.properties", "must be an object"
+    for name, inner in properties.items():
+        if depth == 0 and name in _ROOT:
+            continue
+        if (found := schema_problem(inner, f"{path}.properties[{name}]", depth + 1)) is not None:
+            return found
+    more = schema.get("additionalProperties")
+    if isinstance(more, Mapping):
+        return schema_problem(more, f"{path}.additionalProperties", depth + 1)
+    if kind == "array":
+        return schema_problem(schema.get("items"), f"{path}.items", depth + 1)
+    return None
+
+
+def pruned(value: Any, schema: Schema, *, root: bool = True) -> Any:
+    """The value without fields the schema does not name."""
+    if isinstance(value, list):
+        items = schema.get("items")
+        return [pruned(item, items, root=False) for item in value] if isinstance(items, Mapping) else value
+    if not isinstance(value, Mapping):
+        return value
+    result = {}
+    for name, inner in value.items():
+        known = _inner(schema, name, root)
+        if known is None:
+            continue
+        result[name] = pruned(inner, known, root=bool(known.get(_EMBEDDED))) if known else inner
+    return result
+
+
+def unknown(value: Any, schema: Schema, path: str = "", *, root: bool = True) -> list[str]:
+    """Paths of the fields the schema does not name."""
+    if isinstance(value, list):
+        items = schema.get("items")
+        if not isinstance(items, Mapping):
+            return []
+        return [
+            found
+            for number, item in enumerate(value)
+            for found in unknown(item, items, f"{path}[{number}]", root=False)
+        ]
+    if not isinstance(value, Mapping):
+        return []
+    paths = []
+    for name, inner in value.items():
+        here = f"{path}.{name}" if path else str(name)
+        known = _inner(schema, name, root)
+        if known is None:
+            paths.append(here)
+        elif known:
+            paths += unknown(inner, known, here, root=bool(known.get(_EMBEDDED)))
+    return paths
+
+
+def names_at(schema: Schema, path: str) -> list[str]:
+    """The fields the schema names beside the one at a path."""
+    for step in re.sub(r"\[\d+\]", ".[]", path).split(".")[:-1]:
+        inner = schema.get("items") if step == "[]" else (schema.get("properties") or {}).get(step)
+        if not isinstance(inner, Mapping):
+            inner = schema.get("additionalProperties")
+        if not isinstance(inner, Mapping):
+            return []
+        schema = inner
+    return [str(name) for name in schema.get("properties") or ()]
+
+
+def _inner(schema: Schema, name: str, root: bool) -> Schema | None:
+    """The schema of a field: empty = anything goes, None = there is no such field."""
+    if root and name in _ROOT:
+        return {}
+    properties = schema.get("properties") or {}
+    if name in properties:
+        found = properties[name]
+        return found if isinstance(found, Mapping) else {}
+    more = schema.get("additionalProperties")
+    if isinstance(more, Mapping):
+        return more
+    if more or schema.get(_PRESERVE) or (not properties and not schema.get("type")):
+        return {}
+    return None
+
+
+def defaulted(value: Any, schema: Schema) -> Any:
+    """The value with the schema's defaults where it says nothing."""
+    if isinstance(value, list):
+        items = schema.get("items")
+        return [defaulted(item, items) for item in value] if isinstance(items, Mapping) else value
+    if not isinstance(value, Mapping):
+        return value
+    result = dict(value)
+    properties = schema.get("properties") or {}
+    for name, inner in properties.items():
+        if not isinstance(inner, Mapping):
+            continue
+        # A null where null is not allowed is as if nothing was said.
+        empty = result.get(name) is None and not inner.get("nullable")
+        if "default" in inner and (name not in result or empty):
+            result[name] = copy.deepcopy(inner["default"])
+        elif name in result and empty and result[name] is None:
+            del result[name]
+        if name in result:
+            result[name] = defaulted(result[name], inner)
+    more = schema.get("additionalProperties")
+    if isinstance(more, Mapping):
+        for name in result.keys() - properties.keys():
+            result[name] = defaulted(result[name], more)
+    return result
+
+
+def problems(value: Any, schema: Schema, path: str = "") -> list[Problem]:
+    """What the schema does not allow, the first few."""
+    found = []
+    for problem in _problems(value, schema, path, root=True):
+        found.append(problem)
+        if len(found) >= _MOST_PROBLEMS:
+            break
+    return found
+
+
+def broken_rules(value: Any, old: Any, schema: Schema, path: str = "") -> list[Problem]:
+    """What the rules in CEL (`x-kubernetes-validations`) do not allow, the first few.
+
+    Parameters
+    ----------
+    old
+        What was there; None = nothing, and rules about a change do not apply.
+    """
+    return list(islice(_broken(value, old, schema, path), _MOST_PROBLEMS))
+
+
+def _broken(value: Any, old: Any, schema: Schema, path: str) -> Iterator[Problem]:
+    if value is None:
+        return
+    rules = schema.get(_RULES)
+    for rule in rules if isinstance(rules, list) else ():
+        if isinstance(rule, Mapping) and (said := broken_rule(rule, value, old)) is not None:
+            below = rule.get("fieldPath")
+            place = f"{path}{below}" if isinstance(below, str) else path
+            yield place.lstrip("."), said, value
+    if isinstance(value, Mapping):
+        properties = schema.get("properties") or {}
+        more = schema.get("additionalProperties")
+        for name, item in value.items():
+            inner = properties.get(name, more)
+            if isinstance(inner, Mapping):
+                before = old.get(name) if isinstance(old, Mapping) else None
+                yield from _broken(item, before, inner, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
+        keys = schema.get("x-kubernetes-list-map-keys") or ()
+        earlier = old if isinstance(old, list) and keys else ()
+        known = {_key(item, keys): item for item in earlier if isinstance(item, Mapping)}
+        for number, item in enumerate(value):
+            before = known.get(_key(item, keys)) if isinstance(item, Mapping) else None
+            yield from _broken(item, before, schema["items"], f"{path}[{number}]")
+
+
+def _key(item: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
+    return tuple(repr(item.get(key)) for key in keys)
+
+
+def _problems(value: Any, schema: Schema, path: str, *, root: bool = False) -> Iterator[Problem]:
+    if value is None:
+        if not schema.get("nullable") and schema.get("type") and not schema.get(_PRESERVE):
+            yield path, f'must be of type {schema["type"]}: "null"', value
+        return
+    if schema.get(_INT_OR_STRING):
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            yield path, "must be of type integer or string", value
+        return
+    kind = schema.get("type")
+    if kind in _TYPES and not _is(value, kind):
+        yield path, f'must be of type {kind}: "{_type_name(value)}"', value
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        shown = ", ".join(f'"{each}"' for each in schema["enum"])
+        yield path, f"Unsupported value: supported values: {shown}", value
+    yield from _bounds(value, schema, path)
+    if isinstance(value, Mapping):
+        for name in schema.get("required") or ():
+            if name not in value:
+                yield f"{path}.{name}" if path else name, "Required value", None
+        properties = schema.get("properties") or {}
+        more = schema.get("additionalProperties")
+        for name, item in value.items():
+            if root and name in _ROOT:
+                continue
+            inner = properties.get(name, more)
+            if isinstance(inner, Mapping):
+                yield from _problems(item, inner, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list):
+        items = schema.get("items")
+        if isinstance(items, Mapping):
+            for number, item in enumerate(value):
+                yield from _problems(item, items, f"{path}[{number}]")
+        yield from _doubles(value, schema, path)
+    yield from _combined(value, schema, path)
+
+
+def _bounds(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
+    if isinstance(value, str):
+        sized, words = len(value), "characters long"
+        least, most = "minLength", "maxLength"
+        pattern = schema.get("pattern")
+        if isinstance(pattern, str) and not matches(pattern, value):
+            yield path, f"should match '{pattern}'", value
+    elif isinstance(value, list):
+        sized, words, least, most = len(value), "items", "minItems", "maxItems"
+    elif isinstance(value, Mapping):
+        sized, words, least, most = len(value), "properties", "minProperties", "maxProperties"
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        low, high = schema.get("minimum"), schema.get("maximum")
+        if low is not None and (value <= low if schema.get("exclusiveMinimum") else value < low):
+            yield (
+                path,
+                f"should be greater than {'' if schema.get('exclusiveMinimum') else 'or equal to '}{low}",
+                value,
+            )
+        if high is not None and (value >= high if schema.get("exclusiveMaximum") else value > high):
+            yield (
+                path,
+                f"should be less than {'' if schema.get('exclusiveMaximum') else 'or equal to '}{high}",
+                value,
+            )
+        if schema.get("multipleOf") and value % schema["multipleOf"]:
+            yield path, f"should be a multiple of {schema['multipleOf']}", value
+        return
+    else:
+        return
+    if schema.get(least) is not None and sized < schema[least]:
+        yield path, f"should be at least {schema[least]} {words}", value
+    if schema.get(most) is not None and sized > schema[most]:
+        yield path, f"may not be more than {schema[most]} {words}", value
+
+
+def _doubles(value: list[Any], schema: Schema, path: str) -> Iterator[Problem]:
+    kind = schema.get("x-kubernetes-list-type")
+    keys = schema.get("x-kubernetes-list-map-keys") or ()
+    if kind not in ("set", "map"):
+        return
+    seen: list[Any] = []
+    for number, item in enumerate(value):
+        mark = [item.get(key) for key in keys] if kind == "map" and isinstance(item, Mapping) else item
+        if mark in seen:
+            yield f"{path}[{number}]", "Duplicate value", item
+        seen.append(mark)
+
+
+def _combined(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
+    def fits(inner: Any) -> bool:
+        return isinstance(inner, Mapping) and next(_problems(value, inner, path), None) is None
+
+    for inner in schema.get("allOf") or ():
+        if isinstance(inner, Mapping):
+            yield from _problems(value, inner, path)
+    if schema.get("anyOf") and not any(fits(inner) for inner in schema["anyOf"]):
+        yield path, "must validate at least one schema (anyOf)", value
+    if schema.get("oneOf") and sum(fits(inner) for inner in schema["oneOf"]) != 1:
+        yield path, "must validate one and only one schema (oneOf)", value
+    if isinstance(schema.get("not"), Mapping) and fits(schema["not"]):
+        yield path, "must not validate the schema (not)", value
+
+
+def _is(value: Any, kind: str) -> bool:
+    match kind:
+        case "object":
+            return isinstance(value, Mapping)
+        case "array":
+            return isinstance(value, list)
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return not isinstance(value, bool) and (
+                isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+            )
+        case _:
+            return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _type_name(value: Any) -> str:
+    return next(
+        kind for kind in ("boolean", "integer", "number", "string", "array", "object") if _is(value, kind)
+    )

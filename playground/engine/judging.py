@@ -1,0 +1,28 @@
+"""Judging other schedulers' decisions, from checkpoints and log entries as the site keeps them."""
+
+from playground.engine.drive import checkpoint_document
+from scheduler_core.advice.judge_log import Asked, Judged, Start, judged
+from scheduler_core.sim.manifests import unpack
+
+__all__ = ["Asked", "Judged", "Start", "judged", "start_of"]
+
+
+def start_of(checkpoint: bytes, seq: int) -> Start:
+    """The cluster as a checkpoint that was taken after the entry `seq` has it.
+
+    Raises
+    ------
+    CheckpointError
+    """
+    document = checkpoint_document(checkpoint)
+    simulation = document["simulation"]
+    world = simulation["world"]
+    packed = world.get("manifests")
+    manifests = world["objects"] if packed is None else [manifest for manifest, _ in unpack(packed)]
+    return Start(
+        seq=seq,
+        read_seq=document["readSeq"],
+        config=simulation["config"],
+        release=simulation.get("release"),
+        objects=tuple(manifests),
+    )

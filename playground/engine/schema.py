@@ -1,0 +1,18 @@
+"""The kinds and fields of the Kubernetes API, for the surfaces."""
+
+from scheduler_core.schema.fields_check import FieldProblem, check_fields, nearest_name, unknown_field
+from scheduler_core.schema.tables import SCALARS, Field, Type, atomic_types, kinds, prose, types
+
+__all__ = [
+    "SCALARS",
+    "Field",
+    "FieldProblem",
+    "Type",
+    "atomic_types",
+    "check_fields",
+    "kinds",
+    "nearest_name",
+    "prose",
+    "types",
+    "unknown_field",
+]

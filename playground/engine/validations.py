@@ -1,0 +1,65 @@
+"""Rules of CustomResourceDefinitions (`x-kubernetes-validations`), in CEL, bounded.
+
+Differs: a rule that the library here cannot read, that fails while it runs or could cost too much is passed over, as
+the definition is right for an API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from scheduler_core.expressions import Expression, ExpressionError, Limits
+
+LIMITS: Final = Limits(length=4096, comprehensions=3, steps=100_000)
+SELF: Final = "self"
+OLD: Final = "oldSelf"
+
+
+def broken_rule(rule: Mapping[str, Any], value: Any, old: Any = None) -> str | None:
+    """What a rule says of a value that breaks it; None when it holds, or is about a change and there is none.
+
+    Parameters
+    ----------
+    rule
+        With ``rule`` and perhaps ``message`` or ``messageExpression``.
+    old
+        The value before; None = there was none.
+
+    Examples
+    --------
+    >>> broken_rule({"rule": "self.min <= self.max", "message": "must not cross"}, {"min": 3, "max": 2})
+    'must not cross'
+    >>> broken_rule({"rule": "self == oldSelf"}, 2, 1)
+    'failed rule: self == oldSelf'
+    >>> broken_rule({"rule": "self == oldSelf"}, 2)
+    """
+    text = rule.get("rule")
+    expression = _read(text) if isinstance(text, str) else None
+    if expression is None or (OLD in expression.reads and old is None):
+        return None
+    known = {SELF: value, OLD: old}
+    if _value(expression, known) is not False:
+        return None
+    made = _read(rule["messageExpression"]) if isinstance(rule.get("messageExpression"), str) else None
+    said = _value(made, known) if made is not None else None
+    if isinstance(said, str) and said.strip():
+        return said
+    message = rule.get("message")
+    return message if isinstance(message, str) and message else f"failed rule: {text}"
+
+
+@lru_cache(maxsize=2000)
+def _read(text: str) -> Expression | None:
+    try:
+        return Expression(text, LIMITS, (SELF, OLD))
+    except ExpressionError:
+        return None
+
+
+def _value(expression: Expression, known: Mapping[str, Any]) -> Any:
+    try:
+        return expression.run({name: known[name] for name in known if name in expression.reads})
+    except ExpressionError:
+        return None

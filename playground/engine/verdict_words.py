@@ -1,0 +1,103 @@
+"""Verdicts on other schedulers' decisions, in words; made of the columns when somebody looks."""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+TITLES: Final = {
+    "agree": "agree",
+    "tie": "tie",
+    "different": "different",
+    "infeasible": "does not fit",
+    "unknown": "cannot be judged",
+}
+CRITERIA: Final = {
+    "fewestBudgetViolations": "violates fewer budgets",
+    "lowestHighestPriority": "evicts nobody of so high a priority",
+    "lowestPrioritySum": "evicts less priority in all",
+    "fewestVictims": "evicts fewer pods",
+    "latestEarliestStart": "evicts pods that started later",
+}
+
+
+class Told(Protocol):
+    """A decision beside ours (`ForeignDecision`)."""
+
+    kind: str
+    node: str
+    victims: Sequence[str]
+    message: str
+    verdict: str
+    outcome: str
+    our_node: str
+    points: int | None
+    our_points: int | None
+    n_tied: int
+    n_feasible: int
+    plugin: str
+    score: int | None
+    our_score: int | None
+    reasons: Sequence[str]
+    our_victims: Sequence[str]
+
+
+def why(told: Told) -> str:
+    """Why the two agree or differ, in one or two sentences; empty until it is judged."""
+    if not told.verdict:
+        return ""
+    if told.verdict == "unknown":
+        return f"{'; '.join(told.reasons)}."
+    if told.kind == "bind":
+        return _bind(told)
+    if told.kind == "preempt":
+        return _preemption(told)
+    return _no_node(told)
+
+
+def _bind(told: Told) -> str:
+    if told.verdict == "agree":
+        if told.n_tied > 1:
+            return f"One of {told.n_tied} nodes with {told.points} points; both drew it."
+        if told.points is None:
+            return "The only node that fits." if told.n_feasible == 1 else "Room was made there."
+        return f"The most points, {told.points}."
+    if told.verdict == "tie":
+        return f"Both have {told.points} points; {told.n_tied} nodes do, any of them is right."
+    if told.verdict == "infeasible":
+        by = f"{told.plugin}: " if told.plugin else ""
+        return f"{by}{', '.join(told.reasons)}. Bound all the same; an API server does not check it."
+    points = f"{told.points} points against {told.our_points}."
+    if not told.plugin or told.score is None:
+        return points
+    return f"{points} {told.plugin} says {told.score} of 100 there, {told.our_score} here."
+
+
+def _no_node(told: Told) -> str:
+    if told.verdict == "agree":
+        return "No node fits, and evicting pods would not help."
+    if told.outcome == "preempting":
+        return f"Here {_listed(told.our_victims)} would be evicted, which frees {told.our_node}."
+    nodes = "node fits" if told.n_feasible == 1 else "nodes fit"
+    said = f" It says: {told.message.rstrip('.')}." if told.message else ""
+    return f"Here {told.n_feasible} {nodes}.{said}"
+
+
+def _preemption(told: Told) -> str:
+    if told.verdict == "agree":
+        return f"Both evict {_listed(told.our_victims)} there."
+    if told.verdict == "tie":
+        return f"{told.our_node} is as good: the same by every criterion."
+    if told.verdict == "infeasible":
+        return f"Evicting pods there does not help: {', '.join(told.reasons)}."
+    if told.outcome == "bound":
+        return f"Nobody has to go: the pod fits on {told.our_node}."
+    if told.plugin == "victims":
+        return f"It evicts {_listed(told.victims)}; here {_listed(told.our_victims)} on {told.our_node}."
+    because = CRITERIA.get(told.plugin, told.plugin)
+    return f"{told.our_node} {because}: {_listed(told.our_victims)}."
+
+
+def _listed(pods: Sequence[str]) -> str:
+    if not pods:
+        return "nobody"
+    shown = ", ".join(pod.rpartition("/")[2] for pod in pods[:3])
+    return shown if len(pods) <= 3 else f"{shown} and {len(pods) - 3} more"

@@ -1,0 +1,1 @@
+"""Programs that drive an instance from outside, over its REST API. README.md says which."""

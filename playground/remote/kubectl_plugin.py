@@ -1,0 +1,239 @@
+"""`kubectl playground`: questions about the current cluster, answered by a playground.
+
+kubectl reads nodes, pods and what shapes their placement; names are taken out before anything is sent (but with
+`--keep-names`), and put back into the answer. Nothing is ever written to the cluster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+from playground.engine.redacting import Dump, UnreadableDump, dump_of
+from playground.remote.instance import Instance, Refused, part, pod_path
+from playground.remote.reading import reasons_of
+
+READ: Final = "nodes,pods,deploy,rs,sts,ds,jobs,pdb,pc,pv,pvc,sc,csinodes"
+PLANS: Final = ("drain", "lose", "any-node", "any-domain", "headroom", "backlog", "consolidate")
+ANSWERED, SAYS_NO, UNUSABLE = 0, 1, 2
+_SHOWN: Final = 10
+_LOOK_EVERY_S: Final = 0.5
+
+
+class _Unusable(Exception):
+    """The cluster cannot be read, or has no such thing."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command; kubectl finds it by its name on PATH."""
+    options = _parser().parse_args(arguments)
+    try:
+        sys.exit(options.run(options))
+    except (_Unusable, Refused) as error:
+        said = str(error)
+        if isinstance(error, Refused) and not error.status and "cannot be reached" in said:
+            said += "; start one with `kube-scheduler-playground`, or name one with --server"
+    except UnreadableDump as error:
+        said = f"the cluster cannot be read: {error}"
+    except KeyboardInterrupt:
+        said = "stopped"
+    print(f"error: {said}", file=sys.stderr)
+    sys.exit(UNUSABLE)
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument(
+        "--server", help="address of a playground (PLAYGROUND_SERVER, or http://127.0.0.1:8000)"
+    )
+    shared.add_argument("--keep-names", action="store_true", help="send names and labels as they are")
+    shared.add_argument("--release", help="the Kubernetes release that decides, such as 1.36")
+    for name in ("context", "kubeconfig", "namespace"):
+        short = ("-n",) if name == "namespace" else ()
+        shared.add_argument(*short, f"--{name}", metavar=name.upper(), help="as kubectl's")
+    parser = argparse.ArgumentParser(
+        prog="kubectl playground",
+        description="Ask a scheduling playground about the current cluster. Names are taken out before it is sent.",
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    command = commands.add_parser(
+        "why", parents=[shared], help="why a pod is pending, and what it would take"
+    )
+    command.add_argument("pod", metavar="POD", help="name, or namespace/name")
+    command.set_defaults(run=_why)
+    command = commands.add_parser(
+        "plan", parents=[shared], help="what may be drained or lost, how many more fit"
+    )
+    command.add_argument("ask", choices=PLANS, metavar="QUESTION", help=", ".join(PLANS))
+    command.add_argument("nodes", metavar="NODE", nargs="*", help="of drain and lose")
+    command.add_argument("-l", "--label", help="KEY=VALUE of drain and lose, KEY of any-domain")
+    command.add_argument("--workload", metavar="KIND/NAMESPACE/NAME", help="of headroom and backlog")
+    command.set_defaults(run=_plan)
+    command = commands.add_parser(
+        "share", parents=[shared], help="a link to the cluster, replayable anywhere"
+    )
+    command.add_argument("--title", default="", help="one line for people")
+    command.add_argument("--days", type=int, help="the link expires after so many days")
+    command.set_defaults(run=_share)
+    return parser
+
+
+# ---- commands
+
+
+def _why(options: argparse.Namespace) -> int:
+    dump, objects = _cluster(options)
+    namespace, _, name = options.pod.rpartition("/")
+    namespace = namespace or options.namespace or _own_namespace(options)
+    _must_be_there(objects, "Pod", namespace, name)
+    instance = Instance(options.server)
+    pod = f"{dump.new('Namespace', namespace)}/{dump.new('Pod', name)}"
+    cluster = _made(instance, dump, options)
+    _awaited(instance, instance.post(f"clusters/{part(cluster)}/run", {"until": "idle"}))
+    story = instance.get(f"{pod_path(cluster, pod)}/story")
+    if story["node"]:
+        print(dump.with_names(f"{pod} is on {story['node']}."))
+        return ANSWERED
+    cycles = instance.get(f"clusters/{part(cluster)}/cycles/", pod=pod, limit="1")["items"]
+    if not cycles:
+        waits = story["waitsFor"] or (story["queue"] or {}).get("reason") or "it is not decided"
+        print(dump.with_names(f"{pod} waits: {waits}"))
+        print(f"  {instance.page(f'/c/{cluster}/')}")
+        return SAYS_NO
+    [last] = cycles
+    print(dump.with_names(last["sentence"]))
+    for plugin, reason, nodes in reasons_of(instance.get(last["url"])):
+        print(dump.with_names(f"  {plugin}: {reason}" + (f", {len(nodes):,} nodes" if nodes else "")))
+    found = _awaited(instance, instance.post(f"{pod_path(cluster, pod)}/what-would-it-take"))
+    for edit in found["answer"]["edits"][:_SHOWN]:
+        where = f" (lands on {edit['node']})" if edit.get("node") else ""
+        print(dump.with_names(f"  -> {edit['title']}{where}"))
+    cycle = instance.page(f"/c/{cluster}/cycles/{last['cycle']}/")
+    print(f"  {cycle}")
+    return SAYS_NO
+
+
+def _plan(options: argparse.Namespace) -> int:
+    dump, objects = _cluster(options)
+    asked: dict[str, Any] = {"ask": options.ask}
+    for node in options.nodes:
+        _must_be_there(objects, "Node", "", node)
+    if options.nodes:
+        asked["nodes"] = [dump.new("Node", node) for node in options.nodes]
+    if options.label:
+        key, equals, value = options.label.partition("=")
+        value = dump.new("Node", value) if value in dump.renamed.get("Node", {}) else dump.new("value", value)
+        asked["label"] = f"{dump.new('label', key)}{equals}{value}"
+    if options.workload:
+        kind, _, rest = options.workload.partition("/")
+        namespace, _, name = rest.rpartition("/")
+        asked["workload"] = f"{kind} {dump.new('Namespace', namespace or 'default')}/{dump.new(kind, name)}"
+    instance = Instance(options.server)
+    cluster = _made(instance, dump, options)
+    row = _awaited(instance, instance.post(f"clusters/{part(cluster)}/plan", asked))
+    answer = row["answer"]
+    print(dump.with_names(answer["verdict"]))
+    for line in answer["lines"][:_SHOWN]:
+        print(dump.with_names(f"  {line['node'] + ': ' if line.get('node') else ''}{line['text']}"))
+    for move in answer["moves"][:_SHOWN]:
+        print(dump.with_names(f"  {move['pod']}: {move['from']} -> {move['node'] or move['outcome']}"))
+    more = max(0, answer["nLines"] - _SHOWN) + max(0, answer["nMoves"] - _SHOWN)
+    print(f"  {f'and {more:,} more at ' if more else ''}{instance.page(f'/c/{cluster}/plan/')}")
+    return ANSWERED if answer["tone"] == "good" else SAYS_NO
+
+
+def _share(options: argparse.Namespace) -> int:
+    dump, _ = _cluster(options, title=options.title)
+    query = {} if options.days is None else {"days": str(options.days)}
+    made = Instance(options.server).post("scenarios/", dump.scenario, **query)
+    print(made["page"])
+    for note in dump.notes:
+        print(f"note: {note}", file=sys.stderr)
+    return ANSWERED
+
+
+# ---- the cluster
+
+
+def _kubectl(options: argparse.Namespace, *words: str) -> subprocess.CompletedProcess[bytes]:
+    program = shutil.which("kubectl")
+    if program is None:
+        raise _Unusable("kubectl is not on PATH")
+    given = [
+        f"--{name}={getattr(options, name)}" for name in ("context", "kubeconfig") if getattr(options, name)
+    ]
+    return subprocess.run(
+        [program, *given, *words], capture_output=True, stdin=subprocess.DEVNULL, check=False
+    )
+
+
+def _cluster(options: argparse.Namespace, title: str = "") -> tuple[Dump, list[dict[str, Any]]]:
+    """What leaves the cluster, and its objects as they are."""
+    done = _kubectl(options, "get", READ, "--all-namespaces", "-o", "json")
+    said = done.stderr.decode(errors="replace").strip()
+    try:
+        objects = json.loads(done.stdout)["items"]
+    except (ValueError, KeyError, TypeError):
+        raise _Unusable(f"the cluster cannot be read: {said or 'kubectl answered nothing'}") from None
+    kinds = {item["kind"] for item in objects}
+    if "Node" not in kinds:
+        raise _Unusable(f"the cluster shows no nodes{': ' + said if said else ''}")
+    if done.returncode:
+        # What a person may not list is left out, and told.
+        print(f"note: {said}", file=sys.stderr)
+    return dump_of(objects, keep_names=options.keep_names, release=options.release, title=title), objects
+
+
+def _own_namespace(options: argparse.Namespace) -> str:
+    done = _kubectl(options, "config", "view", "--minify", "-o", "jsonpath={..namespace}")
+    return done.stdout.decode().strip() or "default"
+
+
+def _must_be_there(objects: Sequence[dict[str, Any]], kind: str, namespace: str, name: str) -> None:
+    for item in objects:
+        meta = item["metadata"]
+        if (
+            item["kind"] == kind
+            and meta["name"] == name
+            and (not namespace or meta["namespace"] == namespace)
+        ):
+            return
+    where = f"{namespace}/{name}" if namespace else name
+    raise _Unusable(f'the cluster has no {kind} "{where}"')
+
+
+# ---- the playground
+
+
+def _made(instance: Instance, dump: Dump, options: argparse.Namespace) -> str:
+    """The id of a cluster made of what left; nothing is left behind where that fails."""
+    wanted = {"name": "from kubectl"} | ({"kubernetesRelease": options.release} if options.release else {})
+    made = instance.post("clusters/", wanted)
+    cluster: str = made["id"]
+    try:
+        body = {"apiVersion": "v1", "kind": "List", "items": dump.objects}
+        instance.post(f"clusters/{part(cluster)}/apply", body)
+    except Refused as error:
+        instance.ask("DELETE", f"clusters/{part(cluster)}/")
+        raise Refused(dump.with_names(str(error)), error.status) from None
+    return cluster
+
+
+def _awaited(instance: Instance, row: Any) -> Any:
+    """A run or question at its end; cancelled there when it is stopped here."""
+    try:
+        while row["state"] not in ("done", "failed", "cancelled"):
+            time.sleep(_LOOK_EVERY_S)
+            row = instance.get(row["url"])
+    except KeyboardInterrupt:
+        instance.ask("DELETE", row["url"])
+        raise
+    if row["state"] != "done":
+        raise Refused(f"it ended as {row['state']}: {row.get('error') or row.get('message') or ''}", 500)
+    return row

@@ -1,0 +1,362 @@
+"""`kube-scheduler-playground mcp`: seven tools over stdio, so that an agent can try a change before it proposes it.
+
+Each is a few requests to an instance's REST API (`instance.py`). Work that takes a while tells its progress; when the
+client cancels, it is cancelled in the instance too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
+
+import anyio
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from playground.remote.instance import Instance, Refused, part, pod_path
+from playground.remote.mcp_answers import (
+    Applied,
+    Edit,
+    MadeCluster,
+    PlanAnswer,
+    PlanLine,
+    Reason,
+    RunResult,
+    Shared,
+    WhatItTakes,
+    WhyPending,
+)
+from playground.remote.reading import reasons_of
+
+SHOWN: Final = 20
+EXAMPLES: Final = 5
+FIRST_LOOK_S: Final = 0.1
+LOOK_EVERY_S: Final = 1.0
+INSTRUCTIONS: Final = (
+    "A deterministic kube-scheduler. Make a cluster of manifests (kubectl get -o yaml), run it, ask why a pod is "
+    "pending and what it would take, submit the change, run again. Nothing here touches a real cluster."
+)
+
+ClusterId = Annotated[str, Field(description="The cluster's id, as create_cluster answers it.")]
+PodName = Annotated[str, Field(description="namespace/name, or a name in namespace default.")]
+Manifests = Annotated[str, Field(description="YAML or JSON: several documents, or kind: List.")]
+
+
+def server_of(instance: Instance) -> MCPServer:
+    """The server with its seven tools."""
+    server: MCPServer = MCPServer("kube-scheduler-playground", instructions=INSTRUCTIONS, log_level="WARNING")
+    tools = Tools(instance)
+    for tool in (
+        tools.create_cluster,
+        tools.submit,
+        tools.run,
+        tools.why_pending,
+        tools.what_would_it_take,
+        tools.plan,
+        tools.share,
+    ):
+        server.tool()(tool)
+    return server
+
+
+class Tools:
+    """The tools, by their names."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+
+    async def create_cluster(
+        self,
+        yaml: Manifests,
+        name: Annotated[str, Field(description="What people call it.")] = "from an agent",
+        kubernetes_release: Annotated[
+            str | None, Field(description="Such as 1.36; the newest that is proved when left out.")
+        ] = None,
+        scheduler_config: Annotated[
+            dict[str, Any] | None, Field(description="A KubeSchedulerConfiguration v1.")
+        ] = None,
+    ) -> MadeCluster:
+        """Make a cluster of nodes, pods, workloads and other manifests. Nothing is scheduled before `run`."""
+        asked: dict[str, Any] = {"name": name, "config": scheduler_config}
+        if kubernetes_release is not None:
+            asked["kubernetesRelease"] = kubernetes_release
+        made = await self._ask("POST", "clusters/", asked)
+        path = f"clusters/{made['id']}/"
+        try:
+            applied = await self._ask("POST", f"{path}apply", yaml)
+        except ToolError:
+            # What cannot be applied leaves nothing behind.
+            await self._ask("DELETE", path)
+            raise
+        found = await self._ask("GET", path)
+        return MadeCluster(
+            cluster=found["id"],
+            page=self._instance.page(found["page"]),
+            kubernetes_release=found["kubernetesRelease"],
+            nodes=found["nodes"],
+            pods=found["pods"],
+            applied=_applied(applied),
+        )
+
+    async def submit(self, cluster: ClusterId, yaml: Manifests) -> Applied:
+        """Create or change objects of a cluster: a pod to try, or the change of a manifest. All of it or nothing."""
+        return _applied(await self._ask("POST", f"clusters/{part(cluster)}/apply", yaml))
+
+    async def run(
+        self,
+        cluster: ClusterId,
+        ctx: Context[Any, Any],
+        until: Annotated[
+            str, Field(description="idle, cycle (one decision), or a duration such as 30s.")
+        ] = "idle",
+        max_cycles: Annotated[
+            int, Field(ge=1, le=1_000_000, description="It stops after so many decisions.")
+        ] = 100_000,
+    ) -> RunResult:
+        """Schedule: let the cluster's time go on until nothing is left to happen by itself."""
+        asked = {"until": until, "maxCycles": max_cycles}
+        row = await self._ask("POST", f"clusters/{part(cluster)}/run", asked)
+
+        async def told(row: Mapping[str, Any]) -> None:
+            words = f"{row['cyclesDone']:,} cycles, {row['podsBound']:,} pods bound"
+            await ctx.report_progress(float(row["progress"] or 0), 1.0, row["message"] or words)
+
+        row = await self._awaited(row, ("done", "cancelled", "failed"), told)
+        if row["state"] == "failed":
+            raise ToolError(f"the run failed: {row['message']}")
+        found = await self._ask("GET", f"clusters/{part(cluster)}/")
+        return RunResult(
+            state=row["state"],
+            cycles=row["cyclesDone"],
+            bound=found["bound"],
+            pending=found["pending"],
+            stop=row["stop"] or "",
+            clock=row["clock"] or found["clock"]["now"],
+            page=self._instance.page(found["page"]),
+        )
+
+    async def why_pending(self, cluster: ClusterId, pod: PodName) -> WhyPending:
+        """Why a pod has no node: what rejects it on how many nodes, in Kubernetes' words; or where it is."""
+        story = await self._ask("GET", f"{pod_path(cluster, pod)}/story")
+        name = story["pod"]
+        query = {"pod": name, "limit": "1"}
+        cycles = (await self._ask("GET", f"clusters/{part(cluster)}/cycles/", query=query))["items"]
+        last = cycles[0] if cycles else None
+        queue = story["queue"]
+        if not story["exists"]:
+            state = "gone"
+        elif story["node"]:
+            state = "bound"
+        else:
+            state = queue["lane"] if queue else "none"
+        reasons = []
+        if last is not None and state not in ("bound", "gone"):
+            reasons = _reasons(await self._explained(last["url"]))
+        waits = story["waitsFor"] or (queue or {}).get("reason")
+        if state == "bound" and last is None:
+            sentence = f"{name} is on {story['node']} without a decision of this cluster's."
+        elif last is not None and state not in ("gated", "foreign"):
+            sentence = last["sentence"]
+        else:
+            sentence = f"{name} waits: {waits}" if waits else f"{name} is not decided yet; run the cluster."
+        return WhyPending(
+            pod=name,
+            state=state,
+            node=story["node"],
+            sentence=sentence,
+            message=last["message"] if last and state != "bound" else waits,
+            reasons=reasons,
+            attempts=(queue or {}).get("attempts") or (last["attempt"] if last else 0),
+            cycle=last["cycle"] if last else None,
+            page=self._instance.page(f"/c/{cluster}/cycles/{last['cycle']}/" if last else f"/c/{cluster}/"),
+        )
+
+    async def what_would_it_take(
+        self, cluster: ClusterId, pod: PodName, ctx: Context[Any, Any]
+    ) -> WhatItTakes:
+        """Single changes after which a pending pod is placed, the cheapest first, each proven on a copy."""
+        row = await self._question("POST", f"{pod_path(cluster, pod)}/what-would-it-take", None, ctx)
+        answer = row["answer"]
+        edits = answer["edits"]
+        best = f"; the cheapest: {edits[0]['title']}" if edits else ""
+        count = "one change places it" if len(edits) == 1 else f"{len(edits)} changes place it, each alone"
+        sentence = f"{count}{best}." if edits else "No single change that was tried places it."
+        return WhatItTakes(
+            pod=answer["pod"],
+            sentence=sentence,
+            edits=[
+                Edit(
+                    title=edit["title"],
+                    kind=edit["kind"],
+                    cost=edit["cost"],
+                    price=str(edit.get("price") or ""),
+                    outcome=str(edit.get("outcome") or ""),
+                    node=edit.get("node") or None,
+                )
+                for edit in edits[:SHOWN]
+            ],
+            tried=answer.get("nTried") or 0,
+            page=self._instance.page(f"/c/{cluster}/"),
+        )
+
+    async def plan(
+        self,
+        cluster: ClusterId,
+        ask: Annotated[
+            Literal["drain", "lose", "any-node", "any-domain", "headroom", "backlog", "consolidate"],
+            Field(
+                description="drain or lose (nodes or label), any-node, any-domain (label: KEY), headroom (how many "
+                "more pods fit), backlog (what places all pending pods), consolidate (which nodes can go)"
+            ),
+        ],
+        ctx: Context[Any, Any],
+        nodes: Annotated[list[str] | None, Field(description="Of drain and lose.")] = None,
+        label: Annotated[
+            str | None, Field(description="KEY=VALUE of drain and lose, KEY of any-domain.")
+        ] = None,
+        workload: Annotated[
+            str | None, Field(description="`KIND NAMESPACE/NAME`, of headroom and backlog.")
+        ] = None,
+    ) -> PlanAnswer:
+        """A question about the whole cluster, answered by decisions on a copy. Nothing of the cluster changes."""
+        asked = {"ask": ask, "nodes": nodes, "label": label, "workload": workload}
+        body = {key: value for key, value in asked.items() if value is not None}
+        row = await self._question("POST", f"clusters/{part(cluster)}/plan", body, ctx)
+        answer = row["answer"]
+        return PlanAnswer(
+            verdict=answer["verdict"],
+            tone=answer["tone"],
+            lines=[
+                PlanLine(
+                    text=(f"{line['node']}: " if line.get("node") else "") + line["text"],
+                    note=line.get("note") or "",
+                )
+                for line in answer["lines"][:SHOWN]
+            ],
+            lines_in_all=answer["nLines"],
+            moves=[
+                f"{move['pod']}: {move['from']} -> {move['node'] or move['outcome']}"
+                for move in answer["moves"][:SHOWN]
+            ],
+            moves_in_all=answer["nMoves"],
+            page=self._instance.page(f"/c/{cluster}/plan/"),
+        )
+
+    async def share(
+        self,
+        cluster: ClusterId,
+        title: Annotated[str, Field(description="One line for people.")] = "",
+        redact: Annotated[bool, Field(description="Other names, the same decisions.")] = False,
+        days: Annotated[
+            int | None, Field(ge=1, le=3660, description="It expires after so many days.")
+        ] = None,
+        visibility: Literal["public", "unlisted", "team", "private"] | None = None,
+    ) -> Shared:
+        """A link to the cluster and everything decided in it, which anybody can replay decision for decision."""
+        asked = {"title": title or None, "redact": redact or None, "days": days, "visibility": visibility}
+        body = {key: value for key, value in asked.items() if value is not None}
+        made = await self._ask("POST", f"clusters/{part(cluster)}/scenario", body)
+        return Shared(
+            page=made["page"],
+            id=made["id"],
+            digest=made["digest"],
+            visibility=made["visibility"],
+            notes=[str(note) for note in made.get("notes") or []],
+        )
+
+    # ---- requests
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | str | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Any:
+        if method == "POST" and body is None:
+            body = {}
+        try:
+            _, answer = await anyio.to_thread.run_sync(
+                lambda: self._instance.ask(method, path, body, query), abandon_on_cancel=True
+            )
+        except Refused as error:
+            raise ToolError(str(error)) from None
+        return answer
+
+    async def _question(self, method: str, path: str, body: Any, ctx: Context[Any, Any]) -> Any:
+        row = await self._ask(method, path, body)
+
+        async def told(row: Mapping[str, Any]) -> None:
+            progress = row["progress"]
+            await ctx.report_progress(progress["done"], progress["total"] or None, progress["doing"] or None)
+
+        row = await self._awaited(row, ("done", "failed", "cancelled"), told)
+        if row["state"] != "done":
+            raise ToolError(f"the question was not answered: {row['error'] or row['state']}")
+        return row
+
+    async def _awaited(self, row: Any, ends: Sequence[str], told: Any) -> Any:
+        """A run or question at its end; cancelled there if the client cancels here."""
+        wait_s = FIRST_LOOK_S
+        try:
+            while row["state"] not in ends:
+                await told(row)
+                await anyio.sleep(wait_s)
+                wait_s = min(wait_s * 1.5, LOOK_EVERY_S)
+                row = await self._ask("GET", row["url"])
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._ask("DELETE", row["url"])
+            raise
+        return row
+
+    async def _explained(self, url: str) -> Mapping[str, Any]:
+        """A cycle's explanation; one of which only the summary was kept is decided again first."""
+        for _ in range(60):
+            found: Mapping[str, Any] = await self._ask("GET", url)
+            if "points" in found or "traceNote" in found:
+                return found
+            await anyio.sleep(LOOK_EVERY_S / 2)
+        return found
+
+
+def _applied(answer: Mapping[str, Any]) -> Applied:
+    ignored = [f"{one['kind']} {one['name']}: {one['reason']}" for one in answer["ignored"]]
+    return Applied(
+        created=len(answer["created"]),
+        configured=len(answer["configured"]),
+        unchanged=len(answer["unchanged"]),
+        ignored=ignored[:SHOWN],
+        warnings=[_words(warning) for warning in answer.get("warnings") or []][:SHOWN],
+    )
+
+
+def _words(warning: Any) -> str:
+    return warning if isinstance(warning, str) else json.dumps(warning, ensure_ascii=False)
+
+
+def _reasons(explained: Mapping[str, Any]) -> list[Reason]:
+    return [
+        Reason(plugin=plugin, reason=reason, nodes=len(nodes), examples=nodes[:EXAMPLES])
+        for plugin, reason, nodes in reasons_of(explained)[:SHOWN]
+    ]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve the tools on standard input and output."""
+    parser = argparse.ArgumentParser(
+        prog="kube-scheduler-playground mcp",
+        description="Tools for agents (Model Context Protocol) over stdio, on a running playground.",
+    )
+    parser.add_argument(
+        "--server", help="address of the playground (PLAYGROUND_SERVER, or http://127.0.0.1:8000)"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        instance = Instance(options.server)
+    except Refused as error:
+        parser.error(str(error))
+    server_of(instance).run("stdio")

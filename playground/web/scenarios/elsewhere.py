@@ -1,0 +1,182 @@
+"""A share in other people's pages: picture, badge, frame and oEmbed; no picture or badge runs anything."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.html import format_html
+from django.views.decorators.clickjacking import xframe_options_exempt
+from django.views.decorators.http import require_safe
+
+from playground.clusters.errors import NotFound
+from playground.engine.releases import release_names
+from playground.scenarios import selectors
+from playground.scenarios.models import Scenario
+from playground.security import CONTENT_SECURITY_POLICY
+from playground.web.numbers import positive_int
+from playground.web.scenarios.badge import GONE, Standing, draw_badge, release_of, standing_of, standing_on
+from playground.web.scenarios.picture import HEIGHT, WIDTH, Shown, as_png, draw
+from playground.web.scenarios.shares import get_share, moment_context, opening_cycle, readable
+from playground.web.scenarios.timeline import view_timeline
+
+FRAME_WIDTH, FRAME_HEIGHT = 760, 480
+_PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+_OPEN_TO_ALL = (Scenario.Visibility.PUBLIC, Scenario.Visibility.UNLISTED)
+
+
+def _standing(share: Scenario) -> Standing:
+    found = selectors.scenario_page(share)
+    return standing_of(share, found.proof, found.last_proof)
+
+
+def _drawn(request: HttpRequest, share: Scenario) -> str:
+    ticks = selectors.ticks_of(share.cycles)
+    timeline = view_timeline(
+        ticks, positive_int(request.GET.get("cycle") or opening_cycle(share)), share.start_ns
+    )
+    shown: dict[str, Any] = {"title": share.words}
+    if timeline is not None:
+        row, document = selectors.recorded_cycle(share, timeline.number)
+        shown |= {
+            "sentence": (document or {}).get("headline") or row.sentence,
+            "outcome": row.outcome,
+            "cycle": timeline.number,
+            "last": timeline.last,
+            "document": document,
+        }
+    day = f"{share.created.day} {share.created:%B %Y}"
+    return draw(Shown(**shown, scheduler=f"kube-scheduler {share.emulates}", day=day), _standing(share))
+
+
+@require_safe
+def picture(request: HttpRequest, share_id: str) -> HttpResponse:
+    """One cycle as an SVG."""
+    share = get_share(request, share_id)
+    response = HttpResponse(_drawn(request, share), content_type="image/svg+xml")
+    response.headers["Content-Security-Policy"] = _PICTURE_POLICY
+    return readable(response, share)
+
+
+@require_safe
+def photo(request: HttpRequest, share_id: str) -> HttpResponse:
+    """The same as a PNG, which is what previews of links show."""
+    share = get_share(request, share_id)
+    svg = _drawn(request, share)
+    etag = f'"{hashlib.sha256(svg.encode()).hexdigest()[:32]}"'
+    if request.headers.get("If-None-Match") == etag:
+        return readable(HttpResponse(status=304, headers={"ETag": etag}), share)
+    response = HttpResponse(as_png(svg), content_type="image/png")
+    response.headers["ETag"] = etag
+    response.headers["Cache-Control"] = "max-age=300"
+    return readable(response, share)
+
+
+@require_safe
+def badge(request: HttpRequest, share_id: str) -> HttpResponse:
+    """What its last run says, ``?on=`` a release or its own. One of a share that is gone stays a picture."""
+    try:
+        share: Scenario | None = selectors.get_scenario(share_id, request.user)
+    except NotFound:
+        share, standing = None, GONE
+    else:
+        on = request.GET.get("on", "") or release_of(share)
+        if on == release_of(share):
+            standing = _standing(share)
+        elif on in release_names():
+            standing = standing_on(share, on)
+        else:
+            raise Http404(f"There is no release {on[:20]} here; there are {', '.join(release_names())}.")
+    response = HttpResponse(draw_badge(standing), content_type="image/svg+xml")
+    response.headers["Content-Security-Policy"] = _PICTURE_POLICY
+    # Pages that show it through a cache of their own are to ask again soon.
+    response.headers["Cache-Control"] = "max-age=60" if standing.css == "wait" else "max-age=300"
+    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    return response if share is None else readable(response, share)
+
+
+@require_safe
+@xframe_options_exempt
+def embed(request: HttpRequest, share_id: str) -> HttpResponse:
+    """The moment for a frame in somebody's page: nothing to change, nothing that needs a cookie or a script."""
+    share = get_share(request, share_id)
+    context = moment_context(request, share, request.GET.get("cycle") or opening_cycle(share))
+    theme = request.GET.get("theme", "")
+    context |= {
+        "embedded": True,
+        "standing": _standing(share),
+        "is_line": request.GET.get("view") == "line",
+        "theme": theme if theme in ("light", "dark") else "",
+    }
+    response = render(request, "scenarios/embed.html", context)
+    response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY.replace(
+        "frame-ancestors 'none'", f"frame-ancestors {_frame_ancestors(share)}"
+    )
+    if _frame_ancestors(share) == "'none'":
+        response.headers["X-Frame-Options"] = "DENY"
+    response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+    return response
+
+
+def _frame_ancestors(share: Scenario) -> str:
+    """Whose pages may frame it: what a team or a person alone sees is framed nowhere."""
+    return settings.PLAYGROUND_EMBED_IN if share.visibility in _OPEN_TO_ALL else "'none'"
+
+
+_PATH = re.compile(r"/s/([A-Za-z0-9_-]{1,24})(?:/(?:embed/?|cycles/([0-9]{1,9})/?)?)?")
+
+
+@require_safe
+def oembed(request: HttpRequest) -> HttpResponse:
+    """oEmbed 1.0, rich: the frame of a share, for whoever pastes its link into a page (https://oembed.com)."""
+    if request.GET.get("format", "json") != "json":
+        return _problem("json is the format there is", 501)
+    asked = urlsplit(request.GET.get("url", ""))
+    found = _PATH.fullmatch(asked.path)
+    if found is None or asked.netloc != request.get_host():
+        return _problem("url is the address of a share here", 404)
+    try:
+        share = selectors.get_scenario(found[1], request.user)
+    except NotFound as error:
+        return _problem(error.message, 404)
+    if _frame_ancestors(share) == "'none'":
+        return _problem("it is not shown in other people's pages", 401)
+    cycle = found[2] or dict(part.partition("=")[::2] for part in asked.query.split("&")).get("cycle", "")
+    query = f"?{urlencode({'cycle': cycle})}" if positive_int(cycle) else ""
+    whole = request.build_absolute_uri
+    source = f"{whole(reverse('scenarios:embed', args=[share.public_id]))}{query}"
+    width = min(FRAME_WIDTH, positive_int(request.GET.get("maxwidth")) or FRAME_WIDTH)
+    height = min(FRAME_HEIGHT, positive_int(request.GET.get("maxheight")) or FRAME_HEIGHT)
+    answer = {
+        "version": "1.0",
+        "type": "rich",
+        "title": share.words,
+        "provider_name": "Scheduling Playground",
+        "provider_url": whole("/"),
+        "cache_age": 300,
+        "thumbnail_url": f"{whole(reverse('scenarios:photo', args=[share.public_id]))}{query}",
+        "thumbnail_width": WIDTH,
+        "thumbnail_height": HEIGHT,
+        "html": frame(source, share.words, width, height),
+        "width": width,
+        "height": height,
+    }
+    return readable(JsonResponse(answer), share)
+
+
+def frame(source: str, title: str, width: int = FRAME_WIDTH, height: int = FRAME_HEIGHT) -> str:
+    """The element that shows a share in a page."""
+    return format_html(
+        '<iframe src="{}" width="{}" height="{}" title="{}" loading="lazy" sandbox="allow-popups"></iframe>',
+        source, width, height, title,
+    )  # fmt: skip
+
+
+def _problem(words: str, status: int) -> HttpResponse:
+    return JsonResponse({"error": words}, status=status, headers={"Access-Control-Allow-Origin": "*"})

@@ -1,0 +1,155 @@
+"""Edits of nodes that ask for more than one that is there already: labels put on, larger nodes, nodes of a new zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from scheduler_core.advice import cluster_edits, edits
+from scheduler_core.advice.edits import COST_NODE, COST_QUEUE, Edit, amount_words, written
+from scheduler_core.objects.node import LABEL_HOSTNAME, Node, node_from
+from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.objects.resources import PODS
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+FACTORS: Final = (2, 4, 8, 16)
+_FACTS: Final = ("kubernetes.io/", "topology.kubernetes.io/", "node.kubernetes.io/")
+"""Labels of these say what a node is: put on another one they would be a lie."""
+
+Labels = Mapping[str, str]
+
+
+def without_node_rules(pod: Pod) -> Pod:
+    """The pod as if it took every node's labels."""
+    spec = {key: value for key, value in pod.manifest["spec"].items() if key != "nodeSelector"}
+    affinity = {key: value for key, value in (spec.get("affinity") or {}).items() if key != "nodeAffinity"}
+    return pod_from({**pod.manifest, "spec": {**spec, "affinity": affinity}})
+
+
+def wanted_labels(pod: Pod) -> list[Labels]:
+    """Labels a node may lack for the pod: those of its selector with each of its required terms.
+
+    A term that asks for fields, for a label's absence or for a comparison is left out: no label put on makes it true.
+    """
+    spec = pod.manifest.get("spec") or {}
+    selector: dict[str, str] = dict(spec.get("nodeSelector") or {})
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    found: list[Labels] = []
+    for term in required.get("nodeSelectorTerms") or [{}]:
+        expressions: Sequence[Mapping[str, Any]] = term.get("matchExpressions") or ()
+        if term.get("matchFields") or any(
+            item["operator"] not in ("In", "Exists", "NotIn", "DoesNotExist") for item in expressions
+        ):
+            continue
+        labels = dict(selector)
+        for item in expressions:
+            if item["operator"] == "In":
+                labels.setdefault(item["key"], item["values"][0])
+            elif item["operator"] == "Exists":
+                labels.setdefault(item["key"], "true")
+        found.append(labels)
+    return [labels for labels in found if labels]
+
+
+def labelled(nodes: Sequence[Node], labels: Labels) -> tuple[Edit, Node] | None:
+    """The first of nodes that are alike, with these labels; None where it has them, or where they say what it is."""
+    node = nodes[0]
+    put = {key: value for key, value in labels.items() if node.meta.labels.get(key) != value}
+    if not put or any(key.startswith(_FACTS) for key in put):
+        return None
+    meta = dict(node.manifest.get("metadata") or {})
+    manifest = {**node.manifest, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), **put}}}
+    was = [f"labels: {{{key}: {node.meta.labels[key]}}}" for key in put if key in node.meta.labels]
+    others = f"So would any of {len(nodes) - 1} nodes like it" if len(nodes) > 1 else ""
+    relied = "Pods that look for what it was no longer find it" if was else ""
+    edit = Edit(
+        edits.LABEL_NODE,
+        edits.NODES,
+        f"Label {node.name} {', '.join(f'{key}={value}' for key, value in put.items())}",
+        "; ".join(filter(None, (others, relied))),
+        tuple(was),
+        tuple(f"labels: {{{key}: {value}}}" for key, value in put.items()),
+        COST_QUEUE,
+        "1 label" if len(put) == 1 else f"{len(put)} labels",
+        0.2 + len(put) / 100 + len(was) / 10,
+        {"write": manifest},
+    )
+    return edit, node_from(manifest)
+
+
+def like_with(node: Node, name: str, labels: Labels) -> tuple[Edit, Node]:
+    """A new node like one, with labels of its own: whoever makes it says where it stands and what it is."""
+    base, like = cluster_edits.node_like(node, name)
+    put = {key: value for key, value in labels.items() if like.meta.labels.get(key) != value}
+    meta = like.manifest["metadata"]
+    manifest = {**like.manifest, "metadata": {**meta, "labels": {**meta["labels"], **put}}}
+    words = ", ".join(f"{key}={value}" for key, value in put.items())
+    edit = replace(
+        base,
+        kind=edits.ADD_LABELLED_NODE,
+        title=f"Add a node like {node.name} with {words}",
+        added=(*base.added, *(f"labels: {{{key}: {value}}}" for key, value in put.items())),
+        size=base.size + len(put) / 100,
+        change={"write": manifest},
+    )
+    return edit, node_from(manifest)
+
+
+def larger(node: Node, name: str) -> Iterator[tuple[Edit, Node]]:
+    """New nodes like one, each twice the size of the one before."""
+    base, like = cluster_edits.node_like(node, name)
+    for factor in FACTORS:
+        allocatable = {
+            resource: written(resource, amount if resource == PODS else amount * factor)
+            for resource, amount in like.allocatable.items()
+        }
+        manifest = {**like.manifest, "status": {**like.manifest["status"], "allocatable": allocatable}}
+        made = node_from(manifest)
+        size = ", ".join(
+            amount_words(resource, amount)
+            for resource, amount in made.allocatable.items()
+            if amount and resource != PODS
+        )
+        edit = replace(
+            base,
+            kind=edits.ADD_LARGER_NODE,
+            title=f"Add a node like {node.name}, {factor} times as large",
+            note=size,
+            price="1 larger node more",
+            size=base.size * factor,
+            change={"write": manifest},
+        )
+        yield edit, made
+
+
+def topology_keys(pod: Pod) -> list[str]:
+    """Labels by which the pod has to stand apart from others or near them, hosts left out."""
+    spec = pod.manifest.get("spec") or {}
+    keys = [
+        item["topologyKey"]
+        for item in spec.get("topologySpreadConstraints") or ()
+        if item.get("whenUnsatisfiable") == "DoNotSchedule"
+    ]
+    terms = ((spec.get("affinity") or {}).get("podAntiAffinity") or {}).get(_REQUIRED) or ()
+    keys += [term["topologyKey"] for term in terms]
+    return [key for key in dict.fromkeys(keys) if key != LABEL_HOSTNAME]
+
+
+def in_new_domain(node: Node, name: str, key: str) -> tuple[Edit, Node]:
+    """A new node like one, in a zone (or what `key` tells) of its own."""
+    base, like = cluster_edits.node_like(node, name)
+    meta = like.manifest["metadata"]
+    value = f"{node.meta.labels.get(key, 'zone')}-new"
+    manifest = {**like.manifest, "metadata": {**meta, "labels": {**meta["labels"], key: value}}}
+    edit = replace(
+        base,
+        kind=edits.ADD_ZONE,
+        title=f"Add a node like {node.name} in a new {key.rsplit('/', 1)[-1]}",
+        added=(*base.added, f"labels: {{{key}: {value}}}"),
+        cost=COST_NODE,
+        price="1 node in a new place",
+        size=base.size + 1,
+        change={"write": manifest},
+    )
+    return edit, node_from(manifest)

@@ -1,0 +1,196 @@
+"""Results for a continuous integration: JUnit XML, a summary in Markdown, annotations of a GitHub workflow."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What no XML document may hold, not even escaped; an extender may say it all the same."""
+MAX_ANNOTATIONS = 10
+"""GitHub shows so many of a step."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML")
+    parser.add_argument(
+        "--markdown",
+        metavar="FILE",
+        help="add the result to a file in Markdown, as $GITHUB_STEP_SUMMARY takes it",
+    )
+    parser.add_argument(
+        "--annotations", action="store_true", help="print what fails as commands of a GitHub workflow too"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Something that holds or fails.
+
+    Attributes
+    ----------
+    name : str
+    said : str
+        How it came out, in words.
+    cycle : int or None
+        The decision to look at.
+    known : bool
+        It fails, as it did before: named, but no failure of this change.
+    before : str
+        How it came out before; empty where nothing is compared.
+    """
+
+    name: str
+    holds: bool
+    said: str
+    cycle: int | None = None
+    known: bool = False
+    before: str = ""
+
+    @property
+    def fails(self) -> bool:
+        return not self.holds and not self.known
+
+    @property
+    def result(self) -> str:
+        return "holds" if self.holds else "fails, as before" if self.known else "fails"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of a command.
+
+    Attributes
+    ----------
+    headline : str
+        One sentence without its period.
+    suite : str
+        What the cases are filed under.
+    file : str
+        The file that was checked.
+    markdown : sequence of str
+        Lines of the summary between the table of the cases and the last line.
+    ground : str
+        What decided, and on what.
+    """
+
+    headline: str
+    suite: str
+    file: str
+    cases: Sequence[Case]
+    markdown: Sequence[str] = ()
+    ground: str = ""
+    took_s: float = 0.0
+
+
+def write(options: argparse.Namespace, report: Report) -> None:
+    """Write what the options ask for.
+
+    Raises
+    ------
+    OSError
+    """
+    if options.junit:
+        _write_junit(Path(options.junit), report)
+    if options.markdown:
+        _append(Path(options.markdown), markdown_of(report))
+    if options.annotations:
+        for line in workflow_commands(report):
+            print(line)
+
+
+def write_unusable(options: argparse.Namespace, name: str, said: str) -> None:
+    """The same for a file that cannot be used."""
+    if options.junit:
+        suite = ElementTree.Element("testsuite", name=name, tests="1", failures="0", errors="1")
+        case = ElementTree.SubElement(suite, "testcase", classname="scenario", name="load")
+        _say(case, "error", said)
+        ElementTree.ElementTree(suite).write(options.junit, encoding="utf-8", xml_declaration=True)
+    if options.markdown:
+        _append(Path(options.markdown), f"## Scheduling: {cell(name)} cannot be used\n\n{code(said)}\n")
+    if options.annotations:
+        print(_command("error", name, "cannot be used", said))
+
+
+def _append(path: Path, text: str) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def markdown_of(report: Report) -> str:
+    """The summary: plain, so that any forge shows it."""
+    lines = [f"## Scheduling: {cell(report.headline)}.", ""]
+    if report.cases:
+        compared = any(case.before for case in report.cases)
+        lines += [
+            f"| Expectation | Result | It came out |{' Before |' if compared else ''}",
+            f"|---|---|---|{'---|' if compared else ''}",
+        ]
+        for case in report.cases:
+            result = case.result if case.holds else f"**{case.result}**"
+            told = f"{case.said} (cycle {case.cycle})" if case.cycle and not case.holds else case.said
+            before = f" {cell(case.before)} |" if compared else ""
+            lines.append(f"| {cell(case.name)} | {result} | {cell(told)} |{before}")
+        lines.append("")
+    lines += report.markdown
+    if report.ground:
+        lines += [f"> {report.ground}.", ""]
+    return "\n".join(lines)
+
+
+def cell(text: str) -> str:
+    """Words inside a line of Markdown: nothing of them is markup."""
+    flat = " ".join(text.split())
+    return re.sub(r"([\\`*_\[\]|#~])", r"\\\1", flat).replace("<", "&lt;")
+
+
+def code(text: str) -> str:
+    """Words as a block of code, whatever they hold."""
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 3)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def workflow_commands(report: Report) -> list[str]:
+    """Commands of a GitHub workflow: one for each case that fails, or is known to."""
+    failing = [case for case in report.cases if not case.holds]
+    return [
+        _command("error" if case.fails else "warning", report.file, f"{case.name} {case.result}", case.said)
+        for case in sorted(failing, key=lambda case: case.known)[:MAX_ANNOTATIONS]
+    ]
+
+
+def _command(level: str, file: str, title: str, said: str) -> str:
+    def data(text: str) -> str:
+        return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+    def value(text: str) -> str:
+        return data(text).replace(":", "%3A").replace(",", "%2C")
+
+    place = f"file={value(file)}," if Path(file).is_file() else ""
+    return f"::{level} {place}title={value(title)}::{data(said)}"
+
+
+def _write_junit(path: Path, report: Report) -> None:
+    failures = sum(case.fails for case in report.cases)
+    known = sum(case.known for case in report.cases)
+    suite = ElementTree.Element(
+        "testsuite", name=report.suite or report.file, tests=str(len(report.cases)), failures=str(failures),
+        errors="0", skipped=str(known), time=f"{report.took_s:.3f}",
+    )  # fmt: skip
+    for one in report.cases:
+        case = ElementTree.SubElement(suite, "testcase", classname=report.suite or "scenario", name=one.name)
+        if one.fails:
+            _say(case, "failure", one.said)
+        elif one.known:
+            _say(case, "skipped", one.said)
+    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _say(case: ElementTree.Element, outcome: str, said: str) -> None:
+    """Why a case did not pass."""
+    told = _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", said)
+    ElementTree.SubElement(case, outcome, message=told.split("\n")[0]).text = told

@@ -1,0 +1,107 @@
+"""`simulate`: what the scheduler does with the pending pods of a dump or of manifests.
+
+Files are dumps (`kubectl get nodes,pods,... -A -o yaml`), manifests, or folders of them. Workloads make their pods, all
+pending pods are scheduled, and time goes on until nothing is left to happen. The exit status is 0 when every pod has a
+node, 1 when some wait, 2 when a file cannot be used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from scheduler_core.cli import release_options
+from scheduler_core.cli.manifests import MAX_BYTES, read_manifests, scenario_of_dump
+from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.releases import NEWEST
+from scheduler_core.scenario import ScenarioError, ScenarioRun, load_scenario, run_scenario
+
+ALL_BOUND, SOME_WAIT, UNUSABLE = 0, 1, 2
+_SHOWN = 40
+_PODS_OF_A_REASON = 5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        help="dump, manifests (YAML or JSON) or a folder; - for standard input",
+    )
+    parser.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration, or a legacy Policy")
+    parser.add_argument("--seed", type=int, default=0, help="decides between equals (0)")
+    release_options.add_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command."""
+    try:
+        found = _run(options)
+    except OSError as error:
+        said = [f"{error.filename}: {error.strerror}"]
+    except DocumentError as error:
+        said = [str(error)]
+    except ScenarioError as error:
+        said = [str(problem) for problem in error.problems[:20]]
+    else:
+        result = _result(found)
+        print(json.dumps(result, ensure_ascii=False, indent=1) if options.json else _text(result))
+        return SOME_WAIT if result["waiting"] else ALL_BOUND
+    if options.json:
+        print(json.dumps({"status": "unusable", "error": "\n".join(said)}, ensure_ascii=False))
+    print("\n".join(said), file=sys.stderr)
+    return UNUSABLE
+
+
+def _run(options: argparse.Namespace) -> ScenarioRun:
+    document = scenario_of_dump(
+        [item for _, item in read_manifests(options.files)],
+        kubernetesRelease=options.release or NEWEST.name,
+        seed=options.seed,
+    )
+    if options.config:
+        [config] = load_documents(Path(options.config).read_bytes(), max_bytes=MAX_BYTES)
+        document["scheduler"] = config.value
+    scenario = release_options.with_release(load_scenario(document), options)
+    return run_scenario(scenario, full_traces=False)
+
+
+def _result(found: ScenarioRun) -> dict[str, Any]:
+    waiting = []
+    for stored in found.simulation.world.all("Pod"):
+        pod = stored.typed
+        if not pod.node_name and not pod.is_terminal:
+            last = found.cycles_of(pod.key)
+            waiting.append({"pod": pod.key, "message": last[-1].message if last else "not decided"})
+    return {
+        "kubernetesRelease": found.release.name,
+        "seed": found.scenario.seed,
+        "cycles": len(found.cycles),
+        "bound": [{"pod": one.pod, "node": one.node} for one in found.placements],
+        "evicted": [{"pod": one.pod, "for": one.preemptor} for one in found.evictions],
+        "waiting": waiting,
+        "digest": found.digest,
+    }
+
+
+def _text(result: dict[str, Any]) -> str:
+    bound, waiting = result["bound"], result["waiting"]
+    count = f"{len(bound):,} pod{'' if len(bound) == 1 else 's'} bound in {result['cycles']:,} cycles"
+    rest = f"{len(waiting):,} wait{'s' if len(waiting) == 1 else ''}" if waiting else "none waits"
+    lines = [f"{count}; {rest}. Kubernetes {result['kubernetesRelease']}, seed {result['seed']}."]
+    lines += [f"  {one['pod']} -> {one['node']}" for one in bound[:_SHOWN]]
+    if len(bound) > _SHOWN:
+        lines.append(f"  and {len(bound) - _SHOWN:,} more")
+    lines += [f"  {one['pod']} evicted for {one['for']}" for one in result["evicted"][:_SHOWN]]
+    by_reason: dict[str, list[str]] = {}
+    for one in waiting:
+        by_reason.setdefault(one["message"] or "", []).append(one["pod"])
+    for reason, pods in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
+        more = f" and {len(pods) - _PODS_OF_A_REASON:,} more" if len(pods) > _PODS_OF_A_REASON else ""
+        lines += [f"  {len(pods):,} wait{'s' if len(pods) == 1 else ''}: {reason}"]
+        lines += [f"    {', '.join(pods[:_PODS_OF_A_REASON])}{more}"]
+    return "\n".join(lines)

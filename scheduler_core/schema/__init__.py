@@ -1,0 +1,1 @@
+"""Every kind of the Kubernetes API and the fields of each, as data; see README.md."""

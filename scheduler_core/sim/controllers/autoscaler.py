@@ -1,0 +1,488 @@
+"""HorizontalPodAutoscaler: as many replicas as the load on a workload's pods asks for, looked at every 15 s.
+
+The load is a curve (`sim/load.py`); no other metrics are served.
+
+Source: pkg/controller/podautoscaler/horizontal.go, v1.34
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from scheduler_core.clock import SECOND_NS
+from scheduler_core.errors import InvalidObject
+from scheduler_core.objects.fields import format_seconds, integer, mapping, mappings, optional_integer, string
+from scheduler_core.objects.labels import LabelSelector, SelectorError, label_selector_from
+from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.quantity import QuantityError, quantity_from
+from scheduler_core.sim.controllers.base import Controller, Key, Site
+from scheduler_core.sim.load import use_of
+from scheduler_core.sim.replica_calculator import MetricError, Wanted, wanted_replicas
+from scheduler_core.sim.world import ACTS, Noticed, Stored, with_condition
+
+SYNC = "autoscaler-syncs"
+KIND = "HorizontalPodAutoscaler"
+PERIOD_S = 15
+STABILIZATION_S = 300
+TOLERANCE = 0.1
+SCALED: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
+_DEFAULT_POLICIES: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
+    "scaleUp": (
+        {"type": "Pods", "value": 4, "periodSeconds": 15},
+        {"type": "Percent", "value": 100, "periodSeconds": 15},
+    ),
+    "scaleDown": ({"type": "Percent", "value": 100, "periodSeconds": 15},),
+}
+_COMPONENT = "horizontal-pod-autoscaler"
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What an autoscaler remembers of its past, which no object tells.
+
+    Attributes
+    ----------
+    recommended : list of [ns, replicas]
+    scaled : list of [ns, change]
+    """
+
+    recommended: list[list[int]] = field(default_factory=list)
+    scaled: list[list[int]] = field(default_factory=list)
+
+
+class AutoscalerController(Controller):
+    """Writes `spec.replicas` of what it scales."""
+
+    watches: ClassVar[tuple[str, ...]] = (KIND,)
+    timer_names: ClassVar[tuple[str, ...]] = (SYNC,)
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._memory: dict[Key, _Memory] = {}
+        self._to_sync: dict[Key, None] = {}
+
+    def concerns(self, change: Noticed) -> bool:
+        return self.site.release.simulation >= ACTS
+
+    def noticed(self, change: Noticed) -> None:
+        stored = change.new or change.old
+        assert stored is not None
+        meta = stored.manifest["metadata"]
+        key = (str(meta.get("namespace") or ""), str(meta["name"]))
+        if change.new is None:
+            self._to_sync.pop(key, None)
+            self._memory.pop(key, None)
+            self.timers.cancel(SYNC, *key)
+        elif change.old is None or change.old.manifest.get("spec") != change.new.manifest.get("spec"):
+            self._to_sync[key] = None
+
+    def restored(self) -> None:
+        self._to_sync.clear()
+
+    def timer(self, what: str, subject: tuple[str, ...]) -> None:
+        namespace, name = subject
+        self._to_sync[(namespace, name)] = None
+
+    def state(self) -> dict[str, Any]:
+        """What outlasts a checkpoint; empty where there are no autoscalers."""
+        return {"/".join(key): [item.recommended, item.scaled] for key, item in self._memory.items()}
+
+    def restore_state(self, state: Mapping[str, Any]) -> None:
+        self._memory = {}
+        for name, (recommended, scaled) in state.items():
+            namespace, _, own = name.partition("/")
+            self._memory[(namespace, own)] = _Memory(
+                [list(item) for item in recommended], [list(item) for item in scaled]
+            )
+
+    def sync(self) -> bool:
+        if not self._to_sync:
+            return False
+        keys, self._to_sync = list(self._to_sync), {}
+        for key in keys:
+            stored = self.world.get(KIND, *key)
+            if stored is None:
+                continue
+            self.timers.add(self.world.clock.now_ns + PERIOD_S * SECOND_NS, SYNC, *key)
+            look = _Look(self, stored, self._memory.setdefault(key, _Memory()))
+            try:
+                look.scale()
+            except (InvalidObject, QuantityError, SelectorError) as error:
+                look.warn("InvalidSpec", str(error))
+            look.write_status()
+        return True
+
+
+class _Look:
+    """One look of one autoscaler at its workload."""
+
+    def __init__(self, controller: AutoscalerController, stored: Stored, memory: _Memory) -> None:
+        self.world = controller.world
+        self.manifest = stored.manifest
+        self.memory = memory
+        self.now_ns = self.world.clock.now_ns
+        self.namespace = str(self.manifest["metadata"].get("namespace") or "")
+        self.spec = mapping(self.manifest, "spec", "")
+        self.status: dict[str, Any] = dict(self.manifest.get("status") or {})
+        given = self.spec.get("minReplicas")
+        self.least = 1 if given is None else int(given)
+        self.most = integer(self.spec, "maxReplicas", "spec", 1)
+
+    # ---- what it does
+
+    def scale(self) -> None:
+        """Source: reconcileAutoscaler."""
+        self.status["observedGeneration"] = int(self.manifest["metadata"].get("generation") or 1)
+        target, kind, name = self._target()
+        if target is None:
+            what = f'{_plural(kind)} "{name}" not found'
+            self._condition(
+                "AbleToScale", False, "FailedGetScale",
+                f"the HPA controller was unable to get the target's current scale: {what}",
+            )  # fmt: skip
+            self.warn("FailedGetScale", what)
+            self.status |= {"currentReplicas": 0, "desiredReplicas": 0}
+            return
+        self._condition(
+            "AbleToScale", True, "SucceededGetScale",
+            "the HPA controller was able to get the target's current scale",
+        )  # fmt: skip
+        written = target.manifest["spec"].get("replicas")
+        current = 1 if written is None else int(written)
+        if not self.memory.recommended:
+            self.memory.recommended.append([self.now_ns, current])
+        reason, desired = "", 0
+        if current == 0 and self.least != 0:
+            self._condition(
+                "ScalingActive", False, "ScalingDisabled",
+                "scaling is disabled since the replica count of the target is zero",
+            )  # fmt: skip
+        elif current > self.most:
+            reason, desired = "Current number of replicas above Spec.MaxReplicas", self.most
+        elif current < self.least:
+            reason, desired = "Current number of replicas below Spec.MinReplicas", self.least
+        else:
+            found = self._from_metrics(target, current)
+            self.status["currentReplicas"] = _seen_replicas(target)
+            if found is None:
+                self.status.setdefault("desiredReplicas", current)
+                return
+            proposal, metric = found
+            if proposal > current:
+                reason = f"{metric} above target"
+            elif proposal < current:
+                reason = "All metrics below target"
+            desired = self._limited(current, proposal)
+        self.status["currentReplicas"] = _seen_replicas(target)
+        self.status["desiredReplicas"] = desired
+        if desired == current or (current == 0 and self.least != 0):
+            return
+        self._write_scale(target, desired)
+        self._condition(
+            "AbleToScale", True, "SucceededRescale",
+            f"the HPA controller was able to update the target scale to {desired}",
+        )  # fmt: skip
+        self.world.record_event(
+            self.manifest,
+            "Normal",
+            "SuccessfulRescale",
+            "",
+            f"New size: {desired}; reason: {reason}",
+            _COMPONENT,
+        )
+        self.memory.scaled.append([self.now_ns, desired - current])
+        self.status["lastScaleTime"] = format_seconds(self.now_ns)
+
+    def _target(self) -> tuple[Stored | None, str, str]:
+        reference = mapping(self.spec, "scaleTargetRef", "spec")
+        kind, name = (
+            string(reference, "kind", "spec.scaleTargetRef"),
+            string(reference, "name", "spec.scaleTargetRef"),
+        )
+        return (self.world.get(kind, self.namespace, name) if kind in SCALED else None), kind, name
+
+    def _write_scale(self, target: Stored, replicas: int) -> None:
+        meta = {**target.manifest["metadata"]}
+        meta["generation"] = int(meta.get("generation") or 1) + 1
+        spec = {**target.manifest["spec"], "replicas": replicas}
+        self.world.put({**target.manifest, "metadata": meta, "spec": spec}, "scaled by its autoscaler")
+
+    # ---- what the metrics say
+
+    def _from_metrics(self, target: Stored, current: int) -> tuple[int, str] | None:
+        """The largest number that a metric asks for, and which one; None where they say nothing."""
+        pods = self._pods(target)
+        everyone = [
+            stored.manifest for stored in self.world.all("Pod") if stored.typed.namespace == self.namespace
+        ]
+        metrics = mappings(self.spec, "metrics", "spec") or [("spec.metrics[0]", _CPU)]
+        best: tuple[int, str] | None = None
+        statuses: list[dict[str, Any]] = []
+        errors: list[tuple[str, str]] = []
+        find = self._find
+        used = use_of(everyone, find, self.now_ns)
+        for path, metric in metrics:
+            type_ = string(metric, "type", path)
+            try:
+                wanted, status, name = self._from_metric(metric, type_, pods, used, current)
+            except MetricError as error:
+                errors.append((type_, str(error)))
+                continue
+            statuses.append(status)
+            if best is None or wanted.replicas > best[0]:
+                best = (wanted.replicas, name)
+        if errors and (best is None or best[0] < current):
+            type_, said = errors[0]
+            reason = f"FailedGet{type_}Metric"
+            self._condition(
+                "ScalingActive", False, reason, f"the HPA was unable to compute the replica count: {said}"
+            )
+            self.warn(reason, said)
+            self.warn(
+                "FailedComputeMetricsReplicas",
+                f"invalid metrics ({len(errors)} invalid out of {len(metrics)}), first error is: {said}",
+            )
+            return None
+        self.status["currentMetrics"] = statuses
+        assert best is not None
+        self._condition(
+            "ScalingActive", True, "ValidMetricFound",
+            f"the HPA was able to successfully calculate a replica count from {best[1]}",
+        )  # fmt: skip
+        return best
+
+    def _find(self, kind: str, namespace: str, name: str) -> Mapping[str, Any] | None:
+        stored = self.world.get(kind, namespace, name)
+        return None if stored is None else stored.manifest
+
+    def _pods(self, target: Stored) -> list[Pod]:
+        written = mapping(mapping(target.manifest, "spec", ""), "selector", "spec")
+        document = {"matchLabels": written} if target.manifest["kind"] == "ReplicationController" else written
+        selector: LabelSelector = label_selector_from(document or None)
+        return [
+            stored.typed
+            for stored in self.world.all("Pod")
+            if stored.typed.namespace == self.namespace
+            and stored.typed.phase != "Succeeded"
+            and selector.matches(stored.typed.labels)
+        ]
+
+    def _from_metric(
+        self,
+        metric: Mapping[str, Any],
+        type_: str,
+        pods: list[Pod],
+        used: Mapping[tuple[str, str], Any],
+        current: int,
+    ) -> tuple[Wanted, dict[str, Any], str]:
+        key = {"Resource": "resource", "ContainerResource": "containerResource"}.get(type_)
+        if key is None:
+            other = mapping(metric, type_[:1].lower() + type_[1:], "spec.metrics")
+            name = string(mapping(other, "metric", ""), "name", "")
+            api = "external" if type_ == "External" else "custom"
+            raise MetricError(
+                f"unable to get metric {name}: unable to fetch metrics from {api} metrics API:"
+                " no known available metric versions found"
+            )
+        source = mapping(metric, key, "spec.metrics")
+        resource, container = string(source, "name", key), string(source, "container", key)
+        target = mapping(source, "target", key)
+        percent = optional_integer(target, "averageUtilization", key)
+        amount = target.get("averageValue")
+        words = f"{resource} {'container ' if container else ''}resource"
+        try:
+            wanted = wanted_replicas(
+                pods,
+                used,
+                resource=resource,
+                container=container,
+                utilization=None if amount is not None else percent,
+                average=0 if amount is None else quantity_from(amount).nano_value(),
+                current=current,
+                tolerance=(self._tolerance("scaleDown"), self._tolerance("scaleUp")),
+                now_ns=self.now_ns,
+            )
+        except MetricError as error:
+            what = "utilization" if amount is None else "usage"
+            prefix = f"failed to get {resource} {'container ' if container else ''}{what}: "
+            raise MetricError(prefix + str(error)) from None
+        seen: dict[str, Any] = {"averageValue": _amount_text(resource, wanted.average)}
+        if wanted.utilization is not None:
+            seen = {"averageUtilization": wanted.utilization, **seen}
+            words += " utilization (percentage of request)"
+        place = {"container": container} if container else {}
+        return wanted, {"type": type_, key: {**place, "name": resource, "current": seen}}, words
+
+    def _tolerance(self, direction: str) -> float:
+        written = self._rules(direction).get("tolerance")
+        return TOLERANCE if written is None else quantity_from(written).as_approximate_float()
+
+    # ---- how fast it may
+
+    def _rules(self, direction: str) -> Mapping[str, Any]:
+        return mapping(mapping(self.spec, "behavior", "spec"), direction, "spec.behavior")
+
+    def _window_s(self, direction: str) -> int:
+        written = optional_integer(self._rules(direction), "stabilizationWindowSeconds", "spec.behavior")
+        if written is None:
+            return STABILIZATION_S if direction == "scaleDown" else 0
+        return written
+
+    def _limited(self, current: int, proposal: int) -> int:
+        """Source: normalizeDesiredReplicas, normalizeDesiredReplicasWithBehaviors."""
+        desired = self._stabilized(current, proposal)
+        if desired != proposal:
+            up = desired < proposal
+            reason, than, which = ("Up", "lower", "lowest") if up else ("Down", "higher", "highest")
+            self._condition(
+                "AbleToScale", True, f"Scale{reason}Stabilized",
+                f"recent recommendations were {than} than current one, applying the {which} recent recommendation",
+            )  # fmt: skip
+        else:
+            self._condition("AbleToScale", True, "ReadyForNewScale", "recommended size matches current size")
+        behaves = self.spec.get("behavior") is not None
+        limit, reason, message = (
+            desired,
+            "DesiredWithinRange",
+            "the desired count is within the acceptable range",
+        )
+        if behaves and desired > current:
+            fastest = max(self._fastest("scaleUp", current), current)
+            most = min(fastest, self.most)
+            if desired > most:
+                limit = most
+                reason, message = _TOO_FAST if fastest < self.most else _TOO_MANY
+        elif behaves and desired < current:
+            slowest = min(self._fastest("scaleDown", current), current)
+            least = max(slowest, self.least)
+            if desired < least:
+                limit = least
+                reason, message = _TOO_FAST_DOWN if slowest > self.least else _TOO_FEW
+        elif not behaves:
+            fastest = max(2 * current, 4)
+            most = min(fastest, self.most)
+            if desired < self.least:
+                limit, (reason, message) = self.least, _TOO_FEW
+            elif desired > most:
+                limit = most
+                reason, message = _TOO_FAST if fastest < self.most else _TOO_MANY
+        elif desired < self.least:
+            limit, (reason, message) = self.least, _TOO_FEW
+        elif desired > self.most:
+            limit, (reason, message) = self.most, _TOO_MANY
+        self._condition("ScalingLimited", reason != "DesiredWithinRange", reason, message)
+        return limit
+
+    def _stabilized(self, current: int, proposal: int) -> int:
+        """Source: stabilizeRecommendationWithBehaviors."""
+        up_ns, down_ns = (self._window_s(direction) * SECOND_NS for direction in ("scaleUp", "scaleDown"))
+        kept = [
+            item for item in self.memory.recommended if item[0] > self.now_ns - max(up_ns, down_ns, SECOND_NS)
+        ]
+        up = min([proposal, *(number for at_ns, number in kept if at_ns > self.now_ns - up_ns)])
+        down = max([proposal, *(number for at_ns, number in kept if at_ns > self.now_ns - down_ns)])
+        self.memory.recommended = [*kept, [self.now_ns, proposal]]
+        if self.spec.get("behavior") is None:
+            return down
+        return min(max(current, up), down)
+
+    def _fastest(self, direction: str, current: int) -> int:
+        """How far its policies let it go at once."""
+        rules = self._rules(direction)
+        chosen = string(rules, "selectPolicy", "spec.behavior") or "Max"
+        if chosen == "Disabled":
+            return current
+        policies = rules.get("policies") or _DEFAULT_POLICIES[direction]
+        longest_ns = max(int(item.get("periodSeconds") or 0) for item in policies) * SECOND_NS
+        self.memory.scaled = [
+            item for item in self.memory.scaled if item[0] > self.now_ns - max(longest_ns, 3600 * SECOND_NS)
+        ]
+        proposals = []
+        for policy in policies:
+            since_ns = self.now_ns - int(policy.get("periodSeconds") or 0) * SECOND_NS
+            start = current - sum(change for at_ns, change in self.memory.scaled if at_ns > since_ns)
+            value = int(policy.get("value") or 0)
+            if policy.get("type") == "Pods":
+                proposals.append(start + value if direction == "scaleUp" else start - value)
+            elif direction == "scaleUp":
+                proposals.append(math.ceil(start * (1 + value / 100)))
+            else:
+                proposals.append(int(start * (1 - value / 100)))
+        # `Max` is the policy that changes most.
+        take_largest = (chosen == "Max") == (direction == "scaleUp")
+        return max(proposals) if take_largest else min(proposals)
+
+    # ---- what it tells
+
+    def warn(self, reason: str, message: str) -> None:
+        """A Warning event of the autoscaler."""
+        self.world.record_event(self.manifest, "Warning", reason, "", message, _COMPONENT)
+
+    def _condition(self, type_: str, holds: bool, reason: str, message: str) -> None:
+        condition = {
+            "type": type_,
+            "status": str(holds),
+            "lastTransitionTime": format_seconds(self.now_ns),
+            "reason": reason,
+            "message": message,
+        }
+        self.status["conditions"] = with_condition(self.status, condition)
+
+    def write_status(self) -> None:
+        """Write its status where it says more than other amounts of the same percentage."""
+        before = self.manifest.get("status") or {}
+        if _without_amounts(self.status) != _without_amounts(before):
+            self.world.put({**self.manifest, "status": self.status}, "status")
+
+
+_CPU: Final[Mapping[str, Any]] = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+}
+_TOO_FAST: Final = (
+    "ScaleUpLimit",
+    "the desired replica count is increasing faster than the maximum scale rate",
+)
+_TOO_FAST_DOWN: Final = (
+    "ScaleDownLimit",
+    "the desired replica count is decreasing faster than the maximum scale rate",
+)
+_TOO_MANY: Final = ("TooManyReplicas", "the desired replica count is more than the maximum replica count")
+_TOO_FEW: Final = ("TooFewReplicas", "the desired replica count is less than the minimum replica count")
+
+
+def _without_amounts(status: Mapping[str, Any]) -> dict[str, Any]:
+    """A status without amounts beside which a percentage stands: those change with every look."""
+    result = dict(status)
+    if "currentMetrics" in result:
+        result["currentMetrics"] = [_without_amount(item) for item in result["currentMetrics"] or ()]
+    return result
+
+
+def _without_amount(metric: Mapping[str, Any]) -> Any:
+    for key in ("resource", "containerResource"):
+        current = (metric.get(key) or {}).get("current") or {}
+        if "averageUtilization" in current:
+            return {
+                **metric,
+                key: {**metric[key], "current": {"averageUtilization": current["averageUtilization"]}},
+            }
+    return metric
+
+
+def _seen_replicas(target: Stored) -> int:
+    return int((target.manifest.get("status") or {}).get("replicas") or 0)
+
+
+def _amount_text(resource: str, amount: int) -> str:
+    """As the autoscaler's status has it: thousandths."""
+    milli = amount // 10**6
+    return f"{milli}m" if milli % 1000 else str(milli // 1000)
+
+
+def _plural(kind: str) -> str:
+    group = "" if kind == "ReplicationController" else ".apps"
+    return f"{kind.lower()}s{group}"

@@ -1,0 +1,248 @@
+"""A client generated from the document does the deeds of a cluster's pages against a running site."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from playground.api.views.openapi import document
+from playground.clusters import wake
+from playground.clusters.models import Cycle
+from tests.api import told
+from tests.api.test_deeds import PAGES, NoOperation
+from tests.clusters.builders import make_node, make_pod
+from tests.scenarios.conftest import sent, work
+
+__all__ = ["sent", "work"]
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = "kube_playground_client"
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+@pytest.fixture(scope="session")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder the client was generated in."""
+    folder = tmp_path_factory.mktemp("client")
+    (folder / "openapi.json").write_text(json.dumps(document()))
+    config = ROOT / "playground" / "api" / "client.yaml"
+    made = subprocess.run(
+        [sys.executable, "-m", "openapi_python_client", "generate", "--path", str(folder / "openapi.json"),
+         "--meta", "none", "--output-path", str(folder / PACKAGE), "--config", str(config)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stdout + made.stderr
+    # Whatever the generator cannot read it warns of, and leaves out.
+    assert "WARNING" not in made.stdout + made.stderr and "Unable" not in made.stdout + made.stderr, (
+        made.stdout
+    )
+    return folder
+
+
+@pytest.fixture
+def here(generated: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(generated))
+    return generated
+
+
+class Caller:
+    """Calls operations by their id, and remembers which."""
+
+    def __init__(self, address: str) -> None:
+        client = importlib.import_module(f"{PACKAGE}.client")
+        self.models = importlib.import_module(f"{PACKAGE}.models")
+        self.called: set[str] = set()
+        self.client = client.Client(
+            base_url=address,
+            timeout=httpx.Timeout(120),
+            httpx_args={"event_hooks": {"request": [self._noted]}},
+        )
+        self.tags = {
+            item[method]["operationId"]: item[method]["tags"][0]
+            for item in document()["paths"].values()
+            for method in item
+        }
+
+    def _noted(self, request: httpx.Request) -> None:
+        operation = told.operation_of(request.method, request.url.path)
+        assert operation is not None, request.url
+        self.called.add(operation["operationId"])
+
+    def model(self, name: str, /, **fields: Any) -> Any:
+        return getattr(self.models, name).from_dict(fields)
+
+    def __call__(self, operation: str, /, *path: Any, status: int = 0, **how: Any) -> Any:
+        module = importlib.import_module(f"{PACKAGE}.api.{self.tags[operation]}.{operation}")
+        answer = module.sync_detailed(*path, client=self.client, **how)
+        good = answer.status_code == status if status else answer.status_code < 300
+        assert good, (operation, answer.status_code, answer.content[:600])
+        if answer.status_code != 204:
+            assert answer.parsed is not None, operation
+        if status >= 400:
+            assert isinstance(answer.parsed, self.models.Problem)
+        return answer.parsed
+
+
+def test_the_generated_client_does_the_deeds_of_a_clusters_pages(
+    here: Path, asgi_server: str, sent: list[Any], work: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        wake, "send_group", lambda task, parts: sent.extend((task, dict(p)) for p in parts) or True
+    )
+    do = Caller(asgi_server)
+    made = do("clusters_create", body=do.model("ClusterCreate", name="typed", seed=1))
+    c = made.id
+    for manifest in (make_node("n1", cpu="2"), make_node("n2", cpu="2"), make_pod("small", cpu="1")):
+        do("clusters_apply", c, body=do.model("Manifest", **manifest))
+    do("pods_create", c, body=do.model("PodObject", **make_pod("large", cpu="99")))
+    do("clusters_add_nodes", c, body=do.model("NodePool", name="more-{n}", count=1))
+    run = do("runs_start", c, body=do.model("RunRequest", until="idle"))
+    do("runs_cancel", c, run.id)
+    run = do("runs_start", c, body=do.model("RunRequest", until="idle"))
+    work()
+    assert do("runs_read", c, run.id).state == "done"
+    cycle = Cycle.objects.filter(cluster__public_id=c, outcome="bound").values_list("number", flat=True)[0]
+    assert do("cycles_read", c, cycle).node
+    for _ in range(2):
+        do("clock_write", c, body=do.model("Clock", mode="paused"))
+    do("nodes_patch", c, "n2", body=do.model("MergePatch", spec={"unschedulable": True}))
+    do("permits_decide", c, "default", "small", body=do.model("Permit", decision="allow"), status=409)
+    do("actions_do", c, body=do.model("Action", action="uncordon", nodes=["n2"]))
+    do("changes_undo", c)
+
+    # questions
+    edits = do("pods_what_would_it_take", c, "default", "large")
+    asked = [
+        do("pods_why_not", c, "default", "large", node="n1"),
+        do("cycles_why_not", c, cycle, node="n2"),
+        do("cycles_weights", c, cycle),
+        do("clusters_try", c, body=do.model("Manifest", **make_pod("tried"))),
+        do("clusters_try_rule", c, body=do.model("TriedRule", filter="true")),
+        do("clusters_seeds", c, seeds=2),
+    ]
+    work()
+    # What is shared is of the present.
+    plan = do("clusters_plan", c, body=do.model("PlanRequest", ask="drain", nodes=["n1"]))
+    work()
+    edits = do("questions_read", c, edits.id)
+    assert isinstance(edits.answer, do.models.Edits), edits
+    for question in asked:
+        assert do("questions_read", c, question.id).state in ("done", "failed")
+    plan = do("questions_read", c, plan.id)
+    assert isinstance(plan.answer, do.models.PlanAnswer) and plan.answer.verdict
+    do("questions_branch", c, edits.id, body=do.model("Rank", rank=1))
+    verdict = do("plan_share", c, plan.id)
+    do("verdicts_delete", verdict.id)
+    do("questions_cancel", c, do("pods_why_not", c, "default", "large", node="n2").id)
+    do("groups_ask", c, "default", "train", status=404)
+
+    # objects and settings
+    web = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "namespace": "default"}}
+    do("clusters_apply", c, body=do.model("Manifest", **web))
+    do("objects_replace", c, "ConfigMap", "default", "web", body=do.model("Manifest", **web, data={"a": "b"}))
+    do(
+        "objects_patch",
+        c,
+        "ConfigMap",
+        "default",
+        "web",
+        body=do.model("MergePatch", metadata={"labels": {"a": "b"}}),
+    )
+    do("objects_delete", c, "ConfigMap", "default", "web")
+    gold = {"metadata": {"name": "gold"}, "value": 9}
+    do("priorityclasses_create", c, body=do.model("PriorityClassObject", **gold))
+    do("priorityclasses_patch", c, "gold", body=do.model("MergePatch", metadata={"labels": {"a": "b"}}))
+    budget = {"metadata": {"name": "keep", "namespace": "default"}, "spec": {"minAvailable": 1}}
+    do("poddisruptionbudgets_create", c, body=do.model("PodDisruptionBudgetObject", **budget))
+    do(
+        "poddisruptionbudgets_patch",
+        c,
+        "default",
+        "keep",
+        body=do.model("MergePatch", spec={"minAvailable": 0}),
+    )
+    do("rules_write", c, "ssd", body=do.model("WrittenRule", filter="true"))
+    do("rules_delete", c, "ssd")
+    mock = do("mock_extenders_create", c, body=do.model("MockExtenderRules", rules=[]))
+    do(
+        "mock_extenders_write",
+        c,
+        mock.id,
+        body=do.model("MockExtenderRules", rules=[{"deny": {"nodes": ["n1"]}}]),
+    )
+    do("mock_extenders_delete", c, mock.id)
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "extenders": [{"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter"}],
+    }
+    do("config_write", c, body=do.model("Manifest", **config))
+    do("extender_hosts_allow", c, "127.0.0.1:8888")
+    do("extender_hosts_forbid", c, "127.0.0.1:8888")
+    do("config_default", c)
+    do("release_write", c, body=do.model("ClusterRelease", kubernetesRelease="1.35"))
+    do("assumed_pods_write", c, body=do.model("AssumedPods", durationToExpireAssumedPodSeconds=30))
+    do("job_duration_write", c, body=do.model("JobLasts", duration="5m"))
+
+    # a cluster's own
+    do("clusters_rename", c, body=do.model("ClusterRename", name="renamed"))
+    branch = do("clusters_clone", c, body=do.model("ClusterClone"))
+    do("pods_create", branch.id, body=do.model("PodObject", **make_pod("tried")))
+    assert do("branches_apply", branch.id).edits == 1
+    do("clusters_reset", c)
+    do("clusters_unpark", c)
+    do("clusters_delete", c)
+
+    # of team mode: a typed refusal where nobody logs in
+    do("tokens_create", body=do.model("TokenCreate", name="x"), status=409)
+    do("tokens_delete", 1, status=404)
+    do("teams_create", body=do.model("TeamCreate", name="platform"), status=409)
+    do("teams_invite", "platform", body=do.model("InvitationCreate"), status=404)
+    do("teams_set_member", "platform", "grace", body=do.model("Member", role="editor"), status=404)
+    do("teams_remove_member", "platform", "grace", status=404)
+    do("teams_invitations_withdraw", "platform", 1, status=404)
+    do("people_invite", body=do.model("SiteInvitation"), status=404)
+    do("people_invitations_withdraw", 1, status=404)
+    do("people_set_active", 1, body=do.model("Active", active=False), status=404)
+
+    wanted = {name for names in PAGES.values() if not isinstance(names, NoOperation) for name in names}
+    # Of these a worker makes a run of its own; test_forks.py and test_real_answers.py do them over plain HTTP.
+    left = {
+        name for name in wanted - do.called if not name.startswith(("scenarios_", "comparisons_", "gallery_"))
+    }
+    assert left == {
+        "clusters_branch",
+        "clusters_scenario_share",
+        "steps_next",
+        *(f"clusters_{deed}" for deed in ("optimum_find", "optimum_cancel", "model_check", "model_cancel")),
+        *(f"clusters_upgrade_{deed}" for deed in ("preview", "cancel", "share", "branch")),
+    }
+
+
+def test_every_operation_is_in_the_client(generated: Path) -> None:
+    for item in document()["paths"].values():
+        for operation in item.values():
+            place = generated / PACKAGE / "api" / operation["tags"][0] / f"{operation['operationId']}.py"
+            assert place.is_file(), operation["operationId"]
+
+
+def test_the_example_of_the_readme_runs(here: Path, asgi_server: str, sent: list[Any]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    (example,) = [block for block in blocks if PACKAGE in block]
+    program = example.replace("http://127.0.0.1:8000", asgi_server)
+    assert program != example
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, cwd=here
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert re.fullmatch(r"from Python: \d+ pods, run queued, 0 unschedulable\n", ran.stdout)

@@ -1,0 +1,243 @@
+"""Every deed of every page is an operation.
+
+A new page that takes POST needs a line in `PAGES`, a service that pages call needs to be called by this API's views or
+a line in `ELSEWHERE`: the operation that does it, or why there is none.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from inspect import iscoroutinefunction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from playground.api.views.openapi import METHODS, document
+
+ROOT = Path(__file__).resolve().parents[2] / "playground"
+
+
+class NoOperation(str):
+    """Why a deed of a page is none of a program."""
+
+
+BROWSER = NoOperation("a login, its session and its password are a browser's; programs have tokens")
+MAIL = NoOperation(
+    "passwords and addresses are changed with the password at hand, which programs are not given"
+)
+
+UPLOAD = NoOperation("an upload that waits for a person to look at it; programs apply with dryRun")
+
+PAGES: dict[str, tuple[str, ...] | NoOperation] = {
+    "web:watch": ("clusters_create",),
+    "web:new-blank": ("clusters_create",),
+    "web:new-pools": ("clusters_create", "clusters_add_nodes"),
+    "web:new-import": ("clusters_create", "clusters_apply"),
+    "web:draft-cancel": UPLOAD,
+    "web:undo": ("changes_undo",),
+    "web:act": ("actions_do",),
+    "web:run": ("runs_start",),
+    "web:clock": ("clock_write",),
+    "web:run-cancel": ("runs_cancel",),
+    "web:cordon": ("nodes_patch",),
+    "web:permit": ("permits_decide", "runs_start"),
+    "web:group": ("groups_ask",),
+    "web:pod-new": ("pods_create", "clusters_apply", "clusters_try"),
+    "web:explain-ask": ("pods_what_would_it_take", "pods_why_not"),
+    "web:cycle-why": ("cycles_why_not",),
+    "web:weights": ("cycles_weights",),
+    "web:try": ("clusters_try",),
+    "web:luck": ("clusters_seeds",),
+    "web:question-cancel": ("questions_cancel",),
+    "web:edit-branch": ("questions_branch",),
+    "web:plan": ("clusters_plan",),
+    "web:plan-branch": ("questions_branch",),
+    "web:plan-share": ("plan_share",),
+    "web:verdict-end": ("verdicts_delete",),
+    "web:apply-branch": ("branches_apply",),
+    "web:object": ("objects_replace",),
+    "web:object-delete": ("objects_delete",),
+    "web:load": ("objects_patch",),
+    "web:import": ("clusters_apply",),
+    "web:pools": ("clusters_add_nodes",),
+    "web:config": ("config_write", "config_default", "extender_hosts_allow", "extender_hosts_forbid",
+                   "assumed_pods_write"),
+    "web:release": ("release_write",),
+    "web:rules": ("rules_write", "rules_delete", "clusters_try_rule"),
+    "web:classes": ("priorityclasses_create", "priorityclasses_patch", "poddisruptionbudgets_create",
+                    "poddisruptionbudgets_patch"),
+    "web:extender-new": ("mock_extenders_create", "config_write"),
+    "web:extender": ("mock_extenders_write", "mock_extenders_delete"),
+    "web:deed": ("clusters_rename", "clusters_clone", "clusters_reset", "clusters_delete", "clusters_unpark",
+                 "job_duration_write"),
+    "scenarios:open": ("scenarios_share",),
+    "scenarios:new": ("scenarios_share",),
+    "scenarios:verify": ("scenarios_verify",),
+    "scenarios:fork": ("scenarios_fork",),
+    "scenarios:branch": ("scenarios_branch",),
+    "scenarios:delete": ("scenarios_delete",),
+    "scenarios:optimum": ("scenarios_optimum_find", "scenarios_optimum_cancel"),
+    "scenarios:upgrade": ("scenarios_upgrade_preview", "scenarios_upgrade_cancel", "scenarios_upgrade_share",
+                          "scenarios_upgrade_branch"),
+    "scenarios:model": ("scenarios_model_check", "scenarios_model_cancel"),
+    "scenarios:luck": ("scenarios_luck_run", "scenarios_luck_cancel"),
+    "scenarios:whole-cycle": ("scenarios_whole_cycle",),
+    "scenarios:gallery-large": ("gallery_make_large",),
+    "scenarios:gallery-open": ("gallery_open",),
+    "scenarios:compare-ask": ("comparisons_create",),
+    "scenarios:compare-delete": ("comparisons_delete",),
+    "scenarios:replay-branch": ("clusters_branch",),
+    "scenarios:share": ("clusters_scenario_share", "comparisons_create"),
+    "scenarios:next-step": ("steps_next",),
+    "scenarios:cluster-upgrade": ("clusters_upgrade_preview", "clusters_upgrade_cancel", "clusters_upgrade_share",
+                                  "clusters_upgrade_branch"),
+    "scenarios:cluster-model": ("clusters_model_check", "clusters_model_cancel"),
+    "scenarios:cluster-optimum": ("clusters_optimum_find", "clusters_optimum_cancel"),
+    "accounts:account": ("tokens_create",),
+    "accounts:token-delete": ("tokens_delete",),
+    "accounts:login": BROWSER,
+    "accounts:logout": BROWSER,
+    "accounts:session-end": BROWSER,
+    "accounts:sessions-end": BROWSER,
+    "accounts:password": MAIL,
+    "accounts:email": MAIL,
+    "accounts:reset": MAIL,
+    "accounts:reset-confirm": MAIL,
+    "accounts:people-reset": MAIL,
+    "accounts:invitation": NoOperation("it makes an account, or adds one that is logged in"),
+    "accounts:team-new": ("teams_create",),
+    "accounts:team-invite": ("teams_invite",),
+    "accounts:team-member": ("teams_set_member", "teams_remove_member"),
+    "accounts:team-withdraw": ("teams_invitations_withdraw",),
+    "accounts:people-invite": ("people_invite",),
+    "accounts:people-withdraw": ("people_invitations_withdraw",),
+    "accounts:people-deed": ("people_set_active",),
+}  # fmt: skip
+
+ELSEWHERE: dict[str, tuple[str, ...] | NoOperation] = {
+    "set_cordon": ("nodes_patch",),
+    "start_preview": UPLOAD,
+    "start_import": UPLOAD,
+    "get_draft": UPLOAD,
+    "cancel_draft": UPLOAD,
+    "expect_questions": NoOperation("has a worker made ready where a person is about to ask"),
+}
+"""Services that pages call and this API's views do not."""
+
+
+def operation_ids() -> set[str]:
+    return {
+        item[method]["operationId"]
+        for item in document()["paths"].values()
+        for method in METHODS
+        if method in item
+    }
+
+
+def _methods(view: Any) -> set[str]:
+    """What `require_http_methods` lets through, however it is wrapped; of a class, its methods."""
+    cls = getattr(view, "view_class", None)
+    if cls is not None:
+        return {"POST"} if hasattr(cls, "post") else set()
+    if iscoroutinefunction(view):
+        return {"GET"}  # ticks, which stream
+    while view is not None:
+        for name, cell in zip(view.__code__.co_freevars, view.__closure__ or (), strict=True):
+            if name == "request_method_list":
+                return set(cell.cell_contents)
+        view = getattr(view, "__wrapped__", None)
+    return {"GET", "POST"}
+
+
+def pages() -> Iterator[tuple[str, Any]]:
+    """Name and view of every path of the pages."""
+
+    def walk(patterns: list[Any], app: str) -> Iterator[tuple[str, Any]]:
+        for pattern in patterns:
+            if isinstance(pattern, URLResolver):
+                yield from walk(pattern.url_patterns, pattern.app_name or app)
+            elif isinstance(pattern, URLPattern) and app in ("web", "scenarios", "accounts") and pattern.name:
+                yield f"{app}:{pattern.name}", pattern.callback
+
+    yield from walk(get_resolver().url_patterns, "")
+
+
+def posted_to() -> set[str]:
+    return {name for name, view in pages() if "POST" in _methods(view)}
+
+
+def test_every_page_that_takes_a_deed_names_its_operations() -> None:
+    assert posted_to() - set(PAGES) == set(), (
+        "a page's deed without an operation: add one, and a line to PAGES"
+    )
+    assert set(PAGES) - posted_to() == set(), "PAGES names what is no page any more"
+
+
+def test_the_operations_named_are_there() -> None:
+    known = operation_ids()
+    for table in (PAGES, ELSEWHERE):
+        for name, told in table.items():
+            if not isinstance(told, NoOperation):
+                assert set(told) <= known and told, (name, set(told) - known)
+
+
+MODULES = ("questions", "drafts")
+"""Modules of services that are imported as such."""
+
+
+def services_called(folder: Path) -> dict[str, str]:
+    """Functions of the services that a folder's modules call -> one of these modules."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        if path.name in ("screenshots.py", "rare_cycles.py"):  # commands of the tree, not pages
+            continue
+        tree = ast.parse(path.read_text())
+        names, modules = set(), set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                parts = node.module.split(".")
+                for alias in node.names:
+                    if "services" in parts:
+                        # a function of a module of services, or such a module
+                        (modules if alias.name in MODULES else names).add(alias.asname or alias.name)
+                    elif alias.name == "services":
+                        modules.add(alias.asname or alias.name)
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id in modules
+            ):
+                found[node.attr] = path.name
+            elif isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Load):
+                found[node.id] = path.name
+    return {name: where for name, where in found.items() if name[0].islower()}
+
+
+READS = {
+    "allowed_by_person", "edits_of",
+    "as_error",
+    "error_from",
+    "summary_of",
+    "text_of", "is_whole", "job_duration", "make_text", "may_delete", "mock_extender_url", "model_result",
+    "read_posted", "refused_hosts", "result_of", "upgrade_result", "verdict_answer", "verdict_state", "quota_of",
+    "export_manifests", "gallery_scenario", "mock_rules_of", "serialized", "admitted_pod", "max_bytes",
+}  # fmt: skip
+"""Of the services, those that change nothing."""
+
+
+def test_every_service_of_the_pages_is_called_here_too() -> None:
+    ours = services_called(ROOT / "api" / "views")
+    theirs = services_called(ROOT / "web")
+    missing = {name: where for name, where in theirs.items() if name not in ours and name not in READS}
+    assert missing.keys() == ELSEWHERE.keys(), missing
+
+
+@pytest.mark.parametrize("code", ["from playground.clusters.services.objects import bury\nbury()\n",
+                                  "from playground.scenarios import services\nservices.bury()\n"])  # fmt: skip
+def test_a_service_that_only_pages_call_is_found(code: str, tmp_path: Path) -> None:
+    (tmp_path / "page.py").write_text(code)
+    assert "bury" in services_called(tmp_path)

@@ -1,0 +1,52 @@
+"""Templates and style sheets can be reviewed: formatted, without what a linter finds, and no line too long."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import cssbeautifier
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEMPLATES = ROOT / "templates"
+STYLES = sorted((ROOT / "static" / "css").glob("*.css"))
+WIDTH = 160
+# What the linter would not have: a heading beside its text on one line, an empty element that styles draw,
+# a line break within a placeholder.
+NOT_ASKED = "H015,H020,H023"
+
+
+def run(*command: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_templates_are_indented() -> None:
+    run("djhtml", "--tabwidth", "2", "--check", str(TEMPLATES))
+
+
+def test_the_linter_finds_nothing_in_templates() -> None:
+    run("djlint", str(TEMPLATES), "--lint", "--quiet", "--profile", "django", "--ignore", NOT_ASKED)
+
+
+@pytest.mark.parametrize("path", STYLES, ids=lambda path: path.name)
+def test_styles_are_formatted(path: Path) -> None:
+    options = cssbeautifier.default_options()
+    options.indent_size = 2
+    options.end_with_newline = True
+    text = path.read_text()
+    assert cssbeautifier.beautify(text, options) == text, (
+        "format it: css-beautify --replace --indent-size 2 --end-with-newline " + str(path.relative_to(ROOT))
+    )
+
+
+def test_no_line_is_too_long() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in [*sorted(TEMPLATES.rglob("*.html")), *STYLES]
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if len(line) > WIDTH
+    ]
+    assert not long, f"more than {WIDTH} characters: {long}"

@@ -1,0 +1,51 @@
+"""Measures the boxes of a page: what is wider than its place, cut with no way to see it, or over its neighbour."""
+
+OUT_OF_BOUNDS = """() => {
+  const found = new Set(), root = document.documentElement;
+  if (root.scrollWidth > root.clientWidth) found.add(`the page is ${root.scrollWidth - root.clientWidth} px too wide`);
+  const text = e => e.textContent.trim().replace(/\\s+/g, ' ').slice(0, 40);
+  const say = e => `${e.tagName.toLowerCase()}${e.id ? '#' + e.id : ''}.${[...e.classList].join('.')} "${text(e)}"`;
+  const style = e => getComputedStyle(e);
+  // What is for screen readers alone is drawn in one pixel.
+  const hidden = e => e && (e.offsetWidth === 1 || hidden(e.parentElement));
+  const drawn = e => e.getClientRects().length && !e.closest('.vh, [hidden], [popover], dialog:not([open])')
+    && style(e).visibility === 'visible' && !hidden(e);
+  // A name or a sentence that is cut is whole in a title of it or around it.
+  const told = e => e.closest('[title]') || e.querySelector(':scope > [title], :scope > * > [title]');
+  const scrolls = own => ['auto', 'scroll'].includes(own.overflowX);
+  const flows = e => !['absolute', 'fixed', 'sticky'].includes(style(e).position);
+  for (const e of document.querySelectorAll('main *, header *, .runbar *')) {
+    if (!drawn(e) || (e.closest('svg') && e.tagName !== 'svg')) continue;
+    const box = e.getBoundingClientRect(), around = e.parentElement.getBoundingClientRect();
+    const of = style(e.parentElement), own = style(e);
+    if (box.width <= 1 || of.display === 'contents') continue;
+    const over = Math.max(box.right - around.right, around.left - box.left);
+    if (over > 1.5 && flows(e) && of.display !== 'inline') {
+      const by = `${Math.round(over)} px`;
+      if (of.overflowX === 'visible') found.add(`${by} out of its box: ${say(e)} of ${say(e.parentElement)}`);
+      else if (!scrolls(of) && !told(e)) found.add(`${by} cut: ${say(e)}`);
+    }
+    const cuts = own.overflowX !== 'visible' && !scrolls(own) && own.display !== 'inline';
+    if (cuts && e.scrollWidth > e.clientWidth + 1 && text(e) && !told(e)) {
+      found.add(`${e.scrollWidth - e.clientWidth} px of text cut: ${say(e)}`);
+    }
+  }
+  for (const parent of document.querySelectorAll('main *, header *, .runbar')) {
+    const children = [...parent.children].filter(e => drawn(e) && flows(e) && !e.closest('svg') && text(e));
+    children.slice(1).forEach((e, i) => {
+      const before = children[i];
+      const inWords = [e, before].every(one => style(one).display.startsWith('inline'));
+      if (!/flex|grid/.test(style(parent).display) && inWords) return;
+      const a = before.getBoundingClientRect(), b = e.getBoundingClientRect();
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (wide > 2 && high > 2) found.add(`${say(before)} lies under ${say(e)}`);
+    });
+  }
+  return [...found].slice(0, 8);
+}"""
+
+
+def out_of_bounds(page) -> list[str]:
+    """What is wrong with the boxes of the page as it is now, in words."""
+    return page.evaluate(OUT_OF_BOUNDS)

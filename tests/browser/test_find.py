@@ -1,0 +1,109 @@
+"""Find: the palette on every page, and lists that are filtered and sorted by the server."""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from playground.clusters.models import Node, Pod, Run
+from tests.browser.boxes import out_of_bounds
+from tests.browser.test_real_clusters import board, real
+
+__all__ = ["real"]
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_palette_finds_nodes_pods_workloads_and_cycles_by_keyboard(
+    page, asgi_server, real, complaints, width
+):
+    page.set_viewport_size({"width": width, "height": 844})
+    node = Node.objects.filter(cluster=real).order_by("pk")[40].name
+    page.goto(board(asgi_server, real, "pods/"))
+    page.keyboard.press("/")
+    field = page.get_by_role("searchbox", name=re.compile("^Find nodes, pods"))
+    expect(field).to_be_focused()
+    expect(page.locator("#found")).to_contain_text("Run until idle")  # before a word: what there is to do
+    page.keyboard.type(node[:14])
+    expect(page.locator("#found").get_by_role("link", name=node)).to_be_visible()
+    violations = Axe().run(page).response["violations"]
+    assert not [(v["id"], [n["target"] for n in v["nodes"]]) for v in violations]
+    assert not out_of_bounds(page)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#found a").first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"\?node="))
+    page.keyboard.press("Control+k")
+    expect(field).to_be_focused()
+    page.keyboard.type("nightly")
+    expect(page.locator("#found").get_by_role("region", name="Pods")).to_contain_text("nightly-render")
+    expect(page.locator("#found").get_by_role("region", name="Workloads")).to_contain_text("Job in reports")
+    page.keyboard.press("Escape")
+    expect(field).to_be_hidden()
+    page.keyboard.press("Control+k")
+    field.fill("cycle 12")
+    expect(page.locator("#found").get_by_role("region", name="Cycles")).to_contain_text("Cycle 12")
+    page.keyboard.press("Enter")  # the first of what was found, without walking there
+    expect(page).to_have_url(re.compile("/cycles/12/$"))
+
+
+def test_deeds_are_done_from_the_palette(page, asgi_server, real, complaints):
+    page.goto(board(asgi_server, real, "cycles/"))
+    page.keyboard.press("Control+k")
+    page.keyboard.type("until idle")
+    expect(page.locator("#found button")).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("#runbar")).to_contain_text("waiting for a worker")
+    assert Run.objects.filter(cluster=real).latest("pk").until == "idle"
+
+
+def test_where_no_cluster_is_open_clusters_are_found(page, asgi_server, real, complaints):
+    page.goto(asgi_server)
+    page.keyboard.press("/")
+    page.keyboard.type("prod-eu")
+    expect(page.locator("#found").get_by_role("link", name=re.compile("prod-eu-central-1"))).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(f"/c/{real.public_id}/$"))
+
+
+def test_the_palette_is_a_page_without_script(browser, asgi_server, real):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(board(asgi_server, real, "find/?q=indexer"))
+    expect(page.get_by_role("region", name="Pods")).to_contain_text("indexer")
+    context.close()
+
+
+def test_pods_are_filtered_and_sorted_and_the_address_says_so(page, asgi_server, real, complaints):
+    page.goto(board(asgi_server, real, "pods/"))
+    heading, rows = page.locator("#rows h2"), page.locator("#rows tbody tr")
+    expect(heading).to_have_text("700 pods")
+    expect(rows).to_have_count(100)
+    page.get_by_label("State").select_option(label="Unschedulable")
+    expect(heading).to_have_text("223 pods")
+    page.get_by_role("link", name="cpu", exact=True).click()
+    expect(page).to_have_url(re.compile("lane=unschedulable.*sort=-cpu"))
+    expect(rows.first).to_contain_text("nightly-render")
+    page.get_by_label(re.compile("Part of the name")).press_sequentially("indexer", delay=5)
+    expect(heading).to_have_text("8 pods")
+    expect(page).to_have_url(re.compile("q=indexer"))
+    page.reload()
+    expect(heading).to_have_text("8 pods")
+    expect(page.get_by_label("State")).to_have_value("unschedulable")
+    page.get_by_role("link", name="Show all").click()
+    expect(heading).to_have_text("700 pods")
+    page.locator("#pods-after").click()
+    expect(page.locator(".pager")).to_contain_text("Page 2 of 7")
+    first = Pod.objects.filter(cluster=real).order_by("pk")[100].name
+    expect(rows.first).to_contain_text(first)
+
+
+def test_a_link_to_a_node_in_a_list_opens_it_on_the_board(page, asgi_server, real, complaints):
+    page.goto(board(asgi_server, real, "pods/?lane=running&sort=node"))
+    link = page.locator("#rows tbody td a").first
+    name = link.get_attribute("aria-label").removeprefix("Node ")
+    link.click()
+    expect(page.locator("#inspector h2")).to_have_text(name)

@@ -1,0 +1,102 @@
+"""A share in a frame of somebody's page: only the frame may be framed; it fits in each look and has no script."""
+
+from __future__ import annotations
+
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from playground.scenarios.services import request_moment, share
+from tests.browser.test_pages import LOOKS
+from tests.scenarios.conftest import sent, work
+from tests.scenarios.documents import small_text
+
+__all__ = ["sent", "work"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def scenario(work):
+    shared = share(document=small_text(), opens_at=2).scenario
+    work()
+    request_moment(scenario=shared, cycle=2)
+    work()
+    return shared
+
+
+@pytest.mark.parametrize("scheme, width", LOOKS)
+@pytest.mark.parametrize("query", ["", "?view=line"])
+def test_the_frame_is_accessible_fits_and_says_how_the_share_stands(
+    browser, asgi_server, scenario, scheme, width, query
+):
+    # 760 is what oEmbed answers; a phone gives less.
+    context = browser.new_context(
+        color_scheme=scheme, viewport={"width": min(width, 760), "height": 480}, java_script_enabled=True
+    )
+    page = context.new_page()
+    page.goto(f"{asgi_server}/s/{scenario.public_id}/embed/{query}")
+    expect(page.locator(".badge")).to_contain_text("reproduced on 1.34")
+    expect(page.locator("main")).to_contain_text("Cycle 2 of 5.")
+    expect(page.locator("article")).to_have_count(0 if query else 3)
+    expect(page.locator("script")).to_have_count(0)
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth") <= min(width, 760)
+    context.close()
+
+
+@pytest.fixture
+def elsewhere():
+    """Serves a page from another origin on this machine: a browser asks before a public site reaches loopback."""
+    servers = []
+
+    def serve(body):
+        class Page(BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            def log_message(self, *args):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+        Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/"
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_somebodys_page_shows_the_frame_and_no_other_page_of_the_site(
+    browser, asgi_server, scenario, elsewhere
+):
+    context = browser.new_context()
+    page = context.new_page()
+    address = f"{asgi_server}/s/{scenario.public_id}/"
+    handbook = (
+        f'<iframe id="share" src="{address}embed/"></iframe>'
+        f'<img id="badge" src="{address}badge.svg"><img id="photo" src="{asgi_server}/s/{scenario.public_id}.png">'
+    )
+    page.goto(elsewhere(handbook))
+    inside = page.frame_locator("#share")
+    expect(inside.locator(".badge")).to_contain_text("reproduced on 1.34")
+    expect(inside.get_by_role("link", name="Open in the playground")).to_have_attribute("rel", "noopener")
+    for picture, width in (("badge", None), ("photo", 1200)):
+        page.wait_for_function("id => document.getElementById(id).naturalWidth > 0", arg=picture)
+        if width:
+            assert page.evaluate("id => document.getElementById(id).naturalWidth", picture) == width
+    with page.expect_console_message(lambda message: "frame-ancestors 'none'" in message.text):
+        page.evaluate(
+            "address => { const f = document.createElement('iframe'); f.src = address; document.body.append(f); }",
+            address,
+        )
+    context.close()

@@ -1,0 +1,134 @@
+"""A link and a file made in one instance are opened in another browser: shown, proved, brought in, or refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from playground.scenarios.models import Scenario
+from playground.scenarios.services import share
+from tests.browser.test_pages import LOOKS
+from tests.scenarios.conftest import sent, work
+from tests.scenarios.documents import small_text
+
+__all__ = ["sent", "work"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+EVIL = "</script><script>window.hit=1</script><img src=x onerror=window.hit=2>"
+
+
+def looked_at(page, width):
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("window.hit") is None
+
+
+@pytest.fixture
+def made(page, asgi_server, work, tmp_path):
+    """The link and the file a person takes from a share's page; then the share is gone."""
+    shared = share(
+        document=small_text(title=f"Five pods {EVIL}"), note=f"The giant. {EVIL}", opens_at=2
+    ).scenario
+    work()
+    page.goto(f"{asgi_server}/s/{shared.public_id}/")
+    expect(page.locator("#clnk")).to_be_visible(timeout=30_000)
+    link = page.locator("#clnk").input_value()
+    with page.expect_download(timeout=90_000) as download:
+        page.locator("#save-html").click()
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    page.context.close()
+    digest = shared.digest
+    Scenario.objects.all().delete()
+    return link, path, digest
+
+
+@pytest.mark.parametrize("scheme, width", LOOKS)
+def test_a_link_is_read_in_the_browser_proved_and_brought_in_by_one_button(
+    browser, asgi_server, made, work, scheme, width
+):
+    link, _, digest = made
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = context.new_page()
+    asked, failed = [], []
+    page.on("request", lambda request: asked.append(request))
+    page.on("pageerror", lambda error: failed.append(str(error)))
+    page.goto(link)
+    expect(page.locator("#carried-state")).to_contain_text("Its digest is proved")
+    expect(page.locator("#carried-facts")).to_contain_text(f"sha256:{digest}")
+    expect(page.locator("#carried-facts")).to_contain_text("3 nodes, 5 pods")
+    expect(page.locator("#carried-title")).to_have_text(f"Five pods {EVIL}")
+    expect(page.locator("#carried-note blockquote")).to_have_text(f"The giant. {EVIL}")
+    looked_at(page, width)
+    payload = link.partition("#")[2]
+    # What followed the # was sent to nobody, in no address, header or body.
+    for request in asked:
+        sent_ = f"{request.url.partition('#')[0]} {request.all_headers()} {request.post_data or ''}"
+        assert payload[:100] not in sent_
+    page.get_by_role("button", name="Bring it here and run it").click()
+    expect(page.locator("#cyc-shown")).to_have_text("2", timeout=60_000)  # it is run first
+    expect(page.locator("#note")).to_contain_text(f"The giant. {EVIL}")
+    expect(page.locator(".digest").first).to_have_text(f"sha256:{digest}")
+    assert failed == []
+    context.close()
+
+
+@pytest.mark.parametrize("scheme, width", LOOKS)
+def test_the_file_opens_without_that_instance_and_without_a_network(browser, made, scheme, width):
+    _, path, digest = made
+    context = browser.new_context(offline=True, color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = context.new_page()
+    page.goto(Path(path).as_uri())
+    expect(page.locator("#proof")).to_contain_text("checked just now, in this file")
+    expect(page.locator("#digest")).to_have_text(f"sha256 {digest}")
+    expect(page.locator("#shown")).to_have_text("Decision 2 of 5")
+    expect(page.locator("#note")).to_have_text(f"The giant. {EVIL}")
+    looked_at(page, width)
+    context.close()
+
+
+def test_the_file_is_dropped_where_a_scenario_is_shared(browser, asgi_server, made, work):
+    _, path, digest = made
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{asgi_server}/s/new/")
+    page.locator("#file").set_input_files(path)
+    expect(page.locator("#text")).to_have_value(re.compile("standalone 1"))
+    page.get_by_role("button", name="Share", exact=True).click()
+    expect(page.locator("#cyc-shown")).to_have_text("2", timeout=60_000)  # it is run first
+    assert Scenario.objects.get().digest == digest
+    context.close()
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (lambda line: line[:-30], "cut or changed on its way"),
+        (lambda line: line[:2] + "0" * 64 + line[66:], "it was changed"),
+        (lambda line: "2" + line[1:], "a newer playground reads it"),
+        (lambda line: "top", "no carried scenario"),
+        (lambda line: "", "Nothing follows the #"),
+    ],
+)
+def test_a_mangled_or_foreign_link_is_refused_by_its_cause_and_has_no_button(
+    browser, asgi_server, made, change, said
+):
+    link, _, _ = made
+    before, _, line = link.partition("#")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{before}#{change(line)}")
+    expect(page.locator("#carried-state")).to_contain_text(said)
+    expect(page.locator("#bring")).to_be_hidden()
+    expect(page.locator("#carried-facts")).to_be_hidden()
+    looked_at(page, 1280)
+    # The whole link in the same tab: only what follows the # changes.
+    page.goto(link)
+    expect(page.locator("#carried-state")).to_contain_text("Its digest is proved")
+    expect(page.locator("#bring")).to_be_visible()
+    context.close()

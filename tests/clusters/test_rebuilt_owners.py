@@ -1,0 +1,132 @@
+"""Owners a dump does not have are made again from the pods that name them."""
+
+import copy
+
+import pytest
+
+from playground.clusters import services
+from playground.clusters.errors import InvalidManifest
+from playground.clusters.kinds import by_kind
+from playground.clusters.models import LogEntry, Manifest, Pod
+from playground.clusters.services.objects import delete_object
+from playground.engine.rebuilt_owners import rebuilt_owners
+from playground.web.rare_cycles import run_until
+from tests import real_dump
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(params=["aws", "gke"])
+def rebuilt(request):
+    dump = real_dump.real_dump(12, 400, cloud=request.param, owners=False)
+    cluster = services.create_cluster(name="prod", seed=7)
+    result = services.apply_documents(cluster=cluster, objects=dump, rebuild_owners=True)
+    return cluster, dump, result
+
+
+def test_what_is_there_stays_and_a_pod_that_goes_is_made_again(rebuilt):
+    cluster, dump, result = rebuilt
+    named = {m["metadata"]["ownerReferences"][0]["uid"] for m in dump if m["kind"] == "Pod"}
+    assert result.missing_owners == {} and sum(result.rebuilt.values()) == len(named)
+    kinds = ("ReplicaSet", "StatefulSet", "DaemonSet", "Job")
+    rows = Manifest.objects.filter(cluster=cluster, kind__in=kinds)
+    assert set(rows.values_list("uid", flat=True)) == named
+    assert set(result.rebuilt) == set(kinds)
+    pods = {m["metadata"]["uid"] for m in dump if m["kind"] == "Pod"}
+    run_until(cluster, "idle")
+    assert set(Pod.objects.filter(cluster=cluster).values_list("uid", flat=True)) == pods
+    assert not LogEntry.objects.filter(cluster=cluster, kind=LogEntry.Kind.DELETE).exists()
+    placed = Pod.objects.filter(cluster=cluster).exclude(node_name="").order_by("pk")
+    remakes = sorted(set(placed.values_list("owner_kind", flat=True)) - {"Job"})
+    assert remakes == ["DaemonSet", "ReplicaSet", "StatefulSet"][: len(remakes)] and len(remakes) >= 2
+    for kind in remakes:
+        gone = placed.filter(owner_kind=kind).first()
+        n = Pod.objects.filter(cluster=cluster, owner_name=gone.owner_name, namespace=gone.namespace).count()
+        delete_object(
+            cluster=cluster, kind=by_kind("Pod"), namespace=gone.namespace, name=gone.name, grace_s=0
+        )
+        cluster.refresh_from_db()
+        run_until(cluster, "idle")
+        now = Pod.objects.filter(cluster=cluster, owner_name=gone.owner_name, namespace=gone.namespace)
+        assert now.count() == n and not now.filter(uid=gone.uid).exists(), kind
+        assert now.exclude(uid__in=pods).get().cpu_milli == gone.cpu_milli
+
+
+def test_owners_are_made_only_where_that_is_asked_for_and_none_twice():
+    dump = real_dump.real_dump(4, 240, owners=False)
+    cluster = services.create_cluster(name="prod", seed=7)
+    told = services.apply_documents(cluster=cluster, objects=dump)
+    assert told.rebuilt == {} and sum(told.missing_owners.values()) == 240
+    assert not Manifest.objects.filter(cluster=cluster, kind="ReplicaSet").exists()
+    first = services.apply_documents(cluster=cluster, objects=dump, rebuild_owners=True)
+    again = services.apply_documents(cluster=cluster, objects=dump, rebuild_owners=True)
+    assert first.rebuilt and again.rebuilt == {} and again.missing_owners == {}
+
+
+def test_an_owner_of_another_kind_or_of_pods_without_labels_stays_missing():
+    dump = real_dump.real_dump(2, 230, owners=False)
+    pods = [m for m in dump if m["kind"] == "Pod"]
+    rollout, bare = copy.deepcopy(pods[-1]), copy.deepcopy(pods[-2])
+    rollout["metadata"]["ownerReferences"][0] |= {"kind": "Rollout", "apiVersion": "argoproj.io/v1alpha1"}
+    bare["metadata"]["labels"] = {}
+    uids = frozenset(one["metadata"]["ownerReferences"][0]["uid"] for one in (rollout, bare))
+    assert rebuilt_owners([rollout, bare], uids) == []
+
+
+def test_templates_have_nothing_of_one_pod_alone():
+    pod = {
+        "metadata": {
+            "name": "db-3",
+            "namespace": "data",
+            "labels": {
+                "app": "db",
+                "statefulset.kubernetes.io/pod-name": "db-3",
+                "controller-revision-hash": "x",
+            },
+            "ownerReferences": [
+                {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u", "controller": True}
+            ],
+        },
+        "spec": {
+            "nodeName": "a",
+            "hostname": "db-3",
+            "priority": 5,
+            "containers": [
+                {
+                    "name": "c",
+                    "volumeMounts": [{"name": "kube-api-access-1"}, {"name": "data"}],
+                }
+            ],
+            "volumes": [
+                {"name": "kube-api-access-1", "projected": {}},
+                {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-3"}},
+            ],
+        },
+    }
+    claim = {
+        "metadata": {"name": "data-db-3", "namespace": "data"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "gp3", "volumeName": "pv-7"},
+    }
+    [made] = rebuilt_owners([pod], frozenset({"u"}), [claim])
+    spec = made["spec"]
+    assert spec["selector"] == {"matchLabels": {"app": "db"}} and spec["ordinals"] == {"start": 3}
+    assert spec["replicas"] == 1 and spec["updateStrategy"] == {"type": "OnDelete"}
+    assert spec["template"]["spec"] == {
+        "containers": [{"name": "c", "volumeMounts": [{"name": "data"}]}],
+        "volumes": [],
+    }
+    [template] = spec["volumeClaimTemplates"]
+    assert template["spec"]["storageClassName"] == "gp3" and "volumeName" not in template["spec"]
+    assert pod["spec"]["nodeName"] == "a" and len(pod["spec"]["volumes"]) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"spec": None}, {"spec": {"containers": "none"}}, {"metadata": {"name": "a", "labels": 3}}],
+)
+def test_a_pod_that_has_not_the_form_of_one_is_refused_in_words(wrong):
+    [pod] = [m for m in real_dump.real_dump(1, 226, owners=False) if m["kind"] == "Pod"][-1:]
+    broken = {**pod, **wrong}
+    broken["metadata"] = {**pod["metadata"], **wrong.get("metadata", {})}
+    with pytest.raises(InvalidManifest):
+        services.apply_documents(cluster=None, objects=[broken], dry_run=True, rebuild_owners=True)

@@ -1,0 +1,162 @@
+"""The two wheels of this tree, installed into bare environments far from the checkout, as strangers use them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+
+import pytest
+
+from tests.clusters.builders import make_node, make_pod
+from tests.deploy.commands import ROOT
+from tests.servers import free_port
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+WAIT_S = 120.0
+KEPT = ("PIP_", "SSL_", "REQUESTS_")
+
+
+class Bare:
+    """An environment with nothing but what is installed into it; its working folder is empty."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bin = folder / "venv" / "bin"
+        self.home = folder / "home"
+        self.home.mkdir()
+        self.environment = {
+            "PATH": f"{self.bin}:/usr/bin:/bin",
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "PYTHONUNBUFFERED": "1",
+            **{name: value for name, value in os.environ.items() if name.startswith(KEPT)},
+        }
+        subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True, env=self.environment)
+
+    def install(self, *what: str) -> None:
+        command = ["pip", "install", "-q", "-c", str(ROOT / "constraints.txt"), *what]
+        subprocess.run([self.bin / command[0], *command[1:]], check=True, env=self.environment, cwd=self.home)
+
+    def run(self, *words: str, expect: int = 0) -> str:
+        done = subprocess.run(
+            [self.bin / words[0], *words[1:]],
+            env=self.environment,
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == expect, (words, done.returncode, done.stdout, done.stderr)
+        return done.stdout
+
+
+def built(bare: Bare, project: Path) -> Path:
+    """The wheel of a project of this tree."""
+    wheels = bare.folder / "wheels"
+    wheels.mkdir()
+    command = ["pip", "wheel", "-q", "--no-deps", "-w", str(wheels), str(project)]
+    subprocess.run([bare.bin / command[0], *command[1:]], check=True, env=bare.environment)
+    [wheel] = wheels.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Bare:
+    return Bare(tmp_path)
+
+
+def test_the_core_alone_simulates_a_dump(bare: Bare) -> None:
+    wheel = built(bare, ROOT / "scheduler_core")
+    assert wheel.name.startswith("kube_scheduler_playground_core-")
+    bare.install(str(wheel))
+    installed = bare.run("pip", "list")
+    assert "numpy" in installed and "Django" not in installed and "celery" not in installed
+    dump = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [make_node("n1"), make_pod("web"), make_pod("big", cpu="99")],
+    }
+    (bare.home / "dump.json").write_text(json.dumps(dump))
+    told = json.loads(bare.run("scheduler-core", "simulate", "dump.json", "--json", expect=1))
+    assert told["bound"] == [{"pod": "default/web", "node": "n1"}]
+    assert [one["pod"] for one in told["waiting"]] == ["default/big"]
+    assert "Insufficient cpu" in told["waiting"][0]["message"]
+    program = (
+        "from scheduler_core import Simulation, WriteObject, prepare, load_scenario, run_scenario, RELEASES\n"
+        "import scheduler_core, pathlib\n"
+        "assert pathlib.Path(scheduler_core.__file__).with_name('py.typed').exists()\n"
+        "print(sorted(RELEASES))"
+    )
+    assert "1.36" in bare.run("python", "-c", program)
+    assert bare.run("scheduler-core", "--version").startswith("scheduler-core ")
+
+
+@pytest.fixture
+def played(bare: Bare, tmp_path: Path) -> Iterator[tuple[Bare, str]]:
+    bare.install(str(built(bare, ROOT)))
+    port = free_port()
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [bare.bin / "kube-scheduler-playground", "--port", str(port)],
+            env=bare.environment,
+            cwd=bare.home,
+            stdout=output,
+            stderr=output,
+        )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        until_s = time.monotonic() + WAIT_S
+        while True:
+            try:
+                asked(f"{address}/readyz")
+                break
+            except (AssertionError, URLError, OSError):
+                assert process.poll() is None and time.monotonic() < until_s, log.read_text()
+                time.sleep(0.2)
+        yield bare, address
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+
+
+def asked(url: str, body: Any = None) -> str:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"} if data else {})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return str(answer.read().decode())
+    except HTTPError as error:
+        raise AssertionError((url, error.code, error.read()[:500])) from None
+
+
+def test_one_command_leads_to_a_first_explained_pod(played: tuple[Bare, str]) -> None:
+    bare, address = played
+    home = asked(address)
+    style = next(word for word in home.split('"') if word.startswith("/static/") and ".css" in word)
+    assert "{" in asked(address + style)
+    assert "How to read a cycle" in asked(f"{address}/manual/reading/")
+    made = json.loads(asked(f"{address}/api/v1/clusters/", {"name": "first"}))
+    cluster = f"{address}/api/v1/clusters/{made['id']}"
+    asked(
+        f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": [make_node("n1"), make_pod("web")]}
+    )
+    asked(f"{cluster}/run", {"until": "idle"})
+    until_s = time.monotonic() + WAIT_S
+    while not (cycles := json.loads(asked(f"{cluster}/cycles/"))["items"]):
+        assert time.monotonic() < until_s
+        time.sleep(0.2)
+    assert cycles[0]["sentence"] == "default/web bound to n1: the only node."
+    assert "bound to" in asked(f"{address}/c/{made['id']}/cycles/1/")
+    # What it keeps is in the person's own folder for such data, not where it was started.
+    assert list((bare.home / ".local" / "share" / "kube-scheduler-playground").glob("*.sqlite3"))
+    assert [path.name for path in bare.home.iterdir()] == [".local"]
+    assert bare.run("kube-scheduler-playground", "--version").startswith("kube-scheduler-playground ")

@@ -1,0 +1,72 @@
+"""Inputs that come while the clock catches up: what people wrote is not lost behind what the cluster wrote itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playground.engine.entries import Entry
+from playground.engine.reading import PUT_TOGETHER, read
+from playground.engine.simulator import default_simulator
+from scheduler_core.objects.defaults import prepare
+
+SECOND = 10**9
+
+
+def pod() -> dict[str, Any]:
+    return prepare(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "default", "uid": "u1"},
+            "spec": {"containers": [{"name": "c"}]},
+        }
+    )
+
+
+class Restless:
+    """A simulation that writes a status, and takes it back, whenever its clock moves."""
+
+    def __init__(self, simulation: Any) -> None:
+        self._simulation = simulation
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._simulation, name)
+
+    def advance(self, by_ns: int, *, max_cycles: int) -> None:
+        self._simulation.advance(by_ns, max_cycles=max_cycles)
+        stored = self._simulation.world.get("Pod", "default", "p")
+        if by_ns and stored is not None:
+            nominated = {**stored.manifest, "status": {"nominatedNodeName": "n1"}}
+            self._simulation.world.put(nominated, "nominated")
+            self._simulation.world.put(dict(stored.manifest), "no longer nominated")
+
+
+def labels_after(*at_s: int) -> tuple[list[str | None], dict[str, str]]:
+    """Reasons of what the simulation wrote while people labelled a pod at these times, and its row's labels then."""
+    simulator = default_simulator()
+    simulation: Any = Restless(simulator.new(config=None, seed=1, start_ns=0))
+    read(simulator, simulation, [Entry(1, "api", "write", 0, {"manifest": pod()})])
+    simulation.run_until_idle(max_cycles=1)  # it is told that no node is there; that stays so
+    simulator.outcomes(simulation)
+    row = dict(simulation.world.get("Pod", "default", "p").manifest)
+    entries = []
+    for number, second in enumerate(at_s):
+        row = {
+            **row,
+            "metadata": {**row["metadata"], "labels": {"a": str(number)}, "resourceVersion": str(number)},
+        }
+        entries.append(Entry(2 + number, "api", "write", second * SECOND, {"manifest": row}))
+    read(simulator, simulation, entries)
+    drafts = [draft for draft in simulator.outcomes(simulation) if draft.kind == "write"]
+    kept = (drafts[-1] if drafts else entries[-1]).payload["manifest"]
+    return [draft.payload.get("reason") for draft in drafts], kept["metadata"]["labels"]
+
+
+def test_a_label_outlives_what_the_cluster_wrote_and_took_back_before_it() -> None:
+    reasons, labels = labels_after(5, 5)
+    assert reasons == ["nominated", "no longer nominated", PUT_TOGETHER, PUT_TOGETHER]
+    assert labels == {"a": "1"}
+
+
+def test_what_the_cluster_left_alone_is_not_written_again() -> None:
+    assert labels_after(0, 0) == ([], {"a": "1"})

@@ -1,0 +1,153 @@
+"""What a deletion leaves: orphans, objects that finalizers keep; and the condition of gated pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playground.clusters import services
+from playground.clusters.models import Cluster, Pod
+from tests.clusters.builders import make_pod
+from tests.kube_api.conftest import PODS, Kube, Work
+from tests.kube_api.test_writing import DEPLOYMENTS, make_deployment
+
+SETS = "/apis/apps/v1/namespaces/default/replicasets"
+MAPS = "/api/v1/namespaces/default/services"
+
+
+def service(name: str, *finalizers: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "finalizers": list(finalizers)},
+            "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}  # fmt: skip
+
+
+def idle(cluster: Cluster, work: Work) -> None:
+    services.request_run(cluster=cluster)
+    work(cluster)
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        ({"propagationPolicy": "Orphan"}, 2),
+        ({"orphanDependents": True}, 2),
+        ({"propagationPolicy": "Background"}, 0),
+        ({"propagationPolicy": "Foreground"}, 0),
+        ({}, 0),
+    ],
+)
+def test_dependents_go_with_their_owner_or_stay_as_nobodys(
+    kube: Kube, cluster: Cluster, work: Work, options: dict[str, Any], left: int
+) -> None:
+    assert kube.post(DEPLOYMENTS, make_deployment()).status_code == 201
+    idle(cluster, work)
+    [before] = kube.get(SETS).json()["items"]
+    assert before["metadata"]["ownerReferences"][0]["kind"] == "Deployment"
+    assert kube.delete(f"{DEPLOYMENTS}/web", options or None).status_code == 200
+    idle(cluster, work)
+    sets = kube.get(SETS).json()["items"]
+    assert [item["metadata"].get("ownerReferences") for item in sets] == [None] * (left > 0)
+    assert Pod.objects.filter(cluster=cluster, owner_kind="ReplicaSet").count() == left
+    if not left:
+        return
+    # The set's pods become nobody's in turn; and nobody takes a set that is of no Deployment.
+    name = sets[0]["metadata"]["name"]
+    assert kube.delete(f"{SETS}/{name}", {"propagationPolicy": "Orphan"}).status_code == 200
+    idle(cluster, work)
+    pods = [row.manifest["metadata"] for row in Pod.objects.filter(cluster=cluster, name__startswith="web-")]
+    assert len(pods) == left and not any("ownerReferences" in meta for meta in pods)
+
+
+@pytest.mark.parametrize(
+    "options", [{"propagationPolicy": "Sideways"}, {"propagationPolicy": "Orphan", "orphanDependents": False}]
+)
+def test_a_policy_that_is_none_is_refused(kube: Kube, options: dict[str, Any]) -> None:
+    answer = kube.delete(f"{PODS}/p1", options)
+    assert (answer.status_code, answer.json()["reason"]) == (422, "Invalid")
+    assert "propagationPolicy" in answer.json()["message"]
+
+
+def test_finalizers_keep_an_object_until_they_are_taken_off(kube: Kube) -> None:
+    assert kube.post(MAPS, service("kept", "example.com/clean", "kubernetes.io/own")).status_code == 201
+    gone = kube.delete(f"{MAPS}/kept")
+    assert gone.status_code == 200 and gone.json()["kind"] == "Service"
+    stamp = gone.json()["metadata"]["deletionTimestamp"]
+    again = kube.delete(f"{MAPS}/kept").json()
+    assert again["metadata"]["deletionTimestamp"] == stamp
+    assert again["metadata"]["resourceVersion"] == gone.json()["metadata"]["resourceVersion"]
+    added = kube.patch(
+        f"{MAPS}/kept", {"metadata": {"finalizers": ["example.com/clean", "example.com/more"]}}
+    )
+    assert added.status_code == 422
+    assert "no new finalizers can be added if the object is being deleted" in added.json()["message"]
+    version = gone.json()["metadata"]["resourceVersion"]
+    last = kube.patch(f"{MAPS}/kept", {"metadata": {"finalizers": None}})
+    assert last.status_code == 200
+    assert kube.get(f"{MAPS}/kept").status_code == 404
+    events = kube.watch(f"{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=1")
+    assert [kind for kind, _ in events] == ["DELETED"]
+
+
+def test_kubernetes_own_finalizers_keep_nothing(kube: Kube) -> None:
+    kube.post(MAPS, service("own", "service.kubernetes.io/load-balancer-cleanup", "foregroundDeletion"))
+    assert kube.delete(f"{MAPS}/own").json()["status"] == "Success"
+    assert kube.get(f"{MAPS}/own").status_code == 404
+
+
+def test_a_gated_pod_says_that_its_gates_hold_it_back(kube: Kube, cluster: Cluster, work: Work) -> None:
+    gated = make_pod("gated", schedulingGates=[{"name": "example.com/wait"}])
+    created = kube.post(PODS, gated).json()
+    [condition] = created["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"], condition["message"]) == (
+        "PodScheduled", "False", "SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates",
+    )  # fmt: skip
+    deployment = make_deployment(replicas=2)
+    deployment["spec"]["template"]["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
+    kube.post(DEPLOYMENTS, deployment)
+    idle(cluster, work)
+    pods = Pod.objects.filter(cluster=cluster, name__startswith="web-")
+    reasons = [row.manifest["status"]["conditions"][0]["reason"] for row in pods]
+    assert reasons == ["SchedulingGated"] * 2
+    freed = kube.patch(f"{PODS}/gated", {"spec": {"schedulingGates": None}})
+    assert freed.status_code == 200
+    idle(cluster, work)
+    bound = kube.get(f"{PODS}/gated").json()
+    [scheduled] = [item for item in bound["status"]["conditions"] if item["type"] == "PodScheduled"]
+    assert scheduled["status"] == "True" and "reason" not in scheduled
+
+
+def test_what_a_kind_that_shapes_no_placement_owned_goes_with_it(
+    kube: Kube, cluster: Cluster, work: Work
+) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    owners = [kube.post(maps, {"metadata": {"name": name}}).json()["metadata"] for name in ("a", "b")]
+    references = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": meta["name"], "uid": meta["uid"]} for meta in owners
+    ]
+    deployment = make_deployment()
+    deployment["metadata"]["ownerReferences"] = references[:1]
+    assert kube.post(DEPLOYMENTS, deployment).status_code == 201
+    for name, owned in (("chain", references[:1]), ("both", references), ("others", references[1:])):
+        assert kube.post(maps, {"metadata": {"name": name, "ownerReferences": owned}}).status_code == 201
+    chain = kube.get(f"{maps}/chain").json()["metadata"]
+    last = {"apiVersion": "v1", "kind": "ConfigMap", "name": "chain", "uid": chain["uid"]}
+    end = {**service("end"), "metadata": {"name": "end", "ownerReferences": [last]}}
+    assert kube.post(MAPS, end).status_code == 201
+    idle(cluster, work)
+    assert kube.delete(f"{maps}/a").status_code == 200
+    idle(cluster, work)
+    assert kube.get(DEPLOYMENTS).json()["items"] == kube.get(SETS).json()["items"] == []
+    assert not Pod.objects.filter(cluster=cluster, owner_kind="ReplicaSet").exists()
+    left = {item["metadata"]["name"]: item["metadata"] for item in kube.get(maps).json()["items"]}
+    assert [each["name"] for each in left["both"]["ownerReferences"]] == ["b"]
+    assert {"b", "both", "others"} <= {*left} and "chain" not in left
+    assert kube.get(f"{MAPS}/end").status_code == 404
+
+
+def test_an_owner_that_is_orphaned_leaves_objects_of_every_kind(kube: Kube) -> None:
+    maps = "/api/v1/namespaces/default/configmaps"
+    meta = kube.post(maps, {"metadata": {"name": "a"}}).json()["metadata"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": meta["uid"]}
+    kube.post(maps, {"metadata": {"name": "owned", "ownerReferences": [reference]}})
+    assert kube.delete(f"{maps}/a", {"propagationPolicy": "Orphan"}).status_code == 200
+    assert "ownerReferences" not in kube.get(f"{maps}/owned").json()["metadata"]

@@ -1,0 +1,103 @@
+"""Every verb of kubectl on every kind of the table: done to each object, or refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.clusters.kinds import KINDS
+from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.kube_api.kubectls import Kubectl, extremes
+from tests.kube_api.test_kubectl import EVERY_KIND
+
+pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
+
+N_OBJECTS = len(KINDS) - 1
+"""One of each kind but Event, which nobody applies."""
+LINE = re.compile(r"^([a-z.0-9]+)/\S+ (.+)$", re.MULTILINE)
+SCALED = ("deployment.apps", "replicaset.apps", "replicationcontroller", "statefulset.apps")
+
+
+@pytest.mark.timeout(400)
+def test_each_verb_is_done_to_an_object_of_each_kind(
+    asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Path
+) -> None:
+    kubectl = Kubectl(extremes()[-1], f"{asgi_server}/k8s/{make_cluster().public_id}", tmp_path)
+    file = ("-f", str(EVERY_KIND))
+
+    def said(*words: str) -> dict[str, str]:
+        return dict(LINE.findall(kubectl(*words, *file)))
+
+    assert set(said("create").values()) == {"created"}
+    names = kubectl("get", *file, "-o", "name").split()
+    assert len(names) == N_OBJECTS
+    for words, done in (
+        (("label", "--overwrite", "walked=yes"), "labeled"),
+        (("annotate", "--overwrite", "walked=yes"), "annotated"),
+        (("patch", "--type=merge", "-p", '{"metadata":{"labels":{"merged":"yes"}}}'), "patched"),
+        (
+            ("patch", "--type=json", "-p", '[{"op":"add","path":"/metadata/labels/json","value":"yes"}]'),
+            "patched",
+        ),
+        (("patch", "--type=strategic", "-p", '{"metadata":{"labels":{"strategic":"yes"}}}'), "patched"),
+    ):
+        found = said(*words)
+        assert (len(found), set(found.values())) == (N_OBJECTS, {done}), words
+    listed = json.loads(kubectl("get", *file, "-o", "json"))["items"]
+    wanted = {"walked", "merged", "json", "strategic"}
+    assert all(wanted <= {*item["metadata"]["labels"]} for item in listed)
+    assert all(item["metadata"]["annotations"]["walked"] == "yes" for item in listed)
+    applied = said("apply", "--server-side", "--force-conflicts")
+    assert (len(applied), set(applied.values())) == (N_OBJECTS, {"serverside-applied"})
+    # What can be scaled is; of the others one sentence tells that they cannot.
+    for number, name in enumerate(names):
+        kind = name.partition("/")[0]
+        if kind not in SCALED and number % 8:
+            continue
+        done = kubectl.run("scale", name, "-n", "fresh", "--replicas=0")
+        if kind in SCALED:
+            assert done.returncode == 0 and done.stdout == f"{name} scaled\n", done.stderr
+        else:
+            told = [line for line in done.stderr.splitlines() if not line.startswith("Warning:")]
+            assert done.returncode == 1 and len(told) == 1, (name, done.stderr)
+            assert told[0].startswith("Error from server (NotFound)"), told
+    # The namespace stands first in the file and takes with it what is in it, so that it goes last.
+    gone = kubectl(
+        "delete", "--wait=false", "--grace-period=0", "--force", *reversed(names[1:]), "-n", "fresh"
+    )
+    assert len(re.findall(r" force deleted", gone)) == N_OBJECTS - 1
+    kubectl("delete", names[0])
+    left = kubectl.run("get", *file, "-o", "name")
+    assert left.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("debug", "p1", "--image=x"), "there are no containers in a playground"),
+        (("logs", "p1"), "there are no containers in a playground"),
+        (("cp", "p1:/x", "/tmp/x"), "there are no containers in a playground"),
+        (
+            ("certificate", "approve", "nothing"),
+            'certificatesigningrequests.certificates.k8s.io "nothing" not found',
+        ),
+        (("create", "token", "default"), "could not find the requested resource"),
+    ],
+)
+def test_what_is_not_done_says_why(
+    words: tuple[str, ...],
+    sentence: str,
+    asgi_server: str,
+    transactional_db: None,
+    wakes: list[Any],
+    tmp_path: Path,
+) -> None:
+    cluster = make_cluster(make_node("n1"), make_pod("p1", node="n1"))
+    kubectl = Kubectl(extremes()[-1], f"{asgi_server}/k8s/{cluster.public_id}", tmp_path)
+    refused = kubectl.run(*words)
+    assert refused.returncode != 0
+    assert sentence in refused.stderr, refused.stderr

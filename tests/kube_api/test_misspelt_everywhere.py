@@ -1,0 +1,124 @@
+"""A misspelt field is told on every surface, once, with its path and the nearest name; the table of fields is one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from playground.clusters.models import Cluster, LogEntry
+from scheduler_core.scenario import load_scenario, run_scenario
+from tests.clusters.builders import make_node, make_pod
+from tests.kube_api.conftest import PODS, Kube
+
+FIELD, NEAR = "spec.nodeSelectr", "(did you mean nodeSelector?)"
+
+
+@pytest.fixture
+def misspelt() -> dict[str, Any]:
+    return make_pod("wrong", nodeSelectr={"disk": "ssd"})
+
+
+def told_once(text: str, path: str = FIELD) -> None:
+    assert (text.count(path), text.count(NEAR)) == (1, 1), text
+
+
+def scenario(pod: dict[str, Any]) -> dict[str, Any]:
+    steps = [{"apply": [pod]}, {"run": "idle"}]
+    return {
+        "apiVersion": "scheduling.playground/v1",
+        "kind": "Scenario",
+        "objects": [make_node("n1")],
+        "steps": steps,
+    }
+
+
+def test_the_kubernetes_api(kube: Kube, misspelt: dict[str, Any]) -> None:
+    told_once(kube.post(f"{PODS}?fieldValidation=Strict", misspelt).json()["message"])
+    told_once(kube.post(PODS, misspelt)["Warning"].replace("\\", ""))
+
+
+def test_the_rest_api_of_one_object(client: Client, cluster: Cluster, misspelt: dict[str, Any]) -> None:
+    pods = f"/api/v1/clusters/{cluster.public_id}/pods/"
+    refused = client.post(f"{pods}?fieldValidation=Strict", misspelt, content_type="application/json")
+    assert (refused.status_code, refused.json()["field"]) == (400, FIELD)
+    told_once(refused.json()["detail"])
+    told = client.post(pods, misspelt, content_type="application/json")
+    assert told.status_code == 201 and "nodeSelectr" not in told.json()["spec"]
+    told_once(told["Warning"].replace("\\", ""))
+    patch = json.dumps({"metadata": {"lables": {"a": "b"}}})
+    kind = "application/merge-patch+json"
+    changed = client.patch(f"{pods}default/p1/", patch, content_type=kind)
+    assert 'metadata.lables\\" (did you mean labels?)' in changed["Warning"]
+    assert (
+        client.patch(f"{pods}default/p1/?fieldValidation=Strict", patch, content_type=kind).status_code == 400
+    )
+    assert client.post(f"{pods}?fieldValidation=Ignore", make_pod("ignored", nodeSelectr={}),
+                       content_type="application/json").get("Warning") is None  # fmt: skip
+
+
+def test_the_import_page_tells_before_and_after(
+    client: Client, cluster: Cluster, misspelt: dict[str, Any]
+) -> None:
+    page = f"/c/{cluster.public_id}/import/"
+    text = {"text": json.dumps(misspelt)}
+    shown = client.post(page, text | {"deed": "preview"}, headers={"HX-Request": "true"}).content.decode()
+    told_once(shown)
+    done = client.post(page, text, follow=True).content.decode()
+    assert "Left out:" in done
+    told_once(done)
+
+
+@pytest.mark.parametrize("deed", ["yaml", "from_yaml"])
+def test_the_form_of_a_pod_refuses(
+    client: Client, cluster: Cluster, misspelt: dict[str, Any], deed: str
+) -> None:
+    before = LogEntry.objects.filter(cluster=cluster).count()
+    page = f"/c/{cluster.public_id}/pods/new/"
+    shown = client.post(page, {"deed": deed, "yaml": json.dumps(misspelt, indent=1)})
+    told_once(shown.content.decode().replace("&quot;", '"').split("<textarea")[0], FIELD + ":")
+    assert LogEntry.objects.filter(cluster=cluster).count() == before
+
+
+def test_an_object_that_is_edited_on_its_page(client: Client, cluster: Cluster) -> None:
+    page = f"/c/{cluster.public_id}/objects/Node/-/n1/"
+    text = json.dumps(make_node("n1") | {"spec": {"unschedulabel": True}}, indent=1)
+    shown = client.post(page, {"text": text})
+    assert shown.status_code == 400
+    assert "spec.unschedulabel: unknown field (did you mean unschedulable?)" in shown.content.decode()
+
+
+def test_a_scenario_notes_it_in_the_library_and_on_the_command_line(
+    misspelt: dict[str, Any], tmp_path: Path
+) -> None:
+    document = scenario(misspelt)
+    [note] = run_scenario(load_scenario(document)).notes
+    told_once(note, f"steps[0].apply[0].{FIELD}")
+    path = tmp_path / "scenario.json"
+    path.write_text(json.dumps(document))
+    run = subprocess.run(
+        [sys.executable, "-m", "scheduler_core", "replay", str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told_once(run.stdout)
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [make_node("n1"), misspelt]}))
+    asked = subprocess.run(
+        [sys.executable, "-m", "scheduler_core", "plan", str(dump), "any-node"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    told_once(asked.stderr, f"objects[1].{FIELD}")
+
+
+def test_what_is_spelt_well_is_not_mentioned() -> None:
+    custom = {"apiVersion": "x.example/v1", "kind": "Thing", "metadata": {"name": "t"}, "anything": 1}
+    document = scenario(make_pod("right", nodeSelector={"a": "b"}))
+    document["objects"].append(custom)
+    assert run_scenario(load_scenario(document)).notes == []

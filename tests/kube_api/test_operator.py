@@ -1,0 +1,148 @@
+"""An operator made with kopf, against a real server: it creates, follows changes, and cleans up behind a finalizer."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import kopf
+import pytest
+
+from playground.clusters import selectors, services
+from playground.clusters.custom_kinds import table_of
+from playground.clusters.models import Cluster, Pod
+from tests.kube_api.conftest import eventually
+
+GROUP = "gardens.example"
+DEFINITION: dict[str, Any] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": f"beds.{GROUP}"},
+    "spec": {
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": {"kind": "Bed", "plural": "beds"},
+        "versions": [{
+            "name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                "spec": {"type": "object", "properties": {"plants": {"type": "integer", "minimum": 0}}},
+                "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+            }}},
+        }],
+    },
+}  # fmt: skip
+FINALIZER = "gardens.example/compost"
+
+
+def gardener(server: str, composted: list[str]) -> kopf.OperatorRegistry:
+    """An operator that keeps a Deployment for each Bed, as large as the bed's plants."""
+    import kubernetes
+
+    registry = kopf.OperatorRegistry()
+    configuration = kubernetes.client.Configuration()
+    configuration.host = server
+
+    @kopf.on.login(registry=registry)
+    def login(**_: Any) -> kopf.ConnectionInfo:
+        return kopf.ConnectionInfo(server=server)
+
+    @kopf.on.startup(registry=registry)
+    def startup(settings: kopf.OperatorSettings, **_: Any) -> None:
+        settings.persistence.finalizer = FINALIZER
+        settings.networking.error_backoffs = [0.1]
+
+    def apps() -> Any:
+        return kubernetes.client.AppsV1Api(kubernetes.client.ApiClient(configuration))
+
+    @kopf.on.create(GROUP, "v1", "beds", registry=registry, id="create")
+    def create(body: kopf.Body, spec: kopf.Spec, name: str, **_: Any) -> dict[str, Any]:
+        labels = {"bed": name}
+        containers = [{"name": "plant", "image": "plant:1"}]
+        child = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name},
+            "spec": {
+                "replicas": spec["plants"],
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": containers}},
+            },
+        }
+        kopf.adopt(child, owner=body)
+        apps().create_namespaced_deployment("default", child, _preload_content=False)
+        kopf.info(body, reason="Planted", message=f"{spec['plants']} of them")
+        return {"planted": spec["plants"]}
+
+    @kopf.on.field(GROUP, "v1", "beds", field="spec.plants", registry=registry)
+    def replant(old: Any, new: Any, name: str, **_: Any) -> None:
+        if old is not None:
+            apps().patch_namespaced_deployment_scale(name, "default", {"spec": {"replicas": new}})
+
+    @kopf.on.delete(GROUP, "v1", "beds", registry=registry)
+    def compost(name: str, **_: Any) -> None:
+        composted.append(name)
+
+    return registry
+
+
+@pytest.fixture
+def composted(asgi_server: str, live_cluster: Cluster) -> Iterator[list[str]]:
+    """The operator at work; the names of the beds it cleaned up after."""
+    services.apply_documents(cluster=live_cluster, objects=[DEFINITION])
+    done: list[str] = []
+    registry = gardener(f"{asgi_server}/k8s/{live_cluster.public_id}", done)
+    stop, ready = threading.Event(), threading.Event()
+
+    def work() -> None:
+        operator = kopf.operator(
+            registry=registry, standalone=True, namespaces=["default"], stop_flag=stop, ready_flag=ready
+        )
+        asyncio.run(operator)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    assert ready.wait(30), "the operator did not start"
+    yield done
+    stop.set()
+    thread.join(30)
+    assert not thread.is_alive(), "the operator did not end"
+
+
+@pytest.mark.slow
+def test_an_operator_keeps_what_its_objects_ask_for(live_cluster: Cluster, composted: list[str]) -> None:
+    beds = table_of(live_cluster).by_key(f"{GROUP}/v1", "Bed")
+    assert beds is not None
+
+    def bed() -> dict[str, Any]:
+        assert beds is not None
+        return selectors.get_object(live_cluster, beds, "default", "herbs")
+
+    def running() -> int:
+        return Pod.objects.filter(cluster=live_cluster, labels__bed="herbs", phase="Running").count()
+
+    manifest = {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "Bed",
+        "metadata": {"name": "herbs"},
+        "spec": {"plants": 2},
+    }
+    services.create_object(cluster=live_cluster, manifest=manifest, namespace="default")
+    eventually(lambda: running() == 2)
+    eventually(lambda: (bed().get("status") or {}).get("create") == {"planted": 2})
+    assert bed()["metadata"]["finalizers"] == [FINALIZER]
+    services.patch_object(
+        cluster=live_cluster, kind=beds, namespace="default", name="herbs", patch={"spec": {"plants": 3}}
+    )
+    eventually(lambda: running() == 3)
+    assert composted == []
+    services.delete_object(cluster=live_cluster, kind=beds, namespace="default", name="herbs")
+    # The operator takes its finalizer off, the bed goes, and what it owned goes with it.
+    eventually(lambda: composted == ["herbs"])
+    eventually(lambda: running() == 0)
+    assert not selectors.list_objects(live_cluster, beds).exists()
+    events = table_of(live_cluster).by_key("v1", "Event")
+    assert events is not None
+    told = [row.manifest for row in selectors.list_objects(live_cluster, events)]
+    assert [each["message"] for each in told if each["reason"] == "Planted"] == ["2 of them"]

@@ -1,0 +1,205 @@
+"""What an API server refuses of Leases, Jobs, annotations and objects of a kind that goes, in its words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from playground.clusters import services
+from playground.clusters.errors import NotAllowed
+from playground.clusters.models import Cluster, LogEntry
+from tests.clusters.builders import make_cluster, make_node
+from tests.kube_api.conftest import PODS, Kube
+from tests.kube_api.kubectls import Kubectl, extremes
+from tests.kube_api.test_custom_resources import CRDS, GROUP, definition, made
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+CRON_JOBS = "/apis/batch/v1/namespaces/default/cronjobs"
+TOO_LONG = "metadata.annotations: Too long: may not be more than 262144 bytes"
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "words"),
+    [
+        ({"leaseDurationSeconds": 10**30}, "leaseDurationSeconds", "does not fit 32 bits"),
+        ({"leaseDurationSeconds": 0}, "leaseDurationSeconds", "must be greater than 0"),
+        ({"leaseDurationSeconds": -5}, "leaseDurationSeconds", "must be greater than 0"),
+        ({"leaseTransitions": -1}, "leaseTransitions", "must be greater than or equal to 0"),
+        ({"renewTime": "never"}, "renewTime", '"never" is not a time with six digits of a second'),
+        ({"acquireTime": "2026-01-01T00:00:00Z"}, "acquireTime", "six digits of a second"),
+        ({"renewTime": "2026-13-01T00:00:00.000000Z"}, "renewTime", "six digits of a second"),
+        ({"strategy": "Newest"}, "strategy", 'supported values: "OldestEmulationVersion"'),
+        ({"strategy": "a.example/-"}, "strategy", "is not a qualified name"),
+        ({"preferredHolder": "b"}, "preferredHolder", "may only be specified if `strategy` is defined"),
+    ],
+)
+def test_a_lease_is_checked(kube: Kube, spec: dict[str, Any], field: str, words: str) -> None:
+    good = {"metadata": {"name": "a"}, "spec": {"holderIdentity": "a", "leaseDurationSeconds": 15}}
+    assert kube.post(LEASES, good).status_code == 201
+    for answer in (
+        kube.post(LEASES, {"metadata": {"name": "b"}, "spec": spec}),
+        kube.patch(f"{LEASES}/a", {"spec": spec}),
+    ):
+        status = answer.json()
+        assert (status["code"], status["details"]["causes"][0]["field"]) == (422, f"spec.{field}")
+        assert words in status["message"]
+    assert kube.get(f"{LEASES}/a").json()["spec"] == good["spec"]
+    assert kube.get(f"{LEASES}/b").status_code == 404
+
+
+def test_leases_of_coordinated_leader_election_are_taken(kube: Kube) -> None:
+    strategy = "OldestEmulationVersion"
+    times = {"acquireTime": "2026-01-01T00:00:00.000001Z", "renewTime": "2026-01-01T01:00:00.120000+01:00"}
+    spec = {"holderIdentity": "a", "preferredHolder": "b", "strategy": strategy, **times}
+    assert kube.post(LEASES, {"metadata": {"name": "a"}, "spec": spec}).json()["spec"] == spec
+
+
+def job(**spec: Any) -> dict[str, Any]:
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    return {"metadata": {"name": "j"}, "spec": {"template": template, **spec}}
+
+
+def indexed(**spec: Any) -> dict[str, Any]:
+    return job(**{"completionMode": "Indexed", "completions": 4, **spec})
+
+
+def rules(*rules: Any) -> dict[str, Any]:
+    return {"podFailurePolicy": {"rules": list(rules)}}
+
+
+def exits(**codes: Any) -> dict[str, Any]:
+    return rules({"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1], **codes}})
+
+
+CONDITION = {"type": "DisruptionTarget", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field", "words"),
+    [
+        (job(backoffLimit=-1), "backoffLimit", "must be greater than or equal to 0"),
+        (job(completionMode="Some"), "completionMode", 'supported values: "NonIndexed", "Indexed"'),
+        (job(completionMode="Indexed", parallelism=1), "completions", "when completion mode is Indexed"),
+        (job(backoffLimitPerIndex=1), "backoffLimitPerIndex", "requires indexed completion mode"),
+        (job(maxFailedIndexes=1), "maxFailedIndexes", "requires indexed completion mode"),
+        (indexed(maxFailedIndexes=1), "backoffLimitPerIndex", "when maxFailedIndexes is specified"),
+        (indexed(backoffLimitPerIndex=1, maxFailedIndexes=5), "maxFailedIndexes", "less than or equal to"),
+        (indexed(completions=100_001, backoffLimitPerIndex=1), "maxFailedIndexes", "above 100000"),
+        (job(managedBy="me"), "managedBy", "domain-prefixed path"),
+        (job(podReplacementPolicy="Later"), "podReplacementPolicy", '"Failed", "TerminatingOrFailed"'),
+        (job(podReplacementPolicy="TerminatingOrFailed", **exits()), "podReplacementPolicy", '"Failed"'),
+        (job(**rules({"action": "FailJob"})), "podFailurePolicy.rules[0]", "is required"),
+        (job(**rules({"action": "Skip", "onPodConditions": [CONDITION]})),
+         "podFailurePolicy.rules[0].action", '"Count", "FailIndex", "FailJob", "Ignore"'),
+        (job(**rules({"action": "FailIndex", "onPodConditions": [CONDITION]})),
+         "podFailurePolicy.rules[0].action", "requires the backoffLimitPerIndex to be set"),
+        (job(**rules({"action": "Ignore", "onPodConditions": [{"type": "x", "status": "so"}]})),
+         "podFailurePolicy.rules[0].onPodConditions[0].status", '"False", "True", "Unknown"'),
+        (job(**exits(values=[0])), "podFailurePolicy.rules[0].onExitCodes.values[0]", "must not be 0"),
+        (job(**exits(values=[2, 2])), "podFailurePolicy.rules[0].onExitCodes.values[1]", "twice"),
+        (job(**exits(values=[2, 1])), "podFailurePolicy.rules[0].onExitCodes.values", "must be ordered"),
+        (job(**exits(values=[])), "podFailurePolicy.rules[0].onExitCodes.values", "at least one value"),
+        (job(**exits(containerName="d")), "podFailurePolicy.rules[0].onExitCodes.containerName",
+         "must be one of the container or initContainer names"),
+        (job(successPolicy={"rules": [{"succeededCount": 1}]}), "successPolicy", "requires indexed"),
+        (indexed(successPolicy={"rules": []}), "successPolicy.rules", "at least one rules"),
+        (indexed(successPolicy={"rules": [{}]}), "successPolicy.rules[0]", "at least one of succeededCount"),
+        (indexed(successPolicy={"rules": [{"succeededIndexes": "0-4"}]}),
+         "successPolicy.rules[0].succeededIndexes", "less than 4"),
+        (indexed(successPolicy={"rules": [{"succeededIndexes": "0,2-3", "succeededCount": 4}]}),
+         "successPolicy.rules[0].succeededCount", "less than or equal to 3"),
+    ],
+)  # fmt: skip
+def test_the_policies_of_a_job_are_checked(kube: Kube, wrong: dict[str, Any], field: str, words: str) -> None:
+    cron = {"metadata": {"name": "j"}, "spec": {"schedule": "@daily", "jobTemplate": {"spec": wrong["spec"]}}}
+    for path, document, place in (
+        (JOBS, wrong, f"spec.{field}"),
+        (CRON_JOBS, cron, f"spec.jobTemplate.spec.{field}"),
+    ):
+        status = kube.post(path, document).json()
+        assert (status["code"], status["details"]["causes"][0]["field"]) == (422, place)
+        assert words in status["message"]
+
+
+def test_a_policy_that_pods_do_not_follow_is_kept_and_said(kube: Kube, cluster: Cluster) -> None:
+    policies = {
+        "backoffLimitPerIndex": 1, "maxFailedIndexes": 2, "successPolicy": {"rules": [{"succeededIndexes": "0"}]},
+        **rules({"action": "FailIndex", "onExitCodes": {"operator": "NotIn", "values": [0, 42]}}),
+    }  # fmt: skip
+    answer = kube.post(JOBS, indexed(**policies))
+    assert answer.status_code == 201
+    for name in policies:
+        assert answer.json()["spec"][name] == policies[name]
+        assert answer["Warning"].count(f"spec.{name}: is kept, but pods of Jobs do not follow it here") == 1
+    assert "is kept" not in kube.post(JOBS, indexed() | {"metadata": {"name": "plain"}})["Warning"]
+    other = {"apiVersion": "batch/v1", "kind": "Job", **indexed(**policies), "metadata": {"name": "k"}}
+    [applied] = services.apply_documents(cluster=cluster, objects=[other]).created
+    assert "spec.podFailurePolicy: is kept" in applied.note
+
+
+def test_annotations_have_a_size(kube: Kube) -> None:
+    full = {"a.example/key": "x" * (262_144 - len("a.example/key"))}
+    pod = {"metadata": {"name": "p9", "annotations": full}, "spec": {"containers": [{"name": "c"}]}}
+    assert kube.post(PODS, pod).status_code == 201
+    before = LogEntry.objects.count()
+    for answer in (
+        kube.patch(f"{PODS}/p9", {"metadata": {"annotations": {"b": ""}}}),
+        kube.post(
+            CRDS, definition() | {"metadata": {"name": f"ranges.{GROUP}", "annotations": full | {"b": "é"}}}
+        ),
+    ):
+        assert answer.status_code == 422
+        assert TOO_LONG in answer.json()["message"]
+    assert LogEntry.objects.count() == before
+
+
+@pytest.mark.kubectl
+@pytest.mark.slow
+def test_a_definition_too_large_for_its_own_annotation_is_applied_by_the_server(
+    asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Any
+) -> None:
+    """As Argo CD's ApplicationSet is: `kubectl apply` writes the whole manifest into an annotation."""
+    cluster = make_cluster(make_node("n1"))
+    kubectl = Kubectl(extremes()[-1], f"{asgi_server}/k8s/{cluster.public_id}", tmp_path)
+    large = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", **definition()}
+    schema = large["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    prose = "What this field is, told at length. " * 20
+    fields = {f"field{number}": {"type": "string", "description": prose} for number in range(600)}
+    schema["properties"]["spec"] = {"type": "object", "properties": fields}
+    path = tmp_path / "large.yaml"
+    path.write_text(yaml.safe_dump(large))
+    assert len(json.dumps(large)) > 262_144
+    refused = kubectl.run("apply", "-f", str(path))
+    assert refused.returncode == 1 and TOO_LONG in refused.stderr
+    assert "NotFound" in kubectl.run("get", "crd", f"ranges.{GROUP}").stderr
+    for _ in range(2):
+        assert "serverside-applied" in kubectl("apply", "--server-side", "-f", str(path))
+    assert kubectl("get", f"ranges.{GROUP}").strip() == ""
+
+
+def test_no_object_of_a_kind_that_goes_is_made(kube: Kube, cluster: Cluster) -> None:
+    assert kube.post(CRDS, definition()).status_code == 201
+    path = f"/apis/{GROUP}/v1/namespaces/default/ranges"
+    held = {"metadata": {"name": "held", "finalizers": ["rules.example/hold"]}, "spec": {"min": 1}}
+    assert kube.post(path, held).status_code == 201
+    going = kube.delete(f"{CRDS}/ranges.{GROUP}").json()
+    [condition] = [item for item in going["status"]["conditions"] if item["type"] == "Terminating"]
+    assert (condition["status"], condition["reason"]) == ("True", "InstanceDeletionInProgress")
+    # A second time nothing changes.
+    assert kube.delete(f"{CRDS}/ranges.{GROUP}").json()["metadata"] == going["metadata"]
+    status = kube.post(path, made(min=1)).json()
+    assert (status["code"], status["reason"]) == (405, "MethodNotAllowed")
+    assert status["message"] == "create not allowed while custom resource definition is terminating"
+    whole = {"apiVersion": f"{GROUP}/v1", "kind": "Ranges", **made(min=1)}
+    assert kube.apply(f"{path}/a", whole).status_code == 405
+    cluster.refresh_from_db()
+    with pytest.raises(NotAllowed):
+        services.apply_documents(cluster=cluster, objects=[whole])
+    # What is there can still be changed, and the last one that goes takes the definition along.
+    assert kube.patch(f"{path}/held", {"spec": {"min": 2}}).status_code == 200
+    assert kube.patch(f"{path}/held", {"metadata": {"finalizers": None}}).status_code == 200
+    assert kube.post(path, made(min=1)).status_code == 404

@@ -1,0 +1,73 @@
+"""Services get what an API server gives them: addresses, node ports; and keep both."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playground.clusters import services
+from tests.kube_api.conftest import Kube
+
+SERVICES = "/api/v1/namespaces/default/services"
+
+
+def service(name: str, **spec: Any) -> dict[str, Any]:
+    ports = [{"name": "a", "port": 80}, {"name": "b", "port": 81}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"ports": ports} | spec,
+    }
+
+
+def test_addresses_differ_and_are_of_the_usual_range(kube: Kube) -> None:
+    made = [kube.post(SERVICES, service(name)).json()["spec"] for name in ("a", "b")]
+    addresses = [spec["clusterIP"] for spec in made]
+    assert addresses[0] != addresses[1] and all(one.startswith("10.96.") for one in addresses)
+    assert [spec["clusterIPs"] for spec in made] == [[one] for one in addresses]
+    assert made[0]["ipFamilies"] == ["IPv4"] and "nodePort" not in made[0]["ports"][0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "address", "n_ports"),
+    [
+        ({"clusterIP": "None"}, "None", 0),
+        ({"clusterIP": "10.96.7.7"}, "10.96.7.7", 0),
+        ({"type": "ExternalName", "externalName": "x.example"}, None, 0),
+        ({"clusterIP": "10.96.7.7", "type": "NodePort"}, "10.96.7.7", 2),
+        ({"clusterIP": "10.96.7.7", "type": "LoadBalancer"}, "10.96.7.7", 2),
+        (
+            {"clusterIP": "10.96.7.7", "type": "LoadBalancer", "allocateLoadBalancerNodePorts": False},
+            "10.96.7.7",
+            0,
+        ),
+    ],
+)
+def test_each_type_gets_what_it_needs(
+    kube: Kube, spec: dict[str, Any], address: str | None, n_ports: int
+) -> None:
+    made = kube.post(SERVICES, service("x", **spec)).json()["spec"]
+    assert (made.get("clusterIP"), made.get("clusterIPs")) == (address, address and [address])
+    assert len({port["nodePort"] for port in made["ports"] if "nodePort" in port}) == n_ports
+
+
+def test_what_was_given_stays_over_every_way_to_write(kube: Kube, cluster: Any) -> None:
+    first = kube.post(SERVICES, service("x", type="NodePort")).json()["spec"]
+    again = service("x", type="NodePort", selector={"app": "web"})
+    assert kube.put(f"{SERVICES}/x", again).json()["spec"] == first | {"selector": {"app": "web"}}
+    result = services.apply_documents(cluster=cluster, objects=[again])
+    assert [item.name for item in result.unchanged] == ["x"]
+    assert kube.put(f"{SERVICES}/x", service("x")).json()["spec"]["clusterIP"] == first["clusterIP"]
+    ports = kube.put(f"{SERVICES}/x", service("x", type="NodePort")).json()["spec"]["ports"]
+    assert all(30000 <= port["nodePort"] < 32768 for port in ports)
+
+
+def test_a_service_that_becomes_a_name_and_an_address_again(kube: Kube) -> None:
+    kube.post(SERVICES, service("x"))
+    named = kube.put(f"{SERVICES}/x", service("x", type="ExternalName", externalName="x.example")).json()[
+        "spec"
+    ]
+    assert "clusterIP" not in named
+    assert kube.put(f"{SERVICES}/x", service("x")).json()["spec"]["clusterIP"].startswith("10.96.")

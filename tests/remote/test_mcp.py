@@ -1,0 +1,208 @@
+"""The seven tools, asked by the SDK's own client over stdio, on a playground that runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import Client, StdioServerParameters, stdio_client
+
+from playground.remote.instance import Instance, part
+from tests.remote.cases import CASES, EDITS, POD, Case, node, pod
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+WAIT_S = 90.0
+
+Call = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def portal() -> Iterator[BlockingPortal]:
+    with start_blocking_portal() as portal:
+        yield portal
+
+
+@pytest.fixture(scope="module")
+def client(portal: BlockingPortal, address: str) -> Iterator[Client]:
+    """Connected to `kube-scheduler-playground mcp`."""
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "playground", "mcp", "--server", address]
+    )
+    with portal.wrap_async_context_manager(Client(stdio_client(command))) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def call(portal: BlockingPortal, client: Client) -> Call:
+    """Calls a tool; its structured answer, or what it says it refuses."""
+
+    def called(tool: str, **arguments: Any) -> dict[str, Any]:
+        result = portal.call(partial(client.call_tool, tool, arguments))
+        if result.is_error:
+            return {"refused": result.content[0].text}
+        found: dict[str, Any] = result.structured_content
+        return found
+
+    return called
+
+
+def test_there_are_seven_tools_and_each_says_what_it_takes_and_answers(
+    portal: BlockingPortal, client: Client
+) -> None:
+    tools = portal.call(client.list_tools).tools
+    assert [tool.name for tool in tools] == [
+        "create_cluster", "submit", "run", "why_pending", "what_would_it_take", "plan", "share",
+    ]  # fmt: skip
+    for tool in tools:
+        assert tool.description
+        assert tool.output_schema is not None and tool.output_schema["properties"]
+        for name, about in tool.input_schema["properties"].items():
+            assert "description" in about or "enum" in str(about), (tool.name, name)
+
+
+def test_the_cases_have_different_causes() -> None:
+    assert len(CASES) == 20
+    assert len({case.name for case in CASES}) == 20 and set(EDITS) < {case.name for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_pending_pod_is_explained_and_the_change_that_places_it_is_tried(call: Call, case: Case) -> None:
+    made = call("create_cluster", yaml=case.objects, name=case.name)
+    cluster = made["cluster"]
+    assert (made["applied"]["ignored"], made["applied"]["warnings"]) == ([], [])
+    assert call("run", cluster=cluster)["state"] == "done"
+    why = call("why_pending", cluster=cluster, pod=POD)
+    assert (why["state"], why["node"]) == (case.state, None)
+    if case.plugin:
+        found = {(one["plugin"], one["reason"]): one["nodes"] for one in why["reasons"]}
+        assert found[case.plugin, case.reason] == case.nodes, why
+        assert case.reason in why["message"]
+    else:
+        assert case.reason in why["sentence"] and why["reasons"] == []
+    takes = call("what_would_it_take", cluster=cluster, pod=POD)
+    kinds = [edit["kind"] for edit in takes.get("edits", ())]
+    if case.name in EDITS:
+        assert EDITS[case.name] in kinds
+        assert takes["sentence"].endswith(f"{takes['edits'][0]['title']}.")
+    else:
+        assert kinds == []
+    fixed = call("submit", cluster=cluster, yaml=case.fix)
+    assert fixed["created"] + fixed["configured"] >= 1
+    call("run", cluster=cluster)
+    after = call("why_pending", cluster=cluster, pod=case.placed)
+    assert (after["state"], after["node"]) == ("bound", case.node), after
+    assert f"{case.placed} bound to {case.node}" in after["sentence"]
+
+
+def test_a_plan_tells_what_a_budget_holds_up_and_a_share_has_a_link(call: Call, instance: Instance) -> None:
+    budget = (
+        "---\n{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web, namespace: shop}, spec: "
+        "{minAvailable: 1, selector: {matchLabels: {app: web}}}}\n"
+    )
+    cluster = call("create_cluster", yaml=node("a") + node("b") + pod(spec="nodeName: a") + budget)["cluster"]
+    drained = call("plan", cluster=cluster, ask="drain", nodes=["a"])
+    assert drained["verdict"] == "shop/web is held up by a budget." and drained["tone"] != "good"
+    assert call("plan", cluster=cluster, ask="headroom", workload="Pod shop/web")["verdict"].startswith(
+        "7 more of "
+    )
+    call("submit", cluster=cluster, yaml=pod("two"))
+    assert call("run", cluster=cluster)["bound"] == 2
+    shared = call("share", cluster=cluster, title="From an agent", redact=True, days=3)
+    assert shared["page"] == f"{instance.server}/s/{shared['id']}/"
+    assert instance.get(f"scenarios/{shared['id']}/")["digest"] == shared["digest"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("create_cluster", {"yaml": "kind: Pod\nspec: [", "name": "kept"}, "line "),
+        ("create_cluster", {"yaml": node("a").replace("8Gi", "8Gb"), "name": "kept"}, '"8Gb"'),
+        ("create_cluster", {"yaml": node("a"), "kubernetes_release": "1.2", "name": "kept"}, '"1.2"'),
+        ("submit", {"cluster": "none", "yaml": node("a")}, "none"),
+        ("run", {"cluster": "../clusters", "until": "idle"}, "not"),
+        ("why_pending", {"cluster": "CLUSTER", "pod": "shop/none"}, 'pods "none" not found'),
+        ("what_would_it_take", {"cluster": "CLUSTER", "pod": "shop/none"}, 'pods "none" not found'),
+        ("run", {"cluster": "CLUSTER", "until": "soon"}, '"soon"'),
+        ("plan", {"cluster": "CLUSTER", "ask": "drain", "nodes": ["gone"]}, "gone"),
+        ("plan", {"cluster": "CLUSTER", "ask": "dream"}, "drain"),
+        ("submit", {"cluster": "CLUSTER", "yaml": pod("more", requests='cpu: "3"')}, "exceeded quota: small"),
+    ],
+)
+def test_a_refusal_names_place_and_value_and_changes_nothing(
+    call: Call, instance: Instance, tool: str, arguments: dict[str, Any], words: str
+) -> None:
+    quota = (
+        "---\n{apiVersion: v1, kind: ResourceQuota, metadata: {name: small, namespace: shop}, spec: "
+        '{hard: {requests.cpu: "2"}}}\n'
+    )
+    cluster = call("create_cluster", yaml=node("a") + quota, name="refusals")["cluster"]
+    before = _counts(instance, cluster)
+    arguments = {name: cluster if value == "CLUSTER" else value for name, value in arguments.items()}
+    said = call(tool, **arguments)
+    assert words in said["refused"], said
+    assert _counts(instance, cluster) == before
+    assert "kept" not in {one["name"] for one in instance.get("clusters/", limit="100")["items"]}
+
+
+def _counts(instance: Instance, cluster: str) -> dict[str, Any]:
+    """What a cluster holds; its version moves on by what its own controllers write."""
+    found = instance.get(f"clusters/{cluster}/")
+    return {name: found[name] for name in ("name", "nodes", "pods", "bound", "pending", "cycles")}
+
+
+def many(replicas: int) -> str:
+    template = (
+        "{metadata: {labels: {app: many}}, spec: {containers: [{name: c, image: x, resources: {requests: "
+        "{cpu: 1m}}}]}}"
+    )
+    return (
+        "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: many, namespace: shop}, spec: "
+        f"{{replicas: {replicas}, selector: {{matchLabels: {{app: many}}}}, template: {template}}}}}\n"
+    )
+
+
+def test_a_long_run_tells_its_progress_and_is_cancelled_with_the_call(
+    portal: BlockingPortal, client: Client, call: Call, instance: Instance
+) -> None:
+    nodes = "".join(node(f"n{number}", allocatable="pods: '500'") for number in range(20))
+    cluster = call("create_cluster", yaml=nodes + many(6000))["cluster"]
+    told: list[tuple[float, str | None]] = []
+
+    async def cancelled() -> None:
+        async with anyio.create_task_group() as group:
+
+            async def progress(done: float, total: float | None, message: str | None) -> None:
+                told.append((done, message))
+                group.cancel_scope.cancel()
+
+            group.start_soon(
+                partial(client.call_tool, "run", {"cluster": cluster}, progress_callback=progress)
+            )
+
+    portal.call(cancelled)
+    assert told and told[0][1]
+    until_s = time.monotonic() + WAIT_S
+    while (run := instance.get(f"clusters/{part(cluster)}/runs/")["items"][0])["state"] != "cancelled":
+        assert time.monotonic() < until_s and run["state"] != "done", run
+        time.sleep(0.2)
+    assert run["cyclesDone"] < 6000
+    assert call("why_pending", cluster=cluster, pod="shop/none")["refused"]
+
+
+def test_what_is_missing_is_said_before_anything_is_served(tmp_path: Any) -> None:
+    def started(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "playground", "mcp", *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+    done = started("--server", "nowhere")
+    assert done.returncode == 2 and '--server: "nowhere" is not an address' in done.stderr
+    hidden = "import sys; sys.modules['mcp'] = None; from playground.__main__ import main; main(['mcp'])"
+    done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "pip install 'kube-scheduler-playground[mcp]'" in done.stderr

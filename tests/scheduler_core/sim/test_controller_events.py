@@ -1,0 +1,116 @@
+"""What controllers tell of what they do, in upstream's words, in clusters made since they do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from scheduler_core.objects.defaults import prepare
+from scheduler_core.releases import OLDEST, SIMULATION, Release
+from scheduler_core.sim.changes import DeleteObject, EventRecorded, WriteObject
+from scheduler_core.sim.controllers.base import MOST_TOLD
+from scheduler_core.sim.simulation import Simulation
+from tests.scheduler_core.advice.clusters import node
+
+NOW = OLDEST.with_simulation(SIMULATION)
+
+
+def workload(kind: str, replicas: int = 2, image: str = "a", **spec: Any) -> dict[str, Any]:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": image}]}}
+    if kind == "Job":
+        template["spec"]["restartPolicy"] = "Never"
+        template["metadata"]["annotations"] = {"playground.dev/duration": "5s"}
+        version, own = "batch/v1", {"completions": replicas, "parallelism": replicas, "template": template}
+    else:
+        version = "v1" if kind == "ReplicationController" else "apps/v1"
+        selector = labels if version == "v1" else {"matchLabels": labels}
+        own = {"selector": selector, "template": template}
+        if kind != "DaemonSet":
+            own["replicas"] = replicas
+    meta = {"name": "web", "namespace": "default", "uid": "web-uid"}
+    return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": own | spec}
+
+
+def simulation(release: Release = NOW) -> Simulation:
+    made = Simulation(None, seed=1, release=release)
+    for name in ("n1", "n2"):
+        made.submit(WriteObject(prepare(node(name, cpu="64", pods="300"))))
+    return made
+
+
+def told(made: Simulation, *changes: Any) -> list[tuple[str, str, str, str]]:
+    """(kind, reason, message, component) of the controllers' events."""
+    for change in changes:
+        made.submit(change)
+    made.run_until_idle()
+    events = [item.manifest for item in made.drain_outcomes() if isinstance(item, EventRecorded)]
+    return [
+        (event["involvedObject"]["kind"], event["reason"], event["message"], event["source"]["component"])
+        for event in events
+        if event["source"]["component"].endswith("-controller")
+    ]
+
+
+def names(made: Simulation) -> list[str]:
+    return [stored.typed.name for stored in made.world.all("Pod")]
+
+
+def test_a_deployment_tells_of_its_sets_and_they_of_their_pods() -> None:
+    made = simulation()
+    first = told(made, WriteObject(prepare(workload("Deployment"))))
+    [replica_set] = [stored.manifest["metadata"]["name"] for stored in made.world.all("ReplicaSet")]
+    scaled = f"Scaled up replica set {replica_set} from 0 to 2"
+    assert first == [
+        ("Deployment", "ScalingReplicaSet", scaled, "deployment-controller"),
+        *(("ReplicaSet", "SuccessfulCreate", f"Created pod: {name}", "replicaset-controller") for name in names(made)),
+    ]  # fmt: skip
+    [last, gone] = told(made, WriteObject(prepare(workload("Deployment", 1))))
+    assert last[1:3] == ("ScalingReplicaSet", f"Scaled down replica set {replica_set} from 2 to 1")
+    assert gone[1] == "SuccessfulDelete" and gone[2].startswith(f"Deleted pod: {replica_set}-")
+
+
+def test_the_other_workloads_tell_in_words_of_their_own() -> None:
+    made = simulation()
+    assert told(made, WriteObject(prepare(workload("StatefulSet", 1)))) == [
+        (
+            "StatefulSet",
+            "SuccessfulCreate",
+            "create Pod web-0 in StatefulSet web successful",
+            "statefulset-controller",
+        )
+    ]
+    assert told(made, WriteObject(prepare(workload("StatefulSet", 0)))) == [
+        (
+            "StatefulSet",
+            "SuccessfulDelete",
+            "delete Pod web-0 in StatefulSet web successful",
+            "statefulset-controller",
+        )
+    ]
+    for kind, component in (
+        ("DaemonSet", "daemonset-controller"),
+        ("ReplicationController", "replication-controller"),
+    ):
+        made = simulation()
+        found = told(made, WriteObject(prepare(workload(kind))))
+        assert found == [
+            (kind, "SuccessfulCreate", f"Created pod: {name}", component) for name in names(made)
+        ]
+        assert len(found) == 2
+    job = told(simulation(), WriteObject(prepare(workload("Job"))))
+    assert [item[1] for item in job] == ["SuccessfulCreate", "SuccessfulCreate", "Completed"]
+    assert job[-1][2] == "Job completed"
+
+
+def test_of_many_pods_so_many_are_told_as_upstreams_filter_lets_through() -> None:
+    made = simulation()
+    found = told(made, WriteObject(prepare(workload("ReplicaSet", 60))))
+    assert Counter(item[1] for item in found) == {"SuccessfulCreate": MOST_TOLD}
+    assert len(names(made)) == 60
+
+
+def test_a_cluster_of_before_says_nothing() -> None:
+    made = simulation(OLDEST)
+    assert told(made, WriteObject(prepare(workload("Deployment")))) == []
+    assert told(made, DeleteObject("Deployment", "default", "web", None)) == []

@@ -1,0 +1,96 @@
+"""What was changed and undone on pages, and one action on what was chosen from a list."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from playground.clusters import services
+from playground.clusters.models import Cluster, Node, Pod
+from tests.clusters.builders import make_cluster, make_node, make_pod
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster(no_broker) -> Cluster:
+    return make_cluster(make_node("n1"), make_node("n2"), *(make_pod(f"p{number}") for number in range(3)))
+
+
+def path(name: str, cluster: Cluster) -> str:
+    return reverse(f"web:{name}", args=[cluster.public_id])
+
+
+def told(client: Client, response) -> str:
+    page = client.get(response["Location"]).content.decode()
+    return page.partition('id="messages"')[2].partition("<main")[0]
+
+
+def test_the_page_names_the_last_change_and_undoes_it(client, cluster):
+    services.set_cordon(cluster=cluster, node="n1", unschedulable=True)
+    page = client.get(path("changes", cluster)).content.decode()
+    assert "Last change: <b>cordon Node n1</b>" in page and "create Node n1 and 4 more" in page
+    deed = services.last_deed(cluster)
+    done = client.post(path("undo", cluster), {"change": deed.seq})
+    assert done.status_code == 302 and "Undone: cordon Node n1." in told(client, done)
+    assert not Node.objects.filter(unschedulable=True).exists()
+    stale = client.post(path("undo", cluster), {"change": deed.seq})
+    assert "Something else was done meanwhile" in told(client, stale)
+    client.post(path("undo", cluster))
+    assert "Nothing to undo" in client.get(path("changes", cluster)).content.decode()
+
+
+def test_chosen_pods_are_deleted_without_a_page_in_between(client, cluster):
+    page = client.get(path("pods", cluster)).content.decode()
+    assert page.count("data-choice") == 3
+    done = client.post(
+        path("act", cluster),
+        {"action": "delete", "pod": ["default/p0", "default/p2"], "next": path("pods", cluster) + "?q=p"},
+    )
+    assert done["Location"] == path("pods", cluster) + "?q=p"
+    assert "Done: delete 2 Pods." in told(client, done)
+    assert list(Pod.objects.values_list("name", flat=True)) == ["p1"]
+
+
+def test_one_pod_is_deleted_from_its_story_and_its_inspector(client, cluster):
+    story = client.get(reverse("web:pod", args=[cluster.public_id, "default", "p1"])).content.decode()
+    board = client.get(path("board", cluster), {"pod": "default/p1"}).content.decode()
+    for page in (story, board):
+        assert f'action="{path("act", cluster)}"' in page
+        assert '<input type="hidden" name="pod" value="default/p1">' in page
+
+
+def test_nodes_are_found_by_label_and_changed_together(client, cluster):
+    services.act_on_nodes(cluster=cluster, action="label", nodes=["n2"], value="disk=ssd")
+    page = client.get(path("nodes", cluster), {"q": "disk=ssd n"}).content.decode()
+    assert "1 node<" in page and 'value="n2"' in page and 'value="n1"' not in page
+    done = client.post(
+        path("act", cluster),
+        {"action": "taint", "of": "nodes", "node": ["n1", "n2"], "taint": "a=b:NoSchedule", "label": "x=y"},
+    )
+    assert "Done: taint 2 Nodes a=b:NoSchedule." in told(client, done)
+    assert [node.taints for node in Node.objects.order_by("name")] == [
+        [{"key": "a", "value": "b", "effect": "NoSchedule"}]
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("posted", "words"),
+    [
+        ({"action": "cordon", "of": "nodes"}, "Choose 1 to 1,000 nodes. Nothing was done."),
+        ({"action": "delete"}, "Choose 1 to 1,000 pods. Nothing was done."),
+        ({"action": "label", "node": ["n1"], "label": ""}, "A label is key=value, and key- takes it off."),
+        ({"action": "delete", "pod": ["default/p9"]}, "not found. Nothing was done."),
+    ],
+)
+def test_a_refused_action_says_why_and_does_nothing(client, cluster, posted, words):
+    before = Cluster.objects.get(pk=cluster.pk).next_seq
+    assert words in told(client, client.post(path("act", cluster), posted))
+    assert Cluster.objects.get(pk=cluster.pk).next_seq == before
+
+
+@pytest.mark.parametrize(
+    "next_page", ["//evil.example/", "https://evil.example/", "javascript:alert(1)", "/\\evil"]
+)
+def test_nobody_is_sent_to_another_site(client, cluster, next_page):
+    done = client.post(path("act", cluster), {"action": "delete", "pod": ["default/p0"], "next": next_page})
+    assert done["Location"] == path("pods", cluster)

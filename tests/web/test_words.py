@@ -1,0 +1,144 @@
+"""Every page of a populated cluster: its title names the cluster, and its own sentences have the right number."""
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from playground.clusters.demo import create_demo
+from playground.web.rare_cycles import run_until
+from playground.web.urls import urlpatterns
+from tests.markup import html_of
+from tests.web import factories
+
+pytestmark = pytest.mark.django_db
+
+POD = {"namespace": "default", "name": "train-2"}
+SAMPLES = {
+    "cycle": {"number": 3},
+    "cycle-why": {"number": 3},
+    "cycle-devices": {"number": 3},
+    "weights": {"number": 1},
+    "pod": POD,
+    "explain": POD,
+    "objects-of-kind": {"kind": "nodes"},
+    "object": {"kind": "nodes", "namespace": "-", "name": "node-1"},
+    "object-delete": {"kind": "nodes", "namespace": "-", "name": "node-1"},
+}
+"""What pages about one thing of the cluster need besides it."""
+MESSAGES = {"cycle", "cycle-why", "weights", "pod", "explain", "board", "cycles"}
+"""Pages that quote the scheduler, who says node(s) of any number."""
+NO_PAGES = {"live", "ticks", "inspector", "export", "find"}
+"""Streams, fragments and files."""
+NOUNS = (
+    "nodes|pods|cycles|branches|groups|decisions|attempts|seeds|pages|problems|edits|objects|events|times|workloads|"
+    "victims|candidates|clusters|steps|scenarios|zones|owners|errors|reasons|plugins|profiles|classes|budgets|kinds"
+)
+ONE_OF_MANY = re.compile(rf"(?<![\d.,/])1 (?:{NOUNS})\b")
+_SINGULAR = NOUNS.replace("s|", "|").removesuffix("s")
+MANY_OF_ONE = re.compile(rf"(?<![\d.,/])(?:[02-9]|\d[\d,]*\d) (?:{_SINGULAR})\b(?!-|')")
+UNDECIDED = re.compile(r"[a-z]\(s\)")
+UPSTREAM = "such as: node(s) had no fast disk"
+"""An example of a reason in upstream's form."""
+
+
+def pages(cluster):
+    """(name, address) of each page about a cluster that can be asked for with what is there."""
+    for pattern in urlpatterns:
+        names = set(pattern.pattern.converters)
+        sample = {"cluster_id": cluster.public_id, **SAMPLES.get(pattern.name, {})}
+        if "cluster_id" in names and names == set(sample) and pattern.name not in NO_PAGES:
+            yield pattern.name, reverse(f"web:{pattern.name}", kwargs=sample)
+
+
+def words_of(html):
+    """What a person reads, without what the scheduler or an API server says in its own words."""
+    html = re.sub(r"(?s)<(pre|code|textarea|option|script)\b.*?</\1>", " ", html)
+    attributes = " . ".join(re.findall(r'(?:title|aria-label|data-say)="([^"]*)"', html))
+    in_line = re.sub(r"</?(?:b|wbr|span|i)\b[^>]*>", "", html)
+    text = re.sub(r"<[^>]+>", " . ", in_line) + attributes
+    return re.sub(r"\s+", " ", text).replace(UPSTREAM, "")
+
+
+@pytest.fixture(params=["many", "one"])
+def populated(request, db, no_broker):
+    """A cluster with much of everything, and one with one of each."""
+    if request.param == "many":
+        return factories.full_cluster()
+    cluster = factories.make_cluster("one-of-each", n_nodes=1)
+    factories.add_cycle(cluster, "scored", number=1)
+    return cluster
+
+
+def test_every_page_names_the_cluster_and_counts_rightly(client, populated):
+    populated.refresh_from_db()
+    seen, wrong = [], []
+    for name, address in pages(populated):
+        response = client.get(address)
+        if response.status_code in (302, 404, 405):
+            continue
+        assert response.status_code == 200, (name, response.status_code)
+        html = html_of(response)
+        if "<title>" not in html:
+            continue
+        seen.append(name)
+        title = " ".join(re.search(r"(?s)<title>(.*?)</title>", html)[1].split())
+        if not re.fullmatch(rf".+ · {re.escape(populated.name)} · Scheduling Playground", title):
+            wrong.append(f"{name}: title {title!r}")
+        words = words_of(html)
+        patterns = (ONE_OF_MANY, MANY_OF_ONE, *(() if name in MESSAGES else (UNDECIDED,)))
+        for found in (match for pattern in patterns for match in pattern.finditer(words)):
+            wrong.append(f"{name}: …{words[max(0, found.start() - 40) : found.end() + 40]}…")
+    assert not wrong, "\n".join(wrong)
+    assert len(seen) >= (20 if populated.name == "one-of-each" else 25), seen
+
+
+@pytest.fixture
+def demo(db, no_broker):
+    cluster = create_demo()
+    run_until(cluster, "idle")
+    cluster.refresh_from_db()
+    return cluster
+
+
+def test_a_reason_beside_one_node_is_of_one_node(client, demo):
+    row = demo.cycles.filter(outcome="unschedulable").first()
+    html = html_of(client.get(reverse("web:cycle", args=[demo.public_id, row.number])))
+    for part in ("filter", "reasons"):
+        rows = re.search(rf'(?s)id="{part}".*?</section>|id="{part}".*?</details>', html)[0]
+        cells = re.findall(r"(?s)<small>(.*?)</small>", rows)
+        assert not any("node(s)" in cell for cell in cells), part
+    assert "<small>was unschedulable" in html or "was unschedulable" in html
+    assert "node(s) were unschedulable" in html, "the scheduler's own message stays as it is"
+
+
+def test_a_preemption_names_its_victim_on_top(client, demo):
+    row = demo.cycles.filter(outcome="preempting").first()
+    html = html_of(client.get(reverse("web:cycle", args=[demo.public_id, row.number])))
+    told = " ".join(re.sub(r"<[^>]+>", "", re.search(r'(?s)id="victims".*?</p>', html)[0]).split())
+    evicted = re.search(r"It evicts (\S+)", told)[1].rstrip(",")
+    # What was evicted is terminating or gone, and was on the node.
+    assert evicted.startswith("default/") and row.n_victims == 1
+    assert not demo.pods.filter(name=evicted.partition("/")[2], terminating=False).exists()
+
+
+def test_home_and_board_count_alike(client, demo):
+    board = html_of(client.get(reverse("web:board", args=[demo.public_id])))
+    home = re.sub(r"\s+", "", html_of(client.get("/")))
+    n_placed = int(re.search(r"12 nodes, (\d+) pods", re.sub(r"<[^>]+>", "", board))[1])
+    assert f"<dt>Podsplaced</dt><dd>{n_placed}</dd>" in home
+    assert "<dt>Pending</dt><dd>3</dd>" in home
+
+
+def test_why_not_says_at_which_step_a_candidate_for_preemption_lost(client, cluster):
+    for row in cluster.cycles.filter(outcome="preempting"):
+        html = html_of(client.get(reverse("web:cycle", args=[cluster.public_id, row.number])))
+        for step in sorted(set(re.findall(r"out at (\d)", html))):
+            line = re.search(rf"(?s)<tr[^>]*>(?:(?!</tr>).)*out at {step}", html)[0]
+            node = re.search(r'<th scope="row"[^>]*>\s*(?:<[^>]+>\s*)*([\w.-]+)', line)[1]
+            page = html_of(
+                client.get(reverse("web:cycle-why", args=[cluster.public_id, row.number]), {"node": node})
+            )
+            assert f"lost at step {step}: " in page
+            return
+    raise AssertionError("no candidate lost")
