@@ -38,6 +38,9 @@ if not _is_xdist_worker:
     if url := os.environ.get("PLAYGROUND_TEST_ON"):
         os.environ["DATABASE_URL"] = url
 
+# Folders whose tests start processes of their own: sites, workers, brokers, commands.
+WITH_PROCESSES = ("broker", "deploy", "docs", "faults", "play", "remote", "upgrade")
+
 postgresql = cache(servers.find_postgresql)
 redis = cache(servers.find_redis)
 rabbitmq = cache(servers.find_rabbitmq)
@@ -92,14 +95,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         fixtures = getattr(item, "fixturenames", ())
         if {"page", "browser"} & set(fixtures):
             item.add_marker("browser")
-            # A page may meet a machine so busy that a wait of the test ends before the page's; a broken page
-            # breaks again. The summary tells how many were run again.
-            item.add_marker(pytest.mark.flaky(reruns=1))
         if item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(fixtures):
             item.add_marker("database")
         for name, find, lack in SERVICES:
             if item.get_closest_marker(name) and not find():
                 item.add_marker(pytest.mark.skip(reason=lack))
+        if _waits_for_others(item) and not item.get_closest_marker("flaky"):
+            # A machine may be so busy that a wait of the test ends before what it waits for has happened; what is
+            # broken breaks again. The summary tells how many tests were run again.
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def _waits_for_others(item: pytest.Item) -> bool:
+    """Whether the test is not alone: a browser, servers, processes or threads on the database work beside it."""
+    django_db = item.get_closest_marker("django_db")
+    return (
+        item.path.parent.name in WITH_PROCESSES
+        or bool({"transactional_db", "live_server"} & set(getattr(item, "fixturenames", ())))
+        or (django_db is not None and bool(django_db.kwargs.get("transaction")))
+        or any(item.get_closest_marker(name) for name, _, _ in SERVICES)
+    )
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

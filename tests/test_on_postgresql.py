@@ -14,6 +14,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.mark.postgres
 @pytest.mark.slow
+@pytest.mark.flaky(
+    reruns=0
+)  # its own tests are run again where it helps; all of them again would help nothing
 @pytest.mark.timeout(2700)  # a suite of its own, also on a busy machine
 def test_the_database_tests_pass_on_postgresql_too(
     postgresql_url: str, capsys: pytest.CaptureFixture[str]
