@@ -14,14 +14,8 @@ from scheduler_core.objects.defaults import (
     prepare,
     priority_class_from,
 )
-from scheduler_core.objects.documents import (
-    MAX_BYTES,
-    DocumentError,
-    DocumentWriter,
-    LineMap,
-    dump_yaml,
-    load_documents,
-)
+from scheduler_core.objects.documents import MAX_BYTES, DocumentError, LineMap, load_documents
+from scheduler_core.objects.writing import DocumentWriter, dump_yaml
 from scheduler_core.sim.admission import (
     POD_UPDATES,
     SYSTEM_PREFIX,

@@ -6,7 +6,7 @@ from typing import Any
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.queue.backoff_queue import BackoffQueue
 from scheduler_core.releases import release_from
-from scheduler_core.sim.simulation import load
+from scheduler_core.sim.options import load
 
 SECOND_NS = 1_000_000_000
 

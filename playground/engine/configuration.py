@@ -11,7 +11,7 @@ from scheduler_core.config.policy_document import in_todays_case
 from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.releases import release_from
-from scheduler_core.sim.simulation import load
+from scheduler_core.sim.options import load
 
 
 @dataclass(frozen=True, slots=True)

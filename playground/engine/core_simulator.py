@@ -32,7 +32,8 @@ from scheduler_core.sim.changes import (
     SetConfiguration,
     WriteObject,
 )
-from scheduler_core.sim.simulation import Simulation, SimulationOptions
+from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.simulation import Simulation
 
 _LANES: Final = {
     "activeQ": "active",

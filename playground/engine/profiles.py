@@ -9,7 +9,7 @@ from scheduler_core.config.catalog import EXTENSION_POINTS
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.errors import ConfigurationError
 from scheduler_core.releases import release_from
-from scheduler_core.sim.simulation import load
+from scheduler_core.sim.options import load
 
 POINTS: Final = EXTENSION_POINTS
 """Extension points under their names in a configuration, in pipeline order."""

@@ -352,7 +352,8 @@ def with_priority_classes(text: str | bytes) -> tuple[bytes, str] | None:
     ------
     ScenarioProblem
     """
-    from scheduler_core.objects.documents import dump_yaml, load_documents
+    from scheduler_core.objects.documents import load_documents
+    from scheduler_core.objects.writing import dump_yaml
     from scheduler_core.scenario.priorities import with_classes
 
     load(text)

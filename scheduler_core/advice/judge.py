@@ -26,7 +26,7 @@ from scheduler_core.randomness import Randomness
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.schedule_one import Decision
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
-from scheduler_core.sim.simulation import load
+from scheduler_core.sim.options import load
 
 BIND: Final = "bind"
 PREEMPT: Final = "preempt"

@@ -31,7 +31,8 @@ from scheduler_core.plugins import load_configuration
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
 from scheduler_core.sim.changes import WriteObject
-from scheduler_core.sim.simulation import Simulation, SimulationOptions
+from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.simulation import Simulation
 
 CONFIGURATION = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",

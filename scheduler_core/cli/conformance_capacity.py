@@ -12,7 +12,8 @@ from scheduler_core.objects.defaults import prepare
 from scheduler_core.objects.pod import pod_from
 from scheduler_core.plan.headroom import headroom
 from scheduler_core.sim.changes import WriteObject
-from scheduler_core.sim.simulation import Simulation, SimulationOptions
+from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.simulation import Simulation
 
 
 def run_case(case: Mapping[str, Any]) -> list[Difference]:

@@ -10,10 +10,9 @@ Documents are built from parser events: composing a text in the C parser recurse
 from __future__ import annotations
 
 import json
-import marshal
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +21,9 @@ import yaml
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 64
 
-_TAG_PREFIX = "tag:yaml.org,2002:"
-_PLAIN_TAGS = frozenset(_TAG_PREFIX + name for name in ("str", "int", "float", "bool", "null", "map", "seq"))
-_TAG_OF = {"mapping": _TAG_PREFIX + "map", "sequence": _TAG_PREFIX + "seq"}
+TAG_PREFIX = "tag:yaml.org,2002:"
+_PLAIN_TAGS = frozenset(TAG_PREFIX + name for name in ("str", "int", "float", "bool", "null", "map", "seq"))
+_TAG_OF = {"mapping": TAG_PREFIX + "map", "sequence": TAG_PREFIX + "seq"}
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -256,7 +255,7 @@ def _not_a_string(event: Any) -> yaml.YAMLError:
 
 
 def _resolve(name: str, pattern: str, first: str) -> None:
-    _KubernetesLoader.add_implicit_resolver(_TAG_PREFIX + name, re.compile(pattern), list(first))
+    _KubernetesLoader.add_implicit_resolver(TAG_PREFIX + name, re.compile(pattern), list(first))
 
 
 # Order matters: the first match wins, so integers come before floats.
@@ -264,7 +263,7 @@ _resolve(
     "bool", r"^(?:yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$", "yYnNtTfFoO"
 )
 _resolve("null", r"^(?:~|null|Null|NULL|)$", "~nN\0")
-_KubernetesLoader.add_implicit_resolver(_TAG_PREFIX + "null", re.compile(r"^$"), [""])
+_KubernetesLoader.add_implicit_resolver(TAG_PREFIX + "null", re.compile(r"^$"), [""])
 _resolve("int", r"^[-+]?(?:0b[01]+|0x[0-9a-fA-F]+|0o?[0-7]+|0|[1-9][0-9]*)$", "-+0123456789")
 _resolve("float", r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$", "-+.0123456789")
 
@@ -425,7 +424,7 @@ class _Reading:
         except (ValueError, OverflowError, LookupError) as error:
             # LookupError is what PyYAML makes of `!!int ""` and `!!bool maybe`.
             words = (
-                f'"{text}" is no {tag.removeprefix(_TAG_PREFIX)}' if isinstance(error, LookupError) else error
+                f'"{text}" is no {tag.removeprefix(TAG_PREFIX)}' if isinstance(error, LookupError) else error
             )
             self._note(self._refused(f"a value cannot be read: {words}", event))
             return None
@@ -449,7 +448,7 @@ def _composed(loader: Any) -> Iterator[tuple[int, Any]]:
     index = 0
     while loader.check_node():
         node = loader.get_node()
-        empty = isinstance(node, yaml.ScalarNode) and node.value == "" and node.tag == _TAG_PREFIX + "null"
+        empty = isinstance(node, yaml.ScalarNode) and node.value == "" and node.tag == TAG_PREFIX + "null"
         yield index, None if empty else node
         index += 1
 
@@ -558,69 +557,3 @@ def _descend(node: Any, parts: list[str]) -> Any:
 
 def _entry(node: Any, key: str) -> tuple[Any, Any] | None:
     return next((pair for pair in node.value if pair[0].value == key), None)
-
-
-def dump_yaml(documents: list[Mapping[str, Any]]) -> str:
-    """Write documents as one YAML text that `load_documents` reads back equal."""
-    return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, explicit_start=True, allow_unicode=True)
-
-
-class DocumentWriter:
-    """The same text one document after the other; what many objects have in common is worded once.
-
-    Parameters
-    ----------
-    most_known : int
-        Distinct values remembered; then it begins anew.
-    """
-
-    def __init__(self, most_known: int = 2000) -> None:
-        self._known: dict[bytes, str] = {}
-        self._most_known = most_known
-
-    def write(self, document: Mapping[str, Any]) -> str:
-        """One document, its first line ``---``. A mapping in block style is its entries one below the other."""
-        parts = ["---\n"]
-        for key, value in document.items():
-            if key in ("spec", "status") and isinstance(value, dict) and value:
-                parts.append(self._shared(key, value))
-            else:
-                parts.append(_dumped({key: value}))
-        return "".join(parts) if len(parts) > 1 else dump_yaml([document])
-
-    def _shared(self, key: str, value: Mapping[str, Any]) -> str:
-        # The node is what tells the specs of bound replicas apart; it is written last.
-        names = list(value)
-        if len(names) < 2 or names[-1] != "nodeName":
-            return self._once({key: value})
-        common = {name: value[name] for name in names[:-1]}
-        node = self._once({key: {"nodeName": value["nodeName"]}})
-        return self._once({key: common}) + node.partition("\n")[2]
-
-    def _once(self, value: dict[str, Any]) -> str:
-        mark = marshal.dumps(value, 2)
-        text = self._known.get(mark)
-        if text is None:
-            if len(self._known) >= self._most_known:
-                self._known.clear()
-            text = self._known[mark] = _dumped(value)
-        return text
-
-
-def _dumped(value: Mapping[str, Any]) -> str:
-    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
-
-
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Quotes every string the loader would read as something else; no aliases."""
-
-    yaml_implicit_resolvers = dict(yaml.SafeDumper.yaml_implicit_resolvers)
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-_Dumper.add_implicit_resolver(
-    _TAG_PREFIX + "float", re.compile(r"^[-+]?[0-9.]+[eE][-+]?[0-9]+$"), list("-+.0123456789")
-)
-_Dumper.add_implicit_resolver(_TAG_PREFIX + "int", re.compile(r"^[-+]?0o?[0-7]+$"), list("-+0"))

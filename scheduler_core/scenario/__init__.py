@@ -11,9 +11,10 @@ from scheduler_core.scenario.expectations import first_failing
 from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document
 from scheduler_core.scenario.luck import EndState, LuckyCycle, end_states, lucky_cycles, with_seed
 from scheduler_core.scenario.mock_extender import MockExtender, MockReply, MockRule, MockTransport
+from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.record import Evicted, Finding, Placed, PodFacts
-from scheduler_core.scenario.run import ScenarioRun, run_to_cycle
 from scheduler_core.scenario.run import run as run_scenario
+from scheduler_core.scenario.run import run_to_cycle
 from scheduler_core.scenario.schema import json_schema
 from scheduler_core.scenario.types import (
     API_VERSION,

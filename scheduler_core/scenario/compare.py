@@ -8,7 +8,8 @@ from typing import Any
 
 from scheduler_core.framework.record import ERROR, CycleTrace
 from scheduler_core.framework.words import sentence
-from scheduler_core.scenario.run import ScenarioRun, run_to_cycle
+from scheduler_core.scenario.ran import ScenarioRun
+from scheduler_core.scenario.run import run_to_cycle
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from scheduler_core.scenario.record import Finding, PodFacts, budget_violations
 from scheduler_core.scenario.types import Bounds, Expectation, UpgradeSelection
 
 if TYPE_CHECKING:
-    from scheduler_core.scenario.run import ScenarioRun
+    from scheduler_core.scenario.ran import ScenarioRun
 
 
 def check(expectations: Iterable[Expectation], run: ScenarioRun, path: str) -> list[Finding]:

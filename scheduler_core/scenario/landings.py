@@ -12,7 +12,7 @@ from typing import Final
 from scheduler_core.plan.workloads import owner_of
 from scheduler_core.scenario import upgrade
 from scheduler_core.scenario.compare import Divergence, beside, full_cycle
-from scheduler_core.scenario.run import ScenarioRun
+from scheduler_core.scenario.ran import ScenarioRun
 
 MOVED: Final = upgrade.MOVED
 NEWLY_PENDING: Final = upgrade.NEWLY_PENDING

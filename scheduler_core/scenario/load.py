@@ -12,9 +12,10 @@ from scheduler_core.config.wire import Problems, encode
 from scheduler_core.errors import ConfigurationError, InvalidObject
 from scheduler_core.installed_plugins import outside
 from scheduler_core.objects.defaults import NAMESPACED_KINDS
-from scheduler_core.objects.documents import DocumentError, LineMap, dump_yaml, load_documents
+from scheduler_core.objects.documents import DocumentError, LineMap, load_documents
 from scheduler_core.objects.fields import mapping, mappings, string
 from scheduler_core.objects.kinds import KINDS, is_read, parse
+from scheduler_core.objects.writing import dump_yaml
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.releases import Release, release_named
 from scheduler_core.scenario.bounds import Bounds, bound_problems
@@ -34,7 +35,7 @@ from scheduler_core.scenario.types import (
     UpgradeSelection,
 )
 from scheduler_core.schema.fields_check import unknown_fields
-from scheduler_core.sim.simulation import load as load_as_simulated
+from scheduler_core.sim.options import load as load_as_simulated
 
 MAX_BYTES = 64_000_000
 TEMPLATED = frozenset(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"))

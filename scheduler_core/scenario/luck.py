@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scheduler_core.scenario.canonical import effective_steps
-from scheduler_core.scenario.run import ScenarioRun, run
+from scheduler_core.scenario.ran import ScenarioRun
+from scheduler_core.scenario.run import run
 from scheduler_core.scenario.types import Scenario
 
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from scheduler_core.config.types import API_VERSION as CONFIG_API_VERSION
 from scheduler_core.config.types import KIND as CONFIG_KIND
-from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY, prepare
+from scheduler_core.objects.defaults import PREEMPT_LOWER_PRIORITY
 from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import KINDS, is_read
 from scheduler_core.objects.owners import owner_uids_of, uid_of
@@ -35,7 +35,6 @@ from scheduler_core.scenario.merge import patch_between
 from scheduler_core.scenario.mock_extender import MockExtender
 from scheduler_core.scenario.priorities import (
     ClassesForBarePriorities,
-    KnownClasses,
     names_of_classes,
     written_in,
 )
@@ -54,7 +53,7 @@ from scheduler_core.scenario.types import (
     Step,
     Upgrade,
 )
-from scheduler_core.sim.admission import TOLERATED_TAINTS, with_default_tolerations
+from scheduler_core.scenario.undefaulted import without_defaults
 from scheduler_core.version import ENGINE_VERSION
 
 Key = tuple[str, str, str]
@@ -597,52 +596,3 @@ def _renamed_uids(value: Any, uids: Mapping[str, str], kept: frozenset[str]) -> 
     if isinstance(value, list):
         return [_renamed_uids(item, uids, kept) for item in value]
     return value
-
-
-_CONTAINER_DEFAULTS = ("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy", "resources")
-
-
-def without_defaults(manifest: Manifest, classes: KnownClasses) -> Manifest:
-    """A pod or PodGroup without what defaulting writes into it anyway; other kinds as they are.
-
-    Parameters
-    ----------
-    classes : KnownClasses
-        PriorityClasses there are: a pod that none of them explains keeps its priority and policy and loses the name.
-    """
-    kind = manifest.get("kind")
-    if kind not in ("Pod", "PodGroup") or not isinstance(manifest.get("spec"), Mapping):
-        return manifest
-    spec = dict(manifest["spec"])
-    name, written, _ = written_in(spec)
-    agrees = classes.agree(spec)
-    if agrees:
-        spec.pop("priority", None)
-    elif name and written is not None:
-        del spec["priorityClassName"]
-    if kind == "PodGroup":
-        return {**manifest, "spec": spec}
-    for key, value in prepare({"kind": "Pod", "metadata": {"name": "x"}})["spec"].items():
-        if key != "priority" and spec.get(key) == value and (agrees or key != "preemptionPolicy"):
-            del spec[key]
-    if spec.get("tolerations"):
-        own = [item for item in spec["tolerations"] if item.get("key") not in TOLERATED_TAINTS]
-        if with_default_tolerations({**spec, "tolerations": own})["tolerations"] == spec["tolerations"]:
-            spec["tolerations"] = own
-        if not spec["tolerations"]:
-            del spec["tolerations"]
-    for key in ("containers", "initContainers"):
-        if spec.get(key):
-            spec[key] = [_container_without_defaults(item) for item in spec[key]]
-    return {**manifest, "spec": spec}
-
-
-def _container_without_defaults(container: Mapping[str, Any]) -> dict[str, Any]:
-    bare = {key: value for key, value in container.items() if key not in _CONTAINER_DEFAULTS}
-    defaulted = prepare({"kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [bare]}})
-    defaults = defaulted["spec"]["containers"][0]
-    return {
-        key: value
-        for key, value in container.items()
-        if key not in _CONTAINER_DEFAULTS or defaults.get(key) != value
-    }

@@ -13,7 +13,7 @@ from typing import Any
 
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.randomness import Randomness, Stream
-from scheduler_core.scenario.run import ScenarioRun
+from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.types import (
     Advance,
     Bounds,

@@ -15,119 +15,32 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_core.objects.defaults import SYSTEM_PRIORITY_CLASSES
 from scheduler_core.objects.kinds import KINDS
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
 from scheduler_core.scenario.load import load_scenario, scenario_document
 from scheduler_core.scenario.redact_answers import redacted_call
+from scheduler_core.scenario.redact_fields import (
+    CONFIGURATION,
+    CONTAINER,
+    DISKS,
+    DROPPED_SPEC,
+    KEPT_ANNOTATIONS,
+    KEPT_NAMES,
+    KEPT_VALUES,
+    KNOWN_DOMAINS,
+    LABEL_MAPS,
+    NAME_FIELDS,
+    NODE_CONDITIONS,
+    NOT_OF_A_DISK,
+    OF_A_NODE,
+    POD_FIELDS,
+    POD_SPEC,
+    PREFIXES,
+    VERBS,
+    VOLUMES,
+    WORKLOAD_FIELDS,
+)
 from scheduler_core.scenario.types import Manifest, Scenario
-
-_KNOWN_DOMAINS = re.compile(
-    r"^([a-z0-9-]+\.)*(kubernetes\.io|k8s\.io)/|^playground\.dev/|^scheduling\.x-k8s\.io/"
-)
-"""Label and taint keys of Kubernetes itself and of this playground keep their names; only their values change."""
-_KEPT_NAMES = frozenset(
-    (
-        "",
-        "default",
-        "kube-system",
-        "kube-public",
-        "kube-node-lease",
-        "default-scheduler",
-        *SYSTEM_PRIORITY_CLASSES,
-    )
-)
-_KEPT_ANNOTATIONS = re.compile(
-    r"^(playground\.dev/|scheduling\.x-k8s\.io/|pv\.kubernetes\.io/bind|pv\.kubernetes\.io/bound)"
-)
-_KEPT_VALUES = re.compile(r"^(playground\.dev/(?!published-for$)|scheduling\.x-k8s\.io/min-available$)")
-"""Labels whose values say something to a plugin."""
-_CONTAINER = frozenset(("name", "image", "resources", "ports", "restartPolicy"))
-_POD_SPEC = frozenset(
-    (
-        "affinity", "containers", "hostNetwork", "initContainers", "nodeName", "nodeSelector", "overhead",
-        "preemptionPolicy", "priority", "priorityClassName", "resourceClaims", "resources", "restartPolicy",
-        "schedulerName", "schedulingGates", "schedulingGroup", "terminationGracePeriodSeconds", "tolerations",
-        "topologySpreadConstraints", "volumes",
-    )
-)  # fmt: skip
-_DROPPED_SPEC = frozenset(
-    ("podCIDR", "podCIDRs", "providerID", "configSource", "externalID", "mountOptions", "parameters", "clusterIP",
-     "clusterIPs", "externalName", "loadBalancerIP", "dataSource", "dataSourceRef", "timeAdded", "nodeInfo",
-     "addresses", "daemonEndpoints")
-)  # fmt: skip
-LABEL_MAPS = frozenset(("matchLabels", "nodeSelector", "labels", "nodeLabels", "notNodeLabels"))
-_NAME_FIELDS = {
-    "nodeName": "Node",
-    "nominatedNodeName": "Node",
-    "cordon": "Node",
-    "uncordon": "Node",
-    "drain": "Node",
-    "node": "Node",
-    "nominated": "Node",
-    "nodeIn": "Node",
-    "nodes": "Node",
-    "namespace": "Namespace",
-    "namespaces": "Namespace",
-    "claimName": "PersistentVolumeClaim",
-    "volumeName": "PersistentVolume",
-    "persistentVolumeName": "PersistentVolume",
-    "storageClassName": "StorageClass",
-    "priorityClassName": "PriorityClass",
-    "schedulerName": "Scheduler",
-    "serviceName": "Service",
-    "deviceClassName": "DeviceClass",
-    "resourceClaimName": "ResourceClaim",
-    "resourceClaimTemplateName": "ResourceClaimTemplate",
-    "podGroupName": "PodGroup",
-    "workloadName": "Workload",
-    "pool": "ResourcePool",
-}
-_WORKLOAD_FIELDS = {"deployment": "Deployment", "statefulSet": "StatefulSet"}
-_POD_FIELDS = frozenset(("pod", "of", "order", "victims", "pods"))
-_CONFIGURATION = frozenset(
-    (
-        "apiVersion", "kind", "profiles", "extenders", "percentageOfNodesToScore", "parallelism",
-        "podInitialBackoffSeconds", "podMaxBackoffSeconds", "predicates", "priorities",
-        "hardPodAffinitySymmetricWeight", "alwaysCheckAllPredicates",
-    )
-)  # fmt: skip
-"""What of a configuration or Policy decides anything."""
-_NODE_CONDITIONS = frozenset(("Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"))
-_DISKS = frozenset(
-    (
-        "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "fc", "flexVolume", "gcePersistentDisk",
-        "glusterfs", "iscsi", "portworxVolume", "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume",
-    )
-)  # fmt: skip
-"""Sources of volumes whose values are compared: conflicts, limits."""
-_VOLUMES = frozenset(("name", "persistentVolumeClaim", "ephemeral", "csi")) | _DISKS
-_NOT_OF_A_DISK = frozenset(
-    (
-        "fsType",
-        "secretRef",
-        "user",
-        "keyring",
-        "options",
-        "chapAuthDiscovery",
-        "chapAuthSession",
-        "initiatorName",
-    )
-)
-_OF_A_NODE = re.compile(r"-((gpu|mig|nic)|(gpu|nic)\.playground\.dev-(gpu|mig|nic)-\d+)")
-"""How the simulated driver ends the names of pools and slices, which begin with their node's."""
-_PREFIXES = {
-    "Namespace": "ns",
-    "PersistentVolume": "pv",
-    "PersistentVolumeClaim": "pvc",
-    "PodDisruptionBudget": "pdb",
-}
-_VERBS = {
-    "filterVerb": "filter",
-    "prioritizeVerb": "prioritize",
-    "preemptVerb": "preempt",
-    "bindVerb": "bind",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +100,13 @@ class _Redactor:
         if not isinstance(value, str):
             return value
         if what in ("ResourceSlice", "ResourcePool"):
-            found = _OF_A_NODE.search(value)
+            found = OF_A_NODE.search(value)
             if found is not None and found.end() == len(value):
                 return self.name("Node", value[: found.start()]) + found[0]
         names = self.names.get(what)
         if names is None:
             names = self.names[what] = _Names(
-                _PREFIXES.get(what, what.lower().replace(" ", "-")), _kept_of(what)
+                PREFIXES.get(what, what.lower().replace(" ", "-")), _kept_of(what)
             )
         return names.collect(value) if self.collecting else names.rename(value)
 
@@ -201,7 +114,7 @@ class _Redactor:
         return self.name("label", key)
 
     def label_value(self, key: str, value: Any) -> Any:
-        if not isinstance(value, str) or key in self.numeric or _KEPT_VALUES.match(key):
+        if not isinstance(value, str) or key in self.numeric or KEPT_VALUES.match(key):
             return value
         nodes = self.names.get("Node")
         if nodes is not None and (value in nodes.old):
@@ -261,7 +174,7 @@ class _Redactor:
         annotations = {
             key: value
             for key, value in (meta.get("annotations") or {}).items()
-            if _KEPT_ANNOTATIONS.match(key)
+            if KEPT_ANNOTATIONS.match(key)
         }
         if annotations:
             result["annotations"] = annotations
@@ -282,15 +195,15 @@ class _Redactor:
     def pod_spec(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key, value in spec.items():
-            if key not in _POD_SPEC:
+            if key not in POD_SPEC:
                 continue
             if key in ("containers", "initContainers"):
                 result[key] = [self.container(item, index) for index, item in enumerate(value or ())]
             elif key == "volumes":
                 kept = [
-                    {name: self.volume_source(item[name], name) for name in item if name in _VOLUMES}
+                    {name: self.volume_source(item[name], name) for name in item if name in VOLUMES}
                     for item in value or ()
-                    if len(_VOLUMES & set(item)) > 1
+                    if len(VOLUMES & set(item)) > 1
                 ]
                 if kept:
                     result[key] = [{**item, "name": f"v{index}"} for index, item in enumerate(kept)]
@@ -301,7 +214,7 @@ class _Redactor:
         return result
 
     def container(self, container: Mapping[str, Any], index: int) -> dict[str, Any]:
-        result = {key: self.walk(value, key) for key, value in container.items() if key in _CONTAINER}
+        result = {key: self.walk(value, key) for key, value in container.items() if key in CONTAINER}
         result["name"] = f"c{index}"
         if "image" in result:
             result["image"] = self.image(container["image"])
@@ -327,12 +240,12 @@ class _Redactor:
             handle = value.get("volumeHandle")
             named = {"volumeHandle": self.name("volume", handle)} if handle else {}
             return {"driver": value.get("driver"), **named}
-        return self.disk(value) if key in _DISKS else self.walk(value, key)
+        return self.disk(value) if key in DISKS else self.walk(value, key)
 
     def disk(self, value: Any) -> Any:
         """Whatever names a disk, renamed; equal stays equal."""
         if isinstance(value, Mapping):
-            return {name: self.disk(item) for name, item in value.items() if name not in _NOT_OF_A_DISK}
+            return {name: self.disk(item) for name, item in value.items() if name not in NOT_OF_A_DISK}
         if isinstance(value, list | tuple):
             return [self.disk(item) for item in value]
         return self.name("volume", value)
@@ -341,7 +254,7 @@ class _Redactor:
         """A configuration or Policy; addresses, certificates and names of what it is not scheduled by are dropped."""
         if not isinstance(value, Mapping):
             return value
-        result = self.walk({key: item for key, item in value.items() if key in _CONFIGURATION})
+        result = self.walk({key: item for key, item in value.items() if key in CONFIGURATION})
         for key in ("predicates", "priorities"):
             for entry in result.get(key) or ():
                 if isinstance(entry, dict) and entry.get("argument"):
@@ -351,7 +264,7 @@ class _Redactor:
 
     def condition(self, value: Any, kind: str) -> dict[str, Any] | None:
         """A condition without why; None for those only people read."""
-        if not isinstance(value, Mapping) or (kind == "Node" and value.get("type") not in _NODE_CONDITIONS):
+        if not isinstance(value, Mapping) or (kind == "Node" and value.get("type") not in NODE_CONDITIONS):
             return None
         return {name: item for name, item in value.items() if name in ("type", "status")}
 
@@ -367,9 +280,9 @@ class _Redactor:
 
     def walk(self, value: Any, key: str = "") -> Any:
         if isinstance(value, list | tuple):
-            if key in _NAME_FIELDS:
-                return [self.name(_NAME_FIELDS[key], item) for item in value]
-            if key in _POD_FIELDS:
+            if key in NAME_FIELDS:
+                return [self.name(NAME_FIELDS[key], item) for item in value]
+            if key in POD_FIELDS:
                 return [self.pod_name(item) for item in value]
             if key in ("matchLabelKeys", "mismatchLabelKeys", "topologyKeys", "labels"):
                 return [self.label_key(item) for item in value]
@@ -398,14 +311,14 @@ class _Redactor:
             return [self.walk(item, "") for item in value]
         if isinstance(value, Mapping):
             return self._walk_object(value, key)
-        if key in _NAME_FIELDS:
-            return self.name(_NAME_FIELDS[key], value)
-        if key in _POD_FIELDS:
+        if key in NAME_FIELDS:
+            return self.name(NAME_FIELDS[key], value)
+        if key in POD_FIELDS:
             return self.pod_name(value)
         if key == "by":
             return self.name("scheduler", value)
-        if key in _WORKLOAD_FIELDS:
-            return self.pod_name(value, _WORKLOAD_FIELDS[key])
+        if key in WORKLOAD_FIELDS:
+            return self.pod_name(value, WORKLOAD_FIELDS[key])
         if key in ("topologyKey", "label", "anyOf"):
             return self.label_key(value)
         if key in ("driver", "attacher"):
@@ -433,7 +346,7 @@ class _Redactor:
                 "namespace": self.name("Namespace", value.get("namespace", "")),
                 "name": self.name("PersistentVolumeClaim", value.get("name", "")),
             }
-        if key == "csi" or key in _DISKS:
+        if key == "csi" or key in DISKS:
             return self.volume_source(value, key)
         if key in ("local", "hostPath"):
             return {"path": "/"}
@@ -443,7 +356,7 @@ class _Redactor:
             return self.metadata(value, "")
         if key in ("patch", "delete") and "kind" in value and "name" in value:
             return self.reference(value)
-        return {name: self.walk(item, name) for name, item in value.items() if name not in _DROPPED_SPEC}
+        return {name: self.walk(item, name) for name, item in value.items() if name not in DROPPED_SPEC}
 
     def reference(self, value: Mapping[str, Any]) -> dict[str, Any]:
         result = {**value, "name": self.name(value["kind"], value["name"])}
@@ -495,7 +408,7 @@ class _Redactor:
             for item in kept.get("managedResources") or ()
             if isinstance(item, Mapping)
         )
-        verbs = {field: verb for field, verb in _VERBS.items() if kept.get(field)}
+        verbs = {field: verb for field, verb in VERBS.items() if kept.get(field)}
         return {**kept, **verbs, "urlPrefix": f"http://extender-{index}.example"}
 
     # ---- texts
@@ -515,7 +428,7 @@ class _Redactor:
 
 def _kept_of(what: str) -> Callable[[str], bool]:
     if what == "label":
-        return lambda name: not name or _KNOWN_DOMAINS.match(name) is not None
+        return lambda name: not name or KNOWN_DOMAINS.match(name) is not None
     if what == "value":
         return lambda name: name == ""
     if what == "volume":
@@ -526,7 +439,7 @@ def _kept_of(what: str) -> Callable[[str], bool]:
         return lambda name: name in ("gpu.playground.dev", "mig.playground.dev", "nic.playground.dev")
     if what in ("image", "uid", "gate", "reason", "predicate"):
         return lambda name: name == ""
-    return lambda name: name in _KEPT_NAMES
+    return lambda name: name in KEPT_NAMES
 
 
 def redact(scenario: Scenario) -> Redacted:

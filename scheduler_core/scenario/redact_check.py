@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler_core.scenario.load import scenario_document
-from scheduler_core.scenario.redact import LABEL_MAPS, Redacted
-from scheduler_core.scenario.run import ScenarioRun, run
+from scheduler_core.scenario.ran import ScenarioRun
+from scheduler_core.scenario.redact import Redacted
+from scheduler_core.scenario.redact_fields import LABEL_MAPS
+from scheduler_core.scenario.run import run
 from scheduler_core.scenario.types import Scenario
 
 

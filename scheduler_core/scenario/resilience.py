@@ -27,7 +27,7 @@ from scheduler_core.scenario.transport import ScenarioTransport
 from scheduler_core.scenario.types import FITTING, Draining, Fitting, Survival
 
 if TYPE_CHECKING:
-    from scheduler_core.scenario.run import ScenarioRun
+    from scheduler_core.scenario.ran import ScenarioRun
 
 ZONE = "topology.kubernetes.io/zone"
 _KINDS = dict(zip(FITTING, ("Deployment", "StatefulSet", "Pod"), strict=True))

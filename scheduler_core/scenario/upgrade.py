@@ -18,7 +18,8 @@ from typing import Any, Final
 from scheduler_core.releases import Release
 from scheduler_core.scenario.compare import Comparison, compare
 from scheduler_core.scenario.errors import ScenarioError
-from scheduler_core.scenario.run import ScenarioRun, run, run_prefix
+from scheduler_core.scenario.ran import ScenarioRun
+from scheduler_core.scenario.run import run, run_prefix
 from scheduler_core.scenario.types import Scenario
 
 MOVED, NEWLY_PENDING, NEWLY_PLACED, NEWLY_EVICTED, OTHER_WORDS, OTHER_COURSE = (

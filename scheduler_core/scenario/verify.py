@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from scheduler_core.framework.words import sentence
-from scheduler_core.scenario.run import ScenarioRun
+from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.types import Decisions, Scenario
 from scheduler_core.version import ENGINE_VERSION
 

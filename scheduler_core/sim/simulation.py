@@ -7,7 +7,7 @@ next scheduling cycle, or move the clock to the next timer. Same inputs, configu
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from scheduler_core.actions import (
@@ -22,9 +22,6 @@ from scheduler_core.actions import (
     WriteBeforeBind,
 )
 from scheduler_core.clock import Clock
-from scheduler_core.config.construction import ReadFile, files_unread
-from scheduler_core.config.load import LoadedConfiguration
-from scheduler_core.config.types import API_VERSION, KIND
 from scheduler_core.events import (
     BindAnswered,
     ExtenderBindAnswered,
@@ -37,14 +34,10 @@ from scheduler_core.events import (
 from scheduler_core.extender.transport import ExtenderAnswer, ExtenderRequest, Transport, no_transport
 from scheduler_core.framework.interface import Plugin
 from scheduler_core.framework.limit import Limit
-from scheduler_core.framework.profile import check_plugins
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.registry import Registry
 from scheduler_core.installed_plugins import known
-from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.pod_group import PodGroup
-from scheduler_core.plugins import load_configuration
 from scheduler_core.queue import QueueMove
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import OLDEST, Release, release_from
@@ -63,82 +56,16 @@ from scheduler_core.sim.changes import (
 )
 from scheduler_core.sim.checkpoint import check_version, checkpoint_of, take_over
 from scheduler_core.sim.control_plane import ControlPlane
-from scheduler_core.sim.controllers.autoscaler import SYNC
-from scheduler_core.sim.controllers.cron_job import DUE
-from scheduler_core.sim.controllers.job import BACKOFF, DEADLINE, TTL
-from scheduler_core.sim.controllers.pod_garbage_collector import COLLECT
-from scheduler_core.sim.controllers.taint_eviction import EVICT
+from scheduler_core.sim.deadlines import scheduler_words, timer_words
 from scheduler_core.sim.faults import RELIST, SLOW_BIND, SLOW_EVICT, FaultOptions, Faults
-from scheduler_core.sim.kubelet import FINISHES, STARTS, TERMINATED, TIMER_NAMES, Kubelet, delete_pod
+from scheduler_core.sim.kubelet import TIMER_NAMES, Kubelet, delete_pod
+from scheduler_core.sim.options import SimulationOptions, load
 from scheduler_core.sim.queue_view import QueueView
+from scheduler_core.sim.status_writes import evict, patch_group_status, patch_pod_status
 from scheduler_core.sim.timers import Timer, Timers
-from scheduler_core.sim.world import Noticed, Stored, World, with_condition
+from scheduler_core.sim.world import Noticed, Stored, World
 
 MAX_MOVES = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class SimulationOptions:
-    """How the cluster is simulated.
-
-    Attributes
-    ----------
-    full_traces : bool
-        Keep the body of every cycle's trace.
-    first_of_ties : bool
-        Take the first name of equals.
-    extenders_post_bindings : bool
-        Extenders are real: a bind call is made by the simulation's caller (`bind_calls`, answered by the change
-        `BindCallAnswered`), and the pod stays assumed until somebody posts the Binding. Runs stop at such a call,
-        and the clock stands still while it is outstanding. Otherwise the call goes over the transport at once, and
-        the simulated cluster binds the pod on the extender's success.
-    adaptive_sampling : bool
-        Let an unset percentageOfNodesToScore mean upstream's adaptive share of the nodes.
-    assumed_pod_ttl_ns : int
-        How long a bound pod is assumed without the watch confirming it; 0 for ever, as v1.34. `SetAssumedPodExpiry`
-        changes it.
-    default_tolerations : bool
-        Give pods that controllers make the default not-ready and unreachable tolerations of 300 s (admission gives
-        them to all others).
-    controllers : bool
-        Whether anything but scheduler, API server and kubelets runs.
-    faults : FaultOptions
-    """
-
-    full_traces: bool = True
-    first_of_ties: bool = False
-    extenders_post_bindings: bool = False
-    adaptive_sampling: bool = False
-    assumed_pod_ttl_ns: int = 0
-    default_tolerations: bool = False
-    controllers: bool = True
-    faults: FaultOptions = field(default_factory=FaultOptions)
-
-
-def load(
-    config: Mapping[str, Any] | None,
-    registry: Registry | None = None,
-    release: Release | None = None,
-    read_file: ReadFile = files_unread,
-) -> LoadedConfiguration:
-    """A configuration as a simulation takes it: None is the default one.
-
-    Parameters
-    ----------
-    registry : Registry, optional
-        The plugins it may name; those this process knows (`installed_plugins.known`) by default.
-    read_file : ReadFile
-        Reads files an extender's tlsConfig names. By default they are left to the transport.
-
-    Raises
-    ------
-    ConfigurationError
-    """
-    document = {"apiVersion": API_VERSION, "kind": KIND} if config is None else config
-    registry = known() if registry is None else registry
-    loaded = load_configuration(document, registry=registry, read_file=read_file, release=release)
-    check_plugins(loaded, registry)
-    return loaded
 
 
 class Simulation:
@@ -402,10 +329,10 @@ class Simulation:
         """The next timer of any kind."""
         timer, scheduler_ns = self.timers.next(), self.scheduler.next_deadline_ns()
         if timer is not None and (scheduler_ns is None or timer.at_ns <= scheduler_ns):
-            return Deadline(max(timer.at_ns, self.now_ns), _words(timer))
+            return Deadline(max(timer.at_ns, self.now_ns), timer_words(timer))
         if scheduler_ns is None:
             return None
-        return Deadline(max(scheduler_ns, self.now_ns), self._scheduler_deadline_words(scheduler_ns))
+        return Deadline(max(scheduler_ns, self.now_ns), scheduler_words(self.scheduler, scheduler_ns))
 
     def _next_deadline_ns(self) -> int | None:
         """When that is: words take longer."""
@@ -573,9 +500,9 @@ class Simulation:
                 case PatchPodStatus():
                     self._patch_status(action)
                 case PatchPodGroupStatus(group, condition):
-                    self._patch_group(group, condition)
+                    patch_group_status(self.world, group, condition)
                 case EvictPod():
-                    self._evict(action)
+                    evict(self.world, action)
                 case EvictBeside(uid, evictions):
                     delay_ns, error = self.faults.evict() if self._is_faulty else (0, None)
                     if delay_ns:
@@ -630,57 +557,20 @@ class Simulation:
         pod = self.world.live(action.pod)
         if pod is None:
             return
-        status = dict(pod.manifest.get("status") or {})
-        reason = "status"
         if action.condition is not None:
             self._note_failure(
                 pod.uid, f"{action.condition.get('reason')}: {action.condition.get('message')}"
             )
-            now = format_seconds(self.now_ns)
-            status["conditions"] = with_condition(status, {**action.condition, "lastTransitionTime": now})
-        if action.nominated_node_name is not None and action.nominated_node_name != pod.nominated_node_name:
-            status["nominatedNodeName"] = action.nominated_node_name
-            if not action.nominated_node_name:
-                del status["nominatedNodeName"]
-            reason = "nominated"
-        status.setdefault("phase", "Pending")
-        if status != pod.manifest.get("status"):
-            self.world.patch_status(pod, status, reason, counts=reason == "nominated")
-
-    def _patch_group(self, group: PodGroup, condition: Mapping[str, Any]) -> None:
-        stored = self.world.get("PodGroup", group.namespace, group.name)
-        if stored is None or stored.typed.uid != group.uid:
-            return
-        status = dict(stored.manifest.get("status") or {})
-        now = format_seconds(self.now_ns)
-        generation = stored.manifest["metadata"].get("generation")
-        seen = {"observedGeneration": generation} if generation else {}
-        status["conditions"] = with_condition(status, {**condition, **seen, "lastTransitionTime": now})
-        self.world.put({**stored.manifest, "status": status}, "status")
+        patch_pod_status(self.world, pod, action)
 
     def _evict_beside(self, uid: str, evictions: tuple[EvictPod, ...], error: str | None) -> None:
         """Delete victims one after the other; the preemptor is held until the last one's deletion is asked for."""
         for place, eviction in enumerate(evictions if error is None else (), 1):
-            self._evict(eviction)
+            evict(self.world, eviction)
             if place < len(evictions):
                 self._deliver()
         self._perform(self.scheduler.handle(PreemptionAnswered(uid, error)))
         self._deliver()
-
-    def _evict(self, eviction: EvictPod) -> None:
-        pod, condition = eviction.pod, eviction.condition
-        live = self.world.live(pod)
-        if live is None or live.is_terminating:
-            return
-        status = dict(live.manifest.get("status") or {})
-        now = format_seconds(self.now_ns)
-        status["conditions"] = with_condition(status, {**condition, "lastTransitionTime": now})
-        delete_pod(self.world, self.world.patch_status(live, status, "preempted"), None, "preempted")
-        related = eviction.preemptor.manifest
-        self.world.record_event(
-            pod.manifest, "Normal", "Preempted", "Preempting", eviction.message, pod.scheduler_name,
-            related=related,
-        )  # fmt: skip
 
     def _move_clock(self, at_ns: int) -> None:
         self.clock.move_to(at_ns)
@@ -710,24 +600,6 @@ class Simulation:
         else:
             self._settled_failures.pop(uid, None)
         self._last_failures[uid] = (said, changes)
-
-    def _scheduler_deadline_words(self, at_ns: int) -> str:
-        scheduler = self.scheduler
-        for waiting in scheduler.waiting_pods.all():
-            for plugin, deadline_ns in waiting.deadlines_ns.items():
-                if deadline_ns == at_ns:
-                    return f"the Permit deadline of {waiting.pod.key} ({plugin})"
-        for uid, assumed in scheduler.cache.assumed.items():
-            if assumed.deadline_ns == at_ns:
-                pod = scheduler.cache.pod(uid)
-                return (
-                    f"pod {pod.key if pod is not None else uid} is no longer assumed on {assumed.node_name}"
-                )
-        if scheduler.queue.next_backoff_flush_ns() == at_ns:
-            return "a pod leaves backoff"
-        if scheduler.queue.next_unschedulable_flush_ns() == at_ns:
-            return "the flush of unschedulable pods"
-        return "the end of a wait in PreBind"
 
     def _report(self, cycles: int, stop: str) -> RunReport:
         self._settle_all()
@@ -776,24 +648,3 @@ class Simulation:
 
 _WRITERS = {"ResourceClaim": "dynamic resources", "Pod": "dynamic resources"}
 """Who writes before a binding; all else is written by volume binding."""
-
-_WORDS = {
-    STARTS: "pod {} starts",
-    FINISHES: "pod {} ends by itself",
-    TERMINATED: "pod {} has terminated",
-    EVICT: "pod {} is evicted for a taint it tolerates no longer",
-    COLLECT: "pods of the lost node {} are collected",
-    TTL: "the finished job {} is removed",
-    DEADLINE: "job {} has been active for as long as it may",
-    BACKOFF: "job {} makes pods again after failures",
-    DUE: "cron job {} is due",
-    SYNC: "autoscaler {} looks at its workload",
-    SLOW_BIND: "the slow binding of {} is answered",
-    SLOW_EVICT: "the slow evictions for {} are answered",
-    RELIST: "the watch lists {} again",
-}
-
-
-def _words(timer: Timer) -> str:
-    """A timer for a person."""
-    return _WORDS[timer.what].format("/".join(timer.subject[:2]))

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.objects.documents import DocumentError, DocumentWriter, LineMap, dump_yaml, load_documents
+from scheduler_core.objects.documents import DocumentError, LineMap, load_documents
+from scheduler_core.objects.writing import DocumentWriter, dump_yaml
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,8 @@ def pods(number: int, kind: str, prefix: str = "p") -> list[dict[str, Any]]:
 def core_figure(n_nodes: int, n_pods: int, kind: str) -> dict[str, Any]:
     """The simulated cluster alone: from the first cycle until it is idle."""
     from scheduler_core.sim.changes import WriteObject
-    from scheduler_core.sim.simulation import Simulation, SimulationOptions
+    from scheduler_core.sim.options import SimulationOptions
+    from scheduler_core.sim.simulation import Simulation
 
     simulation = Simulation(seed=7, options=SimulationOptions(full_traces=False, default_tolerations=True))
     for manifest in [*nodes(n_nodes), *pods(n_pods, kind)]:

@@ -19,7 +19,8 @@ import pytest
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.plugin_kit import check
 from scheduler_core.sim.changes import DeleteObject, WriteObject
-from scheduler_core.sim.simulation import Simulation, SimulationOptions
+from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.simulation import Simulation
 from tests import gpu_sharing_oracle as oracle
 from tests.plugin_packages import installed_examples
 from tests.scheduler_core.sim.builders import pod_named

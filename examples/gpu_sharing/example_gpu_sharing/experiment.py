@@ -12,7 +12,8 @@ from example_gpu_sharing.request import COUNT, MILLI, MODEL, WHOLE
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.sim.changes import DeleteObject, WriteObject
-from scheduler_core.sim.simulation import Simulation, SimulationOptions
+from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.simulation import Simulation
 
 FIRST, DRAWN = "first", "drawn"
 """How equals are told apart: by name, as the authors' changed kube-scheduler does, or by a draw, as kube-scheduler."""

@@ -21,7 +21,8 @@ from typing import Any, Final
 from scheduler_core.scenario.bounds import Bounds
 from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.carried import MAX_LINK_CHARS, STANDALONE_MARK, carry
-from scheduler_core.scenario.run import FULL_TRACES_UP_TO_NODES, ScenarioRun, run
+from scheduler_core.scenario.ran import ScenarioRun
+from scheduler_core.scenario.run import FULL_TRACES_UP_TO_NODES, run
 from scheduler_core.scenario.standalone.record import Boards, Names, cycle_document
 from scheduler_core.scenario.types import Scenario
 from scheduler_core.sim.simulation import Simulation

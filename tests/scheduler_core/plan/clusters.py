@@ -10,7 +10,8 @@ import numpy as np
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.objects.defaults import StoredPriorities, prepare
 from scheduler_core.sim.changes import WriteObject
-from scheduler_core.sim.simulation import Simulation, SimulationOptions
+from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.simulation import Simulation
 
 Manifest = dict[str, Any]
 

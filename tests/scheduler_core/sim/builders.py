@@ -9,7 +9,8 @@ from typing import Any
 from scheduler_core.objects.pod import Pod
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.changes import WriteObject
-from scheduler_core.sim.simulation import Simulation, SimulationOptions
+from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.stored import prepare
 
 SECOND_NS = 1_000_000_000

@@ -25,7 +25,8 @@ from scheduler_core.objects.kinds import parse
 from scheduler_core.randomness import Randomness
 from scheduler_core.scheduler import Scheduler
 from scheduler_core.sim.changes import DeleteObject, PermitDecision
-from scheduler_core.sim.simulation import Simulation, load
+from scheduler_core.sim.options import load
+from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
     PERMIT_CONFIG,
     SECOND_NS,

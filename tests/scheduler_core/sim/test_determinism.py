@@ -16,7 +16,8 @@ from scheduler_core.releases import RELEASES
 from scheduler_core.sim.changes import DeleteObject, SetConfiguration, WriteObject
 from scheduler_core.sim.devices import DEVICES
 from scheduler_core.sim.faults import FaultOptions
-from scheduler_core.sim.simulation import Simulation, SimulationOptions
+from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.simulation import Simulation
 from tests.scheduler_core.sim.builders import (
     PERMIT_CONFIG,
     SECOND_NS,
