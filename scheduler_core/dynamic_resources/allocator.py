@@ -11,6 +11,13 @@ from typing import Any
 
 from scheduler_core.dynamic_resources import capacity
 from scheduler_core.dynamic_resources.alike import SliceIndex
+from scheduler_core.dynamic_resources.allocation import (
+    AllocationError,
+    Chosen,
+    RequestRow,
+    allocation_of,
+    release_has_binding,
+)
 from scheduler_core.dynamic_resources.capacity import Amounts, UndefinedCapacity
 from scheduler_core.dynamic_resources.constraints import Constraint, DistinctAttribute, MatchAttribute
 from scheduler_core.dynamic_resources.model import (
@@ -34,10 +41,6 @@ from scheduler_core.releases import Release
 IN_USE, SELECTOR, CAPACITY = "in use", "selector", "capacity"
 COUNTER, TAINT, CONSTRAINT = "counter", "taint", "constraint"
 """What can stand against a device, as an `Observer` is told it."""
-
-
-class AllocationError(Exception):
-    """An attempt that ends in an error, in Kubernetes' words."""
 
 
 class NotOnNode(Exception):
@@ -82,25 +85,6 @@ class Allocated:
                 else:
                     found.devices.add(device)
         return found
-
-
-@dataclass(slots=True)
-class _Chosen:
-    """One device given to one request."""
-
-    request: Request
-    device: Device
-    consumed: Amounts | None = None
-
-
-@dataclass(slots=True)
-class _Row:
-    """What is to be found for a request or an alternative of it."""
-
-    request: Request
-    device_class: Manifest
-    n_devices: int = 0
-    all_devices: list[tuple[Device, Pool]] = field(default_factory=list)
 
 
 class Observer:
@@ -196,9 +180,9 @@ class Attempt:
         self.node = node
         self.claims = claims
         self.pools = allocator.pools_of(node)
-        self.rows: dict[tuple[int, int, int], _Row] = {}
+        self.rows: dict[tuple[int, int, int], RequestRow] = {}
         self.constraints: list[list[Constraint]] = []
-        self.results: list[list[_Chosen]] = [[] for _ in claims]
+        self.results: list[list[Chosen]] = [[] for _ in claims]
         self.chosen_alternative: dict[tuple[int, int], int] = {}
         self.taking: dict[DeviceId, set[int]] = {}
         self.taking_capacity: dict[DeviceId, Amounts] = {}
@@ -216,10 +200,18 @@ class Attempt:
         except _TooManyDevices:
             return None
         if done:
-            return [self._allocation(index) for index in range(len(self.claims))]
+            return [
+                allocation_of(claim, self._taken(index), self.results[index], self.node, self.release)
+                for index, claim in enumerate(self.claims)
+            ]
         if self.release.has("IncompletePoolsIgnored") and any(pool.invalid for pool in self.pools):
             raise NotOnNode("invalid resource pools were encountered")
         return None
+
+    def _taken(self, index: int) -> list[RequestRow]:
+        """Of each request of a claim, the alternative that was taken."""
+        places = range(len(self.claims[index].requests))
+        return [self.rows[(index, place, self.chosen_alternative.get((index, place), 0))] for place in places]
 
     # ---- what is asked for
 
@@ -260,7 +252,7 @@ class Attempt:
                 )
         self.constraints.append(constraints)
 
-    def _row(self, claim: Claim, request: Request, key: tuple[int, int, int]) -> _Row:
+    def _row(self, claim: Claim, request: Request, key: tuple[int, int, int]) -> RequestRow:
         where = f"claim {claim.key}, request {request.name}"
         for number, selector in enumerate(request.selectors):
             if selector.get("cel") is None:
@@ -277,7 +269,7 @@ class Attempt:
                 f"{where}: could not retrieve device class {request.class_name}: "
                 f'deviceclass.resource.k8s.io "{request.class_name}" not found'
             )
-        row = _Row(request, device_class)
+        row = RequestRow(request, device_class)
         if request.mode == EXACT_COUNT:
             row.n_devices = request.count
             return row
@@ -392,7 +384,7 @@ class Attempt:
     def _in_use(self, device: DeviceId) -> bool:
         return device in self.shared.allocated.devices or bool(self.taking.get(device))
 
-    def _is_selectable(self, key: tuple[int, int, int], row: _Row, device: Device) -> bool:
+    def _is_selectable(self, key: tuple[int, int, int], row: RequestRow, device: Device) -> bool:
         if not self._bindable and device.document.get("bindingConditions"):
             return False
         known = self.selectable.get((device.id, key))
@@ -401,7 +393,7 @@ class Attempt:
             self.selectable[(device.id, key)] = known
         return known
 
-    def _selected(self, key: tuple[int, int, int], row: _Row, device: Device) -> bool:
+    def _selected(self, key: tuple[int, int, int], row: RequestRow, device: Device) -> bool:
         class_name = row.device_class["metadata"]["name"]
         spec = row.device_class.get("spec") or {}
         for where, selectors in (
@@ -430,7 +422,7 @@ class Attempt:
             return False
 
     def _take(
-        self, key: tuple[int, int, int], row: _Row, device: Device, pool: Pool, *, must: bool
+        self, key: tuple[int, int, int], row: RequestRow, device: Device, pool: Pool, *, must: bool
     ) -> Callable[[], None] | None:
         """Take a device; what gives it back, or None where it cannot be taken."""
         index, request = key[0], row.request
@@ -478,7 +470,7 @@ class Attempt:
         if is_shared:
             amounts = capacity.consumed(request, device)
             capacity.add(self.taking_capacity.setdefault(device.id, {}), amounts)
-        self.results[index].append(_Chosen(request, device, amounts))
+        self.results[index].append(Chosen(request, device, amounts))
         if self.observer is not None:
             self.observer.took(key, device)
 
@@ -546,110 +538,6 @@ class Attempt:
                     if counter in found:
                         found[counter] = found[counter].sub(amount)
         return found
-
-    # ---- the result
-
-    def _allocation(self, index: int) -> dict[str, Any]:
-        claim, chosen = self.claims[index], self.results[index]
-        devices: dict[str, Any] = {"results": [self._result(item) for item in chosen]}
-        config = self._config(index, claim)
-        if config:
-            devices["config"] = config
-        allocation: dict[str, Any] = {"devices": devices}
-        selector = self._node_selector(chosen)
-        if selector is not None:
-            allocation["nodeSelector"] = selector
-        return allocation
-
-    def _result(self, item: _Chosen) -> dict[str, Any]:
-        driver, pool, name = item.device.id
-        result: dict[str, Any] = {
-            "request": item.request.full_name,
-            "driver": driver,
-            "pool": pool,
-            "device": name,
-        }
-        if item.request.admin_access:
-            result["adminAccess"] = True
-        if item.request.tolerations:
-            result["tolerations"] = [dict(one) for one in item.request.tolerations]
-        if self._bindable:
-            for key in ("bindingConditions", "bindingFailureConditions"):
-                if item.device.document.get(key):
-                    result[key] = list(item.device.document[key])
-        if item.consumed is not None:
-            result["shareID"] = "/".join((driver, pool, name, item.request.full_name))
-            if item.consumed:
-                result["consumedCapacity"] = {key: str(value) for key, value in item.consumed.items()}
-        return result
-
-    def _config(self, index: int, claim: Claim) -> list[dict[str, Any]]:
-        names_requests = self.release.has("ClassConfigNamesRequests")
-        found: list[dict[str, Any]] = []
-        of_class: dict[str, list[dict[str, Any]]] = {}
-        selected = [
-            self.rows[(index, place, self.chosen_alternative.get((index, place), 0))]
-            for place in range(len(claim.requests))
-        ]
-        for row in selected:
-            class_name = row.device_class["metadata"]["name"]
-            if names_requests and class_name in of_class:
-                for entry in of_class[class_name]:
-                    entry["requests"].append(row.request.full_name)
-                continue
-            of_class[class_name] = [
-                {
-                    "source": "FromClass",
-                    **({"requests": [row.request.full_name]} if names_requests else {}),
-                    **item,
-                }
-                for item in (row.device_class.get("spec") or {}).get("config") or ()
-            ]
-            found += of_class[class_name]
-        for item in claim.spec.get("config") or ():
-            names = item.get("requests") or ()
-            body = {"source": "FromClaim", **item}
-            if not names:
-                found.append(body)
-                continue
-            for row in selected:
-                if row.request.base_name in names or (row.request.parent and row.request.full_name in names):
-                    found.append(body)
-        return found
-
-    def _node_selector(self, chosen: Sequence[_Chosen]) -> dict[str, Any] | None:
-        terms: dict[str, list[Any]] = {"matchFields": [], "matchExpressions": []}
-        for item in chosen:
-            document = item.device.slice.document
-            source = item.device.document if document.get("perDeviceNodeSelection") else document
-            if source.get("nodeName") is not None or item.device.document.get("bindsToNode"):
-                by_name = {"key": "metadata.name", "operator": "In", "values": [self.node.name]}
-                return {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
-            selector_terms = (source.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
-            if len(selector_terms) > 1:
-                raise AllocationError(
-                    f"create NodeSelector for claim {self.claims[0].name}: unsupported "
-                    f"ResourceSlice.NodeSelector with {len(selector_terms)} terms"
-                )
-            for term in selector_terms:
-                for key, known in terms.items():
-                    known += [one for one in term.get(key) or () if not _is_known(one, known)]
-        kept = {key: value for key, value in terms.items() if value}
-        return {"nodeSelectorTerms": [kept]} if kept else None
-
-
-def release_has_binding(release: Release) -> bool:
-    """Whether devices with binding conditions are allocated."""
-    return release.gate("DRADeviceBindingConditions") and release.gate("DRAResourceClaimDeviceStatus")
-
-
-def _is_known(requirement: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> bool:
-    return any(
-        one.get("key") == requirement.get("key")
-        and one.get("operator") == requirement.get("operator")
-        and set(one.get("values") or ()) == set(requirement.get("values") or ())
-        for one in known
-    )
 
 
 def counted(device: Device) -> Iterator[tuple[tuple[str, str], Quantity]]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler_core.dynamic_resources import capacity
+from scheduler_core.dynamic_resources.allocation import AllocationError
 from scheduler_core.dynamic_resources.allocator import (
     CAPACITY,
     CONSTRAINT,
@@ -17,7 +18,6 @@ from scheduler_core.dynamic_resources.allocator import (
     IN_USE,
     SELECTOR,
     TAINT,
-    AllocationError,
     Allocator,
     Attempt,
     NotOnNode,

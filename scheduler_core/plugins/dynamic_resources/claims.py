@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.cluster.listers import Listers
-from scheduler_core.dynamic_resources.allocator import release_has_binding
+from scheduler_core.dynamic_resources.allocation import release_has_binding
 from scheduler_core.dynamic_resources.model import Claim, claim_from
 from scheduler_core.objects.fields import mappings, optional_string, parse_time_ns, string
 from scheduler_core.objects.pod import Pod

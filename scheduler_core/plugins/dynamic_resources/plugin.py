@@ -12,13 +12,8 @@ from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.args import PluginArgs
 from scheduler_core.dynamic_resources.alike import SliceIndex
-from scheduler_core.dynamic_resources.allocator import (
-    Allocated,
-    AllocationError,
-    Allocator,
-    NotOnNode,
-    release_has_binding,
-)
+from scheduler_core.dynamic_resources.allocation import AllocationError, release_has_binding
+from scheduler_core.dynamic_resources.allocator import Allocated, Allocator, NotOnNode
 from scheduler_core.dynamic_resources.extended import (
     ANNOTATION,
     ClassesByResource,
@@ -34,18 +29,15 @@ from scheduler_core.framework.interface import (
     Handle,
     PostFilterPlugin,
     PostFilterResult,
-    PreBindPlugin,
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
     Reads,
-    ReservePlugin,
     ScorePlugin,
     Scores,
     default_normalize,
 )
 from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
-from scheduler_core.objects.fields import Document, format_time_ns
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import node_selector_from
 from scheduler_core.objects.pod import Pod
@@ -60,16 +52,12 @@ from scheduler_core.plugins.dynamic_resources.claims import (
     ClaimProblem,
     binding_status,
     claims_of,
-    has_binding_conditions,
     is_out_of_time,
     is_ready,
 )
+from scheduler_core.plugins.dynamic_resources.reservations import IN_MEMORY, BindsClaims, Reservation
 from scheduler_core.plugins.hints import dynamic_resources as hints
 from scheduler_core.releases import Release
-
-FINALIZER = "resource.kubernetes.io/delete-protection"
-IN_MEMORY = "<extended-resources>"
-"""Name of a claim for extended resources until PreBind has it made."""
 
 _STATE = "DynamicResources"
 _NOT_ALL = "cannot allocate all claims"
@@ -133,33 +121,13 @@ class State:
         return self.claims[self.n_own] if len(self.claims) > self.n_own else None
 
 
-@dataclass(slots=True)
-class Reservation:
-    """What a pod that is being bound takes with it: JSON-able but for the claims' manifests, which are JSON."""
-
-    node_name: str
-    claims: list[dict[str, Any]]
-    """Manifests, the one for extended resources last."""
-    allocations: dict[str, dict[str, Any]]
-    """By claim uid, of claims that had none."""
-    extended_uid: str = ""
-    mappings: list[dict[str, Any]] = field(default_factory=list)
-    is_written: bool = False
-    failure: str = ""
-    """Why the claims cannot be bound, told when what was written before has come back."""
-    started_ns: int | None = None
-    is_made: bool = False
-    """Whether the claim for extended resources, which is made at PreBind, has come back."""
-
-
 class DynamicResources(
     PreEnqueuePlugin,
     PreFilterPlugin[State],
     FilterPlugin[State],
     PostFilterPlugin,
     ScorePlugin[None],
-    ReservePlugin,
-    PreBindPlugin,
+    BindsClaims,
 ):
     """Allocates devices to the claims of a pod, and rejects rows that do not have them.
 
@@ -179,14 +147,8 @@ class DynamicResources(
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
-        self.release = handle.release
-        self.binding_timeout_ns: int = getattr(args, "binding_timeout_ns", None) or 600_000_000_000
         self._slices = SliceIndex()
         self._classes = ClassesByResource()
-        self._reservations: dict[str, Reservation] = {}
-        self._writes: dict[str, tuple[Document, ...]] = {}
-        self._n_made = 0
-        """Claims made for extended resources: no name is used twice, as upstream."""
 
     @classmethod
     def args_in(cls, release: Release) -> type[PluginArgs]:
@@ -232,7 +194,7 @@ class DynamicResources(
         if not claims:
             return PreFilterResult(SKIP)
         classes = {item.manifest["metadata"]["name"]: item.manifest for item in listers.all("DeviceClass")}
-        pending = self._pending()
+        pending = self.pending_allocations()
         n_to_allocate = 0
         for index, claim in enumerate(claims):
             if claim.allocation is not None:
@@ -492,14 +454,6 @@ class DynamicResources(
 
     # ---- reserving and binding
 
-    def _pending(self) -> dict[str, dict[str, Any]]:
-        """Allocations by claim uid that are not written yet."""
-        return {
-            uid: allocation
-            for reservation in self._reservations.values()
-            for uid, allocation in reservation.allocations.items()
-        }
-
     def reserve(self, pod: Pod, node_name: str) -> Status:
         state: State | None = self.handle.cycle_state.get(_STATE)
         if state is None:
@@ -516,7 +470,7 @@ class DynamicResources(
                 if all(claim is state.extended for claim in to_allocate):
                     reservation.claims = reservation.claims[: state.n_own]
                     reservation.extended_uid = ""
-                    self._reservations[pod.uid] = reservation
+                    self.reservations[pod.uid] = reservation
                     return SUCCESS
                 return Status(Code.Error, ("claim allocation not found for node",))
             for claim, allocation in zip(to_allocate, tried.allocations, strict=True):
@@ -525,185 +479,8 @@ class DynamicResources(
             reservation.mappings = tried.mappings
             if tried.extended is not None:
                 reservation.claims[-1] = dict(tried.extended.manifest)
-        self._reservations[pod.uid] = reservation
+        self.reservations[pod.uid] = reservation
         return SUCCESS
-
-    def unreserve(self, pod: Pod, node_name: str) -> None:
-        reservation = self._reservations.pop(pod.uid, None)
-        if reservation is None:
-            return
-        writes = []
-        for manifest in reservation.claims:
-            claim = self._current(manifest)
-            if claim is None or not claim.is_reserved_for(pod.uid):
-                continue
-            left = [entry for entry in claim.reserved_for if entry.get("uid") != pod.uid]
-            status = {**claim.status, "reservedFor": left}
-            if not left:
-                del status["reservedFor"]
-            writes.append({**claim.manifest, "status": status})
-        if writes:
-            self._writes[pod.uid] = tuple(writes)
-
-    def will_pre_bind(self, pod: Pod, node_name: str) -> bool:
-        return pod.uid in self._reservations
-
-    def pre_bind(self, pod: Pod, node_name: str) -> Status:
-        reservation = self._reservations.get(pod.uid)
-        if reservation is None:
-            return SUCCESS
-        if not reservation.is_written:
-            writes: list[Document] = []
-            try:
-                self._bind_claims(reservation, pod, writes)
-            except ClaimProblem as problem:
-                reservation.failure = str(problem)
-            reservation.is_written = True
-            reservation.started_ns = self.handle.now_ns
-            if writes:
-                self._writes[pod.uid] = tuple(writes)
-                return Status(Code.Wait)
-        if reservation.failure:
-            return Status(Code.Error, (reservation.failure,))
-        extended = reservation.claims[-1] if reservation.extended_uid else None
-        for manifest in reservation.claims:
-            claim = self._current(manifest)
-            if manifest is extended:
-                reservation.is_made |= claim is not None
-                if not reservation.is_made:
-                    return Status(Code.Wait)
-            if claim is None:
-                return Status(Code.Error, (f"resource claim {claim_from(manifest).key} is gone",))
-            if not claim.is_reserved_for(pod.uid):
-                # What was written has not come back yet.
-                return Status(Code.Wait)
-            status = self._wait_for_devices(claim)
-            if not status.is_success:
-                return status
-        del self._reservations[pod.uid]
-        return SUCCESS
-
-    def _wait_for_devices(self, claim: Claim) -> Status:
-        if not release_has_binding(self.release) or not has_binding_conditions(claim):
-            return SUCCESS
-        try:
-            if is_ready(claim):
-                return SUCCESS
-        except BindingFailure as failure:
-            return Status(Code.Error, (str(failure),))
-        if is_out_of_time(claim, self.binding_timeout_ns, self.handle.now_ns, self.release):
-            return Status(Code.Error, (f"device binding timeout: claim={claim.name}",))
-        return Status(Code.Wait)
-
-    def _bind_claims(self, reservation: Reservation, pod: Pod, writes: list[Document]) -> None:
-        """Add the claims as they are to be written: allocated, and reserved for the pod.
-
-        Those before a claim that cannot be bound are written all the same, as upstream has written them by then.
-
-        Raises
-        ------
-        ClaimProblem
-        """
-        for place, manifest in enumerate(reservation.claims):
-            uid = claim_from(manifest).uid
-            is_extended = uid == reservation.extended_uid
-            if is_extended and manifest["metadata"]["name"] == IN_MEMORY:
-                manifest = self._named(manifest, pod)
-                reservation.claims[place] = manifest
-                current: Claim | None = claim_from(manifest)
-            else:
-                current = self._current(manifest)
-            if current is None or current.manifest["metadata"].get("deletionTimestamp") is not None:
-                raise ClaimProblem(f"claim {claim_from(manifest).key} got deleted in the meantime")
-            if current.is_reserved_for(pod.uid):
-                continue
-            allocation = reservation.allocations.get(uid)
-            meta = dict(current.manifest["metadata"])
-            status = dict(current.status)
-            if allocation is not None:
-                if current.allocation is not None:
-                    raise ClaimProblem(f"claim {current.key} got allocated elsewhere in the meantime")
-                if FINALIZER not in (meta.get("finalizers") or ()):
-                    meta["finalizers"] = [*(meta.get("finalizers") or ()), FINALIZER]
-                status["allocation"] = dict(allocation)
-            if release_has_binding(self.release):
-                if "allocation" not in status:
-                    raise ClaimProblem(f"claim {current.key} got deallocated elsewhere in the meantime")
-                if "allocationTimestamp" not in status["allocation"]:
-                    stamp = {"allocationTimestamp": format_time_ns(self.handle.now_ns)}
-                    status["allocation"] = {**status["allocation"], **stamp}
-            entry = {"resource": "pods", "name": pod.name, "uid": pod.uid}
-            status["reservedFor"] = [*current.reserved_for, entry]
-            if is_extended and not reservation.mappings:
-                raise ClaimProblem(
-                    f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
-                )
-            writes.append({**current.manifest, "metadata": meta, "status": status})
-            if is_extended:
-                told = {"requestMappings": reservation.mappings, "resourceClaimName": meta["name"]}
-                pod_status = {**(pod.manifest.get("status") or {}), "extendedResourceClaimStatus": told}
-                writes.append({**pod.manifest, "status": pod_status})
-
-    def _named(self, manifest: Mapping[str, Any], pod: Pod) -> dict[str, Any]:
-        """The claim for extended resources under its own name: a number that is free, for what is random upstream."""
-        self._n_made += 1
-        while self.handle.listers.get(CLAIM, pod.namespace, f"{pod.name}-extended-resources-{self._n_made}"):
-            self._n_made += 1
-        name = f"{pod.name}-extended-resources-{self._n_made}"
-        meta = {**manifest["metadata"], "name": name, "uid": f"{pod.namespace}/{name}"}
-        return {**manifest, "metadata": meta}
-
-    def take_writes(self, pod: Pod) -> tuple[Document, ...]:
-        return self._writes.pop(pod.uid, ())
-
-    def pre_bind_deadline_ns(self, pod: Pod) -> int | None:
-        reservation = self._reservations.get(pod.uid)
-        if reservation is None or reservation.started_ns is None or not release_has_binding(self.release):
-            return None
-        return reservation.started_ns + self.binding_timeout_ns + 1
-
-    def _current(self, manifest: Mapping[str, Any]) -> Claim | None:
-        meta = manifest["metadata"]
-        found = self.handle.listers.get(CLAIM, meta.get("namespace") or "default", meta["name"])
-        return None if found is None else claim_from(found.manifest)
-
-    # ---- keeping it
-
-    def checkpoint(self) -> Any:
-        if not self._reservations and not self._n_made:
-            return None
-        reservations = {
-            uid: {
-                "node": item.node_name,
-                "claims": item.claims,
-                "allocations": item.allocations,
-                "extended": item.extended_uid,
-                "mappings": item.mappings,
-                "isWritten": item.is_written,
-                "failure": item.failure,
-                "startedNs": item.started_ns,
-                "isMade": item.is_made,
-            }
-            for uid, item in self._reservations.items()
-        }
-        return {"reservations": reservations, "made": self._n_made}
-
-    def restore(self, state: Any) -> None:
-        self._reservations = {
-            uid: Reservation(
-                item["node"],
-                item["claims"],
-                item["allocations"],
-                item["extended"],
-                item["mappings"],
-                item["isWritten"],
-                item["failure"],
-                item["startedNs"],
-                item.get("isMade", item["isWritten"]),
-            )
-            for uid, item in state["reservations"].items()
-        }
-        self._n_made = state["made"]
 
 
 def _refused(reason: str) -> PreFilterResult[State]:

@@ -1,0 +1,155 @@
+"""An allocation as a claim's status holds it, of the devices that were chosen.
+
+Source: staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, v1.36
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduler_core.dynamic_resources.capacity import Amounts
+from scheduler_core.dynamic_resources.model import Claim, Device, Manifest, Request
+from scheduler_core.dynamic_resources.pools import Pool
+from scheduler_core.objects.node import Node
+from scheduler_core.releases import Release
+
+
+class AllocationError(Exception):
+    """An attempt that ends in an error, in Kubernetes' words."""
+
+
+@dataclass(slots=True)
+class Chosen:
+    """One device given to one request."""
+
+    request: Request
+    device: Device
+    consumed: Amounts | None = None
+
+
+@dataclass(slots=True)
+class RequestRow:
+    """What is to be found for a request or an alternative of it."""
+
+    request: Request
+    device_class: Manifest
+    n_devices: int = 0
+    all_devices: list[tuple[Device, Pool]] = field(default_factory=list)
+
+
+def allocation_of(
+    claim: Claim, rows: Sequence[RequestRow], chosen: Sequence[Chosen], node: Node, release: Release
+) -> dict[str, Any]:
+    """The allocation of one claim, as its status holds it.
+
+    Parameters
+    ----------
+    rows : sequence of RequestRow
+        What was asked for: of each request, the alternative that was taken.
+    chosen : sequence of Chosen
+        Its devices, in the order they were chosen.
+
+    Raises
+    ------
+    AllocationError
+    """
+    devices: dict[str, Any] = {"results": [_result(item, release) for item in chosen]}
+    config = _config(claim, rows, release)
+    if config:
+        devices["config"] = config
+    allocation: dict[str, Any] = {"devices": devices}
+    selector = _node_selector(claim, chosen, node)
+    if selector is not None:
+        allocation["nodeSelector"] = selector
+    return allocation
+
+
+def _result(item: Chosen, release: Release) -> dict[str, Any]:
+    driver, pool, name = item.device.id
+    result: dict[str, Any] = {
+        "request": item.request.full_name,
+        "driver": driver,
+        "pool": pool,
+        "device": name,
+    }
+    if item.request.admin_access:
+        result["adminAccess"] = True
+    if item.request.tolerations:
+        result["tolerations"] = [dict(one) for one in item.request.tolerations]
+    if release_has_binding(release):
+        for key in ("bindingConditions", "bindingFailureConditions"):
+            if item.device.document.get(key):
+                result[key] = list(item.device.document[key])
+    if item.consumed is not None:
+        result["shareID"] = "/".join((driver, pool, name, item.request.full_name))
+        if item.consumed:
+            result["consumedCapacity"] = {key: str(value) for key, value in item.consumed.items()}
+    return result
+
+
+def _config(claim: Claim, rows: Sequence[RequestRow], release: Release) -> list[dict[str, Any]]:
+    names_requests = release.has("ClassConfigNamesRequests")
+    found: list[dict[str, Any]] = []
+    of_class: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        class_name = row.device_class["metadata"]["name"]
+        if names_requests and class_name in of_class:
+            for entry in of_class[class_name]:
+                entry["requests"].append(row.request.full_name)
+            continue
+        of_class[class_name] = [
+            {
+                "source": "FromClass",
+                **({"requests": [row.request.full_name]} if names_requests else {}),
+                **item,
+            }
+            for item in (row.device_class.get("spec") or {}).get("config") or ()
+        ]
+        found += of_class[class_name]
+    for item in claim.spec.get("config") or ():
+        names = item.get("requests") or ()
+        body = {"source": "FromClaim", **item}
+        if not names:
+            found.append(body)
+            continue
+        for row in rows:
+            if row.request.base_name in names or (row.request.parent and row.request.full_name in names):
+                found.append(body)
+    return found
+
+
+def _node_selector(claim: Claim, chosen: Sequence[Chosen], node: Node) -> dict[str, Any] | None:
+    terms: dict[str, list[Any]] = {"matchFields": [], "matchExpressions": []}
+    for item in chosen:
+        document = item.device.slice.document
+        source = item.device.document if document.get("perDeviceNodeSelection") else document
+        if source.get("nodeName") is not None or item.device.document.get("bindsToNode"):
+            by_name = {"key": "metadata.name", "operator": "In", "values": [node.name]}
+            return {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
+        selector_terms = (source.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
+        if len(selector_terms) > 1:
+            raise AllocationError(
+                f"create NodeSelector for claim {claim.name}: unsupported "
+                f"ResourceSlice.NodeSelector with {len(selector_terms)} terms"
+            )
+        for term in selector_terms:
+            for key, known in terms.items():
+                known += [one for one in term.get(key) or () if not _is_known(one, known)]
+    kept = {key: value for key, value in terms.items() if value}
+    return {"nodeSelectorTerms": [kept]} if kept else None
+
+
+def release_has_binding(release: Release) -> bool:
+    """Whether devices with binding conditions are allocated."""
+    return release.gate("DRADeviceBindingConditions") and release.gate("DRAResourceClaimDeviceStatus")
+
+
+def _is_known(requirement: Mapping[str, Any], known: Sequence[Mapping[str, Any]]) -> bool:
+    return any(
+        one.get("key") == requirement.get("key")
+        and one.get("operator") == requirement.get("operator")
+        and set(one.get("values") or ()) == set(requirement.get("values") or ())
+        for one in known
+    )
