@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from playground.engine import acting_validation
-from playground.engine.job_validation import check_job
+from playground.engine.job_validation import check_job, not_simulated
 from playground.engine.lease_validation import check_lease
 from scheduler_core.dynamic_resources import validation as device_validation
 from scheduler_core.errors import InvalidObject
@@ -48,6 +48,8 @@ _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
 _QUALIFIED: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _ANNOTATION_BYTES: Final = 256 * 1024
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""Where `kubectl apply` keeps the whole manifest: an object has the room it has besides that copy of itself."""
 _PERCENT: Final = re.compile(r"[0-9]+%")
 _UNHEALTHY_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
@@ -150,9 +152,27 @@ def _rest_of_metadata(meta: Document) -> None:
     annotations = string_map(meta, "annotations", "metadata")
     for key in annotations:
         _qualified_name(key, "metadata.annotations", key)
-    if sum(len(key.encode()) + len(text.encode()) for key, text in annotations.items()) > _ANNOTATION_BYTES:
+    own = {key: text for key, text in annotations.items() if key != LAST_APPLIED}
+    if _size(own) > _ANNOTATION_BYTES:
         words = f"Too long: may not be more than {_ANNOTATION_BYTES} bytes"
         raise InvalidObject("metadata.annotations", None, words)
+
+
+def _size(annotations: Mapping[str, str]) -> int:
+    return sum(len(key.encode()) + len(text.encode()) for key, text in annotations.items())
+
+
+def taken_only_here(manifest: Document) -> list[str]:
+    """Sentences about a valid object that an API server would refuse, or whose fields nothing follows here."""
+    annotations = (manifest.get("metadata") or {}).get("annotations") or {}
+    said = []
+    if (size := _size(annotations)) > _ANNOTATION_BYTES:
+        said.append(
+            f"metadata.annotations: an API server refuses this object: its annotations have {size} bytes, more than"
+            f" {_ANNOTATION_BYTES}, because kubectl apply keeps the manifest in {LAST_APPLIED};"
+            " use kubectl apply --server-side"
+        )
+    return [*said, *not_simulated(manifest)]
 
 
 def _labels(document: Document, key: str, path: str) -> dict[str, str]:

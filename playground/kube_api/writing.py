@@ -18,8 +18,8 @@ from playground.clusters.merging import merge_patch
 from playground.clusters.models import Cluster
 from playground.clusters.services.deletion import POLICIES
 from playground.clusters.services.fields import MODES, FieldValidation
-from playground.engine.job_validation import not_simulated
 from playground.engine.times import format_seconds
+from playground.engine.validation import taken_only_here
 from playground.kube_api import managed_fields, patches
 from playground.kube_api.paths import Target
 from playground.kube_api.reading import page_of, switched
@@ -147,7 +147,7 @@ def _created(
             fields=fields,
         )
     body = _of_version(stored, None) if dry else stored
-    return Answer(201, body, warnings=(*fields.warnings, *not_simulated(stored)))
+    return Answer(201, body, warnings=(*fields.warnings, *taken_only_here(stored)))
 
 
 def _replaced(
@@ -169,7 +169,8 @@ def _replaced(
             fields=fields,
         )
     body = _of_version(stored, live["metadata"].get("resourceVersion")) if dry else stored
-    return Answer(200, body, warnings=tuple(fields.warnings))
+    told = () if target.subresource else taken_only_here(stored)
+    return Answer(200, body, warnings=(*fields.warnings, *told))
 
 
 def field_validation_of(request: HttpRequest) -> FieldValidation:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from playground.clusters import services
 from playground.clusters.errors import NotAllowed
 from playground.clusters.models import Cluster, LogEntry
+from playground.clusters.services.writer import MAX_OBJECT_BYTES
 from tests.clusters.builders import make_cluster, make_node
 from tests.kube_api.conftest import PODS, Kube
 from tests.kube_api.kubectls import Kubectl, extremes
@@ -19,6 +20,7 @@ from tests.kube_api.test_custom_resources import CRDS, GROUP, definition, made
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 CRON_JOBS = "/apis/batch/v1/namespaces/default/cronjobs"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 TOO_LONG = "metadata.annotations: Too long: may not be more than 262144 bytes"
 
 
@@ -157,28 +159,78 @@ def test_annotations_have_a_size(kube: Kube) -> None:
     assert LogEntry.objects.count() == before
 
 
-@pytest.mark.kubectl
-@pytest.mark.slow
-def test_a_definition_too_large_for_its_own_annotation_is_applied_by_the_server(
-    asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Any
-) -> None:
-    """As Argo CD's ApplicationSet is: `kubectl apply` writes the whole manifest into an annotation."""
-    cluster = make_cluster(make_node("n1"))
-    kubectl = Kubectl(extremes()[-1], f"{asgi_server}/k8s/{cluster.public_id}", tmp_path)
+def large_definition(n_fields: int) -> dict[str, Any]:
+    """As Argo CD's ApplicationSet, and larger: 0.7 kB a field."""
     large = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", **definition()}
     schema = large["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     prose = "What this field is, told at length. " * 20
-    fields = {f"field{number}": {"type": "string", "description": prose} for number in range(600)}
+    fields = {f"field{number}": {"type": "string", "description": prose} for number in range(n_fields)}
     schema["properties"]["spec"] = {"type": "object", "properties": fields}
-    path = tmp_path / "large.yaml"
-    path.write_text(yaml.safe_dump(large))
-    assert len(json.dumps(large)) > 262_144
-    refused = kubectl.run("apply", "-f", str(path))
-    assert refused.returncode == 1 and TOO_LONG in refused.stderr
-    assert "NotFound" in kubectl.run("get", "crd", f"ranges.{GROUP}").stderr
+    return large
+
+
+def test_a_copy_that_kubectl_keeps_may_be_larger_and_that_is_told(kube: Kube, cluster: Cluster) -> None:
+    """An API server refuses it; a manifest that cannot be applied helps nobody here."""
+    large = large_definition(1700)
+    assert 2 * len(json.dumps(large)) > MAX_OBJECT_BYTES > len(json.dumps(large)) > 1_200_000
+    annotations = {LAST_APPLIED: json.dumps(large), "a.example/key": "short"}
+    meta = {"name": f"ranges.{GROUP}", "annotations": annotations}
+    size = sum(len(key) + len(text) for key, text in annotations.items())
+    created = kube.post(CRDS, definition() | {"metadata": meta})
+    assert created.status_code == 201
+    assert created.json()["metadata"]["annotations"] == annotations
+    patched = kube.patch(f"{CRDS}/ranges.{GROUP}", {"metadata": {"labels": {"a": "b"}}})
+    assert patched.status_code == 200
+    for answer in (created, patched):
+        assert f"its annotations have {size} bytes, more than 262144" in answer["Warning"]
+        assert answer["Warning"].count("use kubectl apply --server-side") == 1
+    whole = large | {"metadata": meta}
+    [applied] = services.apply_documents(cluster=cluster, objects=[whole]).configured
+    assert "kept, plays no part" in applied.note and "use kubectl apply --server-side" in applied.note
+    before = LogEntry.objects.count()
+    more = {"metadata": {"annotations": {"a.example/key": "x" * 262_144}}}
+    refused = kube.patch(f"{CRDS}/ranges.{GROUP}", more)
+    assert (refused.status_code, LogEntry.objects.count()) == (422, before)
+    assert TOO_LONG in refused.json()["message"]
+    fitting = kube.patch(f"{CRDS}/ranges.{GROUP}", {"metadata": {"annotations": {LAST_APPLIED: None}}})
+    assert (fitting.status_code, fitting.get("Warning", "")) == (200, "")
+
+
+@pytest.mark.kubectl
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("program", extremes(), ids=lambda program: Path(program).name)
+def test_a_definition_too_large_for_its_own_annotation_is_applied_by_both_sides(
+    program: str, asgi_server: str, transactional_db: None, wakes: list[Any], tmp_path: Path
+) -> None:
+    cluster = make_cluster(make_node("n1"))
+    kubectl = Kubectl(program, f"{asgi_server}/k8s/{cluster.public_id}", tmp_path)
+    path, large = tmp_path / "large.json", large_definition(900)
+    path.write_text(json.dumps(large))
+    first = kubectl.run("apply", "-f", str(path))
+    assert (first.returncode, first.stdout.split()[-1]) == (0, "created"), first.stderr
+    assert "use kubectl apply --server-side" in first.stderr
+    entries = LogEntry.objects.filter(cluster=cluster).count()
+    again = kubectl.run("apply", "-f", str(path))
+    assert (again.returncode, again.stdout.split()[-1]) == (0, "unchanged")
+    assert "Warning" not in again.stderr
+    assert kubectl("diff", "-f", str(path)) == ""
+    assert LogEntry.objects.filter(cluster=cluster).count() == entries
+    large["metadata"]["labels"] = {"app.kubernetes.io/part-of": "rules"}
+    path.write_text(json.dumps(large))
+    assert "configured" in kubectl("apply", "-f", str(path))
     for _ in range(2):
-        assert "serverside-applied" in kubectl("apply", "--server-side", "-f", str(path))
+        assert "serverside-applied" in kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
     assert kubectl("get", f"ranges.{GROUP}").strip() == ""
+    # What is too long by other annotations stays out, and what was stored stays as it was.
+    stored = kubectl("get", "crd", f"ranges.{GROUP}", "-o", "yaml")
+    refused = kubectl.run("annotate", "crd", f"ranges.{GROUP}", *(f"k{n}={'x' * 100_000}" for n in range(3)))
+    assert refused.returncode == 1 and TOO_LONG in refused.stderr
+    assert kubectl("get", "crd", f"ranges.{GROUP}", "-o", "yaml") == stored
+    kubectl("delete", "-f", str(path))
+    for _ in range(2):
+        alone = kubectl.run("apply", "--server-side", "-f", str(path))
+        assert alone.returncode == 0 and "Warning" not in alone.stderr
 
 
 def test_no_object_of_a_kind_that_goes_is_made(kube: Kube, cluster: Cluster) -> None:

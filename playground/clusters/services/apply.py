@@ -26,9 +26,9 @@ from playground.clusters.upstream_kinds import why_unknown
 from playground.engine import admission
 from playground.engine.admission import ManifestProblem, Posted
 from playground.engine.columns import why_it_waits
-from playground.engine.job_validation import not_simulated
 from playground.engine.rebuilt_owners import rebuilt_owners
 from playground.engine.times import format_seconds, parse_time_ns
+from playground.engine.validation import taken_only_here
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,7 +454,7 @@ def _applied(item: _Planned, manifest: Mapping[str, Any], writer: LogWriter) -> 
     note = "" if item.kind.interpreted else "kept, plays no part in scheduling"
     if item.kind.row_kind == "Pod":
         note = why_it_waits(manifest, writer.profiles)
-    note = "; ".join([note] if note else not_simulated(manifest))
+    note = "; ".join([*filter(None, [note]), *taken_only_here(manifest)])
     _, namespace, name = key_of(item.kind, manifest)
     return AppliedObject(item.kind.api_version, item.kind.kind, namespace, name, note)
 

@@ -18,6 +18,7 @@ from playground.clusters.rows import MODELS, row_values, rows_of, upsert
 from playground.clusters.services import deeds, demand
 from playground.clusters.services.quotas import check_bytes
 from playground.engine.columns import profile_names
+from playground.engine.validation import LAST_APPLIED
 
 ObjectKey = tuple[str, str, str]
 """``(row kind, namespace, name)``; namespace empty for cluster-scoped kinds."""
@@ -257,14 +258,17 @@ class LogWriter:
             )
 
     def _check_sizes(self) -> None:
-        """Refuse an object that etcd would not take.
+        """Refuse an object that etcd would not take; the copy that `kubectl apply` makes of it has as much room again.
 
         Raises
         ------
         TooLarge
         """
         for manifest in self._asked:
-            size = len(self._text(manifest))
+            if (size := len(self._text(manifest))) <= MAX_OBJECT_BYTES:
+                continue
+            if copied := (manifest["metadata"].get("annotations") or {}).get(LAST_APPLIED):
+                size = max(size - len(json_text(copied)), len(copied))
             if size > MAX_OBJECT_BYTES:
                 name = manifest["metadata"]["name"]
                 raise TooLarge(
