@@ -307,7 +307,7 @@ if not EMBEDDED and _flag("PLAYGROUND_HTTPS", default=True):
     CSRF_COOKIE_SECURE = True
     SECURE_HSTS_SECONDS = 31_536_000
     SECURE_SSL_REDIRECT = True
-    # Whoever watches over the process asks it directly, without the proxy that speaks HTTPS.
+    # A monitor asks the process directly, without the proxy that speaks HTTPS.
     SECURE_REDIRECT_EXEMPT = [r"^healthz/?$", r"^readyz/?$", r"^metrics/?$", r"^mock-extenders/"]
     # Whether the whole domain speaks HTTPS is for its owner to say, not for one site in it.
     SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -361,7 +361,7 @@ PLAYGROUND_LANE_LIMITS = {
     lane: lanes.limits_of(_whole(f"PLAYGROUND_{lane.upper()}_SECONDS", seconds), _WORK_MEMORY_MB)
     for lane, seconds in ((lanes.ASK, 120), (lanes.MAKE, 240))
 }
-# Traces are dropped after this long and decided again when somebody looks; of the log only superseded outcomes are.
+# Traces are dropped after this long and decided again when asked for; of the log only superseded outcomes are.
 PLAYGROUND_KEEP_TRACES_DAYS = float(os.environ.get("PLAYGROUND_KEEP_TRACES_DAYS", "14"))
 PLAYGROUND_KEEP_LOG_DAYS = float(os.environ.get("PLAYGROUND_KEEP_LOG_DAYS", "0"))
 TIDY_INTERVAL_S = 3600.0

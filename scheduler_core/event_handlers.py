@@ -156,7 +156,7 @@ class EventHandlers:
         elif self._is_responsible(new):
             self._pending_pod_updated(old, new)
         elif self._is_responsible(old):
-            # It came to ask for what nobody here gives.
+            # It now asks for what is not simulated, or for another scheduler.
             self._pod_deleted(old)
 
     def _pending_pod_updated(self, old: Pod, new: Pod) -> None:
@@ -190,7 +190,7 @@ class EventHandlers:
     def take_off_deleted(self, pod: Pod) -> None:
         """Take a pod off its node that was bound, which the watch never told, and is deleted.
 
-        Nobody else would ever do it: upstream counts it there until it expires, which by default is never.
+        Without this it would stay: upstream counts it there until it expires, which by default is never.
         """
         assumed = self._cache.assumed.get(pod.uid)
         if assumed is not None and assumed.binding_finished:

@@ -26,7 +26,7 @@ class ObjectChanged:
 
 @record
 class PermitDecided:
-    """Somebody answered for a pod waiting at Permit.
+    """An answer for a pod waiting at Permit.
 
     Attributes
     ----------

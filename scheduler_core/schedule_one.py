@@ -126,7 +126,7 @@ class Algorithm:
         self.extenders = extenders or ExtenderChain((), no_transport)
         self.next_start_node_index = 0
         self.make_attempt: Callable[[Framework, Pod, Snapshot], Attempt] = Attempt
-        """Whoever times extension points puts a watched one in its place."""
+        """To time extension points, a watched one is put in its place."""
 
     def schedule(
         self, framework: Framework, pod: Pod, snapshot: Snapshot, *, with_post_filter: bool = True

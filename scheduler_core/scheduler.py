@@ -121,7 +121,7 @@ class Scheduler(GroupCycle):
     ----------
     loaded : LoadedConfiguration
     clock : Clock
-        Read only; whoever owns it moves it and sends `TimeReached`.
+        Read only; its owner moves it and sends `TimeReached`.
     randomness : Randomness
     registry : Registry
         The plugins the configuration was loaded with; those of the tree by default.
@@ -224,7 +224,7 @@ class Scheduler(GroupCycle):
         return self.why_not_scheduled(pod) is None
 
     def why_not_scheduled(self, pod: Pod) -> str | None:
-        """Why nobody here will ever try this pod, None when somebody does.
+        """Why no profile will ever try this pod, None when one does.
 
         A pod that asks for what is not simulated waits visibly; it is never scheduled as if it had not asked.
         """

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 logger = logging.getLogger(__name__)
 
 IPV6_PREFIX: Final = 64
-"""Whoever has one IPv6 address has the 2^64 around it."""
+"""A client that has one IPv6 address has the 2^64 around it."""
 _warned: set[str] = set()
 
 

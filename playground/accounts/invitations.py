@@ -62,7 +62,7 @@ def create_invitation(
 
 
 def open_invitations(by: User, team: Team | None) -> QuerySet[Invitation]:
-    """Those nobody has taken yet: of a team, or an administrator's own for the site; newest first."""
+    """Those not accepted yet: of a team, or an administrator's own for the site; newest first."""
     rows = Invitation.objects.filter(accepted__isnull=True, expires__gt=timezone.now())
     rows = rows.filter(team=team) if team else rows.filter(team__isnull=True, made_by=by)
     return rows.select_related("made_by", "team").order_by("-pk")

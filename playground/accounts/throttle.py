@@ -10,7 +10,7 @@ an address, all names       forty: trying one password on many names is slowed a
 a name, all addresses       fifty from where it was never seen: many addresses are slowed as well
 ==========================  =====================================================================
 
-A device becomes known by a login, an accepted invitation or a reset link; so whoever owns the account gets in with a
+A device becomes known by a login, an accepted invitation or a reset link; so the owner of the account gets in with a
 reset link even while others keep trying its name.
 """
 

@@ -48,7 +48,7 @@ REASONS: Final[Mapping[str, tuple[int, str, str]]] = {
     "NotFound": (
         404,
         "Not found",
-        "There is no such thing, or it is somebody else's: the two look the same.",
+        "There is no such thing, or it is another user's: the two look the same.",
     ),
     "MethodNotAllowed": (405, "Not a method of this path", "`Allow` names the methods this path has."),
     "Conflict": (
@@ -63,7 +63,7 @@ REASONS: Final[Mapping[str, tuple[int, str, str]]] = {
     ),
     "PreconditionFailed": (
         412,
-        "It was changed by somebody else",
+        "It was changed meanwhile",
         "The ETag in `If-Match` is not the present one: read again, decide again.",
     ),
     "RequestEntityTooLarge": (413, "Too large", "The body, an object or the cluster is over a limit."),

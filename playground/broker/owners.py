@@ -2,7 +2,7 @@
 
 An owner is a number, and while its process lives that process holds a lock on the byte of this number in
 a file beside the broker's. The operating system lets go of the lock when the process ends, however it ends,
-so nobody needs a heartbeat, a time-out or a guess about process ids. POSIX locks belong to one process:
+so no heartbeat, time-out or guess about process ids is needed. POSIX locks belong to one process:
 children forked by it hold none of them. They work on a local disk only, as the whole broker does.
 """
 

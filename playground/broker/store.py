@@ -193,7 +193,7 @@ class MessageStore:
             return self._do(lambda connection: self._take(connection, queue, keep))
 
     def _take(self, connection: sqlite3.Connection, queue: str, keep: bool) -> Taken | None:
-        # Looking needs no write lock, so an idle consumer disturbs nobody.
+        # Looking needs no write lock, so an idle consumer disturbs no other.
         free = "SELECT id FROM message WHERE queue = ? AND owner IS NULL AND due <= ? ORDER BY id LIMIT 1"
         wanted = (queue, time.time())
         if connection.execute(free, wanted).fetchone() is None:
@@ -288,7 +288,7 @@ class MessageStore:
         return self._do(lambda connection: connection.execute(statement, (exchange,)).fetchall())
 
     def own_queue(self, queue: str) -> None:
-        """`queue` goes when this process ends, as its replies and control messages concern nobody else."""
+        """`queue` goes when this process ends, as its replies and control messages concern no other."""
         with self._lock:
             self._private[queue] = None
             self._do(

@@ -45,7 +45,7 @@ def new_anchor(cluster: Cluster, wall: datetime) -> tuple[int, str] | None:
     """Where to anchor the clock anew, and the words for people; None while the anchors are right.
 
     They are not when the wall clock went back (virtual time would stand still until it has caught up), and when
-    nobody was there to fire the next deadline (virtual time would jump over the gap).
+    no process was there to fire the next deadline (virtual time would jump over the gap).
     """
     if cluster.clock_mode != Cluster.ClockMode.REALTIME:
         return None

@@ -50,7 +50,7 @@ _BOUND: Final[dict[str, tuple[str, str, int, float, int]]] = {
 }
 
 # name -> (priority class, cpu in millicores, memory in Gi, gpus, tolerates gpu nodes, gate)
-# In the order they are tried: the first finds room on seven nodes, the second on none and evicts somebody.
+# In the order they are tried: the first finds room on seven nodes, the second on none and evicts a pod.
 _PENDING: Final[dict[str, tuple[str, int, float, int, bool, str]]] = {
     "gateway-0": ("business-critical", 500, 1, 0, False, ""),
     "checkout-api-0": ("business-critical", 3500, 6, 0, False, ""),

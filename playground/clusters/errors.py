@@ -167,7 +167,7 @@ class Conflict(ObjectError):
 
     status = 409
     reason = "Conflict"
-    title = "The object was changed by somebody else"
+    title = "The object was changed meanwhile"
 
 
 class AlreadyExists(Conflict):

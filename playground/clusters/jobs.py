@@ -119,7 +119,7 @@ def put(task: str, params: Mapping[str, Any], *, after_s: float = 0.0) -> Job | 
     try:
         with transaction.atomic():
             job, _ = Job.objects.get_or_create(key=key, defaults=wanted)
-    except IntegrityError:  # put by somebody else this moment, and done already
+    except IntegrityError:  # put by another process this moment, and done already
         return Job.objects.filter(key=key).first()
     return job
 
@@ -200,7 +200,7 @@ def _free() -> Q:
 
 
 def is_wanted(job: Job) -> bool:
-    """Whether somebody still waits for what comes of it."""
+    """Whether what comes of it is still waited for."""
     subject = subject_of(job.params)
     return subject is not None and subject.is_open
 

@@ -1,6 +1,6 @@
 """One look at the database a process and moment, however many pages and watches are open.
 
-Each event loop has one task that reads the stamps of every watched cluster and stops when nobody watches.
+Each event loop has one task that reads the stamps of every watched cluster and stops when there is no watcher.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def _read(ids: list[int]) -> dict[int, str]:
 
 @dataclass(eq=False)
 class Watcher:
-    """Somebody who watches a cluster.
+    """A reader that watches a cluster.
 
     Attributes
     ----------
     changed
-        Set whenever the stamp is another one, and once at the first look; whoever waits clears it before it reads.
+        Set whenever the stamp is another one, and once at the first look; who waits clears it, then reads.
     stamp
         The newest; `GONE` when the cluster is.
     """

@@ -59,7 +59,7 @@ def answer(*, question_id: int) -> float | None:
 
 @shared_task(name="playground.clusters.tasks.ready_engine")
 def ready_engine(*, cluster_id: int) -> None:
-    """Load the engine of a cluster somebody is about to ask about.
+    """Load the engine of a cluster a user is about to ask about.
 
     Safe to run twice, or never: it only saves the next task of this process the loading.
     """

@@ -1,4 +1,4 @@
-"""Kinds Kubernetes has in versions that are not served here, and what to say of names that are nobody's kind."""
+"""Kinds Kubernetes has in versions that are not served here, and what to say of names that are no kind's."""
 
 from __future__ import annotations
 

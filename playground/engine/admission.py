@@ -108,7 +108,7 @@ class ManifestProblem(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """One object somebody posted.
+    """One object a client posted.
 
     Attributes
     ----------

@@ -439,7 +439,7 @@ def run_seeds(
         made = make_scenario(entries, seed=own, start_ns=now_ns, initial=beginning.objects, goes_on=True)
     for done, seed in enumerate(seeds):
         if done:
-            gc.collect()  # whoever paused the collector: a simulation is large, and full of cycles
+            gc.collect()  # for a caller that paused the collector: a simulation is large, and full of cycles
         each(run_seed(made.scenario, seed, beginning))
 
 
@@ -449,7 +449,7 @@ def question_key(kind: str, text: str) -> str:
 
 
 def has_extenders(engine: Engine) -> bool:
-    """Whether answering means calling somebody."""
+    """Whether answering means calling an extender."""
     scheduler: Scheduler = _simulation(engine).scheduler
     return bool(scheduler.extenders)
 

@@ -23,7 +23,7 @@ MOST_UNPACKED: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Unfolded:
-    """What somebody handed in as a link, a line or a standalone file.
+    """What a user handed in as a link, a line or a standalone file.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from scheduler_core.sim.pod_index import condition_of
 ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 NOT_READY_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 FINISHED: Final = ("Succeeded", "Failed")
-"""Phases in which a pod's requests are nobody's any more."""
+"""Phases in which a pod's requests no longer count."""
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 MOST: Final = 2**47
 """Cap of an amount in a column (140 TB): sums over 60,000 rows stay within 64 bits; manifests keep theirs."""

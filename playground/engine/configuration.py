@@ -57,7 +57,7 @@ def without_effect(
 
 
 FILES_REFUSED: Final = (
-    "files of this server are not read: it is not the machine of whoever writes the configuration; "
+    "files of this server are not read: it is not the machine of the configuration's author; "
     "give caData, certData and keyData (base64) instead"
 )
 _MAX_FILE_BYTES: Final = 1024 * 1024

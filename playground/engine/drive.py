@@ -136,7 +136,7 @@ class Engine:
     Attributes
     ----------
     lacking
-        Cycles under way of whose traces a replay kept only summaries: whoever drives on would record those.
+        Cycles under way of whose traces a replay kept only summaries: one that drives on would record those.
     """
 
     def __init__(self, simulator: Simulator, simulation: Simulation, relay: Relay, read_seq: int = 0) -> None:
@@ -213,7 +213,7 @@ class Engine:
         budget
             Where to stop although the goal is further on.
         transport
-            Carries extender calls; None reaches nobody.
+            Carries extender calls; None reaches no extender.
         observe
             Told how long extension points took.
         clock

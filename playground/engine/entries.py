@@ -27,7 +27,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An entry the engine asks for; whoever commits it gives it its sequence number."""
+    """An entry the engine asks for; the commit gives it its sequence number."""
 
     kind: str
     at_ns: int

@@ -1,4 +1,4 @@
-"""What the process that runs somebody's work may use, set by the process itself and inherited by its children."""
+"""What the process that runs a user's work may use, set by the process itself and inherited by its children."""
 
 import os
 import resource

@@ -34,7 +34,7 @@ class Relay:
         self._recorded: deque[dict[str, Any]] | None = None
 
     def connect(self, transport: Transport | None) -> None:
-        """From now on calls go to this transport (None: to nobody)."""
+        """From now on calls go to this transport (None: to no extender)."""
         self._live = transport or no_transport
         self._recorded = None
 
@@ -48,7 +48,7 @@ class Relay:
         return answered
 
     def end_replay(self) -> None:
-        """Raise if the log holds answers nobody asked for.
+        """Raise if the log holds answers that were not asked for.
 
         Raises
         ------

@@ -24,7 +24,7 @@ class Mark:
     kind
         ``tie``, ``preemptionTie``, ``sampling`` or ``queueOrder`` (`scenario.luck.LuckyCycle`).
     n
-        How many equals there were; for ``sampling``, nodes nobody looked at.
+        How many equals there were; for ``sampling``, nodes that were not looked at.
     """
 
     cycle: int

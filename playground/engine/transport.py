@@ -2,7 +2,7 @@
 
 One POST, no retries (as upstream), no redirects, no proxies, a bound on time and size, one judged address
 (`outbound`). Requests of one list go out together. The calling thread only waits, and is told so regularly:
-whoever holds a lease renews it there.
+the holder of a lease renews it there.
 """
 
 import http.client

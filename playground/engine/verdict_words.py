@@ -1,4 +1,4 @@
-"""Verdicts on other schedulers' decisions, in words; made of the columns when somebody looks."""
+"""Verdicts on other schedulers' decisions, in words; made of the columns when they are read."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -12,7 +12,7 @@ TITLES: Final = {
 }
 CRITERIA: Final = {
     "fewestBudgetViolations": "violates fewer budgets",
-    "lowestHighestPriority": "evicts nobody of so high a priority",
+    "lowestHighestPriority": "evicts no pod of so high a priority",
     "lowestPrioritySum": "evicts less priority in all",
     "fewestVictims": "evicts fewer pods",
     "latestEarliestStart": "evicts pods that started later",
@@ -89,7 +89,7 @@ def _preemption(told: Told) -> str:
     if told.verdict == "infeasible":
         return f"Evicting pods there does not help: {', '.join(told.reasons)}."
     if told.outcome == "bound":
-        return f"Nobody has to go: the pod fits on {told.our_node}."
+        return f"No pod has to go: the pod fits on {told.our_node}."
     if told.plugin == "victims":
         return f"It evicts {_listed(told.victims)}; here {_listed(told.our_victims)} on {told.our_node}."
     because = CRITERIA.get(told.plugin, told.plugin)
@@ -98,6 +98,6 @@ def _preemption(told: Told) -> str:
 
 def _listed(pods: Sequence[str]) -> str:
     if not pods:
-        return "nobody"
+        return "no pod"
     shown = ", ".join(pod.rpartition("/")[2] for pod in pods[:3])
     return shown if len(pods) <= 3 else f"{shown} and {len(pods) - 3} more"

@@ -4,8 +4,8 @@ A field is a path of steps: ``f:name`` into an object, ``k:{keys}`` to an item o
 member of a set, and ``.`` for an item itself. Who set what is kept in metadata.managedFields from an object's first
 apply on.
 
-Differs: fields nobody applied yet are nobody's (upstream gives them to "before-first-apply"), and schema-less maps
-are objects like others.
+Differs: fields that were never applied have no manager (upstream gives them to "before-first-apply"), and
+schema-less maps are objects like others.
 
 Source: sigs.k8s.io/structured-merge-diff/v6; staging/src/k8s.io/apimachinery/pkg/util/managedfields, v1.34
 """
@@ -23,7 +23,7 @@ from playground.kube_api.status import Refusal
 Path = tuple[str, ...]
 Document = Mapping[str, Any]
 
-_NOBODYS: Final = {"apiVersion", "kind"}
+_UNMANAGED: Final = {"apiVersion", "kind"}
 _SERVERS: Final = (
     "name",
     "namespace",
@@ -40,10 +40,10 @@ _SERVERS: Final = (
 
 
 def owned_paths(document: Document) -> set[Path]:
-    """Every field somebody who writes this document says something about."""
+    """Every field a writer of this document says something about."""
     found: set[Path] = set()
     for key, value in document.items():
-        if key in _NOBODYS:
+        if key in _UNMANAGED:
             continue
         if key == "metadata" and isinstance(value, Mapping):
             value = {name: item for name, item in value.items() if name not in _SERVERS}
@@ -107,7 +107,7 @@ def from_fields(tree: Any, path: Path = ()) -> set[Path]:
 def applied(
     live: Document | None, wanted: Document, *, manager: str, force: bool, time: str
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The object after somebody applied a document, and its managedFields.
+    """The object after a document was applied, and its managedFields.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def applied(
 
 
 def updated(live: Document, new: Document, *, manager: str, time: str) -> list[dict[str, Any]] | None:
-    """managedFields after an ordinary write; None for an object nobody applied (nothing is recorded then)."""
+    """managedFields after an ordinary write; None for an object that was never applied (nothing is recorded then)."""
     entries = _entries(live)
     if not entries:
         return None
@@ -171,7 +171,7 @@ def updated(live: Document, new: Document, *, manager: str, time: str) -> list[d
         if entry["manager"] == manager and entry["operation"] == "Update":
             own |= paths
             continue
-        # An item's "." stays with whoever put it there.
+        # An item's "." stays with the manager that put it there.
         paths -= {path for path in changed if path[-1] != "."}
         if paths:
             kept.append(entry | {"fieldsV1": to_fields(paths)})
@@ -302,7 +302,7 @@ def _remove_item(items: list[Any], path: Path, fields: Path) -> None:
         if not isinstance(item, dict) or _item_step(item, keys_of(fields)) != path[0]:
             continue
         if path[1:] == (".",):
-            # Given up as a whole unless somebody else still says something of it.
+            # Given up as a whole unless another manager still says something of it.
             if set(item) <= set(keys_of(fields)):
                 items.remove(item)
         elif path[1].partition(":")[2] not in keys_of(fields):

@@ -41,7 +41,7 @@ KNOWN: Final = frozenset(
 
 
 def unknown_parameters(given: Iterable[str]) -> list[str]:
-    """A sentence for each parameter nobody knows.
+    """A sentence for each unknown parameter.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Objects as clients expect to see them: what nobody wrote and the simulation does without; nothing of it is kept.
+"""Objects as clients expect to see them: what was not written and the simulation does without; nothing of it is kept.
 
 The simulation takes a node without a Ready condition for ready. `kubectl get nodes` and
 `kubectl wait --for=condition=Ready` want to read it. Clients count on the API's defaults, too (`read_defaults`).

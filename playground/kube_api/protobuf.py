@@ -126,7 +126,7 @@ def _read(known: Mapping[int, Any], data: bytes, path: str, depth: int, result: 
 
 
 def _is_meant(field: Field, value: Any) -> bool:
-    """Whether somebody said this, or Go wrote a field that nobody set."""
+    """Whether the client set this, or Go wrote a field that is not set."""
     return field.pointer or bool(value) or (field.required and not isinstance(value, str | dict))
 
 

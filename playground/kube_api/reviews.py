@@ -1,7 +1,7 @@
 """What may I do here, and who am I: the reviews behind `kubectl auth can-i` and `kubectl auth whoami`, and those a
 server with a secure port asks about its callers (TokenReview, SubjectAccessReview).
 
-They are asked by POST and keep nothing, so whoever may look may ask. The role in the cluster decides, for all
+They are asked by POST and keep nothing, so a viewer may ask. The role in the cluster decides, for all
 namespaces and objects alike; there are no RBAC objects.
 
 Source: staging/src/k8s.io/api/authorization/v1/types.go, staging/src/k8s.io/api/authentication/v1/types.go, v1.34
@@ -120,7 +120,7 @@ def _authenticated(cluster: Cluster, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _access_of(cluster: Cluster, table: KindTable, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What somebody else may do: their role in the cluster decides, too."""
+    """What another user may do: their role in the cluster decides, too."""
     name = spec.get("user") or ""
     if not isinstance(name, str) or not (name or spec.get("groups")):
         raise Refusal("BadRequest", "spec: at least one of user or group must be specified")

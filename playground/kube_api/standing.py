@@ -26,7 +26,7 @@ _DATA: Final = {
 
 
 def standing_object(cluster: Cluster, target: Target) -> dict[str, Any] | None:
-    """The object a path names, if every cluster has it and nobody wrote another; else None."""
+    """The object a path names, if every cluster has it and no other was written; else None."""
     place = (target.kind.row_kind, target.namespace, target.name)
     if place != _PLACE or row_of(cluster, target.kind, target.namespace, target.name) is not None:
         return None

@@ -1,4 +1,4 @@
-"""Pod templates that come back as they were read: with every default, which nobody wrote.
+"""Pod templates that come back as they were read: with every default, which was not written.
 
 Templates are kept as written, and answered with the API's defaults. `kubectl edit`, `replace` and `rollout undo` send
 the whole of what they read; it is the same template, so that no pod is replaced for it.

@@ -91,7 +91,7 @@ def patch(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
             managers = _after_update(request, cluster, live, manifest)
             return _replaced(request, cluster, target, live, manifest, managers)
         except Conflict:
-            # Somebody was faster. Unless the patch names a version itself, it is about the newest one.
+            # Another client was faster. Unless the patch names a version itself, it is about the newest one.
             if given != live["metadata"].get("resourceVersion") or attempt == MAX_TRIES - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")

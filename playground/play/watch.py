@@ -1,4 +1,4 @@
-"""A worker that watches itself, and ends when it is stuck: whoever started it starts it again.
+"""A worker that watches itself, and ends when it is stuck: its parent process starts it again.
 
 Not a heartbeat beside the work: the signs come from the loop that takes messages, from the task it is at, and from
 the database, where pulses show what went through the lane.

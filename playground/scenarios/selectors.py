@@ -108,7 +108,7 @@ def get_verdict(public_id: str, user: Any = None) -> Verdict:
 
 
 def visible_parent(scenario: Scenario, user: Any = None) -> Scenario | None:
-    """The share it was forked from, as far as whoever asks may read that. One query, none for an original."""
+    """The share it was forked from, as far as the user may read that. One query, none for an original."""
     if scenario.parent_id is None:
         return None
     return visible_scenarios(user).filter(pk=scenario.parent_id).defer("document").first()
@@ -158,7 +158,7 @@ def my_comparisons(user: Any = None, *, limit: int = 20) -> list[Comparison]:
 
 
 def my_scenarios(user: Any = None, *, limit: int = 60) -> list[Scenario]:
-    """The shares somebody made, newest first, without their documents. One query."""
+    """The shares a user made, newest first, without their documents. One query."""
     owner = user if user is not None and getattr(user, "is_authenticated", False) else None
     rows = visible_scenarios(user).filter(owner=owner, gallery_name="")
     return list(rows.defer("document").order_by("-created")[:limit])

@@ -67,7 +67,7 @@ def luck(*, luck_id: int, seeds: list[int]) -> None:
 def gallery() -> float | None:
     """Share our own teaching scenarios. Safe to run twice: the same document gives the same share.
 
-    One a turn, and a pause between: whoever just started the playground wants the machine for himself.
+    One a turn, and a pause between: a user who just started the playground wants the machine for that.
     """
     return 1.0 if services.share_gallery(at_most=1) else None
 
@@ -86,5 +86,5 @@ def four_ways() -> None:
 
 @shared_task(name="playground.scenarios.tasks.tidy")
 def tidy() -> None:
-    """Drop expired shares and what nobody can see any more. Safe to run twice: what is gone stays gone."""
+    """Drop expired shares and what is not shown any more. Safe to run twice: what is gone stays gone."""
     services.tidy()

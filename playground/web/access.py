@@ -13,14 +13,14 @@ from playground.clusters.selectors.overview import clusters_of
 
 
 def visible_clusters(request: HttpRequest) -> QuerySet[Cluster]:
-    """The clusters of the person logged in; in embedded mode (one person, no login) those of nobody."""
+    """The clusters of the person logged in; in embedded mode (one person, no login) those without an owner."""
     if not settings.EMBEDDED and not request.user.is_authenticated:
         return Cluster.objects.none()
     return clusters_of(request.user)
 
 
 def get_cluster(request: HttpRequest, cluster_id: str) -> Cluster:
-    """Return the cluster, or answer 404: somebody else's cluster does not exist for you.
+    """Return the cluster, or answer 404: another user's cluster does not exist for you.
 
     Changing it takes an editor, deleting it an owner; a viewer is answered 403.
     """

@@ -300,7 +300,7 @@ def some(names: Sequence[str], number: int | None = None) -> str:
         return names[0]
     if total == 2:
         return f"{names[0]} or {names[1]}"
-    return f"{names[0]} or {total - 1} others" if names else "nobody"
+    return f"{names[0]} or {total - 1} others" if names else "no node"
 
 
 # ---- luck

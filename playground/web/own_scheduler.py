@@ -35,7 +35,7 @@ def kubeconfig(server: str, name: str, *, wants_token: bool) -> str:
     name
         Of the cluster, the user and the context in it.
     wants_token
-        Whether the user has a place for a token; else whoever reaches the server may write.
+        Whether the user has a place for a token; else each client that reaches the server may write.
     """
     document = {
         "apiVersion": "v1",

@@ -242,7 +242,7 @@ def _event(event: Event) -> Step:
 def _decision(row: ForeignDecision) -> Step:
     """What another scheduler decided, and how that stands beside our own decision."""
     if row.kind == ForeignDecision.Kind.EVICT:
-        return Step(row.at_ns, 1.5, "k-u", "Evicted", f"by {row.program}, for nobody who is known yet")
+        return Step(row.at_ns, 1.5, "k-u", "Evicted", f"by {row.program}, for a pod that is not known yet")
     css = {"bind": "k-b", "preempt": "k-p"}.get(row.kind, "k-u")
     title = {
         "bind": f"{row.program} chose {row.node}",

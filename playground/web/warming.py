@@ -1,4 +1,4 @@
-"""What a server does before its first request, so that nobody waits for it: views imported, templates compiled."""
+"""What a server does before its first request, so that no page waits for it: views imported, templates compiled."""
 
 import gc
 import logging
@@ -29,7 +29,7 @@ def warm() -> None:
             try:
                 get_template(str(file.relative_to(folder)))
             except TemplateSyntaxError:
-                # Whoever asks for that page is told; the others are served.
+                # A request for that page is told; the others are served.
                 continue
     outline(None)
     _draw_a_board()
@@ -54,7 +54,7 @@ def _draw_a_board() -> None:
         try:
             page_of(request, Cluster(pk=0, public_id="none", start_ns=0, now_ns=0))
         except Exception as error:
-            # No reason not to start: whoever asks for a page is told. A database may only be missing yet.
+            # No reason not to start: a request for a page is told. A database may only be missing yet.
             logger.info("no board could be drawn, so the first page takes longer: %s", error)
         finally:
             connection.close()

@@ -2,7 +2,7 @@
 
 A `Judge` is told every change of a cluster's objects, as a scheduler's informers are, and asked at the moment of a
 decision: what the other scheduler saw is what was written by then. It runs whole cycles of its own and keeps nothing
-of them. Extenders are not called: whoever judges wants the same answer tomorrow.
+of them. Extenders are not called: a verdict must be the same tomorrow.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class Judge:
         return _DEFAULT_PROFILE if _DEFAULT_PROFILE in profiles else next(iter(profiles))
 
     def judge(self, manifest: Mapping[str, Any], decision: ForeignDecision, *, number: int = 0) -> Verdict:
-        """What we would have decided about a pod, beside what somebody else did.
+        """What we would have decided about a pod, beside what another scheduler did.
 
         Parameters
         ----------

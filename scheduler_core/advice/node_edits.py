@@ -79,7 +79,7 @@ def labelled(nodes: Sequence[Node], labels: Labels) -> tuple[Edit, Node] | None:
 
 
 def like_with(node: Node, name: str, labels: Labels) -> tuple[Edit, Node]:
-    """A new node like one, with labels of its own: whoever makes it says where it stands and what it is."""
+    """A new node like one, with labels of its own: they say where it stands and what it is."""
     base, like = cluster_edits.node_like(node, name)
     put = {key: value for key, value in labels.items() if like.meta.labels.get(key) != value}
     meta = like.manifest["metadata"]

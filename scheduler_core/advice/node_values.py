@@ -221,7 +221,7 @@ def _pod_affinity(place: Place, state: Any) -> Iterator[Value]:
         yield Value(term.topology_key, f"away from {_selected(term)}, by {term.topology_key}", has, not found)
     against = _against(place)
     if against:
-        yield Value("", "to be where nobody keeps it away", f"{_some(against)} keep away pods like it", False)
+        yield Value("", "to be where no pod keeps it away", f"{_some(against)} keep away pods like it", False)
 
 
 def _selected(term: AffinityTerm) -> str:

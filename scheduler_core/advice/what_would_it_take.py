@@ -154,7 +154,7 @@ def what_would_it_take(
 
 
 def _silent(done: int, total: int, what: str) -> None:
-    """Nobody watches."""
+    """Progress is not shown."""
 
 
 class _Search:

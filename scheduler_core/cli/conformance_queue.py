@@ -356,7 +356,7 @@ def _object(manifest: Document | None) -> Any:
 
 
 class _Unreadable(tuple[Any, ...]):
-    """Affinity terms that cannot be read: whoever looks at them gets the error, as upstream's plugins do."""
+    """Affinity terms that cannot be read: a plugin that looks at them gets the error, as upstream's plugins do."""
 
     error: Exception
 

@@ -40,7 +40,7 @@ def counts_as(old: Pod, new: Pod) -> bool:
 
 @dataclass(slots=True)
 class AssumedPod:
-    """A pod the scheduler has placed and nobody has confirmed yet.
+    """A pod the scheduler has placed and no watch event has confirmed yet.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ from scheduler_core.cluster.vocabulary import Interner
 from scheduler_core.objects.pod import AffinityTerm, Pod
 
 _LOOK_FROM = 512
-"""From so many terms on, those nobody carries any more are looked for, and again when they have doubled."""
+"""From so many terms on, those no pod carries any more are looked for, and again when they have doubled."""
 _MAX_ANSWERS = 4096
 
 

@@ -59,7 +59,7 @@ class Journal:
 
 
 class JournalReader:
-    """How far somebody has read some journals."""
+    """How far a reader has read some journals."""
 
     __slots__ = ("_positions",)
 

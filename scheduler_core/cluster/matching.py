@@ -1,4 +1,4 @@
-"""Which pods match which selectors, kept up to date as pods come and go: nobody rescans pods.
+"""Which pods match which selectors, kept up to date as pods come and go: pods are never rescanned.
 
 The cost of a pod that comes or goes is the number of selections its class is in, plus the terms it carries.
 """
@@ -177,7 +177,7 @@ class Matching:
                 self._of_class[class_id].append(selection)
 
     def _make_room(self) -> None:
-        """Drop the selections nobody asked for longest; who holds one in this cycle may go on reading it."""
+        """Drop the selections that were asked for longest ago; a cycle that holds one may go on reading it."""
         limit = max(_MIN_SELECTIONS, _COLUMN_BYTES // (16 * max(1, self.nodes.capacity)))
         if len(self._selections) < limit:
             return

@@ -282,7 +282,7 @@ class NodeTable(NodeColumns):
         return [port for port_id, port in ids.items() if not self._port_column(port_id)[row]]
 
     def forget_port(self, row: int, port: HostPort) -> None:
-        """Count a port of a row as free, whoever holds it."""
+        """Count a port of a row as free, whichever pod holds it."""
         self._port_column(self.vocabulary.ports.id(port))[row] = False
         self._changed(row)
 

@@ -83,7 +83,7 @@ class Nominator:
             del self._changes[:_KEPT_CHANGES]
 
     def nodes(self) -> Sequence[str]:
-        """Names of nodes somebody is nominated to."""
+        """Names of nodes with a nominated pod."""
         return list(self._by_node)
 
     def state(self) -> list[tuple[str, str]]:

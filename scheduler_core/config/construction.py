@@ -75,7 +75,7 @@ def no_files(path: str) -> bytes:
 
 
 def files_unread(path: str) -> bytes:
-    """For an engine that opens no files itself: whoever carries its calls reads them then, or refuses."""
+    """For an engine that opens no files itself: the transport that carries its calls reads them then, or refuses."""
     return b"-----BEGIN CERTIFICATE-----"
 
 
@@ -347,7 +347,7 @@ class _Construction:
         for where, plugin in self._scored():
             spec = self.catalog.get(plugin.name)
             if spec is None:
-                # Every extension point disables "*", so nobody looked the name up; upstream crashes.
+                # Every extension point disables "*", so the name was not looked up; upstream crashes.
                 words = f'plugin "{plugin.name}" does not exist'
                 raise self._failed(f"{where}.name", plugin.name, words, panic=True)
             if SCORE not in spec.points or plugin.name in weights:

@@ -170,7 +170,7 @@ class ExtenderManagedResource:
 
 @dataclass(frozen=True, slots=True)
 class ExtenderTLSConfig:
-    """How to speak TLS with an extender; `*_file` are paths nobody reads here."""
+    """How to speak TLS with an extender; `*_file` are paths that are not read here."""
 
     insecure: bool = wire("insecure", BOOLEAN)
     server_name: str = wire("serverName", STRING)
@@ -204,7 +204,7 @@ class Extender:
 
 @dataclass(frozen=True, slots=True)
 class LeaderElectionConfiguration:
-    """Checked and kept; nobody elects a leader here."""
+    """Checked and kept; no leader is elected here."""
 
     leader_elect: bool = wire("leaderElect", BOOLEAN, POINTER)
     lease_duration_ns: int = wire("leaseDuration", DURATION, KEEP)

@@ -43,7 +43,7 @@ class Problems:
     """What a strict check found."""
 
     unknown: list[FieldError] = field(default_factory=list)
-    """Fields nobody knows."""
+    """Fields the type does not have."""
     types: list[FieldError] = field(default_factory=list)
     """Values of a wrong type."""
 

@@ -57,7 +57,7 @@ class ExtenderFilterResult:
     candidates : list of Candidate
         In the order of the last answer; a name comes twice when an extender said it twice.
     failed : dict of str to (Code, str)
-        Node name -> verdict, for any name an extender gave, even of a node it also let pass or nobody knows.
+        Node name -> verdict, for any name an extender gave, even of a node it also let pass or that is unknown.
         A candidate that is neither left nor in here vanished: no reason, and not resolvable by preemption.
     error : str or None
         The cycle ends in it; `candidates` and `failed` do not matter then.

@@ -78,7 +78,7 @@ def encode(struct: str, value: Any) -> Any:
         A key of `core_v1.TYPES`.
     value : mapping
         A manifest; fields the struct does not have are dropped. Values of a wrong type stay as they are:
-        whoever accepted the manifest answers for them.
+        the surface that accepted the manifest answers for them.
     """
     if not isinstance(value, Mapping):
         return value

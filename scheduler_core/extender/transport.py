@@ -1,4 +1,4 @@
-"""The port through which extenders are spoken to: the core opens no socket, somebody else carries requests.
+"""The port through which extenders are spoken to: the core opens no socket, its caller carries requests.
 
 A transport takes a list of requests and gives their answers in the same order, once all are there. Requests of
 one list may be under way at the same time: upstream sends the prioritize calls of all extenders together.
@@ -100,7 +100,7 @@ class ExtenderCall:
 
 
 def no_transport(requests: Sequence[ExtenderRequest]) -> Sequence[ExtenderAnswer]:
-    """A transport that reaches nobody."""
+    """A transport that reaches no extender."""
     return [
         ExtenderAnswer(error=f'Post "{request.url}": there is no way out of this cluster')
         for request in requests

@@ -1,4 +1,4 @@
-"""The amounts behind a rejection: columns while the cycle runs, words when somebody looks.
+"""The amounts behind a rejection: columns while the cycle runs, words when they are read.
 
 A `Comparison` is one thing a filter plugin compared on many rows. As a trace keeps it, it is a mask and some columns
 in one int64 array, and the words around them in the header.

@@ -111,7 +111,7 @@ class Together:
     stop, code, detail : ndarray aligned with `rows`
         As in `Layer`; not to be written to.
     feasible : ndarray of int64
-        The rows nobody rejects; `rows` itself when these are all.
+        The rows no plugin rejects; `rows` itself when these are all.
     has_errors : bool
         Some plugin answered with an error.
     rejected : dict of Code to ndarray of int64
@@ -170,7 +170,7 @@ class Together:
 
 
 def passing(rows: Rows, stop: NDArray[np.int8]) -> Rows:
-    """The rows nobody rejects."""
+    """The rows no plugin rejects."""
     passes = stop == PASSES
     # All of them is the usual case, and the same array as in the cycle before.
     return rows if np.count_nonzero(passes) == len(passes) else rows[passes]

@@ -342,7 +342,7 @@ class Attempt:
             raise PluginFailure(plugin.name, "Filter", said)
 
     def _filter_with_nominated_pods(self) -> None:
-        """Nodes somebody of equal or higher priority is nominated to must fit the pod with and without them.
+        """Nodes with nominated pods of equal or higher priority must fit the pod with and without these.
 
         Source: framework.go RunFilterPluginsWithNominatedPods, v1.34
         """
@@ -375,7 +375,7 @@ class Attempt:
         return self.framework.promised_pods if len(self.framework.handle.nominator) else None
 
     def promised_places(self, rows: Rows) -> NDArray[np.int64]:
-        """Places in `rows`, ascending, of nodes promised to somebody who counts for the pod."""
+        """Places in `rows`, ascending, of nodes with a nominated pod that counts for this one."""
         promised = self.promised_pods()
         if promised is None:
             return rows[:0]

@@ -68,7 +68,7 @@ class FilterGroup:
         number = self._numbers.get(key)
         if number is None:
             if len(self._numbers) >= _MOST:
-                # No number is given twice: whoever has an old one finds its answers no more, and asks again.
+                # No number is given twice: the holder of an old one finds its answers no more, and asks again.
                 self._numbers.clear()
             number = self._numbers[key] = next(self._next)
         return number

@@ -21,7 +21,7 @@ class PromisedPods:
     ----------
     pod_ids : ndarray of shape (n,), int64
     rows : ndarray of shape (n,), int64
-        Rows of the nodes they were promised; -1 for an unknown node, and in places nobody has.
+        Rows of the nodes they were promised; -1 for an unknown node, and in places no pod has.
     turns : ndarray of shape (n,), int64
         Tells apart the pods promised the same node.
     journal : Journal

@@ -1,4 +1,4 @@
-"""What is kept of a scheduling cycle: declared fields and arrays; `framework.words` says it when somebody looks.
+"""What is kept of a scheduling cycle: declared fields and arrays; `framework.words` says it when it is read.
 
 A record has a summary, which is always kept, and a body (every verdict, score and candidate), which is kept when it
 is asked for. As bytes it is `zlib(version byte, header length, JSON header, arrays)`: the header holds the declared

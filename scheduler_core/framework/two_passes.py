@@ -1,4 +1,4 @@
-"""The two Filter passes over nodes with nominated pods, side by side, for whoever looks at the cycle.
+"""The two Filter passes over nodes with nominated pods, side by side, for the reader of a cycle.
 
 A node that pods of equal or higher priority were nominated to must pass twice: as if they ran there, and as it is.
 

@@ -81,7 +81,7 @@ class World:
         """Which of the world's `rows` the pod fits, nominated pods counted in and out."""
         stop, _, _ = self.run_filters(rows)
         fits: NDArray[np.bool_] = stop == PASSES
-        # Whoever does not fit without the nominated pods need not be asked with them.
+        # A row that does not fit without the nominated pods need not be asked with them.
         places = np.flatnonzero(fits & self._is_promised[rows])
         if len(places):
             stop, _, _ = self.run_filters_beside_promised(rows[places])

@@ -204,7 +204,7 @@ class KeptPriority(PriorityClasses):
     Parameters
     ----------
     spec : mapping
-        The stored object's. A value that is written all the same is left for whoever compares the two to refuse.
+        The stored object's. A value that is written all the same is left for the comparison of the two to refuse.
     """
 
     def __init__(self, spec: Document) -> None:

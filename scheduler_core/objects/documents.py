@@ -100,7 +100,7 @@ class LoadedDocument:
 
 @dataclass(frozen=True, slots=True)
 class LineMap:
-    """Finds the line of a field path; the text is composed again only when somebody asks."""
+    """Finds the line of a field path; the text is composed again only when a line is asked for."""
 
     text: str
 

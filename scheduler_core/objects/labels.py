@@ -288,7 +288,7 @@ def text_from(value: Any, path: str) -> str:
 
 def parse_int64(text: str) -> int | None:
     """The number a text stands for, None if it is no integer of 64 bits (`strconv.ParseInt`)."""
-    # Nobody writes that many zeros, and it keeps hostile texts cheap.
+    # No real manifest has that many zeros, and it keeps hostile texts cheap.
     if len(text) > 1000 or not _INTEGER.fullmatch(text):
         return None
     number = int(text)

@@ -12,7 +12,7 @@ def generations(manifests: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     Parameters
     ----------
     manifests
-        As somebody wrote them: anything may be in their metadata.
+        As a client wrote them: anything may be in their metadata.
 
     Returns
     -------

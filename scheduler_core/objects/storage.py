@@ -152,7 +152,7 @@ class StorageClass(Named):
     Attributes
     ----------
     volume_binding_mode : str or None
-        None only in a manifest nobody defaulted.
+        None only in a manifest that was not defaulted.
     allowed_topologies : tuple of TopologyTerm
         Any of them must hold on the node; none given means every node.
     """

@@ -1,7 +1,7 @@
 """How many more of a pod fit, one after the other, and what stops the next one.
 
 The same question as kubernetes-sigs/cluster-capacity's: copies are scheduled until one finds no node; preemption does
-not count. Copies that concern nobody's node but their own (no affinity between pods, no spread, no volumes and no
+not count. Copies that concern no node but their own (no affinity between pods, no spread, no volumes and no
 claims) are counted node by node at once; that each node really takes them is then shown by Filter in one step, and
 the cycle of the copy that finds no node is a whole one.
 """

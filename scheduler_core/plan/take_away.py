@@ -361,7 +361,7 @@ class Budgets:
 
 
 def held_up(sandbox: Sandbox) -> dict[str, list[str]]:
-    """Budget -> nodes with a pod that it lets nobody evict now, in evaluation order: a drain waits there."""
+    """Budget -> nodes with a pod whose eviction it refuses now, in evaluation order: a drain waits there."""
     cache = sandbox.scheduler.cache
     budgets = Budgets(cache.listers.all("PodDisruptionBudget"))
     found: dict[str, set[str]] = {}

@@ -109,7 +109,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
 
 
 def ineligible_reason(cycle: FilteredCycle) -> str:
-    """Why the pod may preempt nobody; empty when it may.
+    """Why the pod may not preempt others; empty when it may.
 
     Source: default_preemption.go PodEligibleToPreemptOthers, v1.34
     """

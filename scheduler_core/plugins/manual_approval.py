@@ -1,4 +1,4 @@
-"""ManualApproval: an annotated pod waits at Permit until somebody allows or rejects it. Not in any default profile."""
+"""ManualApproval: an annotated pod waits at Permit until a user allows or rejects it. Not in any default profile."""
 
 from __future__ import annotations
 

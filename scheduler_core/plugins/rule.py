@@ -195,7 +195,7 @@ class _Half:
 
 
 class Rule(FilterPlugin[None], ScorePlugin[None]):
-    """What somebody wrote on the configuration page: nodes that pass, or how many points they get.
+    """What a user wrote on the configuration page: nodes that pass, or how many points they get.
 
     Examples
     --------

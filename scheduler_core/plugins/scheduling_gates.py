@@ -12,7 +12,7 @@ from scheduler_core.plugins.hints import scheduling_gates as hints
 
 
 class SchedulingGates(PreEnqueuePlugin):
-    """Holds a pod back until somebody has taken all its `spec.schedulingGates` away.
+    """Holds a pod back until all its `spec.schedulingGates` are removed.
 
     Source: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go, v1.34
 

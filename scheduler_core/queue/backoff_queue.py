@@ -101,7 +101,7 @@ class BackoffQueue:
         return completed
 
     def next_completion_ns(self) -> int | None:
-        """The first second at which `pop_completed` would take a pod; None when nobody waits."""
+        """The first second at which `pop_completed` would take a pod; None when it is empty."""
         firsts = [info for heap in (self._backoff, self._error_backoff) if (info := heap.peek()) is not None]
         if not firsts:
             return None

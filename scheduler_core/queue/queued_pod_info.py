@@ -8,7 +8,7 @@ from typing import Any
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue.moves import Lane
 
-NOBODY: frozenset[str] = frozenset()
+NO_PLUGINS: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -46,8 +46,8 @@ class QueuedPodInfo:
     attempts: int = 0
     initial_attempt_timestamp_ns: int | None = None
     first_entry: int = 0
-    unschedulable_plugins: frozenset[str] = NOBODY
-    pending_plugins: frozenset[str] = NOBODY
+    unschedulable_plugins: frozenset[str] = NO_PLUGINS
+    pending_plugins: frozenset[str] = NO_PLUGINS
     gating_plugin: str = ""
     gating_reason: str = ""
     unschedulable_count: int = 0

@@ -25,7 +25,7 @@ from scheduler_core.queue.checkpoint import checkpoint_of, take_over
 from scheduler_core.queue.hints import HintMap
 from scheduler_core.queue.moves import Lane, QueueMove
 from scheduler_core.queue.queued_pod_info import (
-    NOBODY,
+    NO_PLUGINS,
     QueuedPodInfo,
     priority_sort_key,
 )
@@ -182,7 +182,7 @@ class SchedulingQueue:
             info.initial_attempt_timestamp_ns = self._clock.now_ns
         info.backoff_expiration_ns = None
         if info.unschedulable_plugins or info.pending_plugins:
-            info.unschedulable_plugins = info.pending_plugins = NOBODY
+            info.unschedulable_plugins = info.pending_plugins = NO_PLUGINS
         info.gating_plugin = info.gating_reason = ""
         if self.observer is not None:
             self._tell(info, source, label, _WORTH_A_TRY)
@@ -388,7 +388,7 @@ class SchedulingQueue:
         oldest_ns = self._unschedulable.oldest_ns(gated=False)
         if oldest_ns is not None:
             tick_ns = self._tick_after(oldest_ns + self._max_in_unschedulable_ns)
-        # Only pods that are in flight at a tick notice; ticks nobody noticed are not made up for.
+        # Only pods that are in flight at a tick notice; ticks that passed unnoticed are not made up for.
         oldest_ns = self._unschedulable.oldest_ns(gated=True) if self._active.n_in_flight else None
         if oldest_ns is not None:
             since_ns = max(

@@ -1,7 +1,7 @@
 """A scenario as one line of text that proves itself: what follows the `#` of a link, and what a standalone file holds.
 
 The line is `1.DIGEST.PAYLOAD`: the version of this form, the scenario's digest in hex, and base64url (without padding)
-of zlib of two lines of JSON. The first is the canonical form, whose SHA-256 is the digest, so that whoever opens the
+of zlib of two lines of JSON. The first is the canonical form, whose SHA-256 is the digest, so that the reader of the
 line can check it with nothing but SHA-256 (`standalone/carried.js` does); the second is the scenario with its words as
 it was written, and what its author says of it.
 """

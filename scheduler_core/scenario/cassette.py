@@ -83,7 +83,7 @@ def request_digest(body: Any) -> str:
 
 
 def subject_digest(body: Mapping[str, Any]) -> str:
-    """Names what a request asks: which pod, with its labels, about which nodes; whoever stores the objects."""
+    """Names what a request asks: which pod, with its labels, about which nodes; wherever the objects are stored."""
     fields = {key.lower(): value for key, value in body.items()}
     pod = (fields.get("pod") or {}).get("metadata") or {}
     nodes = (

@@ -20,8 +20,8 @@ class LuckyCycle:
     Attributes
     ----------
     kind : {"tie", "preemptionTie", "sampling", "queueOrder"}
-        A draw among nodes with equal scores; a draw among preemption candidates; nodes nobody looked at; or a pod
-        that was tried first only because it came first among equals of priority waiting at the same time.
+        A draw among nodes with equal scores; a draw among preemption candidates; nodes that were not looked at; or a
+        pod that was tried first only because it came first among equals of priority waiting at the same time.
     n_alternatives : int
         How many equals there were; for sampling, nodes that were not looked at; 0 where it is not known.
     """

@@ -14,7 +14,7 @@ NONSENSE = "not what an extender answers"
 _FAILURES = (
     "context deadline exceeded", "connection refused", "connection reset by peer", "no such host", "i/o timeout", "EOF",
 )  # fmt: skip
-"""Ways to fail that name nobody."""
+"""Ways to fail that give no name away."""
 
 
 class Renaming(Protocol):

@@ -103,7 +103,7 @@ def _texts(value: Any, key: str) -> Iterator[str]:
 def without_failing(result: ScenarioRun) -> tuple[Scenario, int]:
     """The run's scenario without expectations that do not hold, and how many there were.
 
-    What holds is said in words the run itself uses, and those of a redacted scenario name nobody.
+    What holds is said in words the run itself uses, and those of a redacted scenario give no name away.
     """
     failing = {finding.path for finding in result.findings if not finding.holds}
     scenario = result.scenario

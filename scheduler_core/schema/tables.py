@@ -38,7 +38,7 @@ class Field(NamedTuple):
     required
         Whether it must be there.
     pointer
-        Whether an empty value is one that somebody gave: protobuf writes the others when they are empty, too.
+        Whether an empty value is one that was given: protobuf writes the others when they are empty, too.
     """
 
     type: str

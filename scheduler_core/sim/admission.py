@@ -1,7 +1,7 @@
 """What an API server does to a written object beside defaulting (`objects.defaults.prepare`) and validation.
 
 Older API versions are read as the present one, PriorityClasses keep their rules, pods get the default tolerations.
-Whoever plays the API server (the scenario loader, an HTTP surface) calls these before a write reaches the simulation.
+What plays the API server (the scenario loader, an HTTP surface) calls these before a write reaches the simulation.
 
 Source: plugin/pkg/admission/priority/admission.go, plugin/pkg/admission/defaulttolerationseconds/admission.go,
 pkg/apis/scheduling/validation/validation.go, v1.34

@@ -42,7 +42,7 @@ class ControlPlane:
         self._by_timer = {
             what: controller for controller in self.controllers for what in controller.timer_names
         }
-        # A controller finds work in what it is told alone: nobody is asked who was told nothing.
+        # A controller finds work in what it is told alone: one that was told nothing is not asked.
         self._place = {controller: place for place, controller in enumerate(self.controllers)}
         self._to_sync: dict[Controller, None] = {}
         self._to_report: dict[Controller, None] = {}
@@ -87,7 +87,7 @@ class ControlPlane:
         if not self._to_sync:
             return False
         told = sorted(self._to_sync, key=self._place.__getitem__)
-        # Whoever acted is asked once more, and owes a status perhaps.
+        # A controller that acted is asked once more, and owes a status perhaps.
         self._to_sync = {controller: None for controller in told if controller.sync()}
         self._to_report.update(self._to_sync)
         return bool(self._to_sync)
@@ -103,7 +103,7 @@ class ControlPlane:
         return wrote
 
     def timer(self, timer: Timer) -> bool:
-        """Hand a timer to whom it belongs; False when it is nobody's here."""
+        """Hand a timer to its controller; False when none here has such timers."""
         controller = self._by_timer.get(timer.what)
         if controller is None:
             return False

@@ -151,7 +151,7 @@ class Kubelet:
         return -1 if written is None else int(written) * SECOND_NS
 
     def timer(self, what: str, namespace: str, name: str, uid: str) -> None:
-        """A timer of ours has come; a kubelet nobody hears of does nothing, and looks again when it is back."""
+        """A timer of ours has come; a kubelet that is not heard of does nothing, and looks again when it is back."""
         pod = self._world.pod(namespace, name)
         if pod is None or pod.uid != uid or not is_heard_of(self._world.node(pod.node_name)):
             return

@@ -62,7 +62,7 @@ class PodIndex:
     Attributes
     ----------
     orphans : dict of str to dict
-        Namespace -> name -> pods nobody controls.
+        Namespace -> name -> pods without a controller.
     """
 
     def __init__(self) -> None:

@@ -37,7 +37,7 @@ class Timers:
         self._heap: list[Timer] = []
         self._set: dict[tuple[str, ...], Timer] = {}
         self._aside: dict[tuple[str, ...], None] = {}
-        """Errands of `_set` that nobody waits for."""
+        """Errands of `_set` that hold nothing up."""
         self._n_asked = 0
 
     def __len__(self) -> int:

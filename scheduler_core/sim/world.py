@@ -298,7 +298,7 @@ class World:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state` returned; nobody is told of these objects."""
+        """Take over what `state` returned; no events are sent of these objects."""
         # Checkpoints of before hold every manifest as it is.
         for manifest, typed in unpack(state.get("manifests") or pack(state["objects"])):
             meta = manifest.get("metadata") or {}

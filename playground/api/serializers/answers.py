@@ -87,7 +87,7 @@ class ClockAnswer(Answer):
     nextDeadline = Deadline(allow_null=True)
     note = _text(allow_null=True)
     offered = serializers.BooleanField(
-        help_text="Whether kubectl wrote while it was paused, and nobody has said yet that it shall run or stay."
+        help_text="Whether kubectl wrote while it was paused, and no user has said yet that it shall run or stay."
     )
 
 

@@ -100,7 +100,7 @@ class CodeAndReasons(Answer):
 
 
 class FilterAlone(Answer):
-    """What one filter plugin says by itself, whoever stopped a node in the cycle."""
+    """What one filter plugin says by itself, whichever plugin stopped a node in the cycle."""
 
     fails = by_name(CodeAndReasons(), "By node.", required=False)
     preFilter = CodeAndReasons(required=False)

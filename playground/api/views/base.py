@@ -44,7 +44,7 @@ class AlwaysJSON(DefaultContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
-# An answer that did not change is 304 for whoever sends its ETag back.
+# An answer that did not change is 304 for a client that sends its ETag back.
 @method_decorator(decorator_from_middleware(ConditionalGetMiddleware), name="dispatch")
 class PlaygroundView(APIView):
     """Base of every view here; a view makes one call into a service or selector and renders what it gives."""
@@ -138,7 +138,7 @@ class PlaygroundView(APIView):
         return user if not settings.EMBEDDED and user and user.is_authenticated else None
 
     def cluster(self, cluster_id: str, *, at_least: Role | None = None) -> Cluster:
-        """The cluster of the path, if it is there for whoever asks, to do what the method does.
+        """The cluster of the path, if it is there for the caller, to do what the method does.
 
         Reading takes a viewer, everything else an editor unless `at_least` says otherwise.
 

@@ -43,7 +43,7 @@ def answer(cluster: Cluster, status: int = 200) -> Response:
 
 
 def check_if_match(request: Request, cluster: Cluster) -> None:
-    """Refuse a change by somebody who saw an older version.
+    """Refuse a change by a client that saw an older version.
 
     Raises
     ------

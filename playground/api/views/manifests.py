@@ -38,7 +38,7 @@ class Apply(PlaygroundView):
     def post(self, request: Request, cluster_id: str) -> Response:
         """Create or update every object of the body: YAML or JSON, several documents, `kind: List`.
 
-        All of it or nothing. Objects of kinds nobody defined are listed as ignored, by name; fields a kind does not
+        All of it or nothing. Objects of undefined kinds are listed as ignored, by name; fields a kind does not
         have are dropped and told in `warnings`.
         """
         cluster = self.cluster(cluster_id)

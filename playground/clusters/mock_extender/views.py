@@ -12,7 +12,7 @@ from playground.clusters.errors import ClusterError
 from playground.engine.transport import DELAY_HEADER, FAILURE_HEADER
 
 
-# A scheduler has neither cookie nor token; the id, which nobody can guess, is what it knows.
+# A scheduler has neither cookie nor token; the id, which cannot be guessed, is what it knows.
 @csrf_exempt
 @never_cache
 @require_POST

@@ -22,7 +22,7 @@ def new_seed() -> int:
 class Cluster(models.Model):
     """One playground cluster.
 
-    Its row is the lock of everything below it: whoever appends to the log or writes an object row holds it.
+    Its row is the lock of everything below it: a writer of the log or of an object row holds it.
 
     Notes
     -----

@@ -9,7 +9,7 @@ class ExtenderCall(models.Model):
     """One call that was made, kept at once and for people: a killed worker's calls stay visible.
 
     The log holds what counted (entries of kind `extender`); these rows hold what happened. A bind call's row is
-    committed before the call (`intended`), so that whoever comes after a crash knows of it.
+    committed before the call (`intended`), so that the next worker after a crash knows of it.
     """
 
     class State(models.TextChoices):

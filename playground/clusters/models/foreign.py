@@ -35,7 +35,7 @@ class ForeignDecision(models.Model):
         BIND = "bind"
         PREEMPT = "preempt"
         NO_NODE = "no-node"
-        EVICT = "evict"  # a pod that was evicted for nobody who is known yet; not judged alone
+        EVICT = "evict"  # a pod evicted for a pod that is not known yet; not judged alone
 
     class Verdict(models.TextChoices):
         AGREE = "agree"

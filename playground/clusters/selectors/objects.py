@@ -29,7 +29,7 @@ def get_cluster(public_id: str, user: Any = None, *, at_least: Role = Role.VIEWE
     Raises
     ------
     NotFound
-        It does not exist, or it is somebody else's: the two look the same.
+        It does not exist, or it is another user's: the two look the same.
     Forbidden
         The user may see it and no more.
     """

@@ -36,7 +36,7 @@ class ClusterSummary:
 
 
 def clusters_of(user: Any) -> QuerySet[Cluster]:
-    """The clusters a user may see: his own and his teams'; for the local user of embedded mode those of nobody."""
+    """The clusters a user may see: theirs and their teams'; for the local user of embedded mode those without owner."""
     if user is None or not getattr(user, "is_authenticated", False):
         if not settings.EMBEDDED:
             return Cluster.objects.none()
@@ -46,7 +46,7 @@ def clusters_of(user: Any) -> QuerySet[Cluster]:
 
 
 def role_in(cluster: Cluster, user: Any) -> Role | None:
-    """What a user may do with a cluster; None for a stranger. The local user owns what is nobody's.
+    """What a user may do with a cluster; None for a stranger. The local user owns what has no owner.
 
     At most one query.
     """

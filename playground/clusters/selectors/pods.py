@@ -107,7 +107,7 @@ def _queued(cluster: Cluster, pod: Pod | None) -> QueueItem | None:
 
 
 def _of_entry(entry: LogEntry) -> StoryItem:
-    who = "somebody" if entry.source == LogEntry.Source.API else "the scheduler"
+    who = "a client" if entry.source == LogEntry.Source.API else "the scheduler"
     reason = str(entry.payload.get("reason") or "")
     manifest: dict[str, Any] = entry.payload.get("manifest") or {}
     node = (manifest.get("spec") or {}).get("nodeName")

@@ -2,7 +2,7 @@
 
 Between two commits nothing is kept anywhere but in memory, and a commit is one transaction under the
 cluster's lock and the lease's token. So a worker may be killed at any instruction: what it had not committed
-never happened, and whoever comes next decides the same things again.
+never happened, and the next worker decides the same things again.
 """
 
 import logging
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 MAX_RACES: Final = 50
 BODY_ROWS: Final = 10_000
 """Rows of verdicts that a run keeps at once (cycles times nodes); of its other cycles that simply bound their pod it
-keeps the summary, and they are decided again when somebody looks (services/traces.py)."""
+keeps the summary, and they are decided again when they are asked for (services/traces.py)."""
 BODY_ROWS_AT_1X: Final = 2_000
 """The same of a batch at 1x, where no run is open."""
 JUST_DRIVEN_S: Final = 2.0
@@ -132,7 +132,7 @@ def advance(
             logger.error("cluster parked", extra={"cluster": cluster.public_id})
             return AdvanceReport("parked")
     except DatabaseError:
-        # Perhaps it was taken before the connection broke, and nobody knows its token now.
+        # Perhaps it was taken before the connection broke, and its token is lost.
         _drop_broken_connection()
         leases.abandon(cluster_id, holder=holder)
         raise
@@ -151,7 +151,7 @@ def advance(
         wake.send(wake.ADVANCE, countdown_s=1.0, cluster_id=cluster_id, seen_token=lease.token)
         return AdvanceReport("failed", worker.cycles, worker.batches)
     leases.release(lease)
-    # Asked after the release: whoever wrote before it was seen here, whoever writes later wakes somebody.
+    # Asked after the release: a write before it is seen here, a later one wakes a worker.
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     more = cluster is not None and leases.has_work(cluster, now=now())
     if more:
@@ -162,7 +162,7 @@ def advance(
 
 
 def _drop_broken_connection() -> None:
-    if not connection.in_atomic_block:  # somebody else's transaction, as in tests
+    if not connection.in_atomic_block:  # the caller's transaction, as in tests
         connection.close_if_unusable_or_obsolete()
 
 
@@ -225,7 +225,7 @@ class _Visitor:
             try:
                 cluster = commit_batch(self.lease, driven, result, run=run, now=self.now())
             except Raced:
-                # Somebody wrote an object this batch also wrote. As if the worker had died before its commit:
+                # A client wrote an object this batch also wrote. As if the worker had died before its commit:
                 # forget the batch and decide again with the newer object in view, in a smaller step.
                 races += 1
                 if races > MAX_RACES:

@@ -183,7 +183,7 @@ def apply_documents(
         _try(LogWriter(Cluster.objects.get(pk=cluster.pk)), planned, result)
         return result
     with writing(cluster) as writer:
-        if _class_names(cluster) != names:  # somebody wrote a PriorityClass while we parsed
+        if _class_names(cluster) != names:  # a PriorityClass was written while we parsed
             planned = _admitted(cluster, known, fields)
         _fold(writer, planned, result)
         if result.created or result.configured:

@@ -13,7 +13,7 @@ Key = tuple[str, str, str]
 def written_objects(cluster: Cluster, table: KindTable) -> dict[Key, dict[str, Any]]:
     """Row kind, namespace and name -> manifest, of every object people wrote and did not delete, in the log's order.
 
-    Of kinds the simulation does not read they are as they are now, and stand first: nobody but people writes them.
+    Of kinds the simulation does not read they are as they are now, and stand first: only clients write them.
 
     A later write by a person holds the whole object, with what the engine had written into it by then (a pod's node,
     its conditions, a claim's volume). So only what that write changed is taken over. A Binding is a decision and not

@@ -63,7 +63,7 @@ def updated(
         if key in old_meta:
             meta[key] = old_meta[key]
     result = dict(new) | {"metadata": meta}
-    # A node's status is what its kubelet reports, and here nobody else can say it.
+    # A node's status is what its kubelet reports, and here only the client can say it.
     # A definition's status is worked out with it, and a custom resource may have one that is a field like others.
     theirs = kind.row_kind == DEFINITION or (kind.custom is not None and "status" not in kind.subresources)
     if not theirs and not (kind.row_kind == "Node" and new.get("status")):

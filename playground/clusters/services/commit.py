@@ -78,7 +78,7 @@ NO_LANE: Final = ("", "")
 
 
 class Raced(Exception):
-    """An object the batch wrote was written by somebody else since the batch read the log."""
+    """An object the batch wrote was written by a client since the batch read the log."""
 
 
 def commit_batch(
@@ -367,7 +367,7 @@ def _move_clock(cluster: Cluster, result: DriveResult, now: datetime) -> None:
     if cluster.clock_mode != Cluster.ClockMode.REALTIME:
         return
     if result.queue.head.get("active") or not result.finished:
-        # At 1x nobody asks for cycles: while pods can be tried, the next moment of interest is now.
+        # At 1x no request asks for cycles: while pods can be tried, the next moment of interest is now.
         cluster.next_deadline_ns, cluster.next_deadline_what = result.clock_ns, "the next cycle"
     behind_s = wall_seconds(cluster, paced_ns(cluster, now) - result.clock_ns)
     if behind_s > REANCHOR_GAP_S:

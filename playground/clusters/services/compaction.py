@@ -50,7 +50,7 @@ def compact(*, now: datetime | None = None, limit: int = 100_000) -> int:
 def _compact(cluster_id: int, seq: int, limit: int) -> int:
     if not Cluster.objects.filter(pk=cluster_id, compacted_seq__lt=seq).exists():
         return 0
-    # Said first: whoever reads meanwhile knows that something may be missing.
+    # Said first: a reader meanwhile knows that something may be missing.
     with transaction.atomic():
         cluster = locked(cluster_id)
         cluster.compacting_seq = max(cluster.compacting_seq, seq)

@@ -244,7 +244,7 @@ def set_clock(*, cluster: Cluster, mode: str, rate: float = 1.0) -> Cluster:
 
 
 def offer_clock(*, cluster: Cluster) -> Cluster:
-    """Have the board offer to let a paused clock run, once in a cluster's life: somebody came with kubectl."""
+    """Have the board offer to let a paused clock run, once in a cluster's life: kubectl wrote to it."""
     if cluster.clock_mode != Cluster.ClockMode.PAUSED or cluster.clock_offer:
         return cluster
     with writing(cluster) as writer:

@@ -58,7 +58,7 @@ def delete_in(
 
 
 def blocking(kind: Kind, manifest: Mapping[str, Any]) -> list[str]:
-    """Finalizers that keep an object until somebody takes them off; those of Kubernetes' own are nobody's here."""
+    """Finalizers that keep an object until a client removes them; Kubernetes' own are removed at once here."""
     if kind.row_kind in _GO_ANYWAY:
         return []
     names = (manifest.get("metadata") or {}).get("finalizers") or ()
@@ -223,7 +223,7 @@ def check_finalizers(kind: Kind, old: Mapping[str, Any], new: Mapping[str, Any])
 
 
 def is_done(cluster: Cluster, kind: Kind, manifest: Mapping[str, Any]) -> bool:
-    """Whether an object that is being deleted is kept by nobody any more."""
+    """Whether nothing keeps an object that is being deleted any more."""
     meta = manifest["metadata"]
     if FOREGROUND in (meta.get("finalizers") or ()) and _waits(cluster, kind):
         return False

@@ -1,7 +1,7 @@
 """Dumps before they become clusters: what is in them, what becomes of their pending pods, and large imports.
 
 A small text is read where it was posted. A large one, and whatever the scheduler has to decide, is a worker's: the row
-says how far it is, and nothing but the row is kept until somebody imports it.
+says how far it is, and nothing but the row is kept until it is imported.
 """
 
 from __future__ import annotations

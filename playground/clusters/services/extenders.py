@@ -219,7 +219,7 @@ def make_bind_calls(lease: Lease, calls: Sequence[OutsideCall], transport: HttpT
     Raises
     ------
     Fenced
-        The lease was lost; whoever holds it now looks the pods up and goes on.
+        The lease was lost; its holder now looks the pods up and goes on.
     """
     for call in calls:
         pod = Pod.objects.filter(
@@ -229,7 +229,7 @@ def make_bind_calls(lease: Lease, calls: Sequence[OutsideCall], transport: HttpT
         if pod is None or pod.manifest["metadata"]["uid"] != call.uid:
             answer = ExtenderAnswer(error=f'pods "{call.name}" not found')
         elif pod.node_name:
-            # Bound by the extender before a crash, or by somebody else; the answer that was lost said as much.
+            # Bound by the extender before a crash, or by another client; the answer that was lost said as much.
             answer = ExtenderAnswer(status=200, text="{}")
         else:
             [answer] = _sent(transport, call, into := [])

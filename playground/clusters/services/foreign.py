@@ -1,7 +1,7 @@
 """Other schedulers' decisions: written down as they come, in the write that tells them, and judged later by a worker.
 
-Who decides is whoever posts a Binding, and a scheduler by its User-Agent. Writing down costs one row; judging reads the
-log from the nearest checkpoint on, many decisions in one go (`engine.judging`).
+A decision's author is the client that posts a Binding, and a scheduler by its User-Agent. Writing down costs one row;
+judging reads the log from the nearest checkpoint on, many decisions in one go (`engine.judging`).
 """
 
 import time
@@ -133,7 +133,7 @@ def _unscheduled(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _evicted(cluster: Cluster, name: str, node: str, seq: int) -> list[ForeignDecision]:
-    """What this author evicted from a node a moment ago, for nobody yet; those rows are taken."""
+    """What this author evicted from a node a moment ago, for no known pod yet; those rows are taken."""
     rows = ForeignDecision.objects.filter(
         cluster=cluster, author=name, kind=Kind.EVICT, node=node, seq__gt=seq - SAME_MOVE_ENTRIES
     )
@@ -244,7 +244,7 @@ def judge_some(cluster: Cluster, report: Report) -> dict[str, Any]:
             n_done += 1
             report(n_done, len(rows), "judging decisions")
         _forget_old(cluster)
-    # Whoever looks sees the verdicts.
+    # Open pages see the verdicts.
     Cluster.objects.filter(pk=cluster.pk).update(version=F("version") + 1)
     return {"judged": n_done + len(lost), "left": unjudged(cluster).count()}
 

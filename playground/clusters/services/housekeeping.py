@@ -19,7 +19,7 @@ ALWAYS_KEPT: Final = (Cycle.Outcome.PREEMPTING,)
 def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
     """Drop old traces, superseded outcomes, bodies of old extender calls and finished runs; how many, by name.
 
-    Safe to run at any time and twice: a dropped trace is decided again when somebody looks, and the log's inputs,
+    Safe to run at any time and twice: a dropped trace is decided again when it is asked for, and the log's inputs,
     which everything is made of, are never touched. Preempting cycles keep their traces.
 
     Parameters

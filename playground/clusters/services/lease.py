@@ -35,11 +35,11 @@ class Lease:
 
 
 def free() -> Q:
-    """Clusters whose lease nobody holds: given back, run out, or held by a process of this machine that died.
+    """Clusters whose lease is free: given back, run out, or held by a process of this machine that died.
 
     The last spares people the wait after a kill; should it be wrong (two machines of one name), the token
     still decides who may commit. One that ends later than any is given for was written before the database's
-    clock went back, and nobody should wait for that hour again.
+    clock went back, and no worker should wait for that hour again.
     """
     holders = Cluster.objects.filter(lease_expires__gte=Now(), lease_holder__startswith=on_this_machine())
     dead = [
@@ -58,7 +58,7 @@ def _from_now(seconds: float) -> CombinedExpression:
 
 
 def claim(cluster_id: int, *, holder: str | None = None) -> Lease | None:
-    """Take the lease if nobody holds it; None if somebody does, the cluster is parked, or it is gone.
+    """Take the lease if it is free; None if it is not, the cluster is parked, or it is gone.
 
     Each claim counts as a failure until its first commit takes that back: a worker that is killed in between
     cannot say so itself.
@@ -80,7 +80,7 @@ def claim(cluster_id: int, *, holder: str | None = None) -> Lease | None:
 
 
 def renew(lease: Lease) -> bool:
-    """Hold it for another 30 s; False if it was taken by somebody else."""
+    """Hold it for another 30 s; False if another worker took it."""
     held = Cluster.objects.filter(pk=lease.cluster_id, lease_token=lease.token)
     return held.update(lease_expires=_from_now(LEASE_S)) == 1
 

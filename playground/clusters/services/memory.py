@@ -40,7 +40,7 @@ class EngineMemory:
     def take(self, cluster: Cluster) -> Driven | None:
         """The engine at exactly the cluster's committed state; it is no longer remembered then.
 
-        Whoever takes it puts it back after its commit. One that was not committed is never put back.
+        The worker that takes it puts it back after its commit. One that was not committed is never put back.
         """
         driven = self._engines.get(cluster.pk)
         if driven is None or driven.generation != cluster.generation:

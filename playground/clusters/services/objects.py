@@ -249,7 +249,7 @@ def delete_object(
     uid, resource_version
         Preconditions.
     orphans
-        What it owns stays, and belongs to nobody then.
+        What it owns stays, and has no owner then.
     foreground
         It goes after what it owns.
 

@@ -40,5 +40,5 @@ def send_pulse(*, lane: str) -> bool:
 
 
 def forget_worker(*, worker: str) -> None:
-    """A worker goes in order: nobody need wait for its next pulse."""
+    """A worker goes in order: its next pulse need not be waited for."""
     LanePulse.objects.filter(worker=worker).delete()

@@ -1,6 +1,6 @@
 """Asking about decisions. A question is a row; a worker runs the engine and writes the answer into it.
 
-Equal questions about the same moment of a cluster's log are one row, so whoever asks second has the answer at once.
+Equal questions about the same moment of a cluster's log are one row, so the second to ask has the answer at once.
 No web process ever runs a cycle.
 """
 
@@ -96,7 +96,7 @@ def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
                 found = Question.objects.create(**wanted, kind=kind, params=checked)
                 _forget_old(cluster)
                 transaction.on_commit(lambda: _send(found.pk), robust=True)
-        except IntegrityError:  # somebody asked the same this moment
+        except IntegrityError:  # another request asked the same this moment
             found = Question.objects.get(**wanted)
     return found
 
@@ -367,7 +367,7 @@ def answer(*, question_id: int, memory: EngineMemory | None = None, reads: bool 
     except CannotAnswer as error:
         return _failed(question, str(error.args[0]))
     except (MemoryError, DatabaseError):
-        raise  # a limit that was met, or a database that is away: whoever runs this knows what to do
+        raise  # a limit that was met, or a database that is away: the lane that runs this knows what to do
     except Exception as error:
         logger.exception("question failed", extra={"question": question.public_id})
         return _failed(question, f"The engine could not answer: {type(error).__name__}: {error}")

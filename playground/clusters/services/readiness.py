@@ -1,4 +1,4 @@
-"""Engines loaded before somebody asks: at 60,000 pods loading takes most of the time of an answer."""
+"""Engines loaded before a question is asked: at 60,000 pods loading takes most of the time of an answer."""
 
 from django.core.cache import cache
 
@@ -10,7 +10,7 @@ from playground.engine.simulator import default_simulator
 
 
 def expect_questions(*, cluster: Cluster) -> None:
-    """Somebody looks at a pod that waits, and may ask about it: a worker loads the engine meanwhile.
+    """A user looks at a pod that waits, and may ask about it: a worker loads the engine meanwhile.
 
     Asked for once a minute and state at most.
     """

@@ -1,4 +1,4 @@
-"""Traces that were not kept: decided again from the nearest checkpoint when somebody looks.
+"""Traces that were not kept: decided again from the nearest checkpoint when they are asked for.
 
 Determinism makes them exact. If an engine of another version decides differently, the recorded summary stands
 and the cycle says so.
@@ -29,7 +29,7 @@ def request_trace(*, cluster: Cluster, number: int) -> bool:
         raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
     missing = Cycle.objects.filter(pk=cycle.pk, trace__isnull=True).exists()
     if missing and not cycle.trace_note:
-        # Asked again by whoever looks again, should it not have been heard.
+        # Asked again at the next look, should it not have been heard.
         wake.send(wake.RECOMPUTE_TRACE, cluster_id=cluster.pk, number=number)
         return True
     return False

@@ -3,7 +3,7 @@
 A wake-up names a cluster, but which of the waiting clusters is driven next the rows say, not the order of
 messages: the one that has waited longest, where a cluster whose engine this process has in memory counts as
 having waited `AT_HOME_S` longer. So clusters stay with the process that knows them, with one worker or many and
-any pool and broker, and a cluster whose worker is gone, or has more to do than others, is soon somebody else's.
+any pool and broker, and a cluster whose worker is gone, or has more to do than others, is soon another worker's.
 """
 
 from collections.abc import Callable, Sequence

@@ -321,7 +321,7 @@ class LogWriter:
         self._check_sizes()
         self._charge()
         for kind_name, namespace, name in sorted(self._renewed):
-            # Watches that have not looked yet see the newest; nobody asks how a lease was renewed last week.
+            # Watches that have not looked yet see the newest; how a lease was renewed last week is not asked for.
             LogEntry.objects.filter(
                 cluster=self.cluster,
                 source=LogEntry.Source.KEPT,

@@ -33,7 +33,7 @@ def share_gallery(*, at_most: int = 1000) -> int:
 def share_one(name: str, document: bytes, run: FreshRun | None = None) -> Scenario:
     """Share one of them; a new edition takes the old one's place, whose link stays.
 
-    Not one transaction: to share it runs it, and on SQLite nobody else could write meanwhile.
+    Not one transaction: to share it runs it, and on SQLite no other process could write meanwhile.
     """
     key = gallery_key(name, document)
     Scenario.objects.filter(gallery_name=name).exclude(share_key=key).update(gallery_name="")

@@ -20,7 +20,7 @@ BATCH: Final = 500
 def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
     """Drop what has expired with all that was found out about it, comparisons of shares that are gone, old proofs.
 
-    Nobody sees an expired share, tidied or not. Every share holds a document of its own, so none of the same
+    An expired share is not shown, tidied or not. Every share holds a document of its own, so none of the same
     content is touched. Safe to run at any time and twice.
 
     Returns
@@ -44,7 +44,7 @@ def tidy(*, now: datetime | None = None, limit: int = 20_000) -> dict[str, int]:
 
 
 def _comparisons_of_nothing(limit: int) -> int:
-    """Comparisons of which a share is gone; nobody sees them any more."""
+    """Comparisons of which a share is gone; they are not shown any more."""
     known = set(Scenario.objects.values_list("public_id", flat=True))
     rows = Comparison.objects.order_by("pk").values_list("pk", "a", "b", "more")
     gone = [

@@ -54,7 +54,7 @@ def request_luck(*, scenario: Scenario, n_seeds: int = N_SEEDS) -> Luck:
             with transaction.atomic():
                 found = Luck.objects.create(scenario=scenario, n_seeds=n_seeds)
                 transaction.on_commit(lambda: _scatter(found), robust=True)
-        except IntegrityError:  # somebody asked the same this moment
+        except IntegrityError:  # another request asked the same this moment
             return rows.get()
     return found
 

@@ -70,7 +70,7 @@ def moment_row(number: int, state: Mapping[str, Any], **whose: Any) -> Moment:
 
 
 def packed(data: Any) -> bytes:
-    """JSON, compressed in a hurry: of 60,000 pods somebody waits for it."""
+    """JSON, compressed in a hurry: of 60,000 pods a page waits for it."""
     return zlib.compress(json.dumps(data, separators=(",", ":")).encode(), 1)
 
 

@@ -141,7 +141,7 @@ def share(
     team
         Of a team share, or its name; the owner's only team if he has one.
     expires
-        From then on nobody sees it.
+        From then on it is not shown.
     parent
         The share it was forked from.
     note
@@ -233,7 +233,7 @@ def share(
 
 
 def delete_share(*, scenario: Scenario, user: Any = None, code: str = "") -> None:
-    """Take a share back: its owner may, and whoever has its delete code.
+    """Take a share back: its owner may, and a user with its delete code.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def delete_share(*, scenario: Scenario, user: Any = None, code: str = "") -> Non
     )
     if not is_owner and not secrets.compare_digest(_digest(code), scenario.delete_digest):
         raise Forbidden(
-            "only its owner, or somebody with its delete code, can delete a share",
+            "only its owner, or a user with its delete code, can delete a share",
             kind="Scenario",
             name=scenario.public_id,
         )

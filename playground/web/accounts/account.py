@@ -77,7 +77,7 @@ def token_delete(request: HttpRequest, token_id: int) -> HttpResponse:
 @team_mode
 @require_POST
 def session_end(request: HttpRequest, session: str) -> HttpResponse:
-    """Whoever uses it is asked to log in again; one's own may be ended, too."""
+    """Its user is asked to log in again; one's own may be ended, too."""
     assert request.user.is_authenticated
     if not end_session(user=request.user, handle=session):
         raise Http404("There is no such session.")

@@ -18,7 +18,7 @@ UNHEALTHY = (("", "not set"), ("IfHealthyBudget", "IfHealthyBudget"), ("AlwaysAl
 
 
 class ObjectForm(forms.Form):
-    """What both forms have: the version that was read, so that a change of somebody else's is not undone."""
+    """What both forms have: the version that was read, so that another user's change is not undone."""
 
     KIND = ""
     version = forms.CharField(required=False, widget=forms.HiddenInput)

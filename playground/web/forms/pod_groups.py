@@ -78,7 +78,7 @@ class OwnLabels:
     before: Mapping[str, str]
 
     def select(self, item: Item, before: Item, pairs: Mapping[str, str]) -> Item:
-        """The item with a label selector; one that named nobody while the pod had labels goes on naming nobody."""
+        """The item with a label selector; one that named no pod while the pod had labels goes on naming none."""
         selector = dict(before.get("labelSelector") or {})
         had = selector.get("matchLabels") or {}
         is_new = not before

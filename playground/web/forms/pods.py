@@ -142,7 +142,7 @@ class PodForm(forms.Form):
         return [row for row in rows if says_something(row)]
 
     def clean(self) -> dict[str, Any]:
-        """See that whoever names pods says within which topology."""
+        """See that a term that names pods says within which topology."""
         data: dict[str, Any] = super().clean() or {}
         for group, fields in ROWS.items():
             for i in range(self.counts[group]):

@@ -128,7 +128,7 @@ def _is_named(request: HttpRequest, letter: str) -> bool:
 
 
 def _side(request: HttpRequest, name: str) -> dict[str, Any]:
-    """The side a form names, as far as whoever asks may see it."""
+    """The side a form names, as far as the user may see it."""
     what, _, public_id = request.POST.get(name, "").strip().partition("/")
     other = request.POST.get(f"{name}-link", "").strip().rstrip("/")
     if other:

@@ -104,7 +104,7 @@ def badge(request: HttpRequest, share_id: str) -> HttpResponse:
 @require_safe
 @xframe_options_exempt
 def embed(request: HttpRequest, share_id: str) -> HttpResponse:
-    """The moment for a frame in somebody's page: nothing to change, nothing that needs a cookie or a script."""
+    """The moment for a frame in another site's page: nothing to change, nothing that needs a cookie or a script."""
     share = get_share(request, share_id)
     context = moment_context(request, share, request.GET.get("cycle") or opening_cycle(share))
     theme = request.GET.get("theme", "")
@@ -134,7 +134,7 @@ _PATH = re.compile(r"/s/([A-Za-z0-9_-]{1,24})(?:/(?:embed/?|cycles/([0-9]{1,9})/
 
 @require_safe
 def oembed(request: HttpRequest) -> HttpResponse:
-    """oEmbed 1.0, rich: the frame of a share, for whoever pastes its link into a page (https://oembed.com)."""
+    """oEmbed 1.0, rich: the frame of a share, for pages its link is pasted into (https://oembed.com)."""
     if request.GET.get("format", "json") != "json":
         return _problem("json is the format there is", 501)
     asked = urlsplit(request.GET.get("url", ""))

@@ -46,7 +46,7 @@ def luck(request: HttpRequest, share_id: str) -> HttpResponse:
     if request.htmx:
         if row is not None and row.state == Luck.State.QUEUED:
             return render(request, "scenarios/luck_progress.html", context)
-        # Whoever waited gets the whole answer.
+        # A page that waited gets the whole answer.
         response = HttpResponse(status=STOP_POLLING)
         response["HX-Refresh"] = "true"
         return response

@@ -1,4 +1,4 @@
-"""Pages of a share: read by whoever has the link, without an account."""
+"""Pages of a share: read with the link, without an account."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def get_share(request: HttpRequest, share_id: str) -> Scenario:
 @wants_login
 @require_safe
 def mine(request: HttpRequest) -> HttpResponse:
-    """The shares of whoever asks."""
+    """The shares of the user."""
     user = site_user(request)
     found = selectors.my_scenarios(user) if user is not None or settings.EMBEDDED else []
     return render(request, "scenarios/mine.html", {"scenarios": found})
@@ -246,7 +246,7 @@ def cycle(request: HttpRequest, share_id: str, number: int) -> HttpResponse:
     except NotFound as error:
         raise Http404(error.message) from None
     if request.htmx and "wait" in request.GET and is_whole(document):
-        # Whoever waited gets the whole page.
+        # A page that waited gets the whole share.
         response = HttpResponse(status=STOP_POLLING)
         response["HX-Refresh"] = "true"
         return response

@@ -19,7 +19,7 @@ from playground.web.numbers import positive_int
 
 
 def site_user(request: HttpRequest) -> Any:
-    """Who asks; None for the one person of embedded mode, and for nobody."""
+    """The user; None for the one person of embedded mode, and without a login."""
     return request.user if not settings.EMBEDDED and request.user.is_authenticated else None
 
 

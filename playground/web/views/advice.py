@@ -311,7 +311,7 @@ def _n_ties(cluster: Cluster) -> int:
 @require_safe
 @vary_on_headers("HX-Request")
 def question(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
-    """Its progress for whoever polls; the page of a tried pod; the page it was asked on for all others."""
+    """Its progress for a page that polls; the page of a tried pod; the page it was asked on for all others."""
     cluster = get_cluster(request, cluster_id)
     try:
         found = get_question(cluster, question_id)
@@ -322,7 +322,7 @@ def question(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRes
         if found.is_open:
             context["arrived"] = "arrived" in request.GET
             return render(request, "advice/asking.html", context)
-        # Whoever waited gets the whole answer from the page it stands on.
+        # A page that waited gets the whole answer from its own address.
         response = HttpResponse(status=STOP_POLLING)
         response["HX-Refresh"] = "true"
         return response

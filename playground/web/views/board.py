@@ -75,7 +75,7 @@ def board(request: HttpRequest, cluster_id: str) -> HttpResponse:
 
 
 def page_of(request: HttpRequest, cluster: Cluster) -> HttpResponse:
-    """The board of a cluster whoever asks may see."""
+    """The board of a cluster the user may see."""
     context = _context(request, cluster)
     html = {root: render_to_string(template, context, request) for root, template in FRAGMENTS}
     context["have"] = ".".join(digest_of(part) for part in html.values())
@@ -306,7 +306,7 @@ def _run_words(newest: Run | None) -> str:
 
 
 def _guide(ready: Sequence[str], n_cycles: int) -> dict[str, Any] | None:
-    """First steps beside the feed, for somebody who has run hardly a cycle here; names of the next two pods."""
+    """First steps beside the feed, for a user who has run hardly a cycle here; names of the next two pods."""
     if n_cycles >= GUIDED_CYCLES or not (ready or n_cycles):
         return None
     first, second = (*ready[:2], "", "")[:2]

@@ -2,7 +2,7 @@
 
 `evaluator` is the order of things; `potential` finds whom a pod may preempt, `budgets` which of them are protected,
 `reprieve` who can stay after all, `kept_tries` keeps that for the next pod, `choice` the node, and `trace` shows every
-step to whoever looks.
+step.
 """
 
 from scheduler_core.framework.preemption.evaluator import OFFSET_STREAM, TIE_STREAM, preempt

@@ -1,4 +1,4 @@
-"""What is kept of a preemption: columns, of which sentences and lists are made when somebody looks."""
+"""What is kept of a preemption: columns, of which sentences and lists are made when it is read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PreemptionTrace:
     Attributes
     ----------
     ineligible_reason : str
-        Why the pod may preempt nobody; empty when it may.
+        Why the pod may not preempt others; empty when it may.
     potential : ndarray, int64
         Rows where preemption might help, in evaluation order.
     run : DryRun or None

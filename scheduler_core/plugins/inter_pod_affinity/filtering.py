@@ -222,7 +222,7 @@ class Worlds:
         carried = terms.carriers.absence_ids(pod_ids)
         for absence_id in np.flatnonzero(np.bincount(carried + 1)[1:]).tolist():
             self._change_existing(rows[carried == absence_id], terms.carriers.absence_terms[absence_id], sign)
-        # Nominated pods stand on no row, so nobody has interned what they carry.
+        # Nominated pods stand on no row, so what they carry is not interned yet.
         for place in np.flatnonzero(pods.row[pod_ids] < 0).tolist():
             pod = pods[int(pod_ids[place])]
             self._change_existing(rows[place : place + 1], pod.required_anti_affinity, sign)

@@ -59,7 +59,7 @@ class HardConstraint:
         domains = matching.topology.domains(constraint.topology_key, counted_nodes(constraint, pod, keys))
         selection = selection_of(constraint, pod, matching)
         if constraint.selector.is_everything:
-            # Upstream counts nobody for an empty selector, though it lets it match in every other place.
+            # Upstream counts no pod for an empty selector, though it lets it match in every other place.
             counts = np.zeros(domains.n_values, np.int64)
         else:
             counts = selection.counts(domains).by_domain

@@ -32,7 +32,7 @@ class SoftConstraint:
         What a row of each domain gets; the last place is for rows without the label. None counts the pods of
         each row by itself (hostname).
     selection : Selection or None
-        The pods to count row by row; None when nobody is counted.
+        The pods to count row by row; None when no pod is counted.
     weight : float
     tolerance : float
         maxSkew - 1, which waters small differences down.

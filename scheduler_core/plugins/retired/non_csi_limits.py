@@ -201,7 +201,7 @@ class NonCSILimits(FilterPlugin[State | None]):
         if claim.volume_name:
             found = listers.get("PersistentVolume", "", claim.volume_name)
         if found is None:
-            # Which volume it will be nobody knows yet, but whose.
+            # Which volume it will be is not known yet, but whose.
             return f"\x00{claim.key}" if self._is_provisioner_of(claim, listers) else None
         if found.source != self.source:
             return None

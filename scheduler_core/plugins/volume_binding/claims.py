@@ -26,7 +26,7 @@ class PodClaims:
     delayed : tuple of PersistentVolumeClaim
         Waiting for their first consumer: the scheduler binds them, or has a volume provisioned.
     immediate : tuple of PersistentVolumeClaim
-        Somebody else should have bound them already.
+        The volume controller should have bound them already.
     """
 
     bound: tuple[PersistentVolumeClaim, ...] = ()

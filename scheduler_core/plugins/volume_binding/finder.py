@@ -268,7 +268,7 @@ def _may_serve(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
 
 
 def _is_candidate(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    """What a volume must fulfil that nobody keeps for anybody."""
+    """What a volume must fulfil that is not reserved for a claim."""
     return (
         volume.phase == AVAILABLE
         and (claim.selector is None or claim.selector.matches(volume.meta.labels))

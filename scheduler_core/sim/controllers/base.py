@@ -116,7 +116,7 @@ class WorkloadController(Controller):
     ----------
     kind : str
     adopts : bool
-        Whether pods that match the selector and belong to nobody are taken in.
+        Whether pods that match the selector and have no controller are taken in.
     """
 
     kind: ClassVar[str]
@@ -163,7 +163,7 @@ class WorkloadController(Controller):
                     self.look_at(key)
 
     def orphan_noticed(self, pod: Pod) -> None:
-        """A pod with labels that nobody controls came or changed."""
+        """A pod with labels and without a controller came or changed."""
         if self.workloads:
             self._orphaned[pod.namespace] = None
 
@@ -266,7 +266,7 @@ class WorkloadController(Controller):
         return f"{workload.name}-"
 
     def _adopt(self) -> None:
-        """Take in pods that match a selector and belong to nobody. Source: controller_ref_manager.go, v1.34."""
+        """Take in pods that match a selector and have no controller. Source: controller_ref_manager.go, v1.34."""
         namespaces, self._orphaned = list(self._orphaned), {}
         for namespace in namespaces:
             orphans = self.site.pods.orphans.get(namespace)

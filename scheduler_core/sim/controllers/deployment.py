@@ -158,7 +158,7 @@ class DeploymentController(WorkloadController):
         name = f"{workload.name}-{hash_}"
         taken = self.world.get("ReplicaSet", workload.namespace, name)
         if taken is not None:
-            # Of somebody else, or being given up: it is in the way until it is gone.
+            # Of another owner, or being given up: it is in the way until it is gone.
             return None
         labels = {**(mapping(template, "metadata", "spec.template").get("labels") or {}), HASH_LABEL: hash_}
         selector = dict(mapping(workload.spec, "selector", "spec"))
@@ -214,7 +214,7 @@ class DeploymentController(WorkloadController):
         if may_go <= 0:
             return
         left: dict[str, int] = {item.name: item.replicas for item in old}
-        # Pods that do not run serve nobody: they go first.
+        # Pods that do not run serve no requests: they go first.
         for item in old:
             unhealthy = min(
                 item.replicas - min(self.pods.of_owner(item.owner).n_ready, item.replicas), may_go

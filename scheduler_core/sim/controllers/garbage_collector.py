@@ -135,7 +135,7 @@ class GarbageCollector(Controller):
     def _is_there(self, reference: Mapping[str, Any], namespace: str) -> bool:
         kind, name = str(reference.get("kind")), str(reference.get("name"))
         if kind not in KINDS:
-            # Not held here: whoever holds it sees to that.
+            # Not held here: its holder sees to that.
             return True
         owner = self.world.get(kind, namespace, name)
         return owner is not None and owner.manifest["metadata"].get("uid") == reference.get("uid")

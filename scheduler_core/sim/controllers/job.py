@@ -153,7 +153,7 @@ class JobController(WorkloadController):
         return self.site.release.simulation >= ACTS
 
     def _is_over_deadline(self, workload: Workload) -> bool:
-        """Whether it has been active for as long as it may; sees to it that somebody looks again when it has."""
+        """Whether it has been active for as long as it may; sets the timer that looks again when it has."""
         limit_s = optional_integer(workload.spec, "activeDeadlineSeconds", "spec")
         started = (workload.manifest.get("status") or {}).get("startTime")
         if limit_s is None or boolean(workload.spec, "suspend", "spec"):

@@ -39,7 +39,7 @@ MANAGED = {
     (NOT_READY, "NoExecute"),
     (UNREACHABLE, "NoExecute"),
 }
-"""(key, effect) of the taints that are put on and taken off here; all others are somebody else's."""
+"""(key, effect) of the taints that are put on and taken off here; all others are left alone."""
 
 
 def wanted_taints(node: Node) -> dict[tuple[str, str], None]:

@@ -63,7 +63,7 @@ class ReplicationControllerController(ReplicaSetController):
 
 
 def in_order_of_deletion(pods: list[Pod]) -> list[Pod]:
-    """Pods in the order a scale-down takes them: those nobody would miss first."""
+    """Pods in the order a scale-down takes them: those that serve least first."""
     neighbours = Counter(pod.node_name for pod in pods if pod.node_name)
 
     def rank(pod: Pod) -> tuple[Any, ...]:

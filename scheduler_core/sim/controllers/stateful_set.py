@@ -98,7 +98,7 @@ class StatefulSetController(WorkloadController):
     def _make(self, workload: Workload, ordinal: int) -> bool:
         name = f"{workload.name}-{ordinal}"
         if self.world.get("Pod", workload.namespace, name) is not None:
-            return False  # somebody else's: wait until it is gone
+            return False  # another owner's: wait until it is gone
         spec = dict(mapping(workload.template, "spec", "spec.template"))
         claims = self._claims(workload, name)
         if claims:

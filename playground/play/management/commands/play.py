@@ -152,8 +152,8 @@ def _own_url(listener: socket.socket) -> str:
 def _demo_path() -> str:
     """Path of the demo cluster's page; the cluster is made when there is none at all, and then only.
 
-    Somebody who deleted the demo and kept others does not want it back. Team mode has no demo: a cluster
-    there belongs to somebody.
+    A user who deleted the demo and kept others does not want it back. Team mode has no demo: a cluster
+    there belongs to a user or a team.
     """
     if not settings.EMBEDDED:
         return ""
