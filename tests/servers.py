@@ -56,7 +56,7 @@ def chromium() -> str | None:
 def kubectl() -> str | None:
     """Path of the kubectl to speak to the Kubernetes API with."""
     named = os.environ.get("PLAYGROUND_KUBECTL")
-    # A package for tests brings one; whoever did not activate its environment has that not on PATH.
+    # A package for tests brings one; without its environment activated that is not on PATH.
     own = str(Path(sys.executable).parent)
     return shutil.which(named or "kubectl") or (None if named else shutil.which("kubectl", path=own))
 
@@ -240,7 +240,7 @@ def _start_rabbitmq(program: Path) -> tuple[str, Callable[[], None]]:
     }
     process = _started([str(program)], "Server startup complete", cwd=folder, env=environment)
     assert process.stdout
-    # It goes on talking: nobody listening, it would stop at a full pipe.
+    # It goes on talking: without a reader it would stop at a full pipe.
     reader = threading.Thread(target=process.stdout.read, daemon=True)
     reader.start()
 

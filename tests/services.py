@@ -32,7 +32,7 @@ if not _is_xdist_worker:
     # Inherited by the xdist workers, which pytest-django gives a database each.
     os.environ["PLAYGROUND_DATA"] = tempfile.mkdtemp(prefix="playground-tests-")
     os.environ["CELERY_BROKER_URL"] = "memory://"
-    # What somebody's shell says about a real site is not for the tests.
+    # What the user's shell says about a real site is not for the tests.
     for _name in ("DATABASE_URL", *(f"PLAYGROUND_{end}" for end in ("MODE", "HOSTS", "SECRET_KEY", "DEBUG"))):
         os.environ.pop(_name, None)
     if url := os.environ.get("PLAYGROUND_TEST_ON"):

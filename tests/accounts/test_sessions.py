@@ -109,7 +109,7 @@ def test_people_stay_logged_in_over_the_upgrade(ada: User) -> None:
         expire_date=timezone.now() + timedelta(days=1),
     )
     FormerSession.objects.create(
-        session_key="nobody",
+        session_key="of-no-user",
         session_data=former.encode({SESSION_KEY: "99999"}),
         expire_date=timezone.now() + timedelta(days=1),
     )

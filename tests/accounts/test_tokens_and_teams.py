@@ -47,7 +47,7 @@ def test_a_token_is_shown_once_and_kept_as_a_digest(client: Client) -> None:
     assert mine.get("/tokens/").status_code == 401
 
 
-def test_a_token_that_expired_or_whose_owner_left_is_nobodys() -> None:
+def test_a_token_that_expired_or_whose_owner_left_opens_nothing() -> None:
     ada = person("ada")
     row, text = tokens.create_token(user=ada, name="new")
     assert tokens.token_of(text).user == ada
@@ -58,7 +58,7 @@ def test_a_token_that_expired_or_whose_owner_left_is_nobodys() -> None:
     assert tokens.token_of("") is None
 
 
-def test_nobody_deletes_anothers_token() -> None:
+def test_a_user_cannot_delete_anothers_token() -> None:
     ada, eve = person("ada"), person("eve")
     row, _ = tokens.create_token(user=ada, name="x")
     assert as_bearer(eve).send("DELETE", f"/tokens/{row.pk}/").status_code == 404
@@ -199,8 +199,8 @@ def test_teams_over_rest(wakes: list[Any]) -> None:
     assert bob.get(f"/clusters/{made['id']}/").status_code == 404
 
 
-def test_clusters_of_nobody_are_seen_by_nobody_in_team_mode(wakes: list[Any]) -> None:
-    nobodys = services.create_cluster(name="local")
+def test_clusters_without_an_owner_are_hidden_in_team_mode(wakes: list[Any]) -> None:
+    ownerless = services.create_cluster(name="local")
     ada = as_bearer(person("ada"))
     assert ada.get("/clusters/").json()["items"] == []
-    assert ada.get(f"/clusters/{nobodys.public_id}/").status_code == 404
+    assert ada.get(f"/clusters/{ownerless.public_id}/").status_code == 404

@@ -203,7 +203,7 @@ def test_the_generated_client_does_the_deeds_of_a_clusters_pages(
     do("clusters_unpark", c)
     do("clusters_delete", c)
 
-    # of team mode: a typed refusal where nobody logs in
+    # of team mode: a typed refusal where there is no login
     do("tokens_create", body=do.model("TokenCreate", name="x"), status=409)
     do("tokens_delete", 1, status=404)
     do("teams_create", body=do.model("TeamCreate", name="platform"), status=409)

@@ -64,7 +64,7 @@ def test_every_operation_has_words_and_examples() -> None:
         assert not contents or any(content.get("examples") for content in contents), where
 
 
-# Right refusals: a pod that does not wait at Permit, a change that is not the last one; tokens and teams where nobody
+# Right refusals: a pod that does not wait at Permit, a change that is not the last one; tokens and teams where no user
 # logs in.
 REFUSED = {
     "changes_undo": 409,
@@ -99,7 +99,7 @@ def test_every_request_example_is_taken(api: Api, known: dict[str, str]) -> None
                 answer = api.send(method.upper(), here, example["value"], media=media)
                 wanted = REFUSED.get(operation["operationId"])
                 taken = answer.status_code == wanted if wanted else answer.status_code < 300
-                # Names of scenarios in an example are nobody's here.
+                # Names of scenarios in an example are unknown here.
                 taken |= answer.status_code == 404 and answer.json().get("kind") == "Scenario"
                 assert taken, (here, answer.status_code, answer.content)
 
@@ -164,6 +164,6 @@ def test_no_request_is_a_server_error_or_answered_in_an_undocumented_way(
         left_out.append(response_schema_conformance)
     body = case.meta.components.get(ParameterLocation.BODY) if case.meta else None
     if body is None or not body.mode.is_negative:
-        # Paths are made to exist above, and unknown query parameters are nobody's business.
+        # Paths are made to exist above, and unknown query parameters are not looked at.
         left_out.append(negative_data_rejection)
     case.validate_response(answer, excluded_checks=left_out)

@@ -77,7 +77,7 @@ def test_the_answer_of_an_equal_question_is_there_at_once(api: Api, cluster: Clu
 @pytest.mark.parametrize(
     ("path", "status", "reason"),
     [
-        ("pods/default/nobody/what-would-it-take", 404, "NotFound"),
+        ("pods/default/absent/what-would-it-take", 404, "NotFound"),
         ("pods/default/small/what-would-it-take", 409, "Conflict"),
         ("pods/default/large/why-not", 400, "Invalid"),
         ("cycles/999/weights", 404, "NotFound"),

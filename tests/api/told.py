@@ -15,7 +15,7 @@ from playground.api.views.openapi import METHODS, document
 
 @cache
 def _closed() -> dict[str, Any]:
-    """The document's components, without room for fields nobody documented."""
+    """The document's components, without room for undocumented fields."""
     components = copy.deepcopy(document()["components"])
     for name, shape in components["schemas"].items():
         # Objects of Kubernetes have the fields Kubernetes gives them.

@@ -50,7 +50,7 @@ def test_a_released_message_is_free_again_and_marked_redelivered(store: MessageS
     assert store.take("work", keep=True).redelivered is True
 
 
-def test_nobody_can_release_what_another_process_took(path: Path, store: MessageStore) -> None:
+def test_what_another_process_took_cannot_be_released(path: Path, store: MessageStore) -> None:
     store.put("work", "tag", "body")
     store.take("work", keep=True)
     MessageStore(path).release("tag")
@@ -125,7 +125,7 @@ def test_the_private_queues_of_a_killed_process_go(holder: subprocess.Popen, sto
     assert store.bindings("everybody") == [("", "", "replies")]
     holder.kill()
     holder.wait()
-    store.put("replies", "answer", "nobody reads this")
+    store.put("replies", "answer", "it is not read")
     store.reclaim()
     assert store.bindings("everybody") == []
     assert store.size("replies") == 0

@@ -40,7 +40,7 @@ def test_two_steps_and_a_click_show_a_preemption_and_why(page, asgi_server, demo
     for number, news in ((1, "gateway-0 bound"), (2, "checkout-api-0 preempting")):
         page.keyboard.press("Enter")
         expect(page.locator("#runstate")).to_contain_text("waiting for a worker")
-        # The bar was swapped twice, and whoever pressed the button still stands on it.
+        # The bar was swapped twice, and the focus is still on the button that was pressed.
         expect(page.locator("#run-step")).to_be_focused()
         work(demo)
         expect(page.locator(f"#ev-{number}")).to_contain_text(news)

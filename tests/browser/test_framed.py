@@ -1,4 +1,4 @@
-"""A share in a frame of somebody's page: only the frame may be framed; it fits in each look and has no script."""
+"""A share in a frame of another site's page: only the frame may be framed; it fits in each look and has no script."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def elsewhere():
         server.server_close()
 
 
-def test_somebodys_page_shows_the_frame_and_no_other_page_of_the_site(
+def test_another_sites_page_shows_the_frame_and_no_other_page_of_the_site(
     browser, asgi_server, scenario, elsewhere
 ):
     context = browser.new_context()

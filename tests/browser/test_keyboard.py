@@ -186,7 +186,7 @@ def test_a_share_is_made_and_the_gallery_opened(page, asgi_server, cluster, comp
 
 
 def tab_to(page, locator, key="Tab"):
-    """Press Tab until the element has the focus, as somebody without a mouse does."""
+    """Press Tab until the element has the focus, as a user without a mouse does."""
     for _ in range(60):
         if locator.evaluate("e => e === document.activeElement"):
             return

@@ -66,7 +66,7 @@ def test_a_link_is_read_in_the_browser_proved_and_brought_in_by_one_button(
     expect(page.locator("#carried-note blockquote")).to_have_text(f"The giant. {EVIL}")
     looked_at(page, width)
     payload = link.partition("#")[2]
-    # What followed the # was sent to nobody, in no address, header or body.
+    # What followed the # was not sent, in no address, header or body.
     for request in asked:
         sent_ = f"{request.url.partition('#')[0]} {request.all_headers()} {request.post_data or ''}"
         assert payload[:100] not in sent_

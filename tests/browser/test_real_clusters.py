@@ -338,7 +338,7 @@ def test_what_is_selected_is_in_the_address_and_the_map_stays(page, asgi_server,
     expect(inspector.locator("h2")).to_have_text("Nothing selected")
     page.go_forward()
     expect(inspector.locator("h2")).to_have_text(name)
-    page.goto(page.url)  # as somebody does who was sent it
+    page.goto(page.url)  # as a user does who was sent it
     expect(inspector.locator("h2")).to_have_text(name)
     page.get_by_role("link", name=f"Close {name}").click()
     expect(inspector.locator("h2")).to_have_text("Nothing selected")

@@ -194,7 +194,7 @@ def test_odd_requests_to_a_mock_extender_are_answered(client: Any) -> None:
     assert status(f"{path}/filter", "nonsense{") == 400
     assert status(f"{path}/filter", "[]") == 400
     assert status(f"{path}/dance", "{}") == 404
-    assert status("/mock-extenders/nobody/filter", "{}") == 404
+    assert status("/mock-extenders/absent/filter", "{}") == 404
     assert client.get(f"{path}/filter").status_code == 405
     assert status(f"{path}/filter", '{"NodeNames": ["a"]}') == 200
 
@@ -335,7 +335,7 @@ def test_an_undo_between_a_bind_call_and_its_answer_has_it_called_again(own_site
         "change the configuration",
     ]
     assert Pod.objects.get().node_name
-    # As if somebody had written while the answer was awaited: all that came after the cycle's batch is undone.
+    # As if a client had written while the answer was awaited: all that came after the cycle's batch is undone.
     ran = LogEntry.objects.filter(kind="ran").order_by("seq")
     intended = next(entry for entry in ran if entry.payload["cycles"])
     deed = Deed.objects.order_by("-id")[0]

@@ -471,7 +471,7 @@ def test_a_lease_goes_by_the_databases_clock_whatever_a_worker_thinks_the_time_i
     assert Worker().advance(cluster, now=lambda: timezone.now() - timedelta(hours=2)).state == "driven"
 
 
-def test_a_lease_written_before_the_clock_went_back_keeps_nobody_waiting() -> None:
+def test_a_lease_written_before_the_clock_went_back_keeps_no_worker_waiting() -> None:
     cluster = make_cluster(make_node(), make_pod("a"))
     assert lease.claim(cluster.pk, holder="other") is not None
     Cluster.objects.filter(pk=cluster.pk).update(lease_expires=timezone.now() + timedelta(hours=1))
@@ -522,7 +522,7 @@ def test_no_two_claims_share_a_token_even_where_every_lease_has_run_out_at_once(
     assert len(tokens) == len(set(tokens)) > 1
 
 
-def test_a_bulk_run_keeps_summaries_and_a_trace_comes_back_when_somebody_looks(
+def test_a_bulk_run_keeps_summaries_and_a_trace_comes_back_when_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(import_module("playground.clusters.services.advance"), "BODY_ROWS", 4)

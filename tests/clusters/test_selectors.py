@@ -17,7 +17,7 @@ from tests.clusters.builders import Worker, make_cluster, make_node, make_pod
 
 pytestmark = pytest.mark.django_db
 
-# Queries a page costs. More than before is a mistake until somebody says why.
+# Queries a page costs. More than before is a mistake unless a comment says why.
 QUERIES = {
     "overview": 1,
     "node uses": 4,
@@ -109,7 +109,7 @@ def test_a_pods_story_is_told_in_order_even_when_it_is_gone() -> None:
     assert waiting is not None
     assert (waiting.lane, waiting.reason) == ("unschedulable", "no fit")
     with pytest.raises(NotFound):
-        selectors.pod_story(cluster, "default", "nobody")
+        selectors.pod_story(cluster, "default", "absent")
 
 
 def test_the_version_changes_with_every_visible_change_and_only_then() -> None:
@@ -129,7 +129,7 @@ def test_the_version_changes_with_every_visible_change_and_only_then() -> None:
     assert selectors.version_token(cluster.pk) == ""
 
 
-def test_somebody_elses_cluster_looks_like_none() -> None:
+def test_another_users_cluster_looks_like_none() -> None:
     from django.contrib.auth import get_user_model
 
     user = get_user_model().objects.create_user("ann", password="x")

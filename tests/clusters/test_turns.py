@@ -104,7 +104,7 @@ def test_the_cluster_that_has_waited_longest_is_next_whichever_the_wake_up_names
     assert services.take_turn(cluster_id=first.pk, memory=EngineMemory()).cycles == 1
     assert not first.cycles.exists() and not third.cycles.exists() and second.cycles.count() == 1
     first.refresh_from_db()
-    # The one named is woken again, and nobody else has to think of it.
+    # The one named is woken again, and no other caller has to think of it.
     assert wakes[0] == {"cluster_id": first.pk, "seen_token": first.lease_token}
 
 
@@ -123,7 +123,7 @@ def test_a_cluster_waits_a_little_for_the_worker_that_knows_it_and_no_longer(wak
     assert (known.cycles.count(), other.cycles.count()) == (2, 1)
 
 
-def test_a_cluster_another_worker_is_at_or_that_failed_is_nobodys_next(wakes: Wakes) -> None:
+def test_a_cluster_another_worker_is_at_or_that_failed_is_not_the_next(wakes: Wakes) -> None:
     held, failing, waiting = clusters_with_runs(3)
     assert lease.claim(held.pk, holder="elsewhere") is not None
     Cluster.objects.filter(pk=failing.pk).update(failures=1)

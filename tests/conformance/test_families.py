@@ -53,7 +53,7 @@ def test_a_case_whose_recording_says_otherwise_fails(path: Path) -> None:
 
 
 def altered(expect: Mapping[str, Any]) -> dict[str, Any]:
-    """The same recording with a first key that nobody could have recorded."""
+    """The same recording with a first key that cannot have been recorded."""
     key = next(iter(expect))
     return {**expect, key: "something else"}
 

@@ -70,7 +70,7 @@ def test_an_extender_that_misbehaves_is_an_error_in_time(how: str, words: str) -
     assert len(server.log) == 1  # no retries
 
 
-def test_nobody_listening_is_said_in_gos_words() -> None:
+def test_a_refused_connection_is_said_in_gos_words() -> None:
     assert ask("http://127.0.0.1:9/x").error == (
         'Post "http://127.0.0.1:9/x": dial tcp 127.0.0.1:9: connect: connection refused'
     )
@@ -96,7 +96,7 @@ def test_a_failure_status_is_handed_on() -> None:
         assert ask(f"http://127.0.0.1:{server.port}/x").status == 503
 
 
-def test_whoever_holds_a_lease_is_called_while_waiting_and_can_give_up() -> None:
+def test_the_holder_of_a_lease_is_called_while_waiting_and_can_give_up() -> None:
     class Lost(Exception):
         pass
 

@@ -119,7 +119,7 @@ MUTANTS = {
         "_fold(writer, result.outcomes[:-1], ",
     ),
     "job-not-adopted": Mutant(
-        "the work of a worker that died is nobody's",
+        "the work of a worker that died is lost",
         "playground/clusters/jobs.py",
         'return Q(holder="") | Q(claimed_until__lt=timezone.now()) | Q(holder__in=dead)',
         'return Q(holder="")',

@@ -1,4 +1,4 @@
-"""In the site's processes: whoever passes a step it was told of suffers there what the order says.
+"""In the site's processes: one that passes a step it was told of suffers there what the order says.
 
 An order is a file named ``before.<step>`` or ``after.<step>``, which the first process that comes by takes away. So any
 process may be hit, also those that did not live yet when the order was given, and nothing in the code knows of it.
@@ -97,7 +97,7 @@ def _pass(order: Path, given: tuple[Any, ...]) -> Path | None:
             return None
         order.rename(taken)
     except (OSError, ValueError):
-        return None  # somebody else took it
+        return None  # another process took it
     if wanted["how"] == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     if wanted["how"] == "cut":
@@ -116,7 +116,7 @@ def _cut() -> None:
     from django.db import OperationalError, connection
 
     if connection.vendor == "sqlite":
-        connection.close()  # a file cannot be cut off, and nobody would notice that its handle is closed
+        connection.close()  # a file cannot be cut off, and no process would notice that its handle is closed
     elif connection.connection is not None:
         connection.connection.close()
     raise OperationalError("server closed the connection unexpectedly")

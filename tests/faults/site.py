@@ -174,7 +174,7 @@ class Site:
     # ---- orders
 
     def order(self, place: str, how: str, cluster: int | None = None) -> None:
-        """Whoever next passes ``before.<step>`` or ``after.<step>`` (with this cluster's lease) suffers it."""
+        """The process that next passes ``before.<step>`` or ``after.<step>`` (with this cluster's lease) suffers it."""
         path = self.orders / place
         draft = path.with_name(f"draft.{place}")
         draft.write_text(json.dumps({"how": how, "cluster": cluster}))

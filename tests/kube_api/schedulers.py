@@ -82,7 +82,7 @@ class Packing:
 
 
 class Faulty(Packing):
-    """Takes the node with the last name, whatever is free there; its name tells nobody that it schedules."""
+    """Takes the node with the last name, whatever is free there; its name does not tell that it schedules."""
 
     agent = "OpenAPI-Generator/31.0.0/python"
     name = "faulty"

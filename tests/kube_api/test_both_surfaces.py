@@ -259,7 +259,7 @@ def test_a_misspelt_kind_of_kubernetes_is_an_error_with_a_suggestion(
         ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration"),
     ],
 )
-def test_kinds_nobody_defined_and_old_versions_are_ignored_by_name(
+def test_undefined_kinds_and_old_versions_are_ignored_by_name(
     cluster: Cluster, api_version: str, kind: str
 ) -> None:
     result = services.apply_documents(

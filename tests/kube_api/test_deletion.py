@@ -36,7 +36,7 @@ def idle(cluster: Cluster, work: Work) -> None:
         ({}, 0),
     ],
 )
-def test_dependents_go_with_their_owner_or_stay_as_nobodys(
+def test_dependents_go_with_their_owner_or_stay_without_one(
     kube: Kube, cluster: Cluster, work: Work, options: dict[str, Any], left: int
 ) -> None:
     assert kube.post(DEPLOYMENTS, make_deployment()).status_code == 201
@@ -50,7 +50,7 @@ def test_dependents_go_with_their_owner_or_stay_as_nobodys(
     assert Pod.objects.filter(cluster=cluster, owner_kind="ReplicaSet").count() == left
     if not left:
         return
-    # The set's pods become nobody's in turn; and nobody takes a set that is of no Deployment.
+    # The set's pods lose their owner in turn; and a set of no Deployment is not adopted.
     name = sets[0]["metadata"]["name"]
     assert kube.delete(f"{SETS}/{name}", {"propagationPolicy": "Orphan"}).status_code == 200
     idle(cluster, work)

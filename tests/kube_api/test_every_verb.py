@@ -17,7 +17,7 @@ from tests.kube_api.test_kubectl import EVERY_KIND
 pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
 
 N_OBJECTS = len(KINDS) - 1
-"""One of each kind but Event, which nobody applies."""
+"""One of each kind but Event, which is never applied."""
 LINE = re.compile(r"^([a-z.0-9]+)/\S+ (.+)$", re.MULTILINE)
 SCALED = ("deployment.apps", "replicaset.apps", "replicationcontroller", "statefulset.apps")
 

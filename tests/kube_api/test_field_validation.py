@@ -116,7 +116,7 @@ def test_a_misspelt_parameter_writes_nothing(kube: Kube, query: str) -> None:
     assert LogEntry.objects.count() == before
 
 
-def test_a_parameter_nobody_knows_is_told(kube: Kube) -> None:
+def test_an_unknown_parameter_is_told(kube: Kube) -> None:
     answer = kube.get(f"{PODS}?xyz=1")
     assert (answer.status_code, 'parameter \\"xyz\\"' in answer["Warning"]) == (200, True)
 

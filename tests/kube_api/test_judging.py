@@ -141,7 +141,7 @@ def test_a_scheduler_that_makes_room_by_itself_is_told_as_a_preemption(
     ]
 
 
-def test_what_people_and_our_own_engine_do_is_nobody_elses_decision(
+def test_what_people_and_our_own_engine_do_is_no_other_schedulers_decision(
     kube: Kube, cluster: Cluster, work: Work
 ) -> None:
     services.request_run(cluster=cluster)

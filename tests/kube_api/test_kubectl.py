@@ -422,9 +422,9 @@ def test_a_personal_token_opens_ones_own_cluster_and_no_other(
         stranger = kubectl.run(theirs, "get", "namespaces")
         assert stranger.returncode != 0
         assert f'cluster "{cluster.public_id}" not found' in stranger.stderr
-        nobody = kubectl.run("--token=ksp_nonsense", "get", "namespaces")
-        assert nobody.returncode != 0
-        assert "You must be logged in to the server" in nobody.stderr
+        stranger = kubectl.run("--token=ksp_nonsense", "get", "namespaces")
+        assert stranger.returncode != 0
+        assert "You must be logged in to the server" in stranger.stderr
 
 
 @pytest.mark.timeout(400)  # some fifty calls of kubectl

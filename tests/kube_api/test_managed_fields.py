@@ -51,7 +51,7 @@ def test_two_managers_share_what_they_agree_on_and_conflict_where_they_do_not() 
     assert owners(forced) == {"one": {"f:spec/f:selector/f:a"}, "two": {"f:spec/f:type"}}
 
 
-def test_what_nobody_applies_any_more_goes() -> None:
+def test_what_is_not_applied_any_more_goes() -> None:
     live = apply(None, service(ports=[{"port": 80}, {"port": 81}], selector={"a": "1", "b": "2"}), "one")
     live = apply(live, service(selector={"b": "2"}), "two")
     live = apply(live, service(ports=[{"port": 81}]), "one")
@@ -74,11 +74,11 @@ def test_an_ordinary_write_takes_what_it_changes() -> None:
     assert found[("one", "Apply")] == {("f:spec", "f:selector", "f:a")}
 
 
-def test_nothing_is_recorded_of_objects_nobody_applied() -> None:
+def test_nothing_is_recorded_of_objects_that_were_never_applied() -> None:
     assert updated(service(), service(type="NodePort"), manager="x", time=NOW) is None
 
 
-def test_a_broken_record_is_nobodys() -> None:
+def test_a_broken_record_has_no_manager() -> None:
     live = service(type="ClusterIP")
     live["metadata"]["managedFields"] = [
         "x",

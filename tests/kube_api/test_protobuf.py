@@ -60,7 +60,7 @@ def test_each_recorded_body_creates_its_object(kube: Kube, plural: str) -> None:
     assert kube.get(f"{path}/pb").status_code == 200
 
 
-def test_a_kind_nobody_needed_so_far_is_refused_with_a_way_out(kube: Kube) -> None:
+def test_a_kind_that_is_not_read_is_refused_with_a_way_out(kube: Kube) -> None:
     body = MAGIC + b"\x0a\x09\x0a\x02v1\x12\x03Foo\x12\x00"
     answer = kube.send("POST", PODS, body, media=MEDIA_TYPE)
     assert (answer.status_code, answer.json()["reason"]) == (415, "UnsupportedMediaType")

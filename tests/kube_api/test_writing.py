@@ -318,7 +318,7 @@ def test_writes_while_paused_carry_a_warning(kube: Kube, cluster: Cluster) -> No
     assert "Warning" not in kube.post(PODS, make_pod("w2"))
 
 
-def test_the_first_write_of_kubectl_has_the_board_offer_1x_until_somebody_answers(
+def test_the_first_write_of_kubectl_has_the_board_offer_1x_until_a_user_answers(
     kube: Kube, cluster: Cluster
 ) -> None:
     clock = f"/api/v1/clusters/{cluster.public_id}/clock"

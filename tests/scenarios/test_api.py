@@ -153,7 +153,7 @@ BAD = {
         "extenders.cassette[0]",
     ),
     "a step on nothing": ({"steps": [{"run": "idle"}, {"cordon": "gone"}]}, "steps[1].cordon"),
-    "an expectation of no such pod": ({"expect": [{"pod": "nobody", "state": "bound"}]}, "expect[0].pod"),
+    "an expectation of no such pod": ({"expect": [{"pod": "absent", "state": "bound"}]}, "expect[0].pod"),
     "too many steps": ({"steps": [{"run": "cycle"}] * 100_000}, "steps"),
 }
 

@@ -47,7 +47,7 @@ def ran(cluster: Cluster, work: Any, *objects: dict[str, Any]) -> Cluster:
 
 
 def lived(work: Any) -> Cluster:
-    """Somebody tried it without, then wrote rules."""
+    """A user tried it without, then wrote rules."""
     cluster = clusters.create_cluster(name="ruled", seed=3)
     ran(cluster, work, node("node-a"), node("node-b", disk="ssd"), node("node-c"))
     configured(cluster, "filter", "prioritize", rules=RULES)

@@ -105,11 +105,11 @@ def test_a_link_leads_to_a_cycle_a_node_and_a_plugin(client, scenario):
     said = words(answer)
     assert "node-c, NodeResourcesFit what the link points at" in said
     assert "Look at the fit." in said and "stop 1 of 1" in said
-    assert client.get(f"/s/{scenario.public_id}/cycles/2/?node=nobody").status_code == 200
+    assert client.get(f"/s/{scenario.public_id}/cycles/2/?node=absent").status_code == 200
     assert client.get(f"/s/{scenario.public_id}/cycles/99/").status_code == 404
 
 
-def test_a_cycle_of_an_engine_nobody_has_stays_viewable(client, scenario):
+def test_a_cycle_of_an_engine_that_is_gone_stays_viewable(client, scenario):
     RecordedCycle.objects.filter(scenario=scenario, number=2).update(trace=b"from another age")
     answer = client.get(f"/s/{scenario.public_id}/cycles/2/")
     assert answer.status_code == 200
@@ -311,11 +311,11 @@ def test_a_comparison_is_asked_for_by_form_and_has_a_link(client, scenario, work
     said = words(client.get(answer["Location"]))
     assert "First decision that differs" in said and "Node Resources Fit" in said
     assert f"{scenario.words} against {other.words}" in words(client.get("/compare/"))
-    client.post("/compare/", asked | {"b-link": "http://testserver/s/nobody/"})
+    client.post("/compare/", asked | {"b-link": "http://testserver/s/absent/"})
     assert Comparison.objects.count() == 1
 
 
-def test_somebody_elses_cluster_does_not_exist(client, work, settings):
+def test_another_users_cluster_does_not_exist(client, work, settings):
     cluster = made_by_hand(work)
     settings.EMBEDDED = False
     for path in ("replay/", "share/", "optimum/"):

@@ -102,7 +102,7 @@ def test_deleting_one_share_leaves_the_other_of_the_same_content(sent):
     assert back.created and back.scenario.public_id != unlisted.scenario.public_id
 
 
-def test_a_share_of_nobody_needs_its_code_to_be_deleted_on_a_served_site(sent, settings):
+def test_a_share_without_an_owner_needs_its_code_to_be_deleted_on_a_served_site(sent, settings):
     shared = share(document=small_text())
     settings.EMBEDDED = False
     with pytest.raises(Forbidden):

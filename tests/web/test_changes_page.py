@@ -91,6 +91,6 @@ def test_a_refused_action_says_why_and_does_nothing(client, cluster, posted, wor
 @pytest.mark.parametrize(
     "next_page", ["//evil.example/", "https://evil.example/", "javascript:alert(1)", "/\\evil"]
 )
-def test_nobody_is_sent_to_another_site(client, cluster, next_page):
+def test_no_user_is_sent_to_another_site(client, cluster, next_page):
     done = client.post(path("act", cluster), {"action": "delete", "pod": ["default/p0"], "next": next_page})
     assert done["Location"] == path("pods", cluster)

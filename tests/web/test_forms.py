@@ -324,7 +324,7 @@ def test_a_bad_row_is_refused_at_its_field_and_the_yaml_stays(client, cluster, f
     assert words in html and f'id="id_{field}_error"' in html and "terminationGracePeriodSeconds: 5" in html
 
 
-def test_whoever_names_pods_says_within_which_topology(client, cluster):
+def test_a_term_that_names_pods_says_within_which_topology(client, cluster):
     response = client.post(url("pod-new", cluster.public_id), POD | {"pod_affinity_0_selector": "app=db"})
     html = html_of(response)
     assert response.status_code == 400 and "Within which topology?" in html

@@ -56,7 +56,7 @@ def told(client: Client, cluster: Cluster) -> str:
 def test_it_says_who_fits_what_is_missing_and_what_would_place_the_group(client: Client) -> None:
     cluster = gang()
     page = f"/c/{cluster.public_id}/groups/default/train/"
-    assert client.get(f"/c/{cluster.public_id}/groups/default/nobody/").status_code == 404
+    assert client.get(f"/c/{cluster.public_id}/groups/default/absent/").status_code == 404
     assert 'id="asking"' in html_of(client.get(page))
     html = told(client, cluster)
     asked = Question.objects.get(kind="group")

@@ -90,7 +90,7 @@ def test_a_package_is_offered_runs_and_is_explained_without_an_edit_in_the_tree(
     html = html_of(client.get(reverse("web:cycle", args=[cluster.public_id, rejected.number])))
     assert "NightShift" in html and "node(s) had no night slot left" in html
     assert "night slots: 1 of 1 taken" in html
-    # A node without a slot wakes nobody by the plugin's own hint, one with a slot does.
+    # A node without a slot wakes no pod by the plugin's own hint, one with a slot does.
     n_cycles = Cycle.objects.filter(cluster=cluster).count()
     for node in (night_node("n3"), night_node("n4", 2)):
         from playground.clusters import services

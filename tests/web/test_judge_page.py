@@ -134,8 +134,8 @@ def test_pages_tell_whose_pods_they_are(client: Client, cluster: Cluster) -> Non
     assert kube.send("DELETE", f"{PODS}/bad-a", user_agent="x-scheduler/1").status_code == 200
     gone = seen(client, "pod", place, "default", "bad-a")
     assert "by x-scheduler/1" in gone and "Evicted" in gone
-    services.apply_documents(cluster=cluster, objects=[make_pod("nobody", schedulerName="unheard-of")])
-    assert "waits for the scheduler unheard-of" in seen(client, "pod", place, "default", "nobody")
+    services.apply_documents(cluster=cluster, objects=[make_pod("stray", schedulerName="unheard-of")])
+    assert "waits for the scheduler unheard-of" in seen(client, "pod", place, "default", "stray")
 
 
 def test_a_cluster_of_our_own_decisions_says_how_to_begin(client: Client, db: None, sent: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Every page: the whole page, its htmx part, nobody else's cluster, and how many queries it makes."""
+"""Every page: the whole page, its htmx part, no other user's cluster, and how many queries it makes."""
 
 import re
 
@@ -54,7 +54,7 @@ def test_every_page_is_whole_and_obeys_the_content_policy(client, cluster, name,
     assert response.status_code == 200
     html = html_of(response)
     title = html.partition("<title>")[2].partition("</title>")[0]
-    assert "c" not in args or cluster.name in title, "whoever has several tabs open tells them apart"
+    assert "c" not in args or cluster.name in title, "the tabs of a browser can be told apart"
     follows = "kube-scheduler v1.34.1" if "c" in args else "kube-scheduler 1.34 to 1.36"
     assert html.count("<main") == 1 and follows in html
     assert " style=" not in html and "<script>" not in html and "onclick" not in html
@@ -96,7 +96,7 @@ def test_a_cluster_that_does_not_exist_is_not_found(client, db):
         assert get(client, name, "nosuch").status_code == 404
 
 
-def test_somebody_elses_cluster_is_not_found(client, cluster, settings, django_user_model):
+def test_another_users_cluster_is_not_found(client, cluster, settings, django_user_model):
     settings.EMBEDDED = False
     mine = factories.make_cluster("mine", owner=django_user_model.objects.create_user("me"), n_nodes=1)
     # Who is not logged in is asked to, whether there is such a cluster or not.
@@ -268,7 +268,7 @@ def test_the_story_of_a_pod_has_its_attempts_and_events(client, cluster):
         assert words in html, words
     foreign = html_of(get(client, "pod", cluster.public_id, "default", "other-0"))
     assert "never scheduled here" not in foreign and "This pod waits for the scheduler" in foreign
-    assert get(client, "pod", cluster.public_id, "default", "nobody").status_code == 404
+    assert get(client, "pod", cluster.public_id, "default", "absent").status_code == 404
 
 
 def test_a_hostile_name_is_escaped(client, cluster):
@@ -375,7 +375,7 @@ def test_a_broken_page_says_that_nothing_was_changed(cluster, monkeypatch):
     assert response.status_code == 500 and "Something broke on our side" in html and "boom" not in html
 
 
-def test_the_guide_names_the_next_pods_until_somebody_has_looked_around(client, no_broker):
+def test_the_guide_names_the_next_pods_until_the_user_has_looked_around(client, no_broker):
     fresh = factories.make_cluster("fresh")
     html = html_of(get(client, "board", fresh.public_id))
     assert "First steps" in html and "Step again" in html

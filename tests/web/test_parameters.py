@@ -1,4 +1,4 @@
-"""A misspelt query parameter of a page is refused, one of nobody is passed over."""
+"""A misspelt query parameter of a page is refused, one of no field is passed over."""
 
 from __future__ import annotations
 

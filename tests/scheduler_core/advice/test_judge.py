@@ -85,7 +85,7 @@ def test_a_node_that_a_filter_rejects_does_not_fit(
     assert (found.verdict, found.plugin, found.reasons) == ("infeasible", plugin, (reason,))
 
 
-def test_a_sample_of_the_nodes_judges_nobody() -> None:
+def test_a_sample_of_the_nodes_judges_nothing() -> None:
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -166,7 +166,7 @@ def test_a_nominated_pod_is_looked_at_on_its_node_first_and_elsewhere_with_all()
 
 @pytest.mark.parametrize("seed", range(40))
 def test_our_own_decisions_agree_with_the_judge(seed: int) -> None:
-    """The twin: what a scheduler decides in a cycle, told as somebody else's."""
+    """The twin: what a scheduler decides in a cycle, told as another scheduler's."""
     cluster = draw_cluster(Random(seed))
     sandbox = Sandbox(cluster.simulation().scheduler)
     decided = sandbox.decide(cluster.pending_pod(), preempt=True)

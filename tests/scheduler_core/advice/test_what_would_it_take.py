@@ -290,7 +290,7 @@ def test_nothing_of_the_real_cluster_changes() -> None:
     assert json.dumps(simulation.checkpoint(), default=str) == before
 
 
-def test_a_set_of_pods_that_must_go_has_nobody_who_could_stay() -> None:
+def test_a_set_of_pods_that_must_go_has_none_that_could_stay() -> None:
     small = [pod(f"p{index}", on="n0", requests={"cpu": "500m"}) for index in range(4)]
     cluster = Cluster([node("n0")], small, pod("pending", requests={"cpu": "900m"}, priority=0))
     sets = [item for item in cluster.advice().edits if item.edit.kind == "free-room"]

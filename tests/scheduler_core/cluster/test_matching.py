@@ -152,7 +152,7 @@ def test_many_pods_are_counted_as_few_are() -> None:
     assert cache.matching.selection((everywhere,)).column[:2].tolist() == [Thresholds().matched_pods + 1, 1]
 
 
-def test_selections_nobody_asks_for_are_dropped_and_counted_afresh_when_asked_for_again(
+def test_selections_not_asked_for_are_dropped_and_counted_afresh_when_asked_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(matching_module, "_MIN_SELECTIONS", 8)
@@ -169,7 +169,7 @@ def test_selections_nobody_asks_for_are_dropped_and_counted_afresh_when_asked_fo
     assert again.column[0] == 1
 
 
-def test_terms_nobody_carries_any_more_are_dropped() -> None:
+def test_terms_no_pod_carries_any_more_are_dropped() -> None:
     cache = Cache()
     cache.set_node(node("n1"))
     for number in range(2000):

@@ -70,7 +70,7 @@ def test_the_extender_counts_as_rejecting_when_it_took_a_node() -> None:
         assert decision.attempt.rejecting_plugins() == rejecting
 
 
-def test_a_failed_node_nobody_knows_counts_in_the_message() -> None:
+def test_a_failed_node_that_is_unknown_counts_in_the_message() -> None:
     answer = {"NodeNames": [], "FailedNodes": {"n1": "busy", "zz": "busy"}}
     cluster = make_cluster(Answers({f"{URL}/f": answer}), THREE, extender(filterVerb="f"))
     decision = cluster.schedule(cluster.pending_pod(pod_manifest("p")))

@@ -107,7 +107,7 @@ def test_what_cannot_be_read_is_named_by_its_path(kind: str, document: dict[str,
     assert str(caught.value) == message
 
 
-def test_a_storage_class_that_nobody_defaulted_has_no_binding_mode() -> None:
+def test_a_storage_class_that_was_not_defaulted_has_no_binding_mode() -> None:
     manifest = {"kind": "StorageClass", "metadata": {"name": "x"}, "provisioner": "p"}
     assert storage_class_from(manifest).volume_binding_mode is None
     assert storage_class_from(prepare(manifest)).volume_binding_mode == "Immediate"

@@ -90,7 +90,7 @@ class RandomCluster:
         self.cache.listers.set("Namespace", "", name, namespace)
 
     def add_pod(self) -> None:
-        """A pod comes to a node, now and then to one nobody has told of."""
+        """A pod comes to a node, now and then to an unknown one."""
         node_name = f"n{self.random.randint(0, 9)}"
         pod = self.make_pod(node_name)
         self._uids.append(pod.uid)

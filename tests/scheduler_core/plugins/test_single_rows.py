@@ -29,7 +29,7 @@ def random_node(random: Random) -> dict[str, Any]:
 def random_pod(random: Random) -> dict[str, Any]:
     asked = {"cpu": f"{random.randrange(3000)}m", "memory": str(random.randrange(2**32))}
     if not random.randrange(3):
-        asked[random.choice(["example.com/device", "example.com/nobody-has-it"])] = "1"
+        asked[random.choice(["example.com/device", "example.com/no-node-has-it"])] = "1"
     return {"containers": [{"name": "c", "resources": {"requests": asked}}]}
 
 

@@ -54,5 +54,5 @@ def test_columns_hold_exactly_the_pods_promised_a_known_node(seed: int) -> None:
         )
         turns = promised.turns[counted].tolist()
         assert len(set(zip(rows, turns, strict=True))) == len(rows)
-        # Nobody else finds them: they are not in the cluster.
+        # Nothing else finds them: they are not in the cluster.
         assert not cache.pods.id_of

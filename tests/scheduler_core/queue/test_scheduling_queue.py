@@ -196,7 +196,7 @@ def test_an_event_before_the_attempt_does_not_count(queue: SchedulingQueue) -> N
     assert try_once(queue, "NodeName").lane is Lane.UNSCHEDULABLE
 
 
-def test_events_are_forgotten_when_nobody_in_flight_needs_them(queue: SchedulingQueue) -> None:
+def test_events_are_forgotten_when_no_pod_in_flight_needs_them(queue: SchedulingQueue) -> None:
     for name in ("a", "b"):
         queue.add(make_pod(name))
     first, second = queue.pop(), queue.pop()
@@ -340,7 +340,7 @@ def test_the_same_pod_added_twice_is_tried_once_at_a_time(queue: SchedulingQueue
 
 
 def test_a_pod_of_an_unknown_name_can_be_deleted_and_updated(queue: SchedulingQueue) -> None:
-    queue.delete(make_pod("nobody"))
+    queue.delete(make_pod("absent"))
     assert queue.update(None, make_pod("new")) is Lane.ACTIVE
     assert queue.update(make_pod("other"), make_pod("other")) is Lane.ACTIVE
 

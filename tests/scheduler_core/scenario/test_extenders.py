@@ -100,7 +100,7 @@ def test_a_slow_answer_takes_virtual_time_alone() -> None:
     assert (answer.status, answer.duration_ns) == (200, 2 * 10**9)
 
 
-def test_an_extender_nobody_made_refuses_the_connection() -> None:
+def test_an_extender_that_is_not_there_refuses_the_connection() -> None:
     (answer,) = MockTransport([])([asked("filter", ["a"])])
     assert "connection refused" in (answer.error or "")
 

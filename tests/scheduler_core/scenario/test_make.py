@@ -346,7 +346,7 @@ def test_bound_pods_become_pending_again_and_only_inputs_are_taken_over() -> Non
     assert [step.verb for step in scenario.steps] == ["run"]
 
 
-def test_a_write_of_somebody_who_changed_a_label_is_that_label_alone() -> None:
+def test_a_write_that_changed_a_label_is_that_label_alone() -> None:
     live = LiveCluster()
     live.write(make_node("n"))
     live.write(make_pod("p"))
@@ -377,7 +377,7 @@ def test_pods_that_were_there_at_the_start_stay_where_they_are() -> None:
     assert run_scenario(made.scenario).placement() == {"default/p": "n", "default/q": "n"}
 
 
-def test_a_log_nobody_ran_makes_a_scenario_in_which_nothing_runs() -> None:
+def test_a_log_that_was_not_run_makes_a_scenario_in_which_nothing_runs() -> None:
     live = LiveCluster()
     live.write(make_node("n"))
     live.write(make_pod("p"))

@@ -15,7 +15,7 @@ from tests.scheduler_core.scenario.builders import make_node, make_pod, make_sce
 
 
 @pytest.mark.parametrize("name", ORDER)
-def test_a_redacted_gallery_scenario_decides_the_same_and_names_nobody(name: str) -> None:
+def test_a_redacted_gallery_scenario_decides_the_same_and_gives_no_name_away(name: str) -> None:
     scenario = gallery_scenario(name)
     redacted = redact(scenario)
     check = verify_redaction(scenario, redacted.scenario)
@@ -127,7 +127,7 @@ def _said(scenario: Scenario) -> list[str]:
 
 
 def _checked(scenario: Scenario) -> Scenario:
-    """The scenario without names, which decides the same, replays from its recording, and names nobody."""
+    """The scenario without names, which decides the same, replays from its recording, and gives no name away."""
     redacted = redact(scenario)
     check = verify_redaction(scenario, redacted.scenario)
     assert check.same, check.sentence
@@ -183,7 +183,7 @@ def test_free_text_of_an_extender_becomes_the_same_reason_everywhere() -> None:
     ],
 )
 @pytest.mark.parametrize("ignorable", [True, False])
-def test_answers_that_fail_still_fail_and_name_nobody(answer: dict[str, Any], ignorable: bool) -> None:
+def test_answers_that_fail_still_fail_and_give_no_name_away(answer: dict[str, Any], ignorable: bool) -> None:
     bound = {"verb": "bind", "pod": "zeppelin", "answer": {"Error": "zeppelin keeps its door shut"}}
     ranked = {"verb": "prioritize", "pod": "zeppelin", "answer": [{"Host": "zeppelin-b", "Score": 9}]}
     filtered = {"verb": "filter", "pod": "zeppelin", **answer}
@@ -222,7 +222,7 @@ def test_victims_an_extender_chose_are_renamed_by_their_uid() -> None:
     assert preempting.victims == ["default/pod-2"] and preempting.nominated_node == "node-2"
 
 
-def test_volumes_conditions_and_drivers_name_nobody() -> None:
+def test_volumes_conditions_and_drivers_give_no_name_away() -> None:
     disk = {"name": "d", "gcePersistentDisk": {"pdName": "zeppelin-disk", "fsType": "zeppelinfs"}}
     inline = {"name": "i", "csi": {"driver": "csi.example", "volumeAttributes": {"share": "zeppelin"}}}
     node = make_node("zeppelin-a")

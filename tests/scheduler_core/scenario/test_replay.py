@@ -188,7 +188,7 @@ BAD = {
         "a body is either `answer` (JSON) or `text`",
     ),
     "a cassette that is no list": ({"extenders": {"cassette": "tape"}}, "extenders.cassette", "must be"),
-    "a verb nobody has": (
+    "an unknown verb": (
         {"extenders": {"cassette": [{"verb": "guess"}]}},
         "extenders.cassette[0].verb",
         "known here: bind",
@@ -208,7 +208,7 @@ BAD = {
         "steps[0].patch",
         "there is no Pod default/x",
     ),
-    "an answer at Permit for nobody": (
+    "an answer at Permit for no pod": (
         {"steps": [{"allow": "default/x"}]},
         "steps[0].allow",
         "there is no Pod default/x",

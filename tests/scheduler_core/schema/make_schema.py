@@ -117,7 +117,7 @@ def protos(folder: Path) -> dict[str, dict[str, tuple[int, str]]]:
 
 
 def pointers(folder: Path) -> dict[str, set[str]]:
-    """Type -> the fields whose empty value is one that somebody gave: pointers, and numbers JSON never leaves out."""
+    """Type -> the fields whose empty value is one that was given: pointers, and numbers JSON never leaves out."""
     found: dict[str, set[str]] = {}
     inline: dict[str, list[str]] = {}
     for path in sorted(folder.rglob("types*.go")):

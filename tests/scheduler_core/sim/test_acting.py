@@ -116,7 +116,7 @@ def test_in_the_foreground_pods_go_first_then_their_set_then_their_deployment() 
     assert gone == ["Pod", "Pod", "ReplicaSet", "Deployment"]
 
 
-def test_a_finalizer_of_somebodys_keeps_it_after_that() -> None:
+def test_a_clients_finalizer_keeps_it_after_that() -> None:
     made = cluster()
     write(made, deployment("web", 1))
     made.run_until_idle()

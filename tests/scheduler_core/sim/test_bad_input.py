@@ -67,10 +67,10 @@ CHANGES = st.builds(
     st.sampled_from(OBJECTS),
     st.none() | st.sampled_from(OBJECTS),
 ) | st.builds(lambda item: ObjectChanged(item[0], None, item[1]), st.sampled_from(OBJECTS))
-UIDS = st.sampled_from(["a1", "a2", "b1", "nobody"])
+UIDS = st.sampled_from(["a1", "a2", "b1", "absent"])
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     CHANGES,
-    st.builds(PermitDecided, UIDS, st.booleans(), st.sampled_from([None, "Coscheduling", "Nobody"])),
+    st.builds(PermitDecided, UIDS, st.booleans(), st.sampled_from([None, "Coscheduling", "Absent"])),
     st.builds(PreBindAnswered, UIDS, st.sampled_from([None, "no"])),
     st.builds(BindAnswered, UIDS, st.sampled_from([None, "no"])),
     st.builds(ExtenderBindAnswered, UIDS, st.just(ExtenderAnswer(status=200, text="{}"))),
@@ -122,7 +122,7 @@ def test_an_answer_for_a_pod_that_does_not_wait_changes_nothing() -> None:
     simulation = make_cluster(1, make_pod("a"), config=PERMIT_CONFIG)
     simulation.run_until_idle()
     before = state(simulation)
-    for name, plugin in (("a", None), ("ghost", None), ("a", "Nobody")):
+    for name, plugin in (("a", None), ("ghost", None), ("a", "Absent")):
         for allow in (True, False):
             simulation.submit(PermitDecision("default", name, allow, plugin))
     assert state(simulation) == before

@@ -62,7 +62,7 @@ def test_a_pod_deleted_around_its_bind_call_leaves_its_node(order: tuple[object,
     assert [call.pod.name for call in simulation.bind_calls()] == ["second"]
 
 
-def test_the_room_of_a_pod_deleted_after_the_answer_wakes_whoever_waits_for_it() -> None:
+def test_the_room_of_a_pod_deleted_after_the_answer_wakes_the_pods_that_wait_for_it() -> None:
     simulation = a_bind_call_for_a_pod_and_another_that_waits_for_its_room()
     answer(simulation)
     simulation.run_until_idle()

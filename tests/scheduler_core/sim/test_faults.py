@@ -72,7 +72,7 @@ def test_a_lost_event_is_made_up_for_when_the_watch_lists_again() -> None:
     assert not simulation.scheduler.cache.assumed and simulation.now_ns == START_NS + 60 * SECOND_NS
 
 
-def test_an_assumed_pod_whose_binding_nobody_confirms_expires_where_that_is_wished() -> None:
+def test_an_assumed_pod_whose_binding_is_not_confirmed_expires_where_that_is_wished() -> None:
     faults = FaultOptions(lost_events_percent=100, relist_ms=600_000)
     simulation = make_cluster(1, make_pod("a", cpu="3"), faults=faults, assumed_pod_ttl_ns=30 * SECOND_NS)
     simulation.step()
@@ -81,7 +81,7 @@ def test_an_assumed_pod_whose_binding_nobody_confirms_expires_where_that_is_wish
     assert simulation.scheduler.cache.assumed
     simulation.advance(2 * SECOND_NS)
     assert not simulation.scheduler.cache.assumed
-    # Nobody is told of an expiry: the room is found at the next flush.
+    # An expiry sends no event: the room is found at the next flush.
     simulation.advance(300 * SECOND_NS)
     b = pod_named(simulation, "b")
     assert b is not None and b.node_name == "node-0"

@@ -79,7 +79,7 @@ def test_a_run_stops_at_its_bounds() -> None:
     assert report.stop == "time" and simulation.now_ns <= START_NS + 60 * SECOND_NS
 
 
-def test_timers_of_pods_that_are_gone_hold_nobody_up() -> None:
+def test_timers_of_pods_that_are_gone_hold_nothing_up() -> None:
     simulation = make_cluster(1, make_pod("once", annotations={"playground.dev/duration": "1h"}))
     simulation.run_until_idle(until_ns=START_NS)
     simulation.submit(DeleteObject("Pod", "default", "once", 0))

@@ -64,7 +64,7 @@ def test_what_says_how_long(
     assert made.world.all("Pod")[0].manifest["metadata"]["annotations"][DURATION] == lasts
 
 
-def test_one_that_never_ends_does_not_and_a_pod_of_nobody_neither() -> None:
+def test_one_that_never_ends_does_not_and_a_pod_without_an_owner_neither() -> None:
     made = cluster()
     write(made, job("once", on_job={DURATION: "never"}))
     advance(made, 86400)

@@ -82,7 +82,7 @@ def test_pods_leave_an_unreachable_node_after_their_toleration_and_end_when_it_i
     assert report.clock_ns == START_NS + 300 * SECOND_NS
     old, new = sorted(pods_of(simulation, "web"), key=lambda pod: pod.name != before.name)
     assert old.is_terminating and new.node_name == "node-1" and new.phase == "Running"
-    # Nobody hears of the kubelet: the pod stays Terminating.
+    # The kubelet is not heard of: the pod stays Terminating.
     simulation.advance(600 * SECOND_NS)
     assert len(pods_of(simulation, "web")) == 2
     set_ready(simulation, "node-0", "True")

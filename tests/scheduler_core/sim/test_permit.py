@@ -106,7 +106,7 @@ def test_a_timeout_rejects() -> None:
     assert "rejected due to timeout after waiting 20s at plugin ManualApproval" in entry["reason"]
 
 
-def test_nobody_waits_longer_than_15_minutes() -> None:
+def test_no_pod_waits_longer_than_15_minutes() -> None:
     annotations = {**APPROVAL, "playground.dev/approval-timeout": "48h"}
     simulation = make_cluster(1, make_pod("careful", annotations=annotations), config=PERMIT_CONFIG)
     report = simulation.run_until_idle()

@@ -120,7 +120,7 @@ def moody(requests: Sequence[ExtenderRequest]) -> list[ExtenderAnswer]:
 
 
 def waiting_for_their_binding(simulation: Simulation, called: Sequence[str] = ()) -> list[Pod]:
-    """Pods an extender said it has bound, and nobody has posted the Binding; those of open calls too."""
+    """Pods an extender said it has bound, whose Binding is not posted yet; those of open calls too."""
     scheduler = simulation.scheduler
     return [
         stored.typed
@@ -325,7 +325,7 @@ class SimulationMachine(RuleBasedStateMachine):
     @rule(
         name=PODS,
         allow=st.booleans(),
-        plugin=st.sampled_from([None, "ManualApproval", "Coscheduling", "Nobody"]),
+        plugin=st.sampled_from([None, "ManualApproval", "Coscheduling", "Absent"]),
     )
     def decide(self, name: str, allow: bool, plugin: str | None) -> None:
         self.do(lambda it: it.submit(PermitDecision("default", name, allow, plugin, "because")))

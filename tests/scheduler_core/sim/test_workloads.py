@@ -132,7 +132,7 @@ def test_no_controller_makes_pods_with_a_priority_of_their_own(kind: str) -> Non
     )
 
 
-def test_pods_that_match_and_belong_to_nobody_are_taken_in() -> None:
+def test_pods_that_match_and_have_no_controller_are_taken_in() -> None:
     simulation = make_cluster(
         1, make_pod("stray", labels={"app": "web"}), make_pod("other", labels={"app": "x"})
     )
@@ -168,7 +168,7 @@ def test_deleting_an_owner_takes_everything_it_made() -> None:
     assert not simulation.world.all("ReplicaSet")
 
 
-def test_pods_of_an_owner_nobody_has_seen_are_left_alone() -> None:
+def test_pods_of_an_unknown_owner_are_left_alone() -> None:
     pod = make_pod("web-x", labels={"app": "web"})
     reference = {
         "apiVersion": "apps/v1",
@@ -365,7 +365,7 @@ def test_a_job_goes_when_its_time_to_live_is_over() -> None:
     assert simulation.world.get("Job", "default", "sum") is None and not pods_of(simulation)
 
 
-def test_a_workload_that_cannot_be_read_is_reported_and_harms_nobody() -> None:
+def test_a_workload_that_cannot_be_read_is_reported_and_harms_no_other() -> None:
     broken = make_workload("Deployment", "web", replicas=1)
     broken["spec"]["replicas"] = "many"
     simulation = make_cluster(1, broken, make_pod("fine"))
