@@ -451,7 +451,7 @@ class Scheduler(GroupCycle):
     def _preempt(
         self, preemptor: Pod | PodGroup, node_name: str, victims: tuple[Pod, ...], scheduler_name: str
     ) -> None:
-        """Ask for the victims' eviction and take back promises of the node to lesser pods.
+        """Ask for the victims' eviction and take back nominations of lesser pods to the node.
 
         Source: framework/preemption/preemption.go prepareCandidate, v1.34; executor.go, v1.36
         """
@@ -480,7 +480,7 @@ class Scheduler(GroupCycle):
         elif evictions:
             self._beside.append(self.preemptions.begin(preemptor.uid, evictions))
         if self.preemptions.is_asynchronous and victims and not evictions:
-            # Nothing is left to be done beside the cycle, so the promises to others stand, as upstream.
+            # Nothing is left to be done beside the cycle, so the nominations of others stand, as upstream.
             return
         for pod in self.nominator.pods_for(node_name):
             if pod.priority < preemptor.priority:

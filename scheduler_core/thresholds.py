@@ -33,7 +33,7 @@ class Thresholds:
         Changes of two layers of answers that are compared one by one with what both said together.
     victim_rows
         Rows whose pods are asked for one by one when victims are looked for.
-    promised_rows
+    nominated_rows
         Rows whose nominated pods are asked for one by one.
     matched_pods
         Pods of the selected classes that are counted class by class.
@@ -47,7 +47,7 @@ class Thresholds:
     changes: int | None = None
     news: int = 64
     victim_rows: int = 64
-    promised_rows: int = 64
+    nominated_rows: int = 64
     matched_pods: int = 2048
     combinations: int = 8
 

@@ -100,7 +100,7 @@ class Edit:
     size: float
     change: Mapping[str, Any] = field(default_factory=dict)
     disruption: int = 0
-    """What it does to pods that run: 0 nothing, 1 a place that was promised is lost, 2 restarts, 3 pods are lost."""
+    """What it does to pods that run: 0 nothing, 1 a nomination is lost, 2 restarts, 3 pods are lost."""
 
     @property
     def rank(self) -> tuple[int, int, float, int, str]:

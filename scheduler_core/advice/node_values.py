@@ -60,7 +60,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A pod, a node, and who else was promised the node.
+    """A pod, a node, and who else is nominated to the node.
 
     Attributes
     ----------
@@ -158,12 +158,12 @@ def _ports(place: Place, state: Any) -> Iterator[Value]:
 
 def _resources(place: Place, state: Any) -> Iterator[Value]:
     nodes = place.snapshot.nodes
-    promised = len(place.nominated)
+    n_nominated = len(place.nominated)
 
     def has(resource: str, free: int, total: int, taken: int, asked: int, asks: str) -> Value:
         missing = asked - free
         shown = f"{amount_text(resource, free)} free of {amount_text(resource, total)}"
-        with_nominated = f"{amount_text(resource, free - taken)} free" if promised and taken else ""
+        with_nominated = f"{amount_text(resource, free - taken)} free" if n_nominated and taken else ""
         return Value(
             resource,
             asks,
@@ -180,7 +180,7 @@ def _resources(place: Place, state: Any) -> Iterator[Value]:
         taken = sum(other.requests.get(name, 0) for other in place.nominated)
         yield has(name, free, total, taken, amount, amount_words(name, amount))
     total = int(nodes.allowed_pods[place.row])
-    yield has("pods", total - int(nodes.n_pods[place.row]), total, promised, 1, "1 pod")
+    yield has("pods", total - int(nodes.n_pods[place.row]), total, n_nominated, 1, "1 pod")
 
 
 def _spread(place: Place, state: Any) -> Iterator[Value]:

@@ -204,15 +204,15 @@ class Sandbox:
     def with_pod_on(self, pod: Pod, node_name: str) -> Iterator[None]:
         """The pod counts as running on that node."""
         cache = self.scheduler.cache
-        promised = self.scheduler.nominator.node_of(pod.uid)
+        nominated_node = self.scheduler.nominator.node_of(pod.uid)
         self.scheduler.nominator.remove(pod.uid)
         cache.assume(pod, node_name)
         try:
             yield
         finally:
             cache.forget(pod.uid)
-            if promised is not None:
-                self.scheduler.nominator.add(pod, promised)
+            if nominated_node is not None:
+                self.scheduler.nominator.add(pod, nominated_node)
 
     # ---- reading
 

@@ -103,7 +103,7 @@ class WhyNot:
     margin : int or None
         Points between it and the winner.
     nominated : tuple of str
-        Pods of equal or higher priority that were promised the node.
+        Pods of equal or higher priority that are nominated to the node.
     """
 
     pod: str
@@ -219,7 +219,7 @@ def _filter_answer(
     code = Code(int(verdicts.codes[0]))
     values = tuple(values_of(plugin, place, state))
     if code is Code.Success:
-        # It passes as the node is, but not with the pods that were promised the node.
+        # It passes as the node is, but not with the pods nominated to it.
         if stopped:
             return FilterAnswer(plugin.name, FAILS, True, Code.Unschedulable.name, told, values)
         return FilterAnswer(plugin.name, PASS, values=values)

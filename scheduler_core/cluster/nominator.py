@@ -1,4 +1,4 @@
-"""Pods that were promised a node: preemption made room there, but they are not bound yet.
+"""Pods nominated to a node: preemption made room there, but they are not bound yet.
 
 Source: pkg/scheduler/backend/queue/nominator.go, v1.34
 """

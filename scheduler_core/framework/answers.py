@@ -34,8 +34,8 @@ _KEPT = 512
 """How many layers are kept for each extension point; the least recently used goes."""
 
 
-_KEPT_PROMISED = 16
-_KEPT_TOGETHER = 64
+_KEPT_NOMINATED = 16
+_KEPT_JOINED = 64
 
 
 class Layer:
@@ -101,7 +101,7 @@ class Layer:
             self.news.record_all(rows[other].tolist())
 
 
-class Together:
+class JoinedLayers:
     """What the filters of two layers say about all rows, and what is read of it; the same for as long as they say so.
 
     Attributes
@@ -256,13 +256,13 @@ def first_of_two(
     return stop, code, np.where(by_spec, spec.detail[take], usage.detail[take])
 
 
-class PromisedLayer:
-    """Verdicts of all filters about all rows, once as they stand and once as if the pods promised to them ran there.
+class NominatedLayer:
+    """Verdicts of all filters about all rows, once as they stand and once as if the pods nominated to them ran there.
 
     Attributes
     ----------
     stop, code, detail : ndarray of shape (capacity,)
-        As in `Layer`; a row that is rejected beside the pods promised to it has that verdict.
+        As in `Layer`; a row that is rejected beside the pods nominated to it has that verdict.
     """
 
     __slots__ = ("_reader", "code", "detail", "stop")
@@ -272,7 +272,7 @@ class PromisedLayer:
         self._forget(0)
 
     def refresh(self, attempt: Attempt, spec: Layer, usage: Layer) -> None:
-        """Look again at the rows that changed, or were promised to others, since last time."""
+        """Look again at the rows that changed, or got nominated pods, since last time."""
         changed = attempt.rows_changed(self._reader)
         nodes = attempt.snapshot.nodes
         if changed is None or len(self.stop) != nodes.capacity:
@@ -284,11 +284,11 @@ class PromisedLayer:
             rows = np.array(changed, np.int64)
             rows = rows[nodes.alive[rows]]
         self.stop[rows], self.code[rows], self.detail[rows] = first_of_two(spec, usage, rows)
-        asked = rows[attempt.promised_places(rows)]
+        asked = rows[attempt.nominated_places(rows)]
         if not len(asked):
             return
         world = attempt.what_if(asked)
-        stop, code, detail = world.run_filters_beside_promised(np.arange(len(asked)))
+        stop, code, detail = world.run_filters_beside_nominated(np.arange(len(asked)))
         rejected = (stop != PASSES).nonzero()[0]
         asked = asked[rejected]
         self.stop[asked], self.code[asked], self.detail[asked] = (
@@ -373,8 +373,8 @@ class Answers:
         self._nodes = nodes
         self._filters: OrderedDict[Hashable, Layer] = OrderedDict()
         self._scores: OrderedDict[Hashable, ScoreLayer] = OrderedDict()
-        self._promised: OrderedDict[Hashable, PromisedLayer] = OrderedDict()
-        self._together: OrderedDict[tuple[Layer, Layer], Together] = OrderedDict()
+        self._nominated: OrderedDict[Hashable, NominatedLayer] = OrderedDict()
+        self._joined: OrderedDict[tuple[Layer, Layer], JoinedLayers] = OrderedDict()
 
     def filter_layer(self, key: Hashable, journal: Journal) -> Layer:
         """The layer kept under `key`, a fresh one when there is none."""
@@ -387,25 +387,25 @@ class Answers:
             self._filters.move_to_end(key)
         return layer
 
-    def together(self, spec: Layer, usage: Layer, snapshot: Snapshot) -> Together:
+    def joined(self, spec: Layer, usage: Layer, snapshot: Snapshot) -> JoinedLayers:
         """What the two layers say together about all rows."""
-        kept = self._together.get((spec, usage))
+        kept = self._joined.get((spec, usage))
         if kept is None or not kept.stands(spec, usage, snapshot):
-            kept = self._together[spec, usage] = Together(spec, usage, snapshot)
-            if len(self._together) > _KEPT_TOGETHER:
-                self._together.popitem(last=False)
-        self._together.move_to_end((spec, usage))
+            kept = self._joined[spec, usage] = JoinedLayers(spec, usage, snapshot)
+            if len(self._joined) > _KEPT_JOINED:
+                self._joined.popitem(last=False)
+        self._joined.move_to_end((spec, usage))
         return kept
 
-    def promised_layer(self, key: Hashable) -> PromisedLayer:
-        """The layer of promised rows kept under `key`, a fresh one when there is none."""
-        layer = self._promised.get(key)
+    def nominated_layer(self, key: Hashable) -> NominatedLayer:
+        """The layer of rows with nominated pods kept under `key`, a fresh one when there is none."""
+        layer = self._nominated.get(key)
         if layer is None:
-            layer = self._promised[key] = PromisedLayer()
-            if len(self._promised) > _KEPT_PROMISED:
-                self._promised.popitem(last=False)
+            layer = self._nominated[key] = NominatedLayer()
+            if len(self._nominated) > _KEPT_NOMINATED:
+                self._nominated.popitem(last=False)
         else:
-            self._promised.move_to_end(key)
+            self._nominated.move_to_end(key)
         return layer
 
     def score_layer(self, key: Hashable, plugins: Sequence[tuple[ScorePlugin[Any], int]]) -> ScoreLayer:

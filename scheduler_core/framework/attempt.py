@@ -18,7 +18,14 @@ from scheduler_core.cluster.journal import Journal, JournalReader
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.all_filters import hear_all_filters
-from scheduler_core.framework.answers import PASSES, Layer, ScoreLayer, Together, first_rejections, passing
+from scheduler_core.framework.answers import (
+    PASSES,
+    JoinedLayers,
+    Layer,
+    ScoreLayer,
+    first_rejections,
+    passing,
+)
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.distinct import tally
 from scheduler_core.framework.failure import PluginFailure, failure_of, filter_failure, guarded, invalid_score
@@ -30,7 +37,7 @@ from scheduler_core.framework.interface import (
     ScorePlugin,
     Scores,
 )
-from scheduler_core.framework.promised_pods import PromisedPods
+from scheduler_core.framework.nominated_pods import NominatedPods
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.framework.world import World
@@ -216,27 +223,27 @@ class Attempt:
                 f'running "{plugin.name}" filter plugin: '
                 f'error reading "PreFilter{plugin.name}" from cycleState: not found',
             )
-        with_promised = False
+        with_nominated = False
         if self.node_names is not None:
             rows = np.sort(self.snapshot.nodes.rows_of(self._known_names(self.node_names)))
             if len(rows) <= thresholds().filtered_rows:
                 self.filter_rows(rows)
             else:
-                with_promised = self._filter_all()
+                with_nominated = self._filter_all()
                 self.own_verdicts()
                 kept = np.isin(self.rows, rows)
                 self.rows, self.stop = self.rows[kept], self.stop[kept]
                 self.code, self.detail = self.code[kept], self.detail[kept]
         else:
-            with_promised = self._filter_all()
-        if not with_promised:
+            with_nominated = self._filter_all()
+        if not with_nominated:
             self._filter_with_nominated_pods()
         if self.framework.run_all_filters:
             hear_all_filters(self)
         if limit is not None:
             self._cut(limit, start)
-        together = self._together
-        self.feasible = passing(self.rows, self.stop) if together is None else together.feasible
+        joined = self._joined
+        self.feasible = passing(self.rows, self.stop) if joined is None else joined.feasible
 
     def filter_rows(self, rows: Rows) -> None:
         """Run Filter on some rows directly."""
@@ -285,7 +292,7 @@ class Attempt:
         return [name for name in names if name in row_of and alive[row_of[name]]]
 
     def _filter_all(self) -> bool:
-        """Run Filter on all rows; True when nodes were tried with the pods promised to them, too."""
+        """Run Filter on all rows; True when nodes were tried with the pods nominated to them, too."""
         snapshot, take = self.snapshot, self.snapshot.take
         try:
             nodes = snapshot.nodes
@@ -293,17 +300,17 @@ class Attempt:
             usage = self._layer(self.framework.usage_filters, nodes.usage_journal)
             self._spec_layer = spec
             self.rows = snapshot.rows
-            key = None if self.promised_pods() is None else self.row_key()
+            key = None if self.nominated_pods() is None else self.row_key()
             if key is not None:
-                layer = self.framework.answers.promised_layer(key)
+                layer = self.framework.answers.nominated_layer(key)
                 layer.refresh(self, spec, usage)
                 # Copies: the layer itself goes on changing.
                 self.stop, self.code = layer.stop[take].copy(), layer.code[take].copy()
                 self.detail = layer.detail[take].copy()
                 self._raise_filter_errors()
                 return True
-            together = self._together = self.framework.answers.together(spec, usage, snapshot)
-            self.stop, self.code, self.detail = together.stop, together.code, together.detail
+            joined = self._joined = self.framework.answers.joined(spec, usage, snapshot)
+            self.stop, self.code, self.detail = joined.stop, joined.code, joined.detail
             for position, plugin in self.framework.cluster_filters.active(self.skipped_filters):
                 reached = (self.stop > position).nonzero()[0]
                 if not len(reached):
@@ -331,7 +338,7 @@ class Attempt:
         return layer
 
     def _raise_filter_errors(self) -> None:
-        if self._together is not None and not self._together.has_errors:
+        if self._joined is not None and not self._joined.has_errors:
             return
         is_error = self.code == _ERROR
         if np.count_nonzero(is_error):
@@ -346,7 +353,7 @@ class Attempt:
 
         Source: framework.go RunFilterPluginsWithNominatedPods, v1.34
         """
-        places = self.promised_places(self.rows)
+        places = self.nominated_places(self.rows)
         if not len(places):
             return
         world = World(self, self.rows[places])
@@ -362,33 +369,33 @@ class Attempt:
 
     def own_verdicts(self) -> None:
         """Called before `stop`, `code` or `detail` are written to: they may be shared with other cycles."""
-        if self._together is not None:
-            self._together = None
+        if self._joined is not None:
+            self._joined = None
             self.stop, self.code, self.detail = self.stop.copy(), self.code.copy(), self.detail.copy()
 
-    _together: Together | None = None
+    _joined: JoinedLayers | None = None
     """Whose arrays `rows`, `stop`, `code` and `detail` are, where they are shared."""
 
-    def promised_pods(self) -> PromisedPods | None:
+    def nominated_pods(self) -> NominatedPods | None:
         """Nominated pods as columns; None without any."""
-        self.framework.promised_pods.refresh(self.snapshot.generation)
-        return self.framework.promised_pods if len(self.framework.handle.nominator) else None
+        self.framework.nominated_pods.refresh(self.snapshot.generation)
+        return self.framework.nominated_pods if len(self.framework.handle.nominator) else None
 
-    def promised_places(self, rows: Rows) -> NDArray[np.int64]:
+    def nominated_places(self, rows: Rows) -> NDArray[np.int64]:
         """Places in `rows`, ascending, of nodes with a nominated pod that counts for this one."""
-        promised = self.promised_pods()
-        if promised is None:
+        nominated = self.nominated_pods()
+        if nominated is None:
             return rows[:0]
-        indices, _, _ = promised.counted_on(self.pod, rows)
+        indices, _, _ = nominated.counted_on(self.pod, rows)
         return np.unique(indices) if len(indices) > 1 else indices
 
     def row_key(self) -> Hashable | None:
-        """What a filter's answer about a row depends on besides that row, its pods and those promised to it.
+        """What a filter's answer about a row depends on besides that row, its pods and those nominated to it.
 
         Two attempts with the same key get the same answers, in worlds with pods taken off or put on too. None where
-        other rows matter, or where the pod itself was promised a node: on that row it does not count itself.
+        other rows matter, or where the pod itself is nominated to a node: on that row it does not count itself.
         """
-        if self.framework.promised_pods.row_of(self.pod.uid) >= 0:
+        if self.framework.nominated_pods.row_of(self.pod.uid) >= 0:
             return None
         active, number = self.framework.filters.number(self.pod, self.skipped_filters)
         if any(plugin.filter_reads is _CLUSTER for _, plugin in active):
@@ -396,10 +403,10 @@ class Attempt:
         return self.pod.priority, number
 
     def rows_changed(self, reader: JournalReader) -> list[int] | None:
-        """Rows that changed, or were promised to others, since the reader was used last; None for all of them."""
-        nodes, promised = self.snapshot.nodes, self.framework.promised_pods
+        """Rows that changed, or got nominated pods, since the reader was used last; None for all of them."""
+        nodes, nominated = self.snapshot.nodes, self.framework.nominated_pods
         most = thresholds().most_changes(len(self.snapshot.rows))
-        return reader.changed((nodes.usage_journal, promised.journal), most)
+        return reader.changed((nodes.usage_journal, nominated.journal), most)
 
     def _cut(self, limit: int, start: int) -> None:
         """Forget nodes after the `limit`-th feasible one in evaluation order from `start` on."""
@@ -434,11 +441,11 @@ class Attempt:
             rejected = [*self._rejected_rows(code).tolist(), *first]
             in_order: Rows = self.snapshot.order[np.isin(self.snapshot.order, rejected)]
             return in_order
-        if self._together is None:
+        if self._joined is None:
             return self._rejected_rows(code)
-        kept = self._together.rejected.get(code)
+        kept = self._joined.rejected.get(code)
         if kept is None:
-            kept = self._together.rejected[code] = self._rejected_rows(code)
+            kept = self._joined.rejected[code] = self._rejected_rows(code)
         return kept
 
     def _rejected_rows(self, code: Code) -> Rows:
@@ -536,8 +543,8 @@ class Attempt:
 
     def _tally(self) -> list[tuple[int, int]]:
         """The first place of each verdict of a plugin, and at how many it stands; without nodes that have own words."""
-        if self._together is not None and not self.explicit:
-            return self._together.tally()
+        if self._joined is not None and not self.explicit:
+            return self._joined.tally()
         return tally(
             (self.stop < len(self.framework.filter)) & ~self._is_explicit(), self.stop, self.code, self.detail
         )

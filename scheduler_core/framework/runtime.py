@@ -46,7 +46,7 @@ from scheduler_core.framework.interface import (
     ScorePlugin,
 )
 from scheduler_core.framework.limit import Limit, default_limit
-from scheduler_core.framework.promised_pods import PromisedPods
+from scheduler_core.framework.nominated_pods import NominatedPods
 from scheduler_core.framework.registry import Registry
 from scheduler_core.framework.status import SUCCESS, Code, Status
 from scheduler_core.objects.fields import Document
@@ -191,7 +191,7 @@ class Framework:
             and not plugin.score_without_state
         ]
         self.answers = Answers(nodes)
-        self.promised_pods = PromisedPods(handle.nominator, nodes)
+        self.nominated_pods = NominatedPods(handle.nominator, nodes)
         in_order = list(enumerate(self.filter))
         self.filters = FilterGroup(in_order)
         self.spec_filters, self.usage_filters, self.cluster_filters = (

@@ -32,7 +32,7 @@ def two_passes(attempt: Attempt) -> Document | None:
         with and without are a verdict {plugin, code, reasons}, or null for a pass that holds; failsIn is ``with``,
         ``without``, ``both`` or null. Nodes that fail in one pass alone come first.
     """
-    places = attempt.promised_places(attempt.rows)
+    places = attempt.nominated_places(attempt.rows)
     if not attempt.pre_filter_status.is_success or not len(places):
         return None
     rows = attempt.rows[places]
@@ -40,15 +40,15 @@ def two_passes(attempt: Attempt) -> Document | None:
     try:
         world = attempt.what_if(rows)
         without, without_statuses = world.told(every, world.run_filters(every))
-        beside, beside_statuses = world.told(every, world.run_filters_beside_promised(every))
+        beside, beside_statuses = world.told(every, world.run_filters_beside_nominated(every))
     except PluginFailure:
         # The cycle itself has ended with that error.
         return None
     snapshot = attempt.snapshot
     pods: dict[int, list[str]] = {}
-    promised = attempt.promised_pods()
-    assert promised is not None
-    indices, pod_ids, _ = promised.counted_on(attempt.pod, rows)
+    nominated = attempt.nominated_pods()
+    assert nominated is not None
+    indices, pod_ids, _ = nominated.counted_on(attempt.pod, rows)
     for index, pod_id in zip(indices.tolist(), pod_ids.tolist(), strict=True):
         pods.setdefault(index, []).append(snapshot.pods[pod_id].key)
     nodes: list[Document] = []

@@ -46,14 +46,14 @@ class World:
         }
         self._fits_spec = attempt.passes_spec(rows)
         """Rows known to pass the plugins that look at the node object alone: nothing here can change that."""
-        self._promised_rows = self._promised_ids = self._promised_turns = rows[:0]
+        self._nominated_rows = self._nominated_ids = self._nominated_turns = rows[:0]
         """Nominated pods that count: their rows here, their ids, their turns among those of a row."""
-        promised = attempt.promised_pods()
-        if promised is not None:
-            counted = promised.counted_on(attempt.pod, rows)
-            self._promised_rows, self._promised_ids, self._promised_turns = counted
-        self._is_promised = np.zeros(len(rows), np.bool_)
-        self._is_promised[self._promised_rows] = True
+        nominated = attempt.nominated_pods()
+        if nominated is not None:
+            counted = nominated.counted_on(attempt.pod, rows)
+            self._nominated_rows, self._nominated_ids, self._nominated_turns = counted
+        self._has_nominated = np.zeros(len(rows), np.bool_)
+        self._has_nominated[self._nominated_rows] = True
 
     def add_pods(self, rows: Rows, pod_ids: NDArray[np.int64]) -> None:
         """Pod `pod_ids[i]` comes to row `rows[i]`; no row twice in one call."""
@@ -82,9 +82,9 @@ class World:
         stop, _, _ = self.run_filters(rows)
         fits: NDArray[np.bool_] = stop == PASSES
         # A row that does not fit without the nominated pods need not be asked with them.
-        places = np.flatnonzero(fits & self._is_promised[rows])
+        places = np.flatnonzero(fits & self._has_nominated[rows])
         if len(places):
-            stop, _, _ = self.run_filters_beside_promised(rows[places])
+            stop, _, _ = self.run_filters_beside_nominated(rows[places])
             fits[places] = stop == PASSES
         return fits
 
@@ -136,25 +136,25 @@ class World:
     ) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
         """(stop, code, detail), first with nominated pods of equal or higher priority, then without them."""
         stop, code, detail = self.run_filters(rows)
-        places = np.flatnonzero(self._is_promised[rows])
+        places = np.flatnonzero(self._has_nominated[rows])
         if len(places):
-            with_stop, with_code, with_detail = self.run_filters_beside_promised(rows[places])
+            with_stop, with_code, with_detail = self.run_filters_beside_nominated(rows[places])
             fails = with_stop != PASSES
             stop[places[fails]] = with_stop[fails]
             code[places[fails]] = with_code[fails]
             detail[places[fails]] = with_detail[fails]
         return stop, code, detail
 
-    def run_filters_beside_promised(
+    def run_filters_beside_nominated(
         self, rows: Rows
     ) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]:
         """(stop, code, detail) as if the pods nominated to each of `rows` ran there."""
         is_asked = np.zeros(len(self.nodes.base_rows), np.bool_)
         is_asked[rows] = True
-        asked = is_asked[self._promised_rows]
-        promised, pod_ids = self._promised_rows[asked], self._promised_ids[asked]
-        turns = self._promised_turns[asked]
-        moves = [(promised[turns == turn], pod_ids[turns == turn]) for turn in range(int(turns.max()) + 1)]
+        asked = is_asked[self._nominated_rows]
+        nominated, pod_ids = self._nominated_rows[asked], self._nominated_ids[asked]
+        turns = self._nominated_turns[asked]
+        moves = [(nominated[turns == turn], pod_ids[turns == turn]) for turn in range(int(turns.max()) + 1)]
         ports = self.nodes.ports_in_use()
         for move in moves:
             self.add_pods(*move)

@@ -260,7 +260,7 @@ def _against_all(chosen: Candidate, casualties: Casualties) -> Verdict:
         why = "reprieve"
         place = next(item for item in casualties.asked.places if item.node.name == better.node)
         if casualties.asked.verdict(place, without=better.victims) is not None:
-            why, said = "promised", f"{said} The room there is promised to a nominated pod."
+            why, said = "promised", f"{said} The room there counts as a nominated pod's."
         return Verdict(CASUALTY, LEAVES, said, why, better.document())
     n_sets = f"{casualties.n_sets:,} compared"
     said = f"No set of lower pods on any node loses less than {_names(chosen.victims)} ({n_sets})."
@@ -301,13 +301,11 @@ def _no_victims(
         return Verdict(CASUALTY, LEAVES, said, "unresolvable", found.document())
     at = next(item for item in asked.places if item.node.name == found.node)
     if casualties.reprieved(at) is None:
-        promised = asked.verdict(at, without=found.victims) is not None
+        counted = asked.verdict(at, without=found.victims) is not None
         said = f"Evicting {names} would make room" + (
-            "; it is promised to a nominated pod."
-            if promised
-            else ", though not evicting all lower pods there."
+            "; it counts as a nominated pod's." if counted else ", though not evicting all lower pods there."
         )
-        return Verdict(CASUALTY, LEAVES, said, "promised" if promised else "reprieve", found.document())
+        return Verdict(CASUALTY, LEAVES, said, "promised" if counted else "reprieve", found.document())
     said = f"No pod was evicted, and evicting {names} would make room."
     return Verdict(CASUALTY, FAILS, said, counterexample=found.document())
 

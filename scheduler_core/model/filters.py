@@ -120,7 +120,7 @@ class Feasibility:
         place: Place,
         *,
         without: Sequence[Pod] = (),
-        beside_promised: bool = False,
+        beside_nominated: bool = False,
         ports: set[Any] | None = None,
     ) -> Refusal | None:
         """The first filter that rejects a node, None where it is feasible.
@@ -129,13 +129,13 @@ class Feasibility:
         ----------
         without : sequence of Pod
             Pods of this node that are gone.
-        beside_promised : bool
+        beside_nominated : bool
             Count the pods of equal or higher priority that are nominated to it as if they ran there.
         ports : set, optional
             Host ports that are taken; by default those that `ports_without` leaves.
         """
         gone = {pod.uid for pod in without}
-        more = self._promised(place) if beside_promised else []
+        more = self._nominated(place) if beside_nominated else []
         pods = [pod for pod in place.pods if pod.uid not in gone] + more
         ports = self.ports_without(place, without) if ports is None else set(ports)
         for pod in more:
@@ -168,15 +168,15 @@ class Feasibility:
         self, place: Place, *, without: Sequence[Pod] = (), ports: set[Any] | None = None
     ) -> Refusal | None:
         """As Kubernetes asks: with the nominated pods, then without them; both must pass."""
-        if self._promised(place):
-            refusal = self.refusal(place, without=without, beside_promised=True, ports=ports)
+        if self._nominated(place):
+            refusal = self.refusal(place, without=without, beside_nominated=True, ports=ports)
             if refusal is not None:
                 return refusal
         return self.refusal(place, without=without, ports=ports)
 
-    def _promised(self, place: Place) -> list[Pod]:
+    def _nominated(self, place: Place) -> list[Pod]:
         return [
-            pod for pod in place.promised if pod.priority >= self.pod.priority and pod.uid != self.pod.uid
+            pod for pod in place.nominated if pod.priority >= self.pod.priority and pod.uid != self.pod.uid
         ]
 
     def _ask(self, plugin: str, node: Node, pods: Sequence[Pod], ports: set[Any]) -> bool | None:

@@ -21,7 +21,7 @@ class Place:
 
     Attributes
     ----------
-    promised : sequence of Pod
+    nominated : sequence of Pod
         Nominated to this node.
     forgotten : frozenset of HostPort
         Ports of pods here that count as free: a node keeps a set of ports, and one of two holders has left.
@@ -29,7 +29,7 @@ class Place:
 
     node: Node
     pods: Sequence[Pod]
-    promised: Sequence[Pod]
+    nominated: Sequence[Pod]
     forgotten: frozenset[HostPort]
 
 

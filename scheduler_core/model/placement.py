@@ -160,7 +160,7 @@ def _left(told: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibili
                 return _leaves("extender", place, "and an extender left it out")
             continue
         if asked.verdict(place) is not None:
-            return _leaves("promised", place, "and its room is promised to a nominated pod")
+            return _leaves("promised", place, "and its room counts as a nominated pod's")
     if told["extenders"] and told["node"] and len(told["feasible"]) > 1:
         said = "Extenders had a say about the nodes and their points."
         return Verdict(PLACEMENT, LEAVES, said, "extender")

@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import OLDEST, Release
-from scheduler_core.sim.controllers import CONTROLLERS, Controller, Site
+from scheduler_core.sim.controllers import CONTROLLERS, Controller, ControllerContext
 from scheduler_core.sim.controllers.base import WorkloadController
 from scheduler_core.sim.namespace_limits import LIMITING
 from scheduler_core.sim.timers import Timer, Timers
@@ -27,8 +27,8 @@ class ControlPlane:
         release: Release = OLDEST,
     ) -> None:
         self.world = world
-        self.site = Site(world, timers, randomness, release)
-        self.controllers: list[Controller] = [kind(self.site) for kind in CONTROLLERS if controllers]
+        self.context = ControllerContext(world, timers, randomness, release)
+        self.controllers: list[Controller] = [kind(self.context) for kind in CONTROLLERS if controllers]
         self._told: dict[str, list[Controller]] = {}
         self._told_of_pods_of: dict[str, list[Controller]] = {}
         for controller in self.controllers:
@@ -50,7 +50,7 @@ class ControlPlane:
     def noticed(self, change: Noticed) -> None:
         """Tell those who watch this kind."""
         if change.kind == "Pod":
-            old_owner, new_owner = self.site.pods.noticed(change)
+            old_owner, new_owner = self.context.pods.noticed(change)
             if old_owner is not None:
                 for controller in self._told_of_pods_of.get(old_owner[0], ()):
                     self._tell(controller, change)
@@ -61,7 +61,7 @@ class ControlPlane:
                 for adopter in self._adopters:
                     adopter.orphan_noticed(change.new.typed)
                     self._to_sync[adopter] = None
-        if self.site.release.simulation >= ACTS:
+        if self.context.release.simulation >= ACTS:
             self._limits_noticed(change)
         for controller in self._told.get(change.kind, ()):
             if controller.concerns(change):
@@ -123,7 +123,7 @@ class ControlPlane:
             if change.kind != "Pod":
                 self.noticed(change)
                 continue
-            owner = self.site.pods.put(stored.typed)
+            owner = self.context.pods.put(stored.typed)
             if owner is not None:
                 for controller in self._told_of_pods_of.get(owner[0], ()):
                     self._tell(controller, change)

@@ -126,7 +126,7 @@ class Simulation:
         self.control_plane = ControlPlane(
             self.world, self.timers, self.randomness, controllers=self.options.controllers, release=release
         )
-        self.kubelet = Kubelet(self.world, self.timers, self.control_plane.site.pods)
+        self.kubelet = Kubelet(self.world, self.timers, self.control_plane.context.pods)
         self.moves: list[QueueMove] = []
         self.before_cycle: Callable[[Simulation], None] | None = None
         """Looks at the cluster just before each scheduling cycle; changes nothing."""
@@ -219,7 +219,7 @@ class Simulation:
         self._traces.extend(self.scheduler.traces)
         for namespace, name in self._untold:
             self.timers.cancel(RELIST, namespace, name)
-        self.release = self.world.release = self.control_plane.site.release = release
+        self.release = self.world.release = self.control_plane.context.release = release
         self._set_up(document)
         self.scheduler.cycle = cycle
         for stored in self.world.everything():

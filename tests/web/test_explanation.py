@@ -320,5 +320,8 @@ def test_a_node_that_fails_in_only_one_pass_names_the_pass_and_the_plugin():
     ]
     assert view.passes.rows[0].without.reason == "node(s) didn't match pod affinity rules"
     html = render_to_string("cycles/passes.html", {"view": view})
-    assert "fails only without them: InterPodAffinity" in html and "promised" in html
+    assert (
+        "fails only without them: InterPodAffinity" in html
+        and "nominated pods of equal or higher priority" in html
+    )
     assert view_cycle(run.cycles[0].explain()).passes is None

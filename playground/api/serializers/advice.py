@@ -139,7 +139,7 @@ class WhyNot(Answer):
     margin = whole("Points between it and the winner.", allow_null=True)
     rank = whole(allow_null=True)
     nFeasible = whole()
-    nominated = texts("Pods of equal or higher priority that were promised the node.")
+    nominated = texts("Pods of equal or higher priority that are nominated to the node.")
     cycle = whole(required=False)
 
 

@@ -36,7 +36,7 @@ from playground.engine.demand import DAY_NS, MAX_VIRTUAL_NS
 from playground.engine.entries import HEAD_ITEMS, Draft
 
 CHECKPOINT_EVERY: Final = 1000
-DEAR_CHECKPOINT_MS: Final = 200
+COSTLY_CHECKPOINT_MS: Final = 200
 CHECKPOINT_SHARE: Final = 10
 """Within a run so many times as long is driven as the last checkpoint took."""
 LARGE_CHECKPOINT_BYTES: Final = 50_000
@@ -188,7 +188,7 @@ def _checkpoint_data(lease: Lease, driven: Driven, result: DriveResult) -> tuple
         not decided or driven.unsaved_s * 1000 >= worth_ms
     )
     ends = result.finished and decided
-    if not due and not (ends and newest_ms < DEAR_CHECKPOINT_MS):
+    if not due and not (ends and newest_ms < COSTLY_CHECKPOINT_MS):
         return None, 0
     began = time.monotonic()
     data = driven.engine.checkpoint()

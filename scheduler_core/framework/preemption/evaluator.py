@@ -85,7 +85,7 @@ def _chosen(
             chosen = left[handle.randomness.stream(TIE_STREAM).below(len(left))]
     trace.chosen = chosen
     name = candidates.name_of(chosen)
-    # Who was promised the node may not fit beside a more important pod any more.
+    # A pod nominated to the node may not fit beside a more important pod any more.
     trace.cleared = tuple(
         [pod for pod in handle.nominator.pods_for(name) if pod.priority < trace.pod.priority]
     )

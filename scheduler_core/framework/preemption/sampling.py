@@ -38,7 +38,7 @@ def candidates_wanted(n_nodes: int, percentage: int, absolute: int) -> int:
     return min(max(n_nodes * percentage // 100, absolute), n_nodes)
 
 
-def dry_run(kept: KeptTries, rows: Rows, sampling: Sampling, n_promised: int = 0) -> tuple[DryRun, Int64]:
+def dry_run(kept: KeptTries, rows: Rows, sampling: Sampling, n_nominated: int = 0) -> tuple[DryRun, Int64]:
     """Try nodes until enough candidates are found.
 
     Parameters
@@ -47,8 +47,8 @@ def dry_run(kept: KeptTries, rows: Rows, sampling: Sampling, n_promised: int = 0
         Tries them.
     rows : ndarray of shape (n,), int64
         Rows where preemption might help, in evaluation order.
-    n_promised : int
-        How many pods are nominated anywhere: a node promised to another is rarely a candidate, so more are tried at
+    n_nominated : int
+        How many pods are nominated anywhere: a node with a nominated pod is rarely a candidate, so more are tried at
         once. What is found does not depend on it.
 
     Returns
@@ -61,7 +61,7 @@ def dry_run(kept: KeptTries, rows: Rows, sampling: Sampling, n_promised: int = 0
     rows = np.concatenate((rows[sampling.offset :], rows[: sampling.offset]))
     n_wanted = sampling.n_wanted
     n_tried = 0
-    n_free = max(len(rows) - n_promised, 1)
+    n_free = max(len(rows) - n_nominated, 1)
     n_expected = len(rows) if kept.is_in_vain else n_wanted * len(rows) // n_free + n_wanted // 10
     harmless = harmful = rows[:0]
     while n_tried < len(rows):

@@ -1,4 +1,4 @@
-"""What was promised to a pod that has its node, and what the API server is to be told of it."""
+"""What was reserved for a pod that has its node, and what the API server is to be told of it."""
 
 from __future__ import annotations
 

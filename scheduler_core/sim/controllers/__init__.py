@@ -7,7 +7,7 @@ when `sync` is called: nothing else has happened in between, so it sees a settle
 from __future__ import annotations
 
 from scheduler_core.sim.controllers.autoscaler import AutoscalerController
-from scheduler_core.sim.controllers.base import Controller, Site
+from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.controllers.cron_job import CronJobController
 from scheduler_core.sim.controllers.daemon_set import DaemonSetController
 from scheduler_core.sim.controllers.deployment import DeploymentController
@@ -42,4 +42,4 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     DisruptionController,
 )
 
-__all__ = ["CONTROLLERS", "Controller", "Site"]
+__all__ = ["CONTROLLERS", "Controller", "ControllerContext"]

@@ -18,7 +18,7 @@ from scheduler_core.objects.fields import format_seconds, integer, mapping, mapp
 from scheduler_core.objects.labels import LabelSelector, SelectorError, label_selector_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.quantity import QuantityError, quantity_from
-from scheduler_core.sim.controllers.base import Controller, Key, Site
+from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.load import use_of
 from scheduler_core.sim.replica_calculator import MetricError, Wanted, wanted_replicas
 from scheduler_core.sim.world import ACTS, Noticed, Stored, with_condition
@@ -59,13 +59,13 @@ class AutoscalerController(Controller):
     watches: ClassVar[tuple[str, ...]] = (KIND,)
     timer_names: ClassVar[tuple[str, ...]] = (SYNC,)
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._memory: dict[Key, _Memory] = {}
         self._to_sync: dict[Key, None] = {}
 
     def concerns(self, change: Noticed) -> bool:
-        return self.site.release.simulation >= ACTS
+        return self.context.release.simulation >= ACTS
 
     def noticed(self, change: Noticed) -> None:
         stored = change.new or change.old

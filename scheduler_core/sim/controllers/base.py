@@ -28,8 +28,8 @@ TELLS_OF_PODS = 2
 """From this version of the simulation on (`Release.simulation`)."""
 
 
-class Site:
-    """What controllers work with.
+class ControllerContext:
+    """What controllers work with; kube-controller-manager has one of this name, too.
 
     Attributes
     ----------
@@ -71,11 +71,11 @@ class Controller:
     watches_pods_of: ClassVar[tuple[str, ...]] = ()
     timer_names: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, site: Site) -> None:
-        self.site = site
-        self.world = site.world
-        self.timers = site.timers
-        self.pods = site.pods
+    def __init__(self, context: ControllerContext) -> None:
+        self.context = context
+        self.world = context.world
+        self.timers = context.timers
+        self.pods = context.pods
 
     def concerns(self, change: Noticed) -> bool:
         """Whether it wants to be told of a change of a kind in `watches`; asked of every pod, so it is short."""
@@ -125,8 +125,8 @@ class WorkloadController(Controller):
     created: ClassVar[str] = "Created pod: {pod}"
     deleted: ClassVar[str] = "Deleted pod: {pod}"
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self.workloads: dict[Key, Workload] = {}
         self._by_owner: dict[tuple[str, str, str], Key] = {}
         self._to_sync: dict[Key, None] = {}
@@ -199,7 +199,7 @@ class WorkloadController(Controller):
         self.workloads[key] = workload
         self._by_owner[workload.owner] = key
         self.look_at(key)
-        if self.adopts and self.site.pods.orphans.get(key[0]):
+        if self.adopts and self.context.pods.orphans.get(key[0]):
             self._orphaned[key[0]] = None
 
     def look_again(self, namespace: str) -> bool:
@@ -269,7 +269,7 @@ class WorkloadController(Controller):
         """Take in pods that match a selector and have no controller. Source: controller_ref_manager.go, v1.34."""
         namespaces, self._orphaned = list(self._orphaned), {}
         for namespace in namespaces:
-            orphans = self.site.pods.orphans.get(namespace)
+            orphans = self.context.pods.orphans.get(namespace)
             if not orphans:
                 continue
             ours = [
@@ -292,7 +292,7 @@ class WorkloadController(Controller):
 
     def make_pod(self, workload: Workload, labels: Mapping[str, str] | None = None, **how: Any) -> Pod:
         """Make a pod of the template (`PodFactory.create`) and tell of it."""
-        pod = self.site.factory.create(workload, labels, **how)
+        pod = self.context.factory.create(workload, labels, **how)
         self._tell(workload, "SuccessfulCreate", self.created, pod.name)
         return pod
 
@@ -309,7 +309,7 @@ class WorkloadController(Controller):
 
         Upstream's filter of spam lets so many through at once: client-go tools/record/events_cache.go.
         """
-        if self.site.release.simulation < TELLS_OF_PODS:
+        if self.context.release.simulation < TELLS_OF_PODS:
             return
         n_told = self._n_told.get(workload.owner, 0)
         if len(self.pods.of_owner(workload.owner).pods) + n_told >= MOST_TOLD:
@@ -320,7 +320,7 @@ class WorkloadController(Controller):
     def record_template(self, workload: Workload, hash_: str) -> None:
         """Keep a ControllerRevision of the present template; looked for once a template."""
         if (
-            self.site.release.simulation < TELLS_OF_PODS
+            self.context.release.simulation < TELLS_OF_PODS
             or self._recorded.get(workload.owner) is workload.template
         ):
             return

@@ -22,7 +22,7 @@ from scheduler_core.objects.fields import (
     parse_time_ns,
     string,
 )
-from scheduler_core.sim.controllers.base import Controller, Key, Site
+from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.controllers.job import finished_as
 from scheduler_core.sim.cron import Schedule, ScheduleError, is_zone, schedule_from
 from scheduler_core.sim.identities import object_uid
@@ -40,15 +40,15 @@ class CronJobController(Controller):
     watches: ClassVar[tuple[str, ...]] = ("CronJob", "Job")
     timer_names: ClassVar[tuple[str, ...]] = (DUE,)
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._jobs: dict[str, dict[str, None]] = {}
         """uid of a CronJob -> names of its Jobs."""
         self._keys: dict[str, Key] = {}
         self._to_sync: dict[Key, None] = {}
 
     def concerns(self, change: Noticed) -> bool:
-        return self.site.release.simulation >= ACTS
+        return self.context.release.simulation >= ACTS
 
     def noticed(self, change: Noticed) -> None:
         if change.kind == "Job":
@@ -213,7 +213,7 @@ class CronJobController(Controller):
                     self._delete(stored, status, job, "replaced by the next one")
         job = self.world.get("Job", namespace, name)
         if job is None:
-            wanted = job_from(stored.manifest, name, object_uid(self.site.randomness), due_s)
+            wanted = job_from(stored.manifest, name, object_uid(self.context.randomness), due_s)
             try:
                 job = self.world.create(wanted, "cron job is due")
             except InvalidObject as error:

@@ -14,7 +14,7 @@ from scheduler_core.objects.labels import SelectorError
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.node_selector import RequiredNodeAffinity, required_node_affinity_from
 from scheduler_core.objects.pod import Pod, Toleration
-from scheduler_core.sim.controllers.base import Key, Site, WorkloadController
+from scheduler_core.sim.controllers.base import ControllerContext, Key, WorkloadController
 from scheduler_core.sim.controllers.workload import Workload, resolve_amount
 from scheduler_core.sim.identities import template_hash
 from scheduler_core.sim.pod_index import is_active, is_ready
@@ -46,8 +46,8 @@ class DaemonSetController(WorkloadController):
     watches: ClassVar[tuple[str, ...]] = ("Node", "DaemonSet", "PriorityClass")
     watches_pods_of: ClassVar[tuple[str, ...]] = ("DaemonSet",)
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._everywhere: dict[Key, None] = {}
         self._nodes: dict[Key, dict[str, None]] = {}
         self._pods_at: dict[Key, dict[str, dict[str, None]]] = {}
@@ -181,7 +181,7 @@ class DaemonSetController(WorkloadController):
     def _make(self, workload: Workload, rule: _Rule, node_name: str) -> None:
         spec = {**rule.spec, "affinity": _pinned(rule.affinity, node_name)}
         labels = {REVISION_LABEL: rule.revision, GENERATION_LABEL: _generation(workload)}
-        name = self.site.factory.free_name(workload.namespace, f"{workload.name}-")
+        name = self.context.factory.free_name(workload.namespace, f"{workload.name}-")
         self.make_pod(workload, labels, name=name, spec=spec)
 
     def _update(self, workload: Workload, key: Key, rule: _Rule) -> None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import Document, boolean, format_seconds, integer, mapping, string
 from scheduler_core.objects.meta import OwnerReference
-from scheduler_core.sim.controllers.base import TELLS_OF_PODS, Site, WorkloadController
+from scheduler_core.sim.controllers.base import TELLS_OF_PODS, ControllerContext, WorkloadController
 from scheduler_core.sim.controllers.workload import Workload, resolve_amount, workload_from
 from scheduler_core.sim.identities import object_uid, template_hash
 from scheduler_core.sim.pod_index import Owner, owner_of
@@ -44,8 +44,8 @@ class DeploymentController(WorkloadController):
     watches_pods_of: ClassVar[tuple[str, ...]] = ("ReplicaSet",)
     adopts: ClassVar[bool] = False
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._sets: dict[Owner, dict[str, Workload]] = {}
         """ReplicaSets by the Deployment that owns them, then by name."""
         self._deployment_of: dict[Owner, Owner] = {}
@@ -102,7 +102,7 @@ class DeploymentController(WorkloadController):
         Source: deployment_util.go FindNewReplicaSet
         """
         same = [item for item in sets if _same_template(item.template, workload.template)]
-        if self.site.release.simulation < ACTS:
+        if self.context.release.simulation < ACTS:
             return same[0] if same else None
         # Not the one of the lowest revision: it is given the highest one, and then the other has the lowest.
         return min(same, key=lambda item: (item.meta.creation_ns or 0, item.name), default=None)
@@ -121,7 +121,7 @@ class DeploymentController(WorkloadController):
                 return
             sets.append(new)
         old = [item for item in sets if item is not new]
-        if self.site.release.simulation >= ACTS:
+        if self.context.release.simulation >= ACTS:
             self._number(workload, new, old)
         if paused:
             self._scale_when_alone(workload, sets)
@@ -175,7 +175,7 @@ class DeploymentController(WorkloadController):
             "metadata": {
                 "name": name,
                 "namespace": workload.namespace,
-                "uid": object_uid(self.site.randomness),
+                "uid": object_uid(self.context.randomness),
                 "labels": labels,
                 "annotations": {
                     "deployment.kubernetes.io/desired-replicas": str(workload.replicas),
@@ -269,7 +269,7 @@ class DeploymentController(WorkloadController):
 
     def _tell_scaled(self, workload: Workload, name: str, before: int, after: int) -> None:
         """Source: pkg/controller/deployment/sync.go scaleReplicaSet, v1.34."""
-        if before != after and self.site.release.simulation >= TELLS_OF_PODS:
+        if before != after and self.context.release.simulation >= TELLS_OF_PODS:
             way = "up" if after > before else "down"
             message = f"Scaled {way} replica set {name} from {before} to {after}"
             self.tell(workload.manifest, "ScalingReplicaSet", message)

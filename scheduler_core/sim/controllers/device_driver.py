@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.node import Node
-from scheduler_core.sim.controllers.base import Controller, Site
+from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.devices import DEVICES, Manifest, classes_of, devices_of, slices_of
 from scheduler_core.sim.world import Noticed
 
@@ -20,8 +20,8 @@ class DeviceDriver(Controller):
 
     watches: ClassVar[tuple[str, ...]] = ("Node", "ResourceSlice")
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._to_sync: dict[str, None] = {}
         self._published: dict[str, dict[str, None]] = {}
         """Names of slices by node."""
@@ -71,8 +71,8 @@ class DeviceDriver(Controller):
                     stored.manifest, "Warning", "DevicesNotPublished", "Publishing", str(error), COMPONENT
                 )
                 return
-            slices = slices_of(node_name, devices, self.site.release)
-            for manifest in classes_of(devices, self.site.release):
+            slices = slices_of(node_name, devices, self.context.release)
+            for manifest in classes_of(devices, self.context.release):
                 if self.world.get("DeviceClass", "", manifest["metadata"]["name"]) is None:
                     self.world.create(manifest, "installed with its driver")
         wanted = {manifest["metadata"]["name"]: manifest for manifest in slices}

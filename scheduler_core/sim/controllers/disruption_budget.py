@@ -16,7 +16,7 @@ from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import Document, format_seconds, integer, mapping
 from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.pod import Pod
-from scheduler_core.sim.controllers.base import Controller, Key, Site
+from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.controllers.workload import resolve_amount
 from scheduler_core.sim.pod_index import Owner, PodGroup, condition_of, owner_of
 from scheduler_core.sim.world import Noticed, with_condition
@@ -61,8 +61,8 @@ class DisruptionController(Controller):
 
     watches: ClassVar[tuple[str, ...]] = ("Pod", "PodDisruptionBudget", *SCALED_KINDS)
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._budgets: dict[str, dict[str, _Budget]] = {}
         self._to_sync: dict[Key, None] = {}
 

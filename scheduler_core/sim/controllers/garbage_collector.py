@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import format_seconds
-from scheduler_core.sim.controllers.base import Controller, Site
+from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.controllers.revisions import KIND, revisions_of
 from scheduler_core.sim.kubelet import delete_pod
 from scheduler_core.sim.pod_index import Owner
@@ -35,8 +35,8 @@ class GarbageCollector(Controller):
     watches: ClassVar[tuple[str, ...]] = KINDS
     watches_pods_of: ClassVar[tuple[str, ...]] = OWNER_KINDS
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._gone: dict[Owner, None] = {}
         self._sets: dict[Owner, dict[str, None]] = {}
         """ReplicaSets by name, by their owner."""
@@ -47,7 +47,7 @@ class GarbageCollector(Controller):
 
     @property
     def _acts(self) -> bool:
-        return self.site.release.simulation >= ACTS
+        return self.context.release.simulation >= ACTS
 
     def concerns(self, change: Noticed) -> bool:
         return self._acts or change.kind in OWNER_KINDS
@@ -113,7 +113,7 @@ class GarbageCollector(Controller):
                     self._without_owner(stored, owner[2])
         for name in sorted(self._sets.pop(owner, {})):
             self.world.remove("ReplicaSet", owner[1], name, "owner deleted")
-        if owner[0] in ("StatefulSet", "DaemonSet") and self.site.release.simulation >= 2:
+        if owner[0] in ("StatefulSet", "DaemonSet") and self.context.release.simulation >= 2:
             for stored in revisions_of(self.world, owner[1], owner[2]):
                 self.world.remove(KIND, owner[1], stored.manifest["metadata"]["name"], "owner deleted")
         pods = self.pods.of_owner(owner).pods

@@ -24,7 +24,7 @@ from scheduler_core.objects.fields import (
     string,
 )
 from scheduler_core.objects.pod import Pod
-from scheduler_core.sim.controllers.base import TELLS_OF_PODS, Site, WorkloadController
+from scheduler_core.sim.controllers.base import TELLS_OF_PODS, ControllerContext, WorkloadController
 from scheduler_core.sim.controllers.workload import Workload
 from scheduler_core.sim.kubelet import DURATION, ENDS_AS
 from scheduler_core.sim.pod_index import PodGroup, condition_of
@@ -48,8 +48,8 @@ class JobController(WorkloadController):
     timer_names: ClassVar[tuple[str, ...]] = (TTL, DEADLINE, BACKOFF)
     adopts: ClassVar[bool] = False
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._finished: dict[tuple[str, str, str], dict[str, str]] = {}
         """Job -> names of its finished pods and their phase."""
 
@@ -124,7 +124,7 @@ class JobController(WorkloadController):
             self.make_pod(workload, labels, **({"annotations": annotations} if annotations else {}))
             return
         labels[INDEX_ANNOTATION] = str(index)
-        name = self.site.factory.free_name(workload.namespace, f"{workload.name}-{index}-")
+        name = self.context.factory.free_name(workload.namespace, f"{workload.name}-{index}-")
         self.make_pod(workload, labels, name=name, annotations={INDEX_ANNOTATION: str(index), **annotations})
 
     def _lasting(self, workload: Workload) -> dict[str, str]:
@@ -150,7 +150,7 @@ class JobController(WorkloadController):
 
     @property
     def _acts(self) -> bool:
-        return self.site.release.simulation >= ACTS
+        return self.context.release.simulation >= ACTS
 
     def _is_over_deadline(self, workload: Workload) -> bool:
         """Whether it has been active for as long as it may; sets the timer that looks again when it has."""
@@ -248,7 +248,7 @@ class JobController(WorkloadController):
                 status["conditions"] = _finish(status, "SuccessCriteriaMet", now, *words)
             status["conditions"] = _finish(status, "Complete", now, *words)
             status["completionTime"] = now
-            if self.site.release.simulation >= TELLS_OF_PODS:
+            if self.context.release.simulation >= TELLS_OF_PODS:
                 self.tell(workload.manifest, "Completed", "Job completed")
         if _done(status):
             ttl_s = optional_integer(workload.spec, "ttlSecondsAfterFinished", "spec")

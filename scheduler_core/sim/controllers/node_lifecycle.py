@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.node import TAINT_UNSCHEDULABLE, Node
-from scheduler_core.sim.controllers.base import Controller, Site
+from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.kubelet import ready_status
 from scheduler_core.sim.pod_index import is_ready
 from scheduler_core.sim.world import Noticed, with_condition
@@ -63,8 +63,8 @@ class NodeLifecycleController(Controller):
 
     watches: ClassVar[tuple[str, ...]] = ("Node",)
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._to_sync: dict[str, bool] = {}
         """Node -> whether its readiness changed."""
 

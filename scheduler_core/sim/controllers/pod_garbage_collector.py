@@ -12,7 +12,7 @@ from typing import ClassVar
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import DISRUPTION_TARGET, Pod
-from scheduler_core.sim.controllers.base import Controller, Site
+from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.world import Noticed, with_condition
 
 COLLECT = "pods-of-lost-node"
@@ -25,8 +25,8 @@ class PodGarbageCollector(Controller):
     watches: ClassVar[tuple[str, ...]] = ("Pod", "Node")
     timer_names: ClassVar[tuple[str, ...]] = (COLLECT,)
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._to_sync: dict[str, None] = {}
 
     def concerns(self, change: Noticed) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.changes import Manifest
-from scheduler_core.sim.controllers.base import Controller, Key, Site
+from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.identities import name_suffix, object_uid
 from scheduler_core.sim.world import Noticed, Stored
 
@@ -24,8 +24,8 @@ class ResourceClaimController(Controller):
 
     watches: ClassVar[tuple[str, ...]] = ("Pod", CLAIM, TEMPLATE)
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._pods: dict[Key, None] = {}
         self._claims: dict[Key, None] = {}
         self._without_template: dict[Key, None] = {}
@@ -142,9 +142,9 @@ class ResourceClaimController(Controller):
         spec = template.get("spec") or {}
         meta = spec.get("metadata") or {}
         prefix = f"{pod.name}-{name}-"
-        full = prefix + name_suffix(self.site.randomness)
+        full = prefix + name_suffix(self.context.randomness)
         while self.world.get(CLAIM, pod.namespace, full) is not None:
-            full = prefix + name_suffix(self.site.randomness)
+            full = prefix + name_suffix(self.context.randomness)
         owner = {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -160,7 +160,7 @@ class ResourceClaimController(Controller):
             "metadata": {
                 "name": full,
                 "namespace": pod.namespace,
-                "uid": object_uid(self.site.randomness),
+                "uid": object_uid(self.context.randomness),
                 **({"labels": dict(labels)} if labels else {}),
                 "annotations": {**(meta.get("annotations") or {}), POD_CLAIM_NAME: name},
                 "ownerReferences": [owner],

@@ -144,7 +144,7 @@ class StatefulSetController(WorkloadController):
                 **{key: value for key, value in meta.items() if key == "annotations"},
                 "name": name,
                 "namespace": workload.namespace,
-                "uid": object_uid(self.site.randomness),
+                "uid": object_uid(self.context.randomness),
                 "labels": labels,
             },
             "spec": dict(template.get("spec") or {}),

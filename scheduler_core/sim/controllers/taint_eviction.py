@@ -11,7 +11,7 @@ from scheduler_core.clock import SECOND_NS
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.node import Node, Taint
 from scheduler_core.objects.pod import DISRUPTION_TARGET, Pod
-from scheduler_core.sim.controllers.base import Controller, Site
+from scheduler_core.sim.controllers.base import Controller, ControllerContext
 from scheduler_core.sim.kubelet import delete_pod
 from scheduler_core.sim.world import Noticed, with_condition
 
@@ -24,8 +24,8 @@ class TaintEvictionController(Controller):
     watches: ClassVar[tuple[str, ...]] = ("Pod", "Node")
     timer_names: ClassVar[tuple[str, ...]] = (EVICT,)
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._nodes: dict[str, None] = {}
         self._pods: dict[tuple[str, str], None] = {}
         self._tainted: dict[str, None] = {}

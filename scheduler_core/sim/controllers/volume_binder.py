@@ -20,7 +20,7 @@ from scheduler_core.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from scheduler_core.sim.controllers.base import Controller, Key, Site
+from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.identities import object_uid
 from scheduler_core.sim.world import Noticed
 
@@ -35,8 +35,8 @@ class VolumeBinder(Controller):
 
     watches: ClassVar[tuple[str, ...]] = (VOLUME, CLAIM, CLASS)
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
         self._unbound: dict[Key, None] = {}
         self._kept_for: dict[Key, str] = {}
         """Claim -> name of the volume that is bound to, or kept for it."""
@@ -206,7 +206,7 @@ class VolumeBinder(Controller):
         expressions = self._topology(claim, storage_class)
         if expressions:
             spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}
-        uid = object_uid(self.site.randomness)
+        uid = object_uid(self.context.randomness)
         meta = {"name": name, "uid": uid, "annotations": {PROVISIONED_BY: storage_class.provisioner}}
         manifest = {
             "apiVersion": "v1",

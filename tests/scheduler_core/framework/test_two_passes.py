@@ -82,7 +82,7 @@ def test_the_record_of_a_cycle_keeps_both_passes() -> None:
     run = run_scenario(gallery_scenario("filtering-twice"), full_traces=True)
     second = CycleTrace.from_bytes(run.cycles[1].to_bytes()).explain()["nominatedPasses"]
     (only,) = second["nodes"]
-    # The victim still terminates: with the promised pod the cpu is short, without it nothing is there to be near.
-    assert (only["node"], only["pods"], only["failsIn"]) == ("node-a", ["default/promised"], "both")
+    # The victim still terminates: with the nominated pod the cpu is short, without it nothing is there to be near.
+    assert (only["node"], only["pods"], only["failsIn"]) == ("node-a", ["default/nominee"], "both")
     assert (only["with"]["plugin"], only["without"]["plugin"]) == ("NodeResourcesFit", "InterPodAffinity")
     assert run.cycles[0].explain()["nominatedPasses"] is None

@@ -1,4 +1,4 @@
-"""Random full clusters: candidates share domains, budgets protect some pods, some nodes are promised to others."""
+"""Random full clusters: candidates share domains, budgets protect some pods, some nodes have nominated pods."""
 
 from __future__ import annotations
 

@@ -143,10 +143,10 @@ class Oracle:
             if other.priority >= self.pod.priority and other.uid != self.pod.uid
         ]
         if nominated:
-            promised = world.copy()
+            nominated = world.copy()
             for other in nominated:
-                promised.add(other)
-            rejected = promised.filter(self.pod)
+                nominated.add(other)
+            rejected = nominated.filter(self.pod)
             if rejected is not None:
                 return rejected
         return world.filter(self.pod)

@@ -38,9 +38,9 @@ def fresh(full: FullCluster) -> Cluster:
     for name, port in cache.forgotten_ports():
         result.cache.forget_port(name, port)
     for uid, name in full.cluster.nominator.state():
-        promised = full.cluster.nominator.pod(uid)
-        assert promised is not None
-        result.nominator.add(promised, name)
+        nominated = full.cluster.nominator.pod(uid)
+        assert nominated is not None
+        result.nominator.add(nominated, name)
     return result
 
 
@@ -86,7 +86,7 @@ def test_kept_tries_and_verdicts_equal_fresh_ones_whatever_happens_between_cycle
         if kept.post_filter is not None and new.post_filter is not None:
             assert kept.post_filter.trace.explain() == new.post_filter.trace.explain()
             if kept.post_filter.nominated_node_name and random.random() < 0.5:
-                # It goes on as a scheduler would: the node is promised, the victims go.
+                # It goes on as a scheduler would: the node has its nomination, the victims go.
                 full.cluster.nominator.add(pod, kept.post_filter.nominated_node_name)
                 for victim in kept.post_filter.victims:
                     full.cluster.cache.remove_pod(victim.uid)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
-from scheduler_core.framework.promised_pods import PromisedPods
+from scheduler_core.framework.nominated_pods import NominatedPods
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
 
@@ -24,10 +24,10 @@ def pod(number: int, priority: int) -> Pod:
 
 @given(st.integers(0, 2**32))
 @settings(max_examples=100)
-def test_columns_hold_exactly_the_pods_promised_a_known_node(seed: int) -> None:
+def test_columns_hold_exactly_the_pods_nominated_to_a_known_node(seed: int) -> None:
     random = Random(seed)
     cache, nominator = Cache(), Nominator()
-    promised = PromisedPods(nominator, cache.nodes)
+    columns = NominatedPods(nominator, cache.nodes)
     for _ in range(40):
         for _ in range(random.randint(0, 3)):
             pick, node_name = random.random(), f"n{random.randint(0, 3)}"
@@ -40,9 +40,9 @@ def test_columns_hold_exactly_the_pods_promised_a_known_node(seed: int) -> None:
             else:
                 cache.remove_node(node_name)
         incoming = pod(random.randint(0, 9), random.choice((0, 3, 9)))
-        promised.refresh(cache.snapshot().generation)
-        counted = promised.count_for(incoming)
-        rows, pod_ids = promised.rows[counted].tolist(), promised.pod_ids[counted].tolist()
+        columns.refresh(cache.snapshot().generation)
+        counted = columns.count_for(incoming)
+        rows, pod_ids = columns.rows[counted].tolist(), columns.pod_ids[counted].tolist()
         assert sorted(
             (row, cache.pods[pod_id].uid) for row, pod_id in zip(rows, pod_ids, strict=True)
         ) == sorted(
@@ -52,7 +52,7 @@ def test_columns_hold_exactly_the_pods_promised_a_known_node(seed: int) -> None:
             for other in nominator.pods_for(name)
             if other.priority >= incoming.priority and other.uid != incoming.uid
         )
-        turns = promised.turns[counted].tolist()
+        turns = columns.turns[counted].tolist()
         assert len(set(zip(rows, turns, strict=True))) == len(rows)
         # Nothing else finds them: they are not in the cluster.
         assert not cache.pods.id_of

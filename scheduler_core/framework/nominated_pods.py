@@ -14,18 +14,18 @@ from scheduler_core.thresholds import thresholds
 Int64 = NDArray[np.int64]
 
 
-class PromisedPods:
+class NominatedPods:
     """The nominator's pods, each with a place in the pod table that is on no row.
 
     Attributes
     ----------
     pod_ids : ndarray of shape (n,), int64
     rows : ndarray of shape (n,), int64
-        Rows of the nodes they were promised; -1 for an unknown node, and in places no pod has.
+        Rows of the nodes they are nominated to; -1 for an unknown node, and in places no pod has.
     turns : ndarray of shape (n,), int64
-        Tells apart the pods promised the same node.
+        Tells apart the pods nominated to the same node.
     journal : Journal
-        Rows whose promises changed.
+        Rows whose nominations changed.
     """
 
     def __init__(self, nominator: Nominator, nodes: NodeTable) -> None:
@@ -57,7 +57,7 @@ class PromisedPods:
                 self._take(pod, self._nominator.node_of(uid) or "")
 
     def row_of(self, uid: str) -> int:
-        """The row of the node a pod was promised, -1 without one."""
+        """The row of the node a pod is nominated to, -1 without one."""
         place = self._place_of.get(uid)
         return -1 if place is None else int(self.rows[place])
 
@@ -75,7 +75,7 @@ class PromisedPods:
 
     def counted_on(self, pod: Pod, rows: Rows) -> tuple[Int64, Int64, Int64]:
         """(index into `rows`, pod id, turn) of each of them that counts for `pod` on one of `rows`, no row twice."""
-        if len(rows) <= thresholds().promised_rows:
+        if len(rows) <= thresholds().nominated_rows:
             found = [
                 (index, place)
                 for index, row in enumerate(rows.tolist())
