@@ -29,7 +29,7 @@ class SimulationOptions:
         Take the first name of equals.
     extenders_post_bindings : bool
         Extenders are real: a bind call is made by the simulation's caller (`bind_calls`, answered by the change
-        `BindCallAnswered`), and the pod stays assumed until somebody posts the Binding. Runs stop at such a call,
+        `BindCallAnswered`), and the pod stays assumed until the Binding is posted. Runs stop at such a call,
         and the clock stands still while it is outstanding. Otherwise the call goes over the transport at once, and
         the simulated cluster binds the pod on the extender's success.
     adaptive_sampling : bool

@@ -436,7 +436,7 @@ class Simulation:
             self._perform(self.scheduler.handle(ObjectChanged(kind, old, new)))
 
     def _know_stranger(self, old: Pod | None, new: Pod | None) -> None:
-        """Keep the list of pending pods that nobody here will ever try."""
+        """Keep the list of pending pods that no profile will ever try."""
         reason = None
         if new is not None and not new.node_name and not new.is_terminal:
             reason = self.scheduler.why_not_scheduled(new)
