@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 CHAPTERS: Final = (
-    "reading", "import", "scenarios", "plan", "extenders", "plugins", "team", "api", "drive",
+    "reading", "import", "scenarios", "plan", "extenders", "plugins", "team", "api", "drive", "glossary",
 )  # fmt: skip
 """Their order; each is a file of docs/."""
 INDEX: Final = "README"

@@ -1,0 +1,51 @@
+"""The glossary and the decisions: what they link to is there, and the index is whole."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+GLOSSARY = ROOT / "docs" / "glossary.md"
+DECISIONS = ROOT / "docs" / "decisions"
+
+
+def gone(document: Path) -> list[str]:
+    """Relative links of a document that lead nowhere."""
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", document.read_text())
+    assert targets, document
+    return [target for target in targets if not (document.parent / target).exists()]
+
+
+def test_every_word_of_the_glossary_names_a_module_that_is_there() -> None:
+    rows = re.findall(r"^\| (?!word|---)(.+) \|$", GLOSSARY.read_text(), re.MULTILINE)
+    assert len(rows) > 40
+    words = []
+    for row in rows:
+        word, meaning, where = row.split(" | ")
+        words.append(word)
+        assert meaning.endswith("."), word
+        assert re.fullmatch(r"\[[^]]+\]\(\.\./[\w/]+\.py\)", where), word
+    assert len(set(words)) == len(words)
+    assert gone(GLOSSARY) == []
+
+
+def test_every_decision_is_in_the_index_and_says_where_it_lives() -> None:
+    files = sorted(path.name for path in DECISIONS.glob("[0-9]*.md"))
+    assert [int(name[:4]) for name in files] == list(range(1, len(files) + 1))
+    index = (DECISIONS / "README.md").read_text()
+    assert re.findall(r"^\d+\. \[[^]]+\]\(([^)]+)\)$", index, re.MULTILINE) == files
+    for name in files:
+        text = (DECISIONS / name).read_text()
+        title = re.match(r"# \d+\. (.+)\n", text)
+        assert title and f"[{title[1]}]({name})" in index, name
+        headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+        assert headings == ["Context", "Decision", "Consequence", "Where"], name
+        assert gone(DECISIONS / name) == [], name
+
+
+def test_readers_find_them() -> None:
+    for document in ("README.md", "CONTRIBUTING.md"):
+        text = (ROOT / document).read_text()
+        assert "(docs/glossary.md)" in text and "(docs/decisions/README.md)" in text, document
+    assert "(glossary.md)" in (ROOT / "docs" / "README.md").read_text()
