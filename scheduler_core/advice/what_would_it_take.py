@@ -529,7 +529,7 @@ class _Search:
             added=(f"{pod.name} nodeName: {second.node_name}",),
             cost=edits.COST_RESTART,
             disruption=disruption_of(edits.COST_RESTART),
-            price="1 pod restarts",
+            price="1 pod made again by hand",
             change={"move": [pod.key, second.node_name]},
         )
         self.advice.edits.append(_proven(edit, last))
