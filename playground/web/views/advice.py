@@ -293,6 +293,7 @@ def luck(request: HttpRequest, cluster_id: str) -> HttpResponse:
     context = question_context(request, cluster, question) | {
         "tab": "cycles",
         "n_ties": _n_ties(cluster),
+        "most_seeds": questions.N_SEEDS,
         "arrives": arrives_at(request) and not cluster.is_parked,
         "ask": reverse("web:luck", args=[cluster.public_id]),
         "n_cycles": cluster.next_cycle - 1,
