@@ -16,6 +16,12 @@
     if ('chooseAll' in e.target.dataset) boxes(form).forEach(box => { box.checked = e.target.checked; });
     count(form);
   });
+  // Enter where a value is asked for is its button. In a box it is none: a browser would press the form's first.
+  document.addEventListener('keydown', e => {
+    if (e.key !== 'Enter' || !e.target.matches?.('[data-choosing] input')) return;
+    e.preventDefault();
+    e.target.closest('.sure')?.querySelector('[type=submit]').click();
+  });
   const countAll = () => document.querySelectorAll('form[data-choosing]').forEach(count);
   addEventListener('pageshow', countAll);  // a page that is gone back to keeps its choice
   document.addEventListener('htmx:afterSwap', countAll);

@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from playground.clusters import services
-from playground.clusters.models import Node, Pod
+from playground.clusters.models import Cluster, Node, Pod
 from playground.scenarios.services import branch
 from playground.web.rare_cycles import run_until
 from tests.browser.boxes import out_of_bounds
@@ -33,6 +33,7 @@ def test_pods_are_chosen_deleted_and_brought_back_by_keyboard(page, asgi_server,
     for pod in pods:
         tab_to(page, page.get_by_role("checkbox", name=f"Choose {pod.namespace}/{pod.name}", exact=True))
         page.keyboard.press("Space")
+    page.keyboard.press("Enter")  # in a box it does nothing: least of all delete what is chosen, unasked
     expect(page.locator(".choosing [data-chosen]")).to_have_text("2")
     clean(page)
     tab_to(page, page.locator(".choosing button"), "Shift+Tab")
@@ -71,7 +72,6 @@ def test_nodes_are_tainted_together_and_back_by_keyboard(page, asgi_server, clus
     tab_to(page, page.locator("#taint"))
     page.keyboard.type("maintenance=yes:NoSchedule")
     clean(page)
-    tab_to(page, page.locator("#taint-yes"))
     page.keyboard.press("Enter")
     expect(page.locator("#messages")).to_contain_text(f"taint {n_nodes} Nodes maintenance=yes:NoSchedule")
     assert tainted.count() == n_nodes
@@ -141,3 +141,33 @@ def test_a_branch_tells_its_difference_and_is_applied_and_undone_by_keyboard(
     page.keyboard.press("z")
     expect(page.locator("#messages")).to_contain_text("Undone: apply the edits")
     assert not Node.objects.get(cluster=parent, name=node).unschedulable
+
+
+# The widths at which the layout changes, and those beside them.
+EVERY_WIDTH = (320, 390, 600, 760, 761, 800, 1000, 1024, 1180, 1181, 1279, 1280, 1341, 1440, 1561, 1920)
+OF_THE_HEADER = """() => {
+  const wide = document.documentElement.clientWidth, found = [];
+  if (document.documentElement.scrollWidth > wide) found.push(`the page: ${document.documentElement.scrollWidth}`);
+  const drawn = [...document.querySelectorAll('header.app > *')].filter(e => e.getClientRects().length);
+  for (const e of drawn) {
+    const box = e.getBoundingClientRect();
+    if (box.right > wide + 1) found.push(`${e.className || e.tagName} ends at ${Math.round(box.right)}`);
+  }
+  const tabs = [...document.querySelectorAll('.tabs, .sub-tabs')].filter(e => e.getClientRects().length);
+  if (tabs.length !== 1) found.push(`${tabs.length} rows of tabs`);
+  return found;
+}"""
+
+
+def test_the_header_of_a_branch_fits_at_every_width(page, asgi_server, branched, complaints):
+    """A branch has most tabs, and its parent's name beside its own; both are long here."""
+    parent, made, _, _ = branched
+    Cluster.objects.filter(pk=parent.pk).update(name="prod-eu-central-1-a-cluster-of-a-team")
+    Cluster.objects.filter(pk=made.pk).update(name="two more nodes of the same type in every zone")
+    found = []
+    for name in ("difference", "cluster"):
+        page.goto(f"{asgi_server}/c/{made.public_id}/{name}/")
+        for width in EVERY_WIDTH:
+            page.set_viewport_size({"width": width, "height": 900})
+            found += [f"{name} at {width}: {wrong}" for wrong in page.evaluate(OF_THE_HEADER)]
+    assert not found, "\n".join(found)

@@ -1,11 +1,15 @@
 """What was changed and undone on pages, and one action on what was chosen from a list."""
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from playground.clusters import services
 from playground.clusters.models import Cluster, Node, Pod
+from playground.clusters.services import actions
+from playground.web.choosing import NODE_BUTTONS, POD_BUTTONS
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
 pytestmark = pytest.mark.django_db
@@ -37,6 +41,22 @@ def test_the_page_names_the_last_change_and_undoes_it(client, cluster):
     assert "Something else was done meanwhile" in told(client, stale)
     client.post(path("undo", cluster))
     assert "Nothing to undo" in client.get(path("changes", cluster)).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "buttons", "known"),
+    [("pods", POD_BUTTONS, actions.POD_ACTIONS), ("nodes", NODE_BUTTONS, actions.NODE_ACTIONS)],
+)
+def test_every_action_on_many_has_its_button(client, cluster, name, buttons, known):
+    assert tuple(button.name for button in buttons) == known
+    page = client.get(path(name, cluster)).content.decode()
+    form = page.partition("data-choosing")[2].partition("<table")[0]
+    first = re.search(r'<button type="submit"[^>]*>', form)
+    assert first and 'name="action" value=""' in first.group(), "Enter in a box presses nothing that does anything"
+    for action in known:
+        assert f'value="{action}"' in form
+    asked = {button.name for button in buttons if button.field}
+    assert asked == (set(actions.NEEDS_VALUE) if name == "nodes" else set())
 
 
 def test_chosen_pods_are_deleted_without_a_page_in_between(client, cluster):
@@ -77,6 +97,7 @@ def test_nodes_are_found_by_label_and_changed_together(client, cluster):
     ("posted", "words"),
     [
         ({"action": "cordon", "of": "nodes"}, "Choose 1 to 1,000 nodes. Nothing was done."),
+        ({"action": "", "pod": ["default/p0"]}, "Nothing was done."),
         ({"action": "delete"}, "Choose 1 to 1,000 pods. Nothing was done."),
         ({"action": "label", "node": ["n1"], "label": ""}, "A label is key=value, and key- takes it off."),
         ({"action": "delete", "pod": ["default/p9"]}, "not found. Nothing was done."),

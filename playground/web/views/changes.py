@@ -15,6 +15,7 @@ from playground.clusters.selectors.node_lists import node_page
 from playground.clusters.services.actions import NODE_ACTIONS, Acted, act_on_nodes, act_on_pods
 from playground.scenarios import services as scenarios
 from playground.web.access import get_cluster
+from playground.web.choosing import NODE_BUTTONS
 from playground.web.listing import Listing
 from playground.web.numbers import positive_int
 
@@ -61,6 +62,7 @@ def node_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "q": words,
         "found": node_page(cluster, words, page=positive_int(request.GET.get("page")) or 1),
         "address": Listing({"q": words}),
+        "actions": NODE_BUTTONS,
     }
     return render(request, "nodes/list.html", context)
 

@@ -27,6 +27,7 @@ from playground.engine.columns import profile_names
 from playground.engine.durations import DURATION
 from playground.web.access import get_cluster
 from playground.web.board import priority_scale
+from playground.web.choosing import POD_BUTTONS
 from playground.web.explanation import MATRIX_LIMIT, FilterView, view_filter
 from playground.web.forms.pod_rows import values_of
 from playground.web.forms.pods import PodForm
@@ -65,6 +66,7 @@ def pod_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "filtered": any(value for name, value in asked.items() if name != "sort"),
         "address": Listing(asked),
         "columns": sorted_columns(POD_COLUMNS, search.sort),
+        "actions": POD_BUTTONS,
     }
     if request.htmx and request.htmx.target == "rows" and not request.htmx.history_restore_request:
         return render(request, "pods/rows.html", context)
