@@ -52,7 +52,9 @@ def test_every_action_on_many_has_its_button(client, cluster, name, buttons, kno
     page = client.get(path(name, cluster)).content.decode()
     form = page.partition("data-choosing")[2].partition("<table")[0]
     first = re.search(r'<button type="submit"[^>]*>', form)
-    assert first and 'name="action" value=""' in first.group(), "Enter in a box presses nothing that does anything"
+    assert first and 'name="action" value=""' in first.group(), (
+        "Enter in a box presses nothing that does anything"
+    )
     for action in known:
         assert f'value="{action}"' in form
     asked = {button.name for button in buttons if button.field}

@@ -40,7 +40,13 @@ def luck(request: HttpRequest, share_id: str) -> HttpResponse:
             messages.error(request, error.message)
         return redirect(here)
     row = Luck.objects.filter(scenario=share).order_by("-touched", "-pk").first()
-    context: dict[str, Any] = {"share": share, "row": row, "here": here, "most_seeds": N_SEEDS, "n_ties": None}
+    context: dict[str, Any] = {
+        "share": share,
+        "row": row,
+        "here": here,
+        "most_seeds": N_SEEDS,
+        "n_ties": None,
+    }
     if row is not None:
         context["percent"] = round(100 * row.done / row.n_seeds)
     if request.htmx:
