@@ -34,7 +34,7 @@ from scheduler_core.scenario.types import (
     Upgrade,
     UpgradeSelection,
 )
-from scheduler_core.schema.fields_check import unknown_fields
+from scheduler_core.schema.fields_check import FieldProblem, unknown_fields, unknown_fields_of_patch
 from scheduler_core.sim.options import load as load_as_simulated
 
 MAX_BYTES = 64_000_000
@@ -164,16 +164,23 @@ def plugin_notes(scenario: Scenario) -> list[str]:
 
 
 def field_notes(scenario: Scenario) -> list[str]:
-    """Fields of the scenario's objects that their kinds do not have: they change nothing. The first 20."""
-    parts = [("objects", scenario.objects)]
-    parts += [(f"steps[{index}].apply", step.apply or ()) for index, step in enumerate(scenario.steps)]
+    """Fields of the scenario's objects and patches that their kinds do not have: they change nothing. The first 20."""
     found = (
-        f"{problem.said_of(f'{path}[{index}].{problem.path}')}, which has no effect"
-        for path, manifests in parts
-        for index, manifest in enumerate(manifests)
-        for problem in unknown_fields(manifest)
+        f"{problem.said_of(f'{path}.{problem.path}')}, which has no effect"
+        for path, problems in _unknown_fields(scenario)
+        for problem in problems
     )
     return list(islice(found, _MOST_NOTES))
+
+
+def _unknown_fields(scenario: Scenario) -> Iterator[tuple[str, list[FieldProblem]]]:
+    for index, manifest in enumerate(scenario.objects):
+        yield f"objects[{index}]", unknown_fields(manifest)
+    for number, step in enumerate(scenario.steps):
+        for index, manifest in enumerate(step.apply or ()):
+            yield f"steps[{number}].apply[{index}]", unknown_fields(manifest)
+        if step.patch is not None:
+            yield f"steps[{number}].patch.patch", unknown_fields_of_patch(step.patch.kind, step.patch.patch)
 
 
 def _read_older_name(body: dict[str, Any]) -> None:

@@ -96,6 +96,22 @@ def unknown_fields(manifest: Mapping[str, Any]) -> list[FieldProblem]:
     return [problem for problem in check_fields(manifest, of_kind)[1] if problem.unknown]
 
 
+def unknown_fields_of_patch(kind: str, patch: Mapping[str, Any]) -> list[FieldProblem]:
+    """Fields of a merge patch that the kind has in no version (20 at most); none of other kinds than Kubernetes' own.
+
+    Examples
+    --------
+    >>> [problem.said_of() for problem in unknown_fields_of_patch("Node", {"spec": {"unschedulabel": True}})]
+    ['unknown field "spec.unschedulabel" (did you mean unschedulable?)']
+    """
+    of_versions = (
+        [problem for problem in check_fields(patch, type_name)[1] if problem.unknown]
+        for (_, name), type_name in types_by_kind().items()
+        if name == kind
+    )
+    return min(of_versions, key=len, default=[])
+
+
 def unknown_field(path: str, value: Any, names: Iterable[str]) -> FieldProblem:
     """The problem of a field that is none of some names."""
     nearest = nearest_name(path.rpartition(".")[2], names)

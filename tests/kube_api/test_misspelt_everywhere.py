@@ -13,6 +13,7 @@ from django.test import Client
 
 from playground.clusters.models import Cluster, LogEntry
 from scheduler_core.scenario import load_scenario, run_scenario
+from scheduler_core.scenario.load import field_notes
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, Kube
 
@@ -117,8 +118,31 @@ def test_a_scenario_notes_it_in_the_library_and_on_the_command_line(
     told_once(asked.stderr, f"objects[1].{FIELD}")
 
 
+@pytest.mark.parametrize(
+    ("kind", "patch", "field", "near"),
+    [
+        ("Node", {"spec": {"unschedulabel": True}}, "spec.unschedulabel", "unschedulable"),
+        ("Pod", {"metadata": {"lables": {"a": "b"}}}, "metadata.lables", "labels"),
+        ("ResourceClaim", {"spec": {"device": {}}}, "spec.device", "devices"),
+    ],
+)
+def test_a_patch_of_a_scenario_is_read_too(kind: str, patch: dict[str, Any], field: str, near: str) -> None:
+    steps = [{"apply": [make_pod("web")]}, {"patch": {"kind": kind, "name": "n1", "patch": patch}}]
+    document = scenario({}) | {"steps": steps}
+    [note] = field_notes(load_scenario(document))
+    assert note == f'unknown field "steps[1].patch.patch.{field}" (did you mean {near}?), which has no effect'
+
+
 def test_what_is_spelt_well_is_not_mentioned() -> None:
     custom = {"apiVersion": "x.example/v1", "kind": "Thing", "metadata": {"name": "t"}, "anything": 1}
     document = scenario(make_pod("right", nodeSelector={"a": "b"}))
     document["objects"].append(custom)
+    scaler = {
+        "kind": "HorizontalPodAutoscaler",
+        "name": "h",
+        "patch": {"spec": {"targetCPUUtilizationPercentage": 5}},
+    }
+    document["steps"].append({"patch": scaler})
+    assert field_notes(load_scenario(document)) == []
+    document["steps"].pop()
     assert run_scenario(load_scenario(document)).notes == []
