@@ -85,7 +85,7 @@ def test_one_decision_shows_our_whole_cycle_on_that_state(client: Client, cluste
     answer_all()
     html = seen(client, "judged", *args)
     for words in (
-        "does not fit",
+        "to <b>n3</b>: does not fit",
         "Insufficient cpu",
         "OpenAPI-Generator/31.0.0/python",
         "Our own cycle",
