@@ -22,6 +22,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -54,12 +55,36 @@ SERVICES = (
     ("kubectl", servers.kubectl, "no kubectl (Debian: kubernetes-client)"),
 )
 
+FAST_FOLDERS = (
+    "engine",
+    *(f"scheduler_core/{name}" for name in (
+        "cluster", "config", "extender", "framework", "objects", "plugins", "queue", "releases",
+    )),
+)  # fmt: skip
+"""Folders whose tests `-m fast` takes: each is of one small part, and needs neither a database nor a process."""
+
+
+def is_fast(item: pytest.Item) -> bool:
+    """Whether a test is one of `-m fast`: in one of its folders, and no search through many examples."""
+    from hypothesis import is_hypothesis_test  # not before its own plugin
+
+    folder = item.path.relative_to(Path(__file__).parent).parent.as_posix()
+    return (
+        folder in FAST_FOLDERS
+        and not any(
+            item.get_closest_marker(name) for name in ("slow", "database", *(name for name, _, _ in SERVICES))
+        )
+        and "every_threshold" not in getattr(item, "fixturenames", ())
+        and not is_hypothesis_test(getattr(item, "function", None))
+        and not hasattr(getattr(item, "cls", None), "settings")  # a state machine of Hypothesis
+    )
+
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    # The whole suite is worth two processes; one file, or looking for one failure, is not.
+    # The whole suite and `-m fast` are worth two processes; one file, or looking for one failure, is not.
     options = early_config.known_args_namespace
     chosen = options.file_or_dir or any(
-        getattr(options, name, None)
+        getattr(options, name, None) not in (None, False, "", "fast")
         for name in ("keyword", "markexpr", "usepdb", "collectonly", "lf", "stepwise")
     )
     if not chosen and not _is_xdist_worker and getattr(options, "numprocesses", None) is None:
@@ -97,6 +122,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
         if item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(fixtures):
             item.add_marker("database")
+        if is_fast(item):
+            item.add_marker("fast")
         for name, find, lack in SERVICES:
             if item.get_closest_marker(name) and not find():
                 item.add_marker(pytest.mark.skip(reason=lack))
