@@ -170,7 +170,7 @@ def large_definition(n_fields: int) -> dict[str, Any]:
 
 
 def test_a_copy_that_kubectl_keeps_may_be_larger_and_that_is_told(kube: Kube, cluster: Cluster) -> None:
-    """An API server refuses it; a manifest that cannot be applied helps nobody here."""
+    """An API server refuses it; a manifest that cannot be applied is of no use here."""
     large = large_definition(1700)
     assert 2 * len(json.dumps(large)) > MAX_OBJECT_BYTES > len(json.dumps(large)) > 1_200_000
     annotations = {LAST_APPLIED: json.dumps(large), "a.example/key": "short"}
