@@ -57,13 +57,18 @@ def cluster(n_nodes: int = 200, n_pods: int = 3_000, n_pending: int = 25, seed: 
             there += [
                 node for node in nodes if node["metadata"]["labels"]["karpenter.sh/nodepool"] == "compute"
             ]
+        # Room only shrinks while one workload is placed, so a node that is full stays out.
+        names = [node["metadata"]["name"] for node in there]
+        fitting = [node for node in names if _fits(free[node], cpu, memory)]
         for index in range(max(1, round(replicas * wanted / total))):
-            fitting = [node for node in there if _fits(free[node["metadata"]["name"]], cpu, memory)]
             if not fitting:
                 break
-            on = draw.choice(fitting)["metadata"]["name"]
+            at = draw.randrange(len(fitting))
+            on = fitting[at]
             free[on][0] -= cpu
             free[on][1] -= memory
+            if not _fits(free[on], cpu, memory):
+                del fitting[at]
             pods.append(_pod(draw, namespace, name, kind, cpu, memory, on=on, pool=pool, index=index))
     pending = [
         _pod(draw, "ml", "infer-llm", "ReplicaSet", 8000, 32768, pool="gpu", gpus=4, index=900 + index)
