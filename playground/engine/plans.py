@@ -17,11 +17,11 @@ ZONE_LABEL: Final = ZONE
 
 
 class PlanProblem(ValueError):
-    """A question that cannot be read: `field`, `value` and the reason."""
+    """A question that cannot be read: the sentence of the command line, which names `field` and `value`."""
 
     def __init__(self, error: InvalidObject) -> None:
-        super().__init__(error.reason)
-        self.field, self.value, self.reason = error.path, error.value, error.reason
+        super().__init__(str(error))
+        self.field, self.value = error.path, error.value
 
 
 def checked_plan(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -134,8 +134,15 @@ def _question(options: argparse.Namespace) -> dict[str, Any]:
             raise _Unusable(f"{options.pod}: one manifest of kind Pod is needed")
         found["pod"] = documents[0].value
     if getattr(options, "prices", None):
-        found["prices"] = read_prices(Path(options.prices).read_text(encoding="utf-8"))
+        found["prices"] = read_prices(_text_of(options.prices))
     return found
+
+
+def _text_of(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise _Unusable(f"{name}: byte {error.start} is not UTF-8") from None
 
 
 def _print(answer: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +19,14 @@ from typing import Any
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.documents import DocumentError, load_documents
+from scheduler_core.objects.label_syntax import label_value_errors, qualified_name_errors
 from scheduler_core.objects.quantity import quantity_milli_value
 from scheduler_core.plan.node_groups import INSTANCE_TYPE
 
 MAX_TYPES = 200
+MAX_MILLI = 2**63 - 1
+"""Of an amount, in thousandths: what an API server counts with."""
+_NO_LIST = "must be one document with a list under `types`, or CSV whose first line names its columns"
 _COLUMNS = ("name", "cpu", "memory", "pods", "devices", "labels", "taints", "price")
 _TAINT = re.compile(r"([^=:]+)(?:=([^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)")
 
@@ -94,21 +99,49 @@ def read_prices(text: str) -> list[Any]:
     ------
     InvalidObject
     """
-    first = text.lstrip().split("\n", 1)[0]
-    if re.match(r"\"?name\"?\s*[,;\t]", first):
-        separator = next(mark for mark in ",;\t" if mark in first)
-        # A semicolon separates columns only where no comma does; within cells it separates entries.
-        return [
-            {key.strip(): value for key, value in row.items() if key is not None and (value or "").strip()}
-            for row in csv.DictReader(io.StringIO(text.lstrip()), delimiter=separator)
-        ]
+    text = text.removeprefix("\ufeff").lstrip()
+    first = text.split("\n", 1)[0]
+    # A semicolon separates columns only where no comma does; within cells it separates entries.
+    separator = next((mark for mark in ",;\t" if mark in first), "")
+    columns = (
+        [cell.strip().strip('"').strip().lower() for cell in first.split(separator)] if separator else []
+    )
+    if "name" in columns and "cpu" in columns:
+        return _rows_of_csv(text, separator)
     try:
         documents = load_documents(text)
     except DocumentError as error:
-        raise InvalidObject(f"prices {error.path}".strip(), None, error.reason) from None
+        if "must be an object" in error.reason:
+            raise InvalidObject("prices", None, _NO_LIST) from None
+        where = "" if error.line is None else f"line {error.line}: "
+        path = f"prices{error.path.removeprefix('types')}" if error.path.startswith("types[") else "prices"
+        raise InvalidObject(path, None, where + error.reason) from None
     if len(documents) != 1 or not isinstance(documents[0].value.get("types"), list):
-        raise InvalidObject("prices", None, "must be one document with a list under `types`, or CSV")
+        raise InvalidObject("prices", None, _NO_LIST)
     return list(documents[0].value["types"])
+
+
+def _rows_of_csv(text: str, separator: str) -> list[dict[str, str]]:
+    reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True, skipinitialspace=True)
+    try:
+        rows = [[cell.strip() for cell in row] for row in reader]
+    except csv.Error as error:
+        raise InvalidObject("prices", None, f"line {reader.line_num} is not CSV: {error}") from None
+    columns = [name.lower() for name in rows[0]]
+    for place, name in enumerate(columns):
+        if name in columns[:place]:
+            raise InvalidObject("prices", name, "is the name of two columns")
+    found = []
+    for row in rows[1:]:
+        if not any(row):
+            continue
+        if len(row) > len(columns):
+            cell = row[len(columns)]
+            raise InvalidObject(
+                f"prices[{len(found)}]", cell, f"is a cell more than the {len(columns)} columns"
+            )
+        found.append({name: cell for name, cell in zip(columns, row, strict=False) if cell})
+    return found
 
 
 def price_list_from(items: Any, path: str) -> PriceList:
@@ -120,14 +153,17 @@ def price_list_from(items: Any, path: str) -> PriceList:
         Names the entry, its field and the value.
     """
     if not isinstance(items, list | tuple) or not items:
-        raise InvalidObject(path, None, "must be a list of node types")
+        raise InvalidObject(path, None, "must be a list of node types, one at least")
     if len(items) > MAX_TYPES:
         raise InvalidObject(path, None, f"has {len(items)} node types; {MAX_TYPES} are the most")
     found = [_type_from(item, f"{path}[{place}]") for place, item in enumerate(items)]
-    names = [item.name for item in found]
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise InvalidObject(f"{path}[{place}].name", name, "is there twice")
+    names: dict[str, int] = {}
+    for place, item in enumerate(found):
+        first = names.setdefault(item.name, place)
+        if first != place:
+            raise InvalidObject(
+                f"{path}[{place}].name", item.name, f"is there twice: {path}[{first}] has it too"
+            )
     return PriceList(tuple(sorted(found, key=lambda item: (item.price, item.name))))
 
 
@@ -137,37 +173,73 @@ def _type_from(item: Any, path: str) -> NodeType:
     for key in item:
         if key not in _COLUMNS:
             raise InvalidObject(f"{path}.{key}", None, f"is not known: a node type has {', '.join(_COLUMNS)}")
-    name = item.get("name")
+    for key in ("name", "cpu", "memory", "price"):
+        if item.get(key) is None:
+            raise InvalidObject(f"{path}.{key}", None, "is missing")
+    name = item["name"]
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", name):
         raise InvalidObject(f"{path}.name", name, "must be a label's value, 63 characters at most")
-    try:
-        price = float(item.get("price", ""))
-    except (TypeError, ValueError):
-        raise InvalidObject(f"{path}.price", item.get("price"), "must be a number") from None
-    if not 0 <= price < 1e9:
-        raise InvalidObject(f"{path}.price", price, "must be from 0 to a thousand million")
-    amounts = {"cpu": item.get("cpu"), "memory": item.get("memory"), "pods": item.get("pods") or "110"}
-    amounts |= _pairs(item.get("devices"), f"{path}.devices")
-    allocatable = {}
-    for resource, amount in amounts.items():
-        text = str(amount) if isinstance(amount, int | float | str) and not isinstance(amount, bool) else ""
-        try:
-            if quantity_milli_value(text) < 0:
-                raise ValueError
-        except ValueError:
-            raise InvalidObject(f"{path}.{resource}", amount, "must be an amount") from None
-        allocatable[resource] = text
+    pods = item.get("pods")
+    allocatable = {
+        "cpu": _amount(item["cpu"], f"{path}.cpu", least=1),
+        "memory": _amount(item["memory"], f"{path}.memory", least=1),
+        "pods": _amount("110" if pods is None else pods, f"{path}.pods", least=1, whole=True),
+    }
+    for resource, amount in _pairs(item.get("devices"), f"{path}.devices").items():
+        if resource in allocatable:
+            raise InvalidObject(
+                f"{path}.devices.{resource}", amount, "is no device: it has a column of its own"
+            )
+        allocatable[resource] = _amount(amount, f"{path}.devices.{resource}", whole=True)
     taints = item.get("taints") or ()
+    if not isinstance(taints, str | list | tuple):
+        raise InvalidObject(f"{path}.taints", taints, "must be a list of key=value:Effect")
     written = (
         [part for part in taints.split(";") if part.strip()] if isinstance(taints, str) else list(taints)
     )
     return NodeType(
         name,
-        price,
+        _price(item["price"], f"{path}.price"),
         allocatable,
-        {key: str(value) for key, value in _pairs(item.get("labels"), f"{path}.labels").items()},
+        _labels(item.get("labels"), f"{path}.labels"),
         tuple(_taint_from(taint, f"{path}.taints[{place}]") for place, taint in enumerate(written)),
     )
+
+
+def _price(value: Any, path: str) -> float:
+    try:
+        price = float("" if isinstance(value, bool) else value)
+    except (TypeError, ValueError):
+        raise InvalidObject(path, value, "must be a number, as 0.768") from None
+    except OverflowError:
+        price = math.inf
+    if not 0 <= price < 1e9:
+        raise InvalidObject(path, value, "must be from 0 to a thousand million")
+    return price
+
+
+def _amount(value: Any, path: str, *, least: int = 0, whole: bool = False) -> str:
+    """A quantity as text: `least` in thousandths."""
+    text = str(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else ""
+    try:
+        milli = quantity_milli_value(text)
+    except ValueError:
+        raise InvalidObject(path, value, "must be an amount, as 4, 3920m or 16Gi") from None
+    if milli < least or milli > MAX_MILLI or (whole and milli % 1000):
+        kind = "a whole number" if whole else "an amount"
+        raise InvalidObject(
+            path, value, f"must be {kind} {'above' if least else 'from'} 0 that a node can have"
+        )
+    return text
+
+
+def _labels(value: Any, path: str) -> dict[str, str]:
+    found = {}
+    for key, text in _pairs(value, path).items():
+        if wrong := (*qualified_name_errors(key), *label_value_errors("?" if text is None else str(text))):
+            raise InvalidObject(f"{path}.{key}", text, wrong[0])
+        found[key] = str(text)
+    return found
 
 
 def _pairs(value: Any, path: str) -> dict[str, Any]:

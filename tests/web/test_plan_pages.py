@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -232,3 +234,24 @@ def test_a_price_list_of_ones_own_is_read_from_the_form_and_a_branch_has_the_nod
         reverse("web:plan", args=[cluster.public_id]), {"ask": "backlog", "prices": "types: no"}, follow=True
     )
     assert "It cannot be asked: prices:" in html_of(refused)
+
+
+def test_a_wrong_row_of_a_price_list_is_told_in_the_same_words_by_page_rest_and_command_line(
+    client: Client, cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "name,cpu,memory,price\nbig,10,16Gi,2.5\nodd,4,16Gi,-3\n"
+    said = 'prices[1].price: "-3" must be from 0 to a thousand million'
+    url = reverse("web:plan", args=[cluster.public_id])
+    by_page = client.post(url, {"ask": "backlog", "prices": rows}, follow=True)
+    assert said in unescape(html_of(by_page))
+    body = {"ask": "backlog", "prices": [*csv.DictReader(rows.splitlines())]}
+    by_rest = client.post(
+        f"/api/v1/clusters/{cluster.public_id}/plan/", json.dumps(body), content_type="application/json"
+    )
+    assert said in by_rest.json().values() and by_rest.json()["value"] == "-3"
+    dump, prices = tmp_path / "dump.json", tmp_path / "prices.csv"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [_node("a", "x")]}))
+    prices.write_text(rows)
+    assert main(["plan", str(dump), "backlog", "--prices", str(prices)]) == 2
+    assert capsys.readouterr().err.strip() == said
+    assert not Question.objects.exists()

@@ -198,7 +198,7 @@ def _plan_question(params: Mapping[str, Any]) -> dict[str, Any]:
         return plans.checked_plan(params)
     except plans.PlanProblem as problem:
         value = None if problem.value is None else str(problem.value)[:200]
-        raise InvalidInput(problem.reason, field=problem.field, value=value) from None
+        raise InvalidInput(str(problem)[:500], field=problem.field, value=value) from None
 
 
 def _node(params: Mapping[str, Any]) -> str:

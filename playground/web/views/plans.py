@@ -40,7 +40,7 @@ def overview(request: HttpRequest, cluster_id: str) -> HttpResponse:
         try:
             asked = questions.ask(cluster=cluster, kind=Question.Kind.PLAN, params=_posted(request))
         except PlanProblem as problem:
-            said = f"It cannot be asked: {problem.field}: {problem.reason}"
+            said = f"It cannot be asked: {problem}"
         except ClusterError as error:
             said = f"It cannot be asked: {error.message}"
         else:
