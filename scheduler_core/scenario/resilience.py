@@ -122,7 +122,10 @@ def drains(run: ScenarioRun, wanted: Draining, path: str) -> Finding:
     try:
         answer = drain(sandbox, wanted.nodes)
     except UnknownNodes as error:
-        raise ScenarioError([Problem(f"{path}.drain.nodes", str(error))]) from None
+        first = next(
+            place for place, name in enumerate(wanted.nodes) if run.simulation.world.node(name) is None
+        )
+        raise ScenarioError([Problem(f"{path}.drain.nodes[{first}]", str(error))]) from None
     named = ", ".join(wanted.nodes)
     held = answer.of(BLOCKED)
     if held or answer.of(LOST) or answer.count(PENDING) > wanted.max_pending:
