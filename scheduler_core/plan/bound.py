@@ -65,8 +65,11 @@ class Bounded:
     counts: tuple[int, ...]
 
 
-def least_cost(bins: Sequence[Bin], demands: Sequence[Demand]) -> Bounded:
+def least_cost(bins: Sequence[Bin], demands: Sequence[Demand], *, together: bool = False) -> Bounded:
     """The least cost of bins that hold all demands.
+
+    With `together` the bins that take the same demands have one room, the sum of theirs: a smaller problem, whose
+    bound may be lower and is still one.
 
     Raises
     ------
@@ -91,11 +94,22 @@ def least_cost(bins: Sequence[Bin], demands: Sequence[Demand]) -> Bounded:
         model.changeColIntegrality(place, highspy.HighsVarType.kInteger)
         model.changeColCost(place, one.cost)
     n_columns = len(bins)
-    columns: dict[tuple[int, int], int] = {}
-    for place, one in enumerate(bins):
-        for demand, most in sorted(one.takes.items()):
-            columns[demand, place] = n_columns
-            model.addVar(0, min(demands[demand].number, most * one.most))
+    # Rooms: bins that are filled as one, and what each of them takes.
+    rooms: list[list[int]] = [[place] for place in range(len(bins))]
+    if together:
+        alike: dict[tuple[tuple[int, int], ...], list[int]] = {}
+        for place, one in enumerate(bins):
+            alike.setdefault(tuple(sorted(one.takes.items())), []).append(place)
+        rooms = list(alike.values())
+    columns: list[dict[int, int]] = []
+    where: list[list[int]] = [[] for _ in demands]
+    for members in rooms:
+        columns.append({})
+        for demand, most in sorted(bins[members[0]].takes.items()):
+            columns[-1][demand] = n_columns
+            where[demand].append(n_columns)
+            most_here = most * sum(bins[place].most for place in members)
+            model.addVar(0, min(demands[demand].number, most_here))
             n_columns += 1
 
     def row(low: float, high: float, weights: Mapping[int, float]) -> None:
@@ -104,22 +118,22 @@ def least_cost(bins: Sequence[Bin], demands: Sequence[Demand]) -> Bounded:
             low, high, len(indices), indices, np.array([weights[int(i)] for i in indices], np.float64)
         )
 
-    for demand, asked in enumerate(demands):
-        mine = {column: 1.0 for (which, _), column in columns.items() if which == demand}
+    for asked, mine in zip(demands, where, strict=True):
         if mine:
-            row(asked.number, asked.number, mine)
-    for place, one in enumerate(bins):
-        here = {demand: columns[demand, place] for demand in one.takes}
+            row(asked.number, asked.number, dict.fromkeys(mine, 1.0))
+    for members, here in zip(rooms, columns, strict=True):
         for resource in sorted({name for demand in here for name in demands[demand].requests}):
-            have = max(one.room.get(resource, 0), 1)
+            have = max(*(bins[place].room.get(resource, 0) for place in members), 1)
             weights = {
                 column: demands[demand].requests[resource] / have
                 for demand, column in here.items()
                 if demands[demand].requests.get(resource)
             }
-            row(-np.inf, 0, {**weights, place: -one.room.get(resource, 0) / have})
+            filled = {place: -bins[place].room.get(resource, 0) / have for place in members}
+            row(-np.inf, 0, {**weights, **filled})
         for demand, column in here.items():
-            row(-np.inf, 0, {column: 1.0, place: -float(one.takes[demand])})
+            most = float(bins[members[0]].takes[demand])
+            row(-np.inf, 0, {column: 1.0, **dict.fromkeys(members, -most)})
     model.run()
     info = model.getInfo()
     if info.primal_solution_status != 2:  # 2 = feasible

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod, pod_from
@@ -28,7 +31,11 @@ from scheduler_core.plan.take_away import (
 from scheduler_core.plan.trial import Trial, homeless
 
 MOST_DECISIONS = 40_000
-"""Decisions that all orders together may cost: a count, so that the answer is the same everywhere."""
+"""Decisions that all orders together may cost: a count, so that the answer is the same everywhere. The search ends in
+the middle of an order, with what it has found."""
+MOST_COLUMNS = 40_000
+"""Of the bound's problem with each node by itself; a larger one counts nodes that take the same pods together."""
+REPORT_EVERY = 500
 
 
 @dataclass(slots=True)
@@ -50,6 +57,11 @@ class Fewer:
         By the steps, in the unit of `cost_of`.
     bound : float
         No set of nodes that holds all pods saves more.
+    untried : int
+        Nodes that the search did not come to before it met `MOST_DECISIONS`; of those, `kept` says nothing.
+    n_orders, of_orders : int
+        Orders that were gone through to their end or their limit, and those there are. Fewer, where the bound was met
+        or the decisions were spent.
     """
 
     nodes: int
@@ -59,6 +71,15 @@ class Fewer:
     has_prices: bool = False
     bound: float = 0.0
     n_decisions: int = 0
+    untried: int = 0
+    n_orders: int = 0
+    of_orders: int = 0
+
+    @property
+    def limit(self) -> int | None:
+        """Decisions at which the search ended, where more of them might have found more."""
+        is_cut = self.untried or self.n_orders < self.of_orders
+        return MOST_DECISIONS if is_cut and self.saved < self.bound - 1e-9 else None
 
     @property
     def saved(self) -> float:
@@ -83,32 +104,44 @@ def fewer_nodes(sandbox: Sandbox, prices: PriceList, *, report: Report = silent)
         sorted(shares, key=lambda name: (-cost_of[name], shares[name], place_of[name])),
         sorted(shares, key=lambda name: (n_pods[name], -cost_of[name], place_of[name])),
     )
-    bound = _most_saved(sandbox, nodes, cost_of)
+    bound = _most_saved(sandbox, nodes, cost_of, report)
+    n_orders = 0
     for number, order in enumerate(orders):
-        found = _go_through(sandbox, order, cost_of, report, f"order {number + 1} of {len(orders)}")
+        what = f"order {number + 1} of {len(orders)}"
+        found = _go_through(sandbox, order, cost_of, MOST_DECISIONS - spent, report, what)
         spent += found.n_decisions
+        n_orders += 1
         if best is None or found.saved > best.saved + 1e-9:
             best = found
-        if best.saved >= bound - 1e-9 or spent > MOST_DECISIONS:
+        if best.saved >= bound - 1e-9 or spent >= MOST_DECISIONS:
             break
     assert best is not None
     best.has_prices, best.bound, best.n_decisions = has_prices, max(bound, best.saved), spent
+    best.n_orders, best.of_orders = n_orders, len(orders)
     return best
 
 
 def _go_through(
-    sandbox: Sandbox, order: Sequence[str], cost_of: Mapping[str, float], report: Report, what: str
+    sandbox: Sandbox,
+    order: Sequence[str],
+    cost_of: Mapping[str, float],
+    most_decisions: int,
+    report: Report,
+    what: str,
 ) -> Fewer:
     found = Fewer(len(order), cost_of=dict(cost_of))
     with Trial(sandbox) as trial:
         for done, name in enumerate(order):
-            report(done, len(order), what)
+            report(done, len(order), f"{what}: {len(found.steps):,} nodes can go so far")
+            if found.n_decisions >= most_decisions:
+                found.untried = len(order) - done
+                break
             node = sandbox.scheduler.cache.node(name)
             if node is not None and is_control_plane(node):
                 found.kept[name] = "It is of the control plane."
                 continue
             mark = trial.mark()
-            step = follow_drain(trial, (name,))
+            step = follow_drain(trial, (name,), until_harm=True)
             found.n_decisions += step.n_decisions
             if step.is_harmless:
                 trial.remove_nodes((name,))
@@ -127,7 +160,7 @@ def is_control_plane(node: Node) -> bool:
 def blocker(step: TakenAway) -> str:
     """Why a node stays, in one sentence: the first pod that hinders, and what hinders it."""
     for outcome in ("blocked", "lost", "pending"):
-        first = next(iter(step.of(outcome)), None)
+        first = next((item for item in step.of(outcome) if not item.because), None)
         if first is not None and outcome == "lost":
             return f"{first.pod} has no owner that makes it again."
         if first is not None:
@@ -144,7 +177,9 @@ def _movable(sandbox: Sandbox, name: str) -> list[Pod]:
     return [pod for pod in pods if owner_kind(pod) not in OF_THE_NODE and not pod.is_terminating]
 
 
-def _most_saved(sandbox: Sandbox, nodes: Sequence[Node], cost_of: Mapping[str, float]) -> float:
+def _most_saved(
+    sandbox: Sandbox, nodes: Sequence[Node], cost_of: Mapping[str, float], report: Report
+) -> float:
     """No choice of nodes that go saves more: the rest must hold all pods, whatever the order.
 
     Nodes whose pods can never leave stay: those of pods without an owner, and of pods that two budgets cover.
@@ -158,47 +193,72 @@ def _most_saved(sandbox: Sandbox, nodes: Sequence[Node], cost_of: Mapping[str, f
         for node in nodes
     }
     classes = classes_of([homeless(pod) for name, pods in movable.items() for pod in pods])
-    demands = [Demand(len(alike.pods), {**alike.one.requests, PODS: 1}) for alike in classes]
     with Trial(sandbox) as trial:
-        for pods in movable.values():
+        for done, pods in enumerate(movable.values()):
+            if done % REPORT_EVERY == 0:
+                report(0, 0, "bounding what can be saved: emptying nodes")
             for pod in pods:
                 trial.remove_pod(pod)
         row_of = sandbox.scheduler.cache.nodes.row_of
-        name_of = {row_of[node.name]: node.name for node in nodes}
-        taken: dict[str, dict[int, int]] = {}
+        rows = np.array([row_of[node.name] for node in nodes], np.int64)
+        takes = np.zeros((len(nodes), len(classes)), np.bool_)
         for index, alike in enumerate(classes):
+            if index % REPORT_EVERY == 0:
+                report(0, 0, f"bounding what can be saved: {index:,} of {len(classes):,} kinds of pods")
             relaxed = pod_from(without_rules(alike.one.manifest))
-            for row in sandbox.attempt(relaxed).feasible.tolist():
-                taken.setdefault(name_of[row], {})[index] = len(alike.pods)
+            takes[:, index] = np.isin(rows, sandbox.attempt(relaxed).feasible)
         # A cordoned node keeps what it has: its own pods count as fitting there.
-        place_of = {pod.uid: index for index, alike in enumerate(classes) for pod in alike.pods}
-        for name, pods in movable.items():
-            for pod in pods:
-                index = place_of[pod.uid]
-                taken.setdefault(name, {}).setdefault(index, len(classes[index].pods))
-        resources = sorted({name for demand in demands for name in demand.requests})
-        free = {
-            node.name: {name: sandbox.free(name, row_of[node.name]) for name in resources} for node in nodes
-        }
-    groups: dict[str, list[str]] = {}
-    for node in nodes:
-        key = repr((cost_of[node.name], sorted(taken.get(node.name, {}).items()), free[node.name]))
-        groups.setdefault(key, []).append(node.name)
-    bins = []
-    for names in groups.values():
-        one = names[0]
-        bins.append(
-            Bin(cost_of[one], sum(stays[name] for name in names), len(names), free[one], taken.get(one, {}))
+        class_of = {pod.uid: index for index, alike in enumerate(classes) for pod in alike.pods}
+        for place, node in enumerate(nodes):
+            takes[place, [class_of[pod.uid] for pod in movable[node.name]]] = True
+        resources = sorted({name for alike in classes for name in (*alike.one.requests, PODS)})
+        free = [{name: sandbox.free(name, row) for name in resources} for row in rows.tolist()]
+    report(0, 0, "bounding what can be saved: solving")
+    numbers = [len(alike.pods) for alike in classes]
+    requests = [{**alike.one.requests, PODS: 1} for alike in classes]
+    together = int(takes.sum()) > MOST_COLUMNS
+    if together:
+        takes, numbers, requests = _merged(takes, numbers, requests)
+    groups: dict[tuple[float, bytes, tuple[int, ...]], list[int]] = {}
+    for place, node in enumerate(nodes):
+        key = (cost_of[node.name], takes[place].tobytes(), tuple(free[place].values()))
+        groups.setdefault(key, []).append(place)
+    bins = [
+        Bin(
+            cost,
+            sum(stays[nodes[place].name] for place in places),
+            len(places),
+            free[places[0]],
+            {index: numbers[index] for index in np.flatnonzero(takes[places[0]]).tolist()},
         )
-    solved = least_cost(bins, demands)
+        for (cost, _, _), places in groups.items()
+    ]
+    demands = [Demand(number, asked) for number, asked in zip(numbers, requests, strict=True)]
+    solved = least_cost(bins, demands, together=together)
     return max(sum(cost_of.values()) - solved.cost, 0.0)
 
 
-def replay_steps(sandbox: Sandbox, found: Fewer) -> bool:
+def _merged(
+    takes: NDArray[np.bool_], numbers: Sequence[int], requests: Sequence[Mapping[str, int]]
+) -> tuple[NDArray[np.bool_], list[int], list[dict[str, int]]]:
+    """Classes that ask for the same amounts on the same nodes as one: nothing else of them counts in the bound."""
+    alike: dict[tuple[bytes, tuple[tuple[str, int], ...]], list[int]] = {}
+    for index, asked in enumerate(requests):
+        alike.setdefault((takes[:, index].tobytes(), tuple(sorted(asked.items()))), []).append(index)
+    firsts = [members[0] for members in alike.values()]
+    return (
+        np.ascontiguousarray(takes[:, firsts]),
+        [sum(numbers[index] for index in members) for members in alike.values()],
+        [dict(requests[index]) for index in firsts],
+    )
+
+
+def replay_steps(sandbox: Sandbox, found: Fewer, report: Report = silent) -> bool:
     """Whether the same drains in the same order are harmless again, each pod wherever it lands this time."""
     with Trial(sandbox) as trial:
-        for step in found.steps:
-            if not follow_drain(trial, step.nodes).is_harmless:
+        for done, step in enumerate(found.steps):
+            report(done, len(found.steps), "the same drains with another seed")
+            if not follow_drain(trial, step.nodes, until_harm=True).is_harmless:
                 return False
             trial.remove_nodes(step.nodes)
     return True

@@ -370,6 +370,8 @@ def answer_fewer(simulation: Simulation, sandbox: Sandbox, question: PlanQuestio
     for why, names in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[1][0])):
         more = f" and {len(names) - 1:,} more stay" if len(names) > 1 else " stays"
         answer.line(WARNING, f"{names[0]}{more}.", why, nodes=len(names), count=len(names))
+    if found.limit is not None:
+        answer.line(WARNING, limit_words(found), "More might go; the bound says how much at most.")
     for number, step in enumerate(found.steps, start=1):
         answer.moves += [item.document() | {"step": number} for item in step.pods]
     gone = {step.nodes[0] for step in found.steps}
@@ -387,6 +389,8 @@ def answer_fewer(simulation: Simulation, sandbox: Sandbox, question: PlanQuestio
     answer.steps = [{"drain": step.nodes[0]} for step in found.steps]
     gap = found.bound - found.saved
     answer.more = {"saved": round(found.saved, 6), "bound": round(found.bound, 6), "gap": round(gap, 6)}
+    if found.limit is not None:
+        answer.more["limit"] = {"decisions": found.limit, "untried": found.untried}
     answer.leaves_out = (
         "Nodes go one at a time: a set that could only go together is not found.",
         "The bound says what is missed at most.",
@@ -398,12 +402,20 @@ def answer_fewer(simulation: Simulation, sandbox: Sandbox, question: PlanQuestio
             "Some nodes are of types without a price in the list, so nodes are counted, not money.",
         )
     n_decisions = sum(step.n_decisions for step in found.steps)
-    answer.luck = told_luck(sandbox, n_decisions, lambda: replay_steps(sandbox, found), report)
+    answer.luck = told_luck(sandbox, n_decisions, lambda: replay_steps(sandbox, found, report), report)
     return answer
 
 
 def _worth(found: Fewer, amount: float) -> Any:
     return money(amount) if found.has_prices else round(amount, 6)
+
+
+def limit_words(found: Fewer) -> str:
+    """Which limit ended the search, and what it did not come to."""
+    ended = f"The search ended at its limit of {found.limit:,} decisions"
+    if found.untried:
+        return f"{ended}: {found.untried:,} of {found.nodes:,} nodes were not tried."
+    return f"{ended}: {found.n_orders} of {found.of_orders} orders of the nodes were tried."
 
 
 def fewer_verdict(found: Fewer) -> str:

@@ -145,7 +145,7 @@ def lose(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
     ------
     UnknownNodes
     """
-    return _followed(sandbox, TakenAway("loss", tuple(nodes)), _Following.lose)
+    return _followed(sandbox, TakenAway("loss", tuple(dict.fromkeys(nodes))), _Following.lose)
 
 
 def lose_any(sandbox: Sandbox, *, report: Report = silent) -> Iterator[TakenAway]:
@@ -171,13 +171,17 @@ def drain(sandbox: Sandbox, nodes: Sequence[str]) -> TakenAway:
     ------
     UnknownNodes
     """
-    return _followed(sandbox, TakenAway("drain", tuple(nodes)), _Following.drain)
+    return _followed(sandbox, TakenAway("drain", tuple(dict.fromkeys(nodes))), _Following.drain)
 
 
-def follow_drain(trial: Trial, nodes: Sequence[str]) -> TakenAway:
-    """A drain that stays done in `trial`, until that takes it back."""
+def follow_drain(trial: Trial, nodes: Sequence[str], *, until_harm: bool = False) -> TakenAway:
+    """A drain that stays done in `trial`, until that takes it back.
+
+    With `until_harm` it ends at the first pod that is blocked, lost, left without a node, or preempts: what is told is
+    then that pod, and not all of the drain.
+    """
     result = TakenAway("drain", tuple(nodes))
-    _Following(trial, result).drain(nodes)
+    _Following(trial, result, until_harm=until_harm).drain(nodes)
     return result
 
 
@@ -218,9 +222,10 @@ def _followed(
 class _Following:
     """Follows the pods of one question."""
 
-    def __init__(self, trial: Trial, result: TakenAway) -> None:
+    def __init__(self, trial: Trial, result: TakenAway, *, until_harm: bool = False) -> None:
         self.trial = trial
         self.result = result
+        self.until_harm = until_harm
         self._to_place: list[tuple[int, int, Pod]] = []
         """(minus priority, place in `result.pods`, pod)"""
 
@@ -247,6 +252,8 @@ class _Following:
                 else:
                     waiting.append((pod, name))
         budgets = Budgets(trial.sandbox.scheduler.cache.listers.all("PodDisruptionBudget"))
+        if self.until_harm and self._is_refused(waiting, budgets):
+            return
         while waiting:
             held: list[tuple[Pod, str]] = []
             for pod, name in waiting:
@@ -259,6 +266,8 @@ class _Following:
                 trial.remove_pod(pod)
                 self._left(pod, name)
             landed = self._place_all()
+            if self.until_harm and not self.result.is_harmless:
+                return
             for pod in landed:
                 budgets.give_back(pod)
             if len(held) == len(waiting):
@@ -267,6 +276,25 @@ class _Following:
         for pod, name in waiting:
             if trial.sandbox.scheduler.cache.pod(pod.uid) is not None:
                 self._tell(pod, name, BLOCKED, reason=budgets.refusal(pod))
+
+    def _is_refused(self, pods: Sequence[tuple[Pod, str]], budgets: Budgets) -> bool:
+        """Tell the first pod that no landing of others could help: a budget gets back no more than it gave."""
+        for pod, name in pods:
+            if why := budgets.refusal(pod):
+                self._tell(pod, name, BLOCKED, reason=why)
+                return True
+            if not owner_kind(pod):
+                self._tell(pod, name, LOST)
+                return True
+        return False
+
+    def _forget_undecided(self) -> None:
+        """Nothing is told of pods that were on their way; victims stay, for their preemption is the harm."""
+        undecided = {place for _, place, _ in self._to_place}
+        self._to_place.clear()
+        self.result.pods = [
+            item for place, item in enumerate(self.result.pods) if place not in undecided or item.because
+        ]
 
     def _left(self, pod: Pod, origin: str, because: str = "") -> None:
         """A pod is off its node: say what comes of it, or have it placed."""
@@ -307,6 +335,8 @@ class _Following:
                 landed.append(pod)
             for victim, origin in placed.victims:
                 self._left(victim, origin, because=pod.key)
+            if self.until_harm and (placed.node is None or placed.victims):
+                self._forget_undecided()
         return landed
 
 

@@ -211,6 +211,13 @@ class PlanEdits(Answer):
     rest = RestOfPlan(allow_null=True)
 
 
+class PlanLimit(Answer):
+    """Where the search for an answer ended before it was through."""
+
+    decisions = whole("So many were its most.")
+    untried = whole("Nodes that it did not come to.")
+
+
 class PlanAnswer(Answer):
     """Of plan."""
 
@@ -233,5 +240,6 @@ class PlanAnswer(Answer):
     saved = number("Of consolidate: an hour.", required=False)
     bound = number("What no plan betters.", required=False)
     gap = number(required=False)
+    limit = PlanLimit(required=False)
     fewest = FewestNodes(required=False, allow_null=True)
     edits = PlanEdits(required=False, allow_null=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations, combinations_with_replacement
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.pod import pod_from
+from scheduler_core.plan import consolidate
 from scheduler_core.plan.answers import answer_question, answer_text
 from scheduler_core.plan.prices import price_list_from, read_prices, shipped_prices
 from scheduler_core.sim.simulation import Simulation
@@ -163,6 +165,57 @@ def test_fewer_nodes_save_no_less_than_the_optimum_but_the_gap(
     assert answer["saved"] <= best + 1e-6 <= answer["bound"] + 2e-6
     assert best - answer["saved"] <= answer["gap"] + 1e-6
     _every_step_is_possible(objects, answer)
+    with mock.patch.object(consolidate, "MOST_COLUMNS", 0):  # nodes that take the same are counted together
+        assert answer_question(cluster_of(objects), {"ask": "consolidate"})["bound"] >= best - 1e-6
+
+
+def test_a_search_that_ends_at_its_limit_tells_what_it_found_and_which_limit_it_met(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    objects = [node(f"n{index}", cpu="4000m") for index in range(12)]
+    objects += [pod(f"p{index}", on=f"n{index}", owner="ReplicaSet/web") for index in range(12)]
+    whole = answer_question(cluster_of(objects), {"ask": "consolidate"})
+    assert len(whole["steps"]) == 9 and "limit" not in whole
+    monkeypatch.setattr(consolidate, "MOST_DECISIONS", 4)
+    answer = answer_question(cluster_of(objects), {"ask": "consolidate"})
+    # The third node has a pod of the first one by then.
+    assert answer["steps"] == whole["steps"][:3] and answer["bound"] == whole["bound"]
+    assert answer["limit"] == {"decisions": 4, "untried": 9}
+    assert answer["lines"][-1]["text"] == (
+        "The search ended at its limit of 4 decisions: 9 of 12 nodes were not tried."
+    )
+    assert not [line for line in answer["lines"] if line["text"].endswith(("stay.", "stays."))]
+    _every_step_is_possible(objects, answer)
+
+
+def test_a_node_is_given_up_at_the_first_pod_that_is_hurt() -> None:
+    objects = [
+        node("a"), node("b", cpu="2"),
+        *(pod(f"low-{index}", on="b", owner="ReplicaSet/low") for index in range(2)),
+        *(pod(f"p{index}", on="a", owner="ReplicaSet/web", priority=10) for index in range(4)),
+    ]  # fmt: skip
+    answer = answer_question(cluster_of(objects), {"ask": "consolidate"})
+    why = {line["text"].partition(" ")[0]: line["note"] for line in answer["lines"]}
+    assert why["a"] == "default/p0 would preempt default/low-1."
+    assert why["b"].startswith(
+        "default/low-0 finds no other node: 0/2 nodes are available: 1 Insufficient cpu"
+    )
+    assert answer["decisions"] <= 3 * 3, "three orders; a preemption counts as two"
+
+
+def test_whoever_is_told_of_the_progress_can_end_the_question() -> None:
+    objects = [node(f"n{index}") for index in range(6)]
+    objects += [pod(f"p{index}", on=f"n{index}", owner="ReplicaSet/web") for index in range(6)]
+    told: list[str] = []
+
+    def report(done: int, total: int, what: str) -> None:
+        told.append(what)
+        if what.startswith("order 1 of 3: 2 "):
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        answer_question(cluster_of(objects), {"ask": "consolidate"}, report=report)
+    assert "bounding what can be saved: solving" in told
 
 
 def _every_step_is_possible(objects: list[Manifest], answer: dict[str, Any]) -> None:
@@ -251,16 +304,58 @@ def test_prices_are_read_from_yaml_and_csv_and_what_is_wrong_is_named() -> None:
     (small,) = price_list_from(read_prices(yaml), "prices").types
     assert small.allocatable == {"cpu": "2", "memory": "8Gi", "pods": "110", "nvidia.com/gpu": "1"}
     assert len(shipped_prices().types) > 5
-    for text, field in (
-        ("name,cpu,memory,price\nx,lots,1Gi,1\n", "prices[0].cpu"),
-        ("name,cpu,memory,price\nx,1,1Gi,cheap\n", "prices[0].price"),
-        ("name,cpu,memory,price\nx,1,1Gi,1\nx,1,1Gi,1\n", "prices[1].name"),
-        ("types: [{name: x, cpu: 1, memory: 1Gi, price: 1, cores: 2}]", "prices[0].cores"),
-        ("types: []", "prices"),
-    ):
-        with pytest.raises(InvalidObject) as error:
-            price_list_from(read_prices(text), "prices")
-        assert error.value.path == field
+
+
+_HEAD = "name,cpu,memory,price\n"
+_ONE = "types: [{name: x, cpu: 1, memory: 1Gi, price: 1, "
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{_HEAD}x,lots,1Gi,1\n", 'prices[0].cpu: "lots" must be an amount, as 4, 3920m or 16Gi'),
+        (f"{_HEAD}x,1,1GB,1\n", 'prices[0].memory: "1GB" must be an amount, as 4, 3920m or 16Gi'),
+        (f"{_HEAD}x,1,0,1\n", 'prices[0].memory: "0" must be an amount above 0 that a node can have'),
+        (f"{_HEAD}x,1,1Gi,cheap\n", 'prices[0].price: "cheap" must be a number, as 0.768'),
+        (f"{_HEAD}x,1,1Gi,nan\n", 'prices[0].price: "nan" must be from 0 to a thousand million'),
+        (f"{_HEAD}y,1,1Gi,1\nx,1,1Gi,-1\n", 'prices[1].price: "-1" must be from 0 to a thousand million'),
+        (f"{_HEAD}x,1,1Gi,\n", "prices[0].price: is missing"),
+        ("name,cpu,memory\nx,1,1Gi\n", "prices[0].price: is missing"),
+        (f"{_HEAD}x,1,1Gi,1\n,,,\nx,1,1Gi,1\n", 'prices[1].name: "x" is there twice: prices[0] has it too'),
+        (f"{_HEAD}x,1,1Gi,1,more\n", 'prices[0]: "more" is a cell more than the 4 columns'),
+        (f'{_HEAD}"x,1,1Gi,1\n', "prices: line 2 is not CSV: unexpected end of data"),
+        ("name,cpu,cpu,price\nx,1,1,1\n", 'prices: "cpu" is the name of two columns'),
+        (f"{_ONE}price: -1}}]", 'prices[0].price: line 1: the key "price" is there twice'),
+        (f"{_ONE}cores: 2}}]", "prices[0].cores: is not known: a node type has name, cpu, memory, pods,"),
+        (f"{_ONE}taints: 5}}]", "prices[0].taints: 5 must be a list of key=value:Effect"),
+        (f"{_ONE}labels: {{a b: c}}}}]", 'prices[0].labels.a b: "c" name part must consist of'),
+        (f"{_ONE}devices: {{cpu: 2}}}}]", "prices[0].devices.cpu: 2 is no device: it has a column of its own"),
+        (f"{_ONE}devices: {{g.b/c: 0.5}}}}]", "prices[0].devices.g.b/c: 0.5 must be a whole number from 0 that"),
+        ("types: [{name: x, cpu: 1, memory: 1Gi}]", "prices[0].price: is missing"),
+        ("types: [{name: x, cpu: 1, memory: 1Gi, price: true}]", "prices[0].price: True must be a number"),
+        ("types: []", "prices: must be a list of node types, one at least"),
+        ("- {name: x}", "prices: must be one document with a list under `types`, or CSV whose first line names"),
+    ],
+)  # fmt: skip
+def test_a_wrong_row_of_a_price_list_is_named_with_its_value(text: str, said: str) -> None:
+    with pytest.raises(InvalidObject) as error:
+        price_list_from(read_prices(text), "prices")
+    assert str(error.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeffprice,Name,CPU,Memory\r\n1,x,2,8Gi\r\n",
+        "name; cpu; memory; price\nx; 2; 8Gi; 1\n;;;\n",
+        "name\tcpu\tmemory\tprice\nx\t2\t8Gi\t1\n",
+        '"name","cpu","memory","price"\n"x","2","8Gi","1"\n',
+        '{"types": [{"name": "x", "cpu": 2, "memory": "8Gi", "price": 1}]}',
+    ],
+)
+def test_a_price_list_as_spreadsheets_save_it_is_read(text: str) -> None:
+    (one,) = price_list_from(read_prices(text), "prices").types
+    assert (one.name, one.price, one.allocatable) == ("x", 1.0, {"cpu": "2", "memory": "8Gi", "pods": "110"})
 
 
 def test_no_pod_pending_needs_no_node() -> None:

@@ -208,3 +208,76 @@ def test_nodes_of_a_zone_are_found_by_their_label_and_any_node_is_summed_up() ->
     assert any_node_verdict(answers) == (
         "3 of the 3 nodes cannot be lost without leaving pods without a node; 0 can be lost without harm."
     )
+
+
+def test_a_node_that_is_named_twice_goes_once() -> None:
+    objects = (
+        node("a"),
+        node("b"),
+        pod("web-1", on="a", owner=WEB),
+        pod("agent", on="a", owner="DaemonSet/agent"),
+    )
+    for ask in (drain, lose):
+        assert ask(_sandbox(*objects), ["a", "a"]).document() == ask(_sandbox(*objects), ["a"]).document()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_claim_of_a_drain_is_proved_in_a_cluster_of_its_own(seed: int) -> None:
+    """The cluster as the drain leaves it, made anew: each pod is where its claim says, and for the reason it says."""
+    objects = _random_cluster(seed)
+    for manifest in objects:
+        if manifest["kind"] == "Pod":
+            manifest["spec"]["priority"] = 0
+    gone = ["n0", "n1"] if seed % 2 else ["n0"]
+    (allowed,) = (
+        item["status"]["disruptionsAllowed"] for item in objects if item["kind"] == "PodDisruptionBudget"
+    )
+    answer = drain(Sandbox(cluster_of(objects, first_of_ties=True).scheduler), gone)
+    manifests = {f"default/{item['metadata']['name']}": item for item in objects if item["kind"] == "Pod"}
+    assert [item.pod for item in answer.pods if item.origin not in gone] == []
+    assert {item.pod for item in answer.pods} == {
+        key for key, item in manifests.items() if item["spec"]["nodeName"] in gone
+    }
+    evicted = {item.pod: item for item in answer.pods if item.outcome in ("lands", "pending", "lost")}
+    after = [_drained(item, gone, evicted) for item in objects]
+    for item in answer.pods:
+        kind = (manifests[item.pod]["metadata"].get("ownerReferences") or [{"kind": ""}])[0]["kind"]
+        assert (item.outcome == "with-node") == (kind == "DaemonSet")
+        assert item.outcome != "lost" or not kind
+        if item.outcome == "blocked":
+            stranded = sum(
+                one.outcome != "lands" and manifests[one.pod]["metadata"]["labels"]["app"] == "x"
+                for one in evicted.values()
+            )
+            assert manifests[item.pod]["metadata"]["labels"]["app"] == "x" and stranded >= allowed
+        if item.outcome in ("lands", "pending"):
+            # Who found no node finds none in the end either; who landed could land there beside all others.
+            assert _lands_in(after, manifests[item.pod], item.node) == (item.outcome == "lands"), item
+
+
+def _drained(manifest: Manifest, gone: list[str], evicted: dict[str, Any]) -> Manifest | None:
+    if manifest["kind"] == "Node" and manifest["metadata"]["name"] in gone:
+        return {**manifest, "spec": {"unschedulable": True}}
+    item = evicted.get(f"default/{manifest['metadata']['name']}") if manifest["kind"] == "Pod" else None
+    if item is None:
+        return manifest
+    return None if item.node is None else {**manifest, "spec": {**manifest["spec"], "nodeName": item.node}}
+
+
+def _lands_in(after: list[Manifest | None], manifest: Manifest, node_name: str | None) -> bool:
+    """Whether a scheduler of its own gives the pod a node, or the one node named, beside all others."""
+    name = manifest["metadata"]["name"]
+    others = [
+        item
+        for item in after
+        if item is not None and (item["kind"] != "Pod" or item["metadata"]["name"] != name)
+    ]
+    simulation = cluster_of(others, first_of_ties=True)
+    again = prepare(manifest)
+    del again["spec"]["nodeName"]
+    if node_name is not None:
+        again["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node_name}
+    simulation.submit(WriteObject(again))
+    simulation.run_until_idle()
+    decided = simulation.world.pod("default", name)
+    return decided is not None and bool(decided.node_name)
