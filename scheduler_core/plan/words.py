@@ -82,7 +82,7 @@ def room_verdict(rooms: Sequence[tuple[str, Headroom]], n_workloads: int) -> str
     asked = (
         f"{len(rooms):,} workloads"
         if len(rooms) == n_workloads
-        else f"{len(rooms):,} of {n_workloads:,} workloads"
+        else f"{len(rooms):,} workloads that were asked about ({n_workloads:,} in all)"
     )
     if not full:
         return f"At least one more pod of each of {asked} fits."
