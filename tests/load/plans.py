@@ -30,7 +30,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 
 
 class _Cancelled(Exception):
-    """Nobody wants the answer."""
+    """The answer is not wanted any more."""
 
 
 class _Watch:

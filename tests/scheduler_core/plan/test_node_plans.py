@@ -203,7 +203,7 @@ def test_a_node_is_given_up_at_the_first_pod_that_is_hurt() -> None:
     assert answer["decisions"] <= 3 * 3, "three orders; a preemption counts as two"
 
 
-def test_whoever_is_told_of_the_progress_can_end_the_question() -> None:
+def test_a_callback_of_the_progress_can_end_the_question() -> None:
     objects = [node(f"n{index}") for index in range(6)]
     objects += [pod(f"p{index}", on=f"n{index}", owner="ReplicaSet/web") for index in range(6)]
     told: list[str] = []

@@ -251,7 +251,7 @@ def test_every_claim_of_a_drain_is_proved_in_a_cluster_of_its_own(seed: int) -> 
             )
             assert manifests[item.pod]["metadata"]["labels"]["app"] == "x" and stranded >= allowed
         if item.outcome in ("lands", "pending"):
-            # Who found no node finds none in the end either; who landed could land there beside all others.
+            # A pod without a node finds none in the end either; one that landed fits there beside all others.
             assert _lands_in(after, manifests[item.pod], item.node) == (item.outcome == "lands"), item
 
 
