@@ -132,8 +132,8 @@ def least_cost(bins: Sequence[Bin], demands: Sequence[Demand], *, together: bool
             filled = {place: -bins[place].room.get(resource, 0) / have for place in members}
             row(-np.inf, 0, {**weights, **filled})
         for demand, column in here.items():
-            most = float(bins[members[0]].takes[demand])
-            row(-np.inf, 0, {column: 1.0, **dict.fromkeys(members, -most)})
+            at_most = float(bins[members[0]].takes[demand])
+            row(-np.inf, 0, {column: 1.0, **dict.fromkeys(members, -at_most)})
     model.run()
     info = model.getInfo()
     if info.primal_solution_status != 2:  # 2 = feasible

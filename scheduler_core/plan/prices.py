@@ -131,7 +131,7 @@ def _rows_of_csv(text: str, separator: str) -> list[dict[str, str]]:
     for place, name in enumerate(columns):
         if name in columns[:place]:
             raise InvalidObject("prices", name, "is the name of two columns")
-    found = []
+    found: list[dict[str, str]] = []
     for row in rows[1:]:
         if not any(row):
             continue

@@ -122,10 +122,9 @@ def drains(run: ScenarioRun, wanted: Draining, path: str) -> Finding:
     try:
         answer = drain(sandbox, wanted.nodes)
     except UnknownNodes as error:
-        first = next(
-            place for place, name in enumerate(wanted.nodes) if run.simulation.world.node(name) is None
-        )
-        raise ScenarioError([Problem(f"{path}.drain.nodes[{first}]", str(error))]) from None
+        known = run.simulation.world.node
+        unknown = next(place for place, name in enumerate(wanted.nodes) if known(name) is None)
+        raise ScenarioError([Problem(f"{path}.drain.nodes[{unknown}]", str(error))]) from None
     named = ", ".join(wanted.nodes)
     held = answer.of(BLOCKED)
     if held or answer.of(LOST) or answer.count(PENDING) > wanted.max_pending:
