@@ -81,6 +81,9 @@ class Caller:
     def model(self, name: str, /, **fields: Any) -> Any:
         return getattr(self.models, name).from_dict(fields)
 
+    def close(self) -> None:
+        self.client.get_httpx_client().close()
+
     def __call__(self, operation: str, /, *path: Any, status: int = 0, **how: Any) -> Any:
         module = importlib.import_module(f"{PACKAGE}.api.{self.tags[operation]}.{operation}")
         answer = module.sync_detailed(*path, client=self.client, **how)
@@ -94,12 +97,18 @@ class Caller:
 
 
 def test_the_generated_client_does_the_deeds_of_a_clusters_pages(
-    here: Path, asgi_server: str, sent: list[Any], work: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    here: Path,
+    asgi_server: str,
+    sent: list[Any],
+    work: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     monkeypatch.setattr(
         wake, "send_group", lambda task, parts: sent.extend((task, dict(p)) for p in parts) or True
     )
     do = Caller(asgi_server)
+    request.addfinalizer(do.close)
     made = do("clusters_create", body=do.model("ClusterCreate", name="typed", seed=1))
     c = made.id
     for manifest in (make_node("n1", cpu="2"), make_node("n2", cpu="2"), make_pod("small", cpu="1")):
