@@ -68,9 +68,9 @@ def in_parts(request: HttpRequest, parts: Iterator[str], content_type: str) -> S
     """An answer that is sent as its parts are made, with others' requests in between; all of it is never held."""
 
     async def one_by_one() -> AsyncIterator[str]:
-        following = sync_to_async(next)
+        following = sync_to_async(lambda: next(parts, None))
         try:
-            while (part := await following(parts, None)) is not None:
+            while (part := await following()) is not None:
                 yield part
         finally:
             # The parts were read in a thread that ends with the request, and nothing else gives its connection back.

@@ -55,6 +55,7 @@ import os
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from typing import Any
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
@@ -168,7 +169,7 @@ ROOT_URLCONF = "playground.urls"
 ASGI_APPLICATION = "playground.asgi.application"
 WSGI_APPLICATION = "playground.wsgi.application"
 
-TEMPLATES = [
+TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [RESOURCES / "templates"],

@@ -82,7 +82,7 @@ class Session(SessionAuthentication):
     def authenticate(self, request: Request) -> tuple[Any, None] | None:
         if settings.EMBEDDED:
             return None
-        return super().authenticate(request)  # type: ignore[no-any-return]
+        return super().authenticate(request)
 
 
 class MayEnter(BasePermission):
@@ -102,7 +102,9 @@ class Requests(BaseThrottle):
         if settings.EMBEDDED or not request.user or not request.user.is_authenticated:
             return True
         found = allowance(request.user, self.scope)
-        request._request.allowances = [*getattr(request._request, "allowances", ()), found]
+        inner = request._request
+        # For the headers of the answer (`api.views.base`).
+        inner.allowances = [*getattr(inner, "allowances", ()), found]  # type: ignore[attr-defined]  # ours
         self.left_s = found.wait_s
         return self.left_s == 0
 

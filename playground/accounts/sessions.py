@@ -29,13 +29,14 @@ class SessionStore(db.SessionStore):
     """Django's sessions in the database, with what their owner is told of them in columns of their own."""
 
     @classmethod
-    def get_model_class(cls) -> type[Session]:  # type: ignore[override]
+    def get_model_class(cls) -> type[Session]:
         return Session
 
-    def create_model_instance(self, data: Mapping[str, Any]) -> Session:  # type: ignore[override]
-        row: Session = super().create_model_instance(data)  # type: ignore[assignment,arg-type]
+    def create_model_instance(self, data: dict[str, Any]) -> Session:
+        row = super().create_model_instance(data)
+        assert isinstance(row, Session)
         origin = data.get(_ORIGIN) or {}
-        row.user_id = user_id_of(data)  # type: ignore[misc]
+        row.user_id = user_id_of(data)
         row.address, row.browser = origin.get("address", ""), origin.get("browser", "")
         row.began, row.seen = _time(origin.get("began")), _time(data.get(_SEEN))
         return row

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 MEDIA_TYPE: Final = "application/problem+json"
 
-REASONS: Final[Mapping[str, tuple[int, str, str]]] = {
+REASONS: Final[dict[str, tuple[int, str, str]]] = {
     "BadRequest": (400, "The request was refused", "The request cannot be read as what this path takes."),
     "Invalid": (
         400,
@@ -191,10 +191,10 @@ def _cause(facts: Mapping[str, Any]) -> dict[str, Any]:
 def _api(error: exceptions.APIException) -> Response:
     reason = reason_of(error.status_code)
     headers = {}
-    if getattr(error, "auth_header", None):
-        headers["WWW-Authenticate"] = error.auth_header
-    if getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(error.wait))
+    if scheme := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = scheme
+    if wait_s := getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(wait_s))
     return problem(error.status_code, reason, str(error.detail), headers=headers)
 
 

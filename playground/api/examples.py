@@ -109,7 +109,7 @@ APPLIED: Final = {
     "ignored": [],
     "warnings": [],
 }
-RUN: Final = {
+RUN: Final[dict[str, Any]] = {
     "id": "p3v8ncyt4w",
     "url": "/api/v1/clusters/k7m2qw9xtr/runs/p3v8ncyt4w/",
     "until": "idle",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from kombu import Exchange, Queue
+from kombu.entity import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES
 
 SCHEME = "sqliteq"

@@ -112,10 +112,15 @@ class Channel(virtual.Channel):
         self.store.bind(exchange, routing_key or "", pattern or "", queue)
 
     def queue_unbind(
-        self, queue: str, exchange: str, routing_key: str = "", *args: Any, **kwargs: Any
+        self,
+        queue: str,
+        exchange: str | None = None,
+        routing_key: str = "",
+        arguments: dict[str, Any] | None = None,
+        **kwargs: Any,
     ) -> None:
-        super().queue_unbind(queue, exchange, routing_key, *args, **kwargs)
-        self.store.unbind(exchange, routing_key or "", queue)
+        super().queue_unbind(queue, exchange, routing_key, arguments, **kwargs)
+        self.store.unbind(exchange or "", routing_key or "", queue)
 
     def get_table(self, exchange: str) -> list[tuple[str, str, str]]:
         return self.store.bindings(exchange)
@@ -140,7 +145,10 @@ class Transport(virtual.Transport):
     ending = False
     #: Called each time a consumer has looked for messages: the loop that takes them goes round.
     looked: Callable[[], None] | None = None
-    connection_errors = (*virtual.Transport.connection_errors, sqlite3.OperationalError)
+    connection_errors: tuple[type[Exception], ...] = (  # type: ignore[assignment]  # Kombu's own is longer, too
+        *virtual.Transport.connection_errors,
+        sqlite3.OperationalError,
+    )
     implements = virtual.Transport.implements.extend(exchange_type=frozenset(["direct", "topic", "fanout"]))
 
     def __init__(self, client: Any, **kwargs: Any) -> None:
@@ -151,9 +159,11 @@ class Transport(virtual.Transport):
     def driver_version(self) -> str:
         return sqlite3.sqlite_version
 
-    def drain_events(self, connection: Any, timeout: float | None = None) -> None:
+    # As Kombu's transport that this is one of, which differs in the same way from the one below it.
+    def drain_events(self, connection: Any, timeout: float | None = None) -> None:  # type: ignore[override]
         """Deliver one message; between looks, wait until one is done with or `polling_interval` is over."""
         deadline_s = None if timeout is None else time.monotonic() + timeout
+        assert self.cycle is not None
         while True:
             self.woken.clear()
             if Transport.looked is not None:

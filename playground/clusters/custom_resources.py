@@ -181,7 +181,7 @@ def admit_custom(kind: Kind, posted: Posted, old: Mapping[str, Any] | None = Non
     schema = schema_of(kind)
     if schema is None:
         return manifest
-    result = structural.defaulted(structural.pruned(manifest, schema), schema)
+    result: dict[str, Any] = structural.defaulted(structural.pruned(manifest, schema), schema)
     wrong = structural.problems(result, schema) or structural.broken_rules(result, old, schema)
     if wrong:
         path, reason, value = wrong[0]

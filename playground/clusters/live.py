@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from playground.clusters import pulse
 
@@ -28,7 +28,7 @@ def _not_an_ended_stream(record: logging.LogRecord) -> bool:
 logging.getLogger("uvicorn.error").addFilter(_not_an_ended_stream)
 
 
-async def changes(pk: int) -> AsyncIterator[str | None]:
+async def changes(pk: int) -> AsyncGenerator[str | None, None]:
     """The stamp of a cluster at first and at every change, up to `pulse.GONE`; None where nothing came for a while."""
     told: deque[float] = deque(maxlen=MOST_A_SECOND)
     with pulse.watching(pk) as watcher:

@@ -9,7 +9,7 @@ import json
 import re
 import zlib
 from binascii import hexlify, unhexlify
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import models
 
@@ -123,8 +123,19 @@ def unpack(data: bytes | str) -> Any:
     return json.loads(text if data[:1] == _MARK_OF_1 else _SHORT_UID.sub(_long, text))
 
 
-class PackedJSONField(models.BinaryField):
+if TYPE_CHECKING:
+    _BytesOfAny = models.BinaryField[Any, Any]
+    _BytesOfText = models.BinaryField[str, str]
+else:
+    _BytesOfAny = _BytesOfText = models.BinaryField  # Django's own fields take no types while they run.
+
+
+class PackedJSONField(_BytesOfAny):
     """A JSON value that is never searched by the database."""
+
+    # What queries give and take, for the plugin of mypy.
+    _pyi_private_get_type: Any
+    _pyi_private_set_type: Any
 
     description = "JSON, stored compressed"
     empty_values = [None]
@@ -146,8 +157,11 @@ class PackedJSONField(models.BinaryField):
         return value
 
 
-class HexField(models.BinaryField):
+class HexField(_BytesOfText):
     """Hexadecimal digits, stored as the bytes they are; text, which older sites wrote, is read as it is."""
+
+    _pyi_private_get_type: str  # type: ignore[assignment]  # of bytes, which these are not to those who read them
+    _pyi_private_set_type: str
 
     description = "Hexadecimal digits"
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from celery import current_app
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import Error
 from django.utils import timezone
 
 from playground import broker as brokers
@@ -46,7 +46,7 @@ _GONE_WORDS: Final = (
 )
 
 
-def cause_of(error: DatabaseError) -> str:
+def cause_of(error: Error) -> str:
     """Why a database did not do what was asked of it."""
     state = getattr(error.__cause__, "sqlstate", None) or ""
     said = str(error).lower()

@@ -130,10 +130,10 @@ def status_of(error: Exception) -> tuple[dict[str, Any], dict[str, str]] | None:
 
 def _api(error: exceptions.APIException) -> tuple[dict[str, Any], dict[str, str]]:
     headers = {}
-    if getattr(error, "auth_header", None):
-        headers["WWW-Authenticate"] = error.auth_header
-    if getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(error.wait))
+    if scheme := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = scheme
+    if wait_s := getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(wait_s))
     reason = _OF_CODE.get(error.status_code, "BadRequest")
     return failure(reason, str(error.detail), code=error.status_code), headers
 

@@ -93,10 +93,11 @@ class KubernetesAPI(APIView):
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], HttpResponse | None]:
         return _refused
 
-    def finalize_response(
-        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
+    # The stubs know of Django REST framework's own responses alone; Django's go through as they are.
+    def finalize_response(  # type: ignore[override]
+        self, request: Request, response: Any, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        final = super().finalize_response(request, response, *args, **kwargs)
+        final: HttpResponseBase = super().finalize_response(request, response, *args, **kwargs)
         final.headers["Cache-Control"] = "no-cache, private"
         return final
 

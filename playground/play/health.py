@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -30,7 +31,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     A lane's word is proved by work: a wake-up was taken from the broker and its mark committed in the database.
     """
     checks = {"database": _outcome(_database), "broker": _outcome(_broker), "disk": _outcome(_disk)}
-    checks |= {lane: _outcome(lambda lane=lane: _lane(lane)) for lane in lanes.LANES}
+    checks |= {lane: _outcome(partial(_lane, lane)) for lane in lanes.LANES}
     ready = all(outcome == "ok" for outcome in checks.values())
     return JsonResponse({"ready": ready, "checks": checks}, status=200 if ready else 503)
 

@@ -185,7 +185,7 @@ def _score_rows(
     winners = [cycle.node for cycle in cycles if cycle is not None and cycle.node]
 
     def spread(node: str) -> int:
-        found = [total.get(node, 0) for total in totals]
+        found: list[int] = [total.get(node, 0) for total in totals]
         return max(found) - min(found)
 
     others = sorted(

@@ -85,7 +85,7 @@ def why(
     if a is None or b is None:
         return _why_alone(pair, told, names, was)
     for here, other, name, others in ((0, 1, names[1], names[0]), (1, 0, names[0], names[1])):
-        node = pair.decisions[here].node
+        node = (a, b)[here].node
         rejected = _rejected(told[other], node)
         if node and rejected:
             return f"{rejected[0]} rejects {node} in {name}: {rejected[1]}. In {others} it does not."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from django.conf import settings
 from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, When
@@ -25,6 +25,9 @@ from playground.scenarios.models import (
 )
 from playground.scenarios.services.proof import readable
 from playground.scenarios.services.recording import unpacked
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
 
 FEED_AROUND = 3
 
@@ -253,7 +256,20 @@ def draft_state(cluster: Cluster) -> DraftState | None:
     return DraftState(draft, changed, draft.steps)
 
 
-def gallery_rows() -> dict[str, Scenario]:
+class Proof(TypedDict):
+    """What `gallery_rows` adds to a share."""
+
+    proof_same: int | None
+    proof_recorded: int | None
+    proof_differs_at: int | None
+    proof_held: int | None
+    n_children: int
+
+
+ProvedScenario: TypeAlias = "WithAnnotations[Scenario, Proof]"
+
+
+def gallery_rows() -> dict[str, ProvedScenario]:
     """Shares of the teaching scenarios by name, with their newest finished proof on them. One query."""
     newest = Verification.objects.filter(scenario=OuterRef("pk"), state=Verification.State.DONE).order_by(
         "-pk"

@@ -390,7 +390,8 @@ class LuckView:
     @property
     def n_marks_hidden(self) -> int:
         """Marks that are not listed."""
-        return sum(self.answer.get("nMarks", {}).values()) - sum(len(mark["words"]) for mark in self.marks)
+        counts: dict[str, int] = self.answer.get("nMarks", {})
+        return sum(counts.values()) - sum(len(mark["words"]) for mark in self.marks)
 
     @property
     def mark_counts(self) -> str:

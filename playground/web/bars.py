@@ -51,7 +51,7 @@ def bar(resource: str, allocatable: int, used: int, pods: Sequence[PodUse], scal
     """Build the bar of ``cpu`` or ``memory``; pieces below a tenth of a percent are left out."""
     is_cpu = resource == "cpu"
     text = amounts.cores if is_cpu else amounts.gib
-    segments = []
+    segments: list[BarSegment] = []
     x = 0.0
     for pod in pods:
         amount = pod.cpu_milli if is_cpu else pod.memory_bytes

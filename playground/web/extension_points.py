@@ -64,7 +64,7 @@ def default_profile(release: Mapping[str, Any] | None = None) -> ProfileOutline:
 
 @cache
 def _default_profile(name: str | None, switched: tuple[tuple[str, bool], ...]) -> ProfileOutline:
-    return outline(None, name and {"name": name, "switched": dict(switched)}).profiles[0]
+    return outline(None, {"name": name, "switched": dict(switched)} if name else None).profiles[0]
 
 
 def view_profile(profile: ProfileOutline) -> ProfileView:

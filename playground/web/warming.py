@@ -8,7 +8,6 @@ from threading import Thread
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection
-from django.http import HttpRequest
 from django.template import TemplateSyntaxError
 from django.template.loader import get_template
 from django.urls import reverse
@@ -16,6 +15,7 @@ from django_htmx.middleware import HtmxDetails
 
 from playground.clusters.models import Cluster
 from playground.engine.profiles import outline
+from playground.web.htmx import HtmxHttpRequest
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def _draw_a_board() -> None:
     def draw() -> None:
         from playground.web.views.board import page_of
 
-        request = HttpRequest()
+        request = HtmxHttpRequest()
         request.method = "GET"
         request.user = AnonymousUser()
         request.htmx = HtmxDetails(request)

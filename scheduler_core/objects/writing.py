@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import yaml
@@ -12,7 +12,7 @@ import yaml
 from scheduler_core.objects.documents import TAG_PREFIX
 
 
-def dump_yaml(documents: list[Mapping[str, Any]]) -> str:
+def dump_yaml(documents: Iterable[Mapping[str, Any]]) -> str:
     """Write documents as one YAML text that `load_documents` reads back equal."""
     return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, explicit_start=True, allow_unicode=True)
 

@@ -30,8 +30,8 @@ def test_all_code_is_formatted() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
-def test_mypy_finds_nothing_in_the_strict_packages() -> None:
+@pytest.mark.timeout(1200)  # of a busy machine; a quiet one takes half a minute
+def test_mypy_finds_nothing() -> None:
     run("mypy")
 
 

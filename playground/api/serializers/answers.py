@@ -56,7 +56,7 @@ class Cause(Answer):
     document = serializers.IntegerField(required=False)
     line = serializers.IntegerField(required=False)
     column = serializers.IntegerField(required=False)
-    field = _text(required=False)  # type: ignore[assignment]
+    field = _text(required=False)
     value = serializers.JSONField(required=False)
     kind = _text(required=False)
     name = _text(required=False)
@@ -304,8 +304,8 @@ class MockRule(Answer):
     deny = MockDeny(required=False)
     score = MockScore(required=False)
     drop = MockDrop(required=False)
-    bind = MockBind(required=False)
-    fail = MockFail(required=False)
+    bind = MockBind(required=False)  # type: ignore[assignment]  # a field, which Django REST framework takes off the class
+    fail = MockFail(required=False)  # type: ignore[assignment]  # a field, which Django REST framework takes off the class
     slow = MockSlow(required=False)
     nonsense = MockNonsense(required=False)
 
@@ -522,7 +522,7 @@ class Acted(Answer):
 
 
 class AppliedBranch(Answer):
-    parent = _text("Its id.")
+    parent = _text("Its id.")  # type: ignore[assignment]  # a field, which Django REST framework takes off the class
     done = _text("What was done, as a command.")
     edits = serializers.IntegerField(help_text="Writes of the parent's log.")
 
@@ -530,7 +530,7 @@ class AppliedBranch(Answer):
 class DifferentPod(Answer):
     kind = serializers.ChoiceField(["newly pending", "moved", "newly placed", "gone", "new"])
     pod = _text()
-    parent = _text("Its node there; empty for none.")
+    parent = _text("Its node there; empty for none.")  # type: ignore[assignment]  # a field, which Django REST framework takes off the class
     branch = _text("Its node there; empty for none.")
     cycle = serializers.IntegerField(allow_null=True, help_text="The branch's last decision about it.")
 
@@ -544,7 +544,7 @@ class DifferentDecision(Answer):
 
 
 class BranchDifference(Answer):
-    parent = _text("Its id.")
+    parent = _text("Its id.")  # type: ignore[assignment]  # a field, which Django REST framework takes off the class
     counts = serializers.DictField(child=serializers.IntegerField(), help_text="Pods by kind.")
     same = serializers.IntegerField(help_text="Decisions that are alike on both sides.")
     decisions = serializers.IntegerField(help_text="All that were made on either side since the branch.")

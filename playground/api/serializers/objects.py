@@ -13,8 +13,6 @@ from rest_framework import serializers
 
 from playground.api.serializers.requests import StrictBoolean, StrictInteger, StrictString
 
-_INT32 = {"min_value": -(2**31), "max_value": 2**31 - 1}
-
 
 class Part(serializers.Serializer[Any]):
     """A part of an object; keys that are not listed are left alone."""
@@ -40,7 +38,9 @@ class Count(StrictInteger):
     """An integer of 32 bits, or null for none."""
 
     def __init__(self, help_text: str | None = None) -> None:
-        super().__init__(required=False, allow_null=True, help_text=help_text, **_INT32)
+        super().__init__(
+            required=False, allow_null=True, help_text=help_text, min_value=-(2**31), max_value=2**31 - 1
+        )
 
 
 class Long(StrictInteger):

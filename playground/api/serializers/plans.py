@@ -44,7 +44,7 @@ class PlanRequest(Strict):
     nodes = serializers.ListField(
         child=StrictString(), required=False, help_text="Of drain and lose: names of nodes."
     )
-    label = StrictString(
+    label = StrictString(  # type: ignore[assignment]  # a field, which Django REST framework takes off the class
         required=False, help_text="Of drain and lose KEY=VALUE, of any-domain KEY: nodes that carry it."
     )
     workload = StrictString(required=False, help_text="Of headroom and backlog: KIND NAMESPACE/NAME.")
@@ -164,7 +164,7 @@ class PlanQuestion(Answer):
 
     ask = word(*PLAN_QUESTIONS)
     nodes = texts(required=False)
-    label = text(required=False)
+    label = text(required=False)  # type: ignore[assignment]  # a field, which Django REST framework takes off the class
     workload = text(required=False)
     pod = Manifest(required=False)
     prices = Price(many=True, required=False)

@@ -79,7 +79,7 @@ class Side(Strict):
 class ComparisonRequest(Strict):
     a = Side()
     b = Side()
-    more = Side(many=True, required=False, max_length=4)
+    more = Side(many=True, required=False, max_length=4)  # type: ignore[call-arg]  # of the list
     visibility = serializers.ChoiceField(
         VISIBILITIES,
         required=False,

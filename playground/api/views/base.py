@@ -70,9 +70,11 @@ class PlaygroundView(APIView):
         ):
             if isinstance(value, str) and "\0" in value:
                 raise errors.bad_query(name, "contains the character U+0000")
-        known = getattr(getattr(self, str(request.method).lower(), None), "query_names", None)
-        for name in request.GET if known is not None else ():
-            if name not in known:
+        known: frozenset[str] | None = getattr(
+            getattr(self, str(request.method).lower(), None), "query_names", None
+        )
+        if known is not None:
+            for name in (each for each in request.GET if each not in known):
                 near = nearest_name(name, sorted(known))
                 raise errors.bad_query(
                     name, "no such parameter" + (f", did you mean {near}?" if near else "")
@@ -104,10 +106,11 @@ class PlaygroundView(APIView):
         else:
             raise errors.Repeated(_again(*found.answer))
 
-    def finalize_response(
-        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
+    # The stubs know of Django REST framework's own responses alone; Django's go through as they are.
+    def finalize_response(  # type: ignore[override]
+        self, request: Request, response: Any, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        final = super().finalize_response(request, response, *args, **kwargs)
+        final: HttpResponseBase = super().finalize_response(request, response, *args, **kwargs)
         final.headers.setdefault("Cache-Control", "private, no-cache")
         inner = django_request(request)
         if allowances := getattr(inner, "allowances", ()):

@@ -18,7 +18,7 @@ from playground.api.serializers import objects
 from playground.api.serializers.answers import MANIFEST, Answer
 from playground.api.serializers.shapes import Manifest, flag, many, text, whole
 from playground.api.views.base import PlaygroundView
-from playground.api.views.objects import CHANGED, IF_MATCH, asked_version
+from playground.api.views.objects import CHANGED, IF_MATCH, asked_version, checked_patch
 from playground.bodies import warning_header
 from playground.clusters import selectors, services
 from playground.clusters.custom_kinds import table_of
@@ -228,7 +228,7 @@ class AnyObject(PlaygroundView):
     def patch(self, request: Request, cluster_id: str, kind: str, namespace: str, name: str) -> Response:
         """A merge patch (RFC 7386): null removes, objects merge, everything else replaces."""
         cluster, known, namespace = self.place(cluster_id, kind, namespace)
-        objects.MergePatch(data=request.data).is_valid(raise_exception=True)
+        patch = checked_patch(request)
         version = asked_version(request, selectors.get_object(cluster, known, namespace, name))
         fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
         try:
@@ -237,7 +237,7 @@ class AnyObject(PlaygroundView):
                 kind=known,
                 namespace=namespace,
                 name=name,
-                patch=request.data,
+                patch=patch,
                 resource_version=version,
                 fields=fields,
             )

@@ -41,7 +41,7 @@ class ObjectView(PlaygroundView):
     shape: ClassVar[type[serializers.Serializer[Any]]]
     parser_classes: list[type[BaseParser]] = [StrictJSONParser, YAMLParser]
 
-    def checked(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    def checked(self, manifest: Any) -> dict[str, Any]:
         """The manifest, its types looked at, with apiVersion and kind.
 
         Raises
@@ -129,9 +129,9 @@ class OneObject(ObjectView):
         """
         cluster = self.cluster(cluster_id)
         name = _only(names)
-        objects.MergePatch(data=request.data).is_valid(raise_exception=True)
+        patch = checked_patch(request)
         live = selectors.get_object(cluster, self.kind, namespace, name)
-        self.checked(merge_patch(live, request.data))
+        self.checked(merge_patch(live, patch))
         version = asked_version(request, live)
         fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
         try:
@@ -140,7 +140,7 @@ class OneObject(ObjectView):
                 kind=self.kind,
                 namespace=namespace,
                 name=name,
-                patch=request.data,
+                patch=patch,
                 resource_version=version,
                 fields=fields,
             )
@@ -170,6 +170,19 @@ class OneObject(ObjectView):
                 raise
             raise PreconditionFailed(CHANGED) from None
         return Response(last)
+
+
+def checked_patch(request: Request) -> dict[str, Any]:
+    """The merge patch that came.
+
+    Raises
+    ------
+    ValidationError
+        It is no object.
+    """
+    objects.MergePatch(data=request.data).is_valid(raise_exception=True)
+    assert isinstance(request.data, dict)
+    return request.data
 
 
 def asked_version(request: Request, live: Mapping[str, Any]) -> str | None:

@@ -80,7 +80,7 @@ ANSWER = {
     "proof": _PROOF,
 }
 SHARED = ANSWER | {"created": True, "deleteCode": "t0Ld-0nce", "notes": []}
-COMPARISON = {
+COMPARISON: dict[str, Any] = {
     "id": "m8r4wxyz7abc",
     "page": "https://playground.example/compare/m8r4wxyz7abc/",
     "url": "/api/v1/comparisons/m8r4wxyz7abc/",

@@ -69,7 +69,7 @@ class Tokens(PlaygroundView):
                 scope=wanted["scope"],
                 cluster=cluster,
                 days=wanted["expiresInDays"],
-                by=request.auth,
+                by=request.auth if isinstance(request.auth, AccessToken) else None,
             )
         except TokenError as error:
             raise Conflict(str(error), kind="Token") from None

@@ -189,8 +189,12 @@ def _read_facts(nodes: QuerySet[Node]) -> list[_NodeFacts]:
     rows = _fetched(nodes.annotate(**as_text).values_list(*names))
     labels = json.loads(f"[{','.join(row[1] for row in rows)}]")
     return [
-        _NodeFacts(name, own, _parsed(taints), bool(cordoned), bool(ready), *amounts, _parsed(extended))
-        for (name, _, taints, cordoned, ready, *amounts, extended), own in zip(rows, labels, strict=True)
+        _NodeFacts(
+            name, own, _parsed(taints), bool(cordoned), bool(ready), cpu, memory, pods, _parsed(extended)
+        )
+        for (name, _, taints, cordoned, ready, cpu, memory, pods, extended), own in zip(
+            rows, labels, strict=True
+        )
     ]
 
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, OrderBy, Q, QuerySet
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Length
 
 from playground.clusters.models import Cluster, Cycle, Pod
@@ -102,7 +103,7 @@ def _found(cluster: Cluster, search: PodSearch) -> QuerySet[Pod]:
     return found
 
 
-def _order(sort: str) -> list[object]:
+def _order(sort: str) -> list[str | Combinable | OrderBy]:
     """By expressions: for a column itself SQLite would walk an index of all pods instead of the few that are meant."""
     column = SORTS.get(sort.removeprefix("-"))
     if column is None:

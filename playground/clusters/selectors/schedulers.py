@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -146,7 +146,7 @@ def _last(rows: Iterable[Mapping[str, Any]]) -> int | None:
     return max((row["last_ns"] for row in rows), default=None)
 
 
-def _programs(decided: list[dict[str, Any]]) -> tuple[Program, ...]:
+def _programs(decided: Sequence[Mapping[str, Any]]) -> tuple[Program, ...]:
     found = []
     for author in dict.fromkeys(row["author"] for row in decided):
         own = [row for row in decided if row["author"] == author]

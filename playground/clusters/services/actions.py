@@ -22,6 +22,9 @@ from playground.clusters.services.objects import evict_pod
 from playground.clusters.services.pools import parse_taint
 from playground.clusters.services.writer import writing
 
+Change = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""The manifest as it is to be, of the one that is."""
+
 MOST: Final = 1000
 """Objects that one action is about."""
 MOST_EVICTIONS: Final = 500
@@ -114,7 +117,7 @@ def act_on_nodes(*, cluster: Cluster, action: str, nodes: Sequence[str], value: 
             changed = _change(cluster, names, _cordoned)
             evicted, held = _evict(cluster, names)
             return Acted(words, changed + evicted, held)
-        changes = {
+        changes: dict[str, Callable[[], Change]] = {
             "cordon": lambda: _cordoned,
             "uncordon": lambda: _uncordoned,
             "taint": lambda: _tainting(value),
@@ -167,9 +170,7 @@ def _delete(cluster: Cluster, names: Sequence[str]) -> int:
     return len(rows)
 
 
-def _change(
-    cluster: Cluster, names: Sequence[str], change: Callable[[Mapping[str, Any]], dict[str, Any]]
-) -> int:
+def _change(cluster: Cluster, names: Sequence[str], change: Change) -> int:
     rows = _rows(cluster, _kind("Node"), names, "nodes")
     result = apply_documents(cluster=cluster, objects=[change(row.manifest) for row in rows])
     return len(result.configured)
@@ -206,7 +207,7 @@ def _uncordoned(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return dict(manifest) | {"spec": spec}
 
 
-def _tainting(value: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+def _tainting(value: str) -> Change:
     text = value.strip()
     if text.endswith("-"):
         head, _, effect = text[:-1].partition(":")
@@ -237,7 +238,7 @@ def _with_taints(
     return dict(manifest) | {"spec": spec | ({"taints": taints} if taints else {})}
 
 
-def _labelling(value: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+def _labelling(value: str) -> Change:
     text = value.strip()
     key, equals, word = text.partition("=")
     removed = not equals and text.endswith("-")

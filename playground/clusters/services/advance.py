@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 from playground.clusters import wake
 from playground.clusters.clock import REANCHOR_GAP_S, new_anchor, virtual_now_ns, wall_now, wall_seconds
 from playground.clusters.models import Checkpoint, Cluster, Cycle, ExtenderCall, LogEntry, Node, Run
+from playground.clusters.processes import holder_name
 from playground.clusters.services import extenders
 from playground.clusters.services import lease as leases
 from playground.clusters.services.commit import CHECKPOINT_EVERY, Raced, commit_batch
@@ -123,7 +124,7 @@ def advance(
     if not leases.has_work(cluster, now=now()):
         _wake_at_deadline(cluster, now())
         return AdvanceReport("idle")
-    holder = holder or leases.holder_name()
+    holder = holder or holder_name()
     try:
         lease = leases.claim(cluster_id, holder=holder)
         if lease is None:

@@ -261,10 +261,10 @@ def _with_owners(
     except (AttributeError, KeyError, TypeError, ValueError):
         return known  # a pod that has not the form of one: admission says where
     for item in admission.from_objects(made):
-        kind = table.by_key(item.api_version, item.kind)
-        assert kind is not None
-        known.append((kind, item))
-        result.rebuilt[kind.kind] = result.rebuilt.get(kind.kind, 0) + 1
+        made_kind = table.by_key(item.api_version, item.kind)
+        assert made_kind is not None
+        known.append((made_kind, item))
+        result.rebuilt[made_kind.kind] = result.rebuilt.get(made_kind.kind, 0) + 1
     return in_order(known)
 
 

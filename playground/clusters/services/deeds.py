@@ -148,7 +148,7 @@ def note(
 def _mocks_of(cluster: Cluster) -> list[dict[str, Any]]:
     """The cluster's mock extenders as they are."""
     rows = MockExtender.objects.filter(cluster=cluster).order_by("pk")
-    return list(rows.values("public_id", "name", "rules", "calls"))
+    return [dict(row) for row in rows.values("public_id", "name", "rules", "calls")]
 
 
 def _newest_rows(cluster: Cluster) -> dict[str, int]:

@@ -249,10 +249,10 @@ def orphan(writer: LogWriter, kind: Kind, owner: Mapping[str, Any]) -> None:
     writer.delete(LogEntry.Source.API, kind, dict(owner) | {"metadata": marked}, gone=False, grace_s=0)
     pods = kinds.by_kind("Pod")
     assert pods is not None
-    for row in (
+    for pod in (
         Pod.objects.filter(cluster=writer.cluster, namespace=namespace).exclude(owner_kind="").iterator()
     ):
-        _take_off(writer, pods, row.manifest, uid)
+        _take_off(writer, pods, pod.manifest, uid)
     table = table_of(writer.cluster)
     rows = Manifest.objects.filter(cluster=writer.cluster, namespace=namespace).order_by("resource_version")
     for row in rows.iterator():

@@ -232,7 +232,8 @@ def make_bind_calls(lease: Lease, calls: Sequence[OutsideCall], transport: HttpT
             # Bound by the extender before a crash, or by another client; the answer that was lost said as much.
             answer = ExtenderAnswer(status=200, text="{}")
         else:
-            [answer] = _sent(transport, call, into := [])
+            into: list[Exchanged] = []
+            [answer] = _sent(transport, call, into)
             item = into[0]
         _keep_answer(lease, call, answer, item)
 

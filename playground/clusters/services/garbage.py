@@ -78,8 +78,8 @@ def _candidates(
     pods = kinds.by_kind("Pod")
     assert pods is not None
     owned = Pod.objects.filter(place, cluster=writer.cluster, owner_kind__in=[kind.kind for kind in unknown])
-    for row in owned.order_by("resource_version").iterator():
-        yield pods, row.manifest
+    for pod in owned.order_by("resource_version").iterator():
+        yield pods, pod.manifest
 
 
 def _is_there(writer: LogWriter, reference: Mapping[str, Any], namespace: str) -> bool:

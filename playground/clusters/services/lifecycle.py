@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any, Final
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from playground.accounts import audit
 from playground.clusters import kinds, wake
@@ -252,14 +253,14 @@ def export_manifests(cluster: Cluster, *, kind_names: Iterable[str] | None = Non
 
 def is_system_object(manifest: Mapping[str, Any]) -> bool:
     """Whether every cluster has this object without anybody writing it."""
-    name = manifest["metadata"]["name"]
+    name: str = manifest["metadata"]["name"]
     if manifest["kind"] == "Namespace":
         return name in SYSTEM_NAMESPACES
     return manifest["kind"] == "PriorityClass" and name.startswith(SYSTEM_PREFIX)
 
 
-def _manifests(rows: Any) -> Iterator[dict[str, Any]]:
-    return rows.values_list("manifest", flat=True).iterator(chunk_size=1000)
+def _manifests(rows: QuerySet[Any]) -> Iterator[dict[str, Any]]:
+    yield from rows.values_list("manifest", flat=True).iterator(chunk_size=1000)
 
 
 def _forget_engine(row: Cluster) -> None:

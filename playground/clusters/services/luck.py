@@ -210,7 +210,7 @@ def _ties(
             drawn.setdefault(pod, {})[end.seed] = node
             cycles.setdefault(pod, number)
             equals[pod] = max(count, equals.get(pod, 0))
-    found = []
+    found: list[dict[str, Any]] = []
     for pod, nodes in drawn.items():
         counts = Counter(nodes.values())
         others = [other for other in varying if other != pod and other not in drawn]

@@ -197,7 +197,9 @@ def _add(
     places = f"({','.join(['%s'] * (len(of) + 3))})"
     for start in range(0, len(items), 200):
         part = items[start : start + 200]
-        parameters = [field for (name, labels), value in part for field in (*of, name, labels, value)]
+        parameters: list[int | str | float] = []
+        for (name, labels), value in part:
+            parameters += (*of, name, labels, value)
         with connection.cursor() as cursor:
             cursor.execute(
                 f"INSERT INTO {table} ({keys}name, labels, value) VALUES {','.join([places] * len(part))} "

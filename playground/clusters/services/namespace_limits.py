@@ -31,7 +31,7 @@ def with_namespace_limits(writer: LogWriter, kind: Kind, manifest: dict[str, Any
         return manifest
     if namespace not in writer.namespace_limits:
         writer.namespace_limits[namespace] = _limits_of(writer, namespace)
-    limits = writer.namespace_limits[namespace]
+    limits: NamespaceLimits | None = writer.namespace_limits[namespace]
     if limits is None:
         return manifest
     try:
@@ -72,7 +72,7 @@ def _charged(writer: LogWriter, namespace: str) -> Iterator[Charged]:
     for manifest, resource, group, kind in stored_objects(writer.cluster, namespace):
         if (kind, manifest["metadata"]["name"]) not in pending:
             yield manifest, resource, group
-    for (name, _), manifest in pending.items():
+    for (name, _), written in pending.items():
         kind_of = kinds.by_kind(name)
-        if manifest is not None and kind_of is not None:
-            yield manifest, kind_of.plural, kind_of.group
+        if written is not None and kind_of is not None:
+            yield written, kind_of.plural, kind_of.group

@@ -75,8 +75,8 @@ def _carry_out(cluster: Cluster, answer: Mapping[str, Any]) -> None:
             delete_in(writer, pods, manifest, 0)
             if _owner_is_missing(cluster, manifest):
                 again.append(_anew(manifest))
-        for row in Node.objects.filter(cluster=cluster, name__in=gone).order_by("name"):
-            writer.delete(LogEntry.Source.API, nodes, row.manifest)
+        for node in Node.objects.filter(cluster=cluster, name__in=gone).order_by("name"):
+            writer.delete(LogEntry.Source.API, nodes, node.manifest)
     if again:
         apply_documents(cluster=cluster, objects=again)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from playground.clusters.errors import InvalidInput
@@ -76,13 +77,13 @@ def expand_pool(
     nodes = []
     for position in range(count):
         zone = zones[position % len(zones)] if zones else ""
-        node_name = _NUMBER.sub(lambda match, number=first + position: _padded(match, number), pattern)
+        node_name = _NUMBER.sub(partial(_padded, first + position), pattern)
         node_name = node_name.replace("{zone}", zone)
         nodes.append(_node(node_name, zone, region, labels or {}, parsed, amounts))
     return nodes
 
 
-def _padded(match: re.Match[str], number: int) -> str:
+def _padded(number: int, match: re.Match[str]) -> str:
     return str(number).zfill(int(match.group(1) or 0))
 
 

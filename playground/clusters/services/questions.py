@@ -8,6 +8,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from django.db import DatabaseError, IntegrityError, transaction
@@ -95,7 +96,7 @@ def ask(*, cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Question:
             with transaction.atomic():
                 found = Question.objects.create(**wanted, kind=kind, params=checked)
                 _forget_old(cluster)
-                transaction.on_commit(lambda: _send(found.pk), robust=True)
+                transaction.on_commit(partial(_send, found.pk), robust=True)
         except IntegrityError:  # another request asked the same this moment
             found = Question.objects.get(**wanted)
     return found

@@ -212,8 +212,8 @@ class LogWriter:
     def told(self) -> list[tuple[str, str]]:
         """Verb and object of what a person does with this, in order."""
         found = (
-            deeds.told_of(source, kind, key, payload, created)
-            for _, _, source, kind, _, _, *key, created, payload in self._entries
+            deeds.told_of(source, kind, (row_kind, namespace, name), payload, created)
+            for _, _, source, kind, _, _, row_kind, namespace, name, created, payload in self._entries
         )
         return [item for item in found if item is not None]
 
@@ -343,9 +343,11 @@ class LogWriter:
         # An object written twice is one row, of its last state.
         values = [(row[0], self._row(*row)) for row in self._rows.values() if row is not None]
         if self.lane_of is not None:
-            for kind, row in values:
+            for kind, columns in values:
                 if kind.row_kind == "Pod":
-                    row["lane"], row["reserved_node"] = self.lane_of(row["namespace"], row["name"])
+                    columns["lane"], columns["reserved_node"] = self.lane_of(
+                        columns["namespace"], columns["name"]
+                    )
         upsert(values, update_lanes=self.lane_of is not None)
         self.cluster.version += 1
         names_changed = {"next_seq", "version", "entries_since_checkpoint", *self.changed, *also}

@@ -156,10 +156,10 @@ def _do_it(cluster: Cluster, verb: str, argument: Any) -> None:
                 reason=answer.get("reason", ""),
             )
         case "advance":
-            wait = {"by": argument} if isinstance(argument, str) else argument
+            wait: Mapping[str, Any] = {"by": argument} if isinstance(argument, str) else argument
             clusters.request_run(cluster=cluster, until=wait["by"], max_cycles=wait.get("cycles") or 100_000)
         case "run":
-            run = {"until": argument} if isinstance(argument, str) else argument
+            run: Mapping[str, Any] = {"until": argument} if isinstance(argument, str) else argument
             clusters.request_run(
                 cluster=cluster, until=run.get("until", "idle"), max_cycles=run.get("cycles") or 100_000
             )
@@ -172,7 +172,9 @@ def _do_it(cluster: Cluster, verb: str, argument: Any) -> None:
         case "configure":
             clusters.set_config(cluster=cluster, config=argument)
         case "upgrade":
-            wanted = {"kubernetesRelease": argument} if isinstance(argument, str) else argument
+            wanted: Mapping[str, Any] = (
+                {"kubernetesRelease": argument} if isinstance(argument, str) else argument
+            )
             clusters.set_release(
                 cluster=cluster, name=wanted["kubernetesRelease"], gates=wanted.get("featureGates")
             )

@@ -67,6 +67,10 @@ def solve_optimum(*, optimum_id: int) -> None:
         return
     optimum = rows.select_related("cluster", "scenario").get()
     began = time.monotonic()
+
+    def told(step: str, share: float) -> None:
+        rows.update(step=step, progress=0.1 + 0.9 * share)
+
     try:
         config, release, manifests, movable = _problem_of(optimum)
         result = best_placement(
@@ -75,7 +79,7 @@ def solve_optimum(*, optimum_id: int) -> None:
             movable,
             release=release,
             time_limit_s=optimum.time_limit_s,
-            progress=lambda step, share: rows.update(step=step, progress=0.1 + 0.9 * share) and None,
+            progress=told,
         )
     except (ClusterError, Unsolvable, ScenarioProblem, RunStopped, ValueError) as error:
         rows.update(state=Optimum.State.FAILED, problem=str(error), step="")

@@ -149,11 +149,11 @@ def _judge(verification: Verification, scenario: Scenario, run: FreshRun) -> Non
         return
     number = n_same + 1
     verification.differs_at = number
-    row = recorded[n_same] if n_same < len(recorded) else None
+    kept = recorded[n_same] if n_same < len(recorded) else None
     fresh = run.cycles[n_same] if n_same < len(run.cycles) else None
     claimed = claims[n_same][13:] if n_same < len(claims) else ""
     verification.recorded = _side_of_row(
-        row, claimed if row is not None and _claim_differs(row, claims) else ""
+        kept, claimed if kept is not None and _claim_differs(kept, claims) else ""
     )
     verification.fresh = _side(fresh)
     then = (verification.recorded or {}).get("sentence") or "nothing: the run was over"

@@ -7,18 +7,19 @@ from functools import wraps
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.views.decorators.cache import never_cache
 
 from playground.accounts.models import Team
 from playground.accounts.teams import TeamError
 
 
-def team_mode(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def team_mode(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """A page that embedded mode does not have, and that no cache keeps."""
 
     @wraps(view)
-    def wrapped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+    def wrapped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         if settings.EMBEDDED:
             raise Http404("The embedded playground has no accounts.")
         return view(request, *args, **kwargs)
@@ -26,11 +27,11 @@ def team_mode(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     return never_cache(wrapped)
 
 
-def administrators(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def administrators(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """A page that to all but administrators does not exist."""
 
     @wraps(view)
-    def wrapped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+    def wrapped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         if not (request.user.is_authenticated and request.user.is_superuser):
             raise Http404("There is no such page.")
         return view(request, *args, **kwargs)
@@ -40,6 +41,7 @@ def administrators(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
 
 def own_team(request: HttpRequest, team_id: int) -> Team:
     """A team the person is in, or 404."""
+    assert request.user.is_authenticated
     team = Team.objects.filter(pk=team_id, memberships__user=request.user).first()
     if team is None:
         raise Http404("There is no such team.")

@@ -48,6 +48,7 @@ def account(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, form: TokenForm, *, made: str, made_for: str, status: int) -> HttpResponse:
+    assert request.user.is_authenticated
     context = {
         "form": form,
         "made": made,

@@ -139,7 +139,7 @@ class EmailForm(Styled):
     )
 
 
-class NewAccountForm(auth_forms.BaseUserCreationForm):
+class NewAccountForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]  # takes none when it runs
     """A name and a password for who was invited."""
 
     email = forms.EmailField(label="Mail address (optional, for reset links)", required=False)
@@ -179,7 +179,7 @@ class ResetForm(auth_forms.PasswordResetForm):
         self.fields["email"].label = "Mail address of the account"
 
 
-class NewPasswordForm(auth_forms.SetPasswordForm):
+class NewPasswordForm(auth_forms.SetPasswordForm):  # type: ignore[type-arg]  # takes none when it runs
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         dress(self)

@@ -27,7 +27,8 @@ class ObjectForm(forms.Form):
         self.manifest = manifest
         if manifest is not None:
             kwargs.setdefault("initial", self.values_of(manifest))
-        super().__init__(*args, auto_id=f"{self.KIND}-%s", **kwargs)
+        kwargs["auto_id"] = f"{self.KIND}-%s"
+        super().__init__(*args, **kwargs)
         self.label_suffix = ""
 
     @staticmethod

@@ -17,7 +17,7 @@ class QuantityField(forms.CharField):
         self.example = example
 
     def clean(self, value: Any) -> str:
-        text = super().clean(value)
+        text: str = super().clean(value)
         if text and not QUANTITY.match(text):
             raise forms.ValidationError(f'"{text}" is not a quantity. Write {self.example}.')
         return text
@@ -30,7 +30,7 @@ class NameField(forms.CharField):
         super().__init__(max_length=253, strip=True, **kwargs)
 
     def clean(self, value: Any) -> str:
-        text = super().clean(value)
+        text: str = super().clean(value)
         if text and not NAME.match(text):
             raise forms.ValidationError(
                 f'"{text}" is not a name: lower case letters, digits, "-" and ".", '
@@ -43,7 +43,7 @@ class PairsField(forms.CharField):
     """``key=value`` pairs separated by commas or lines; cleans to a dict."""
 
     def clean(self, value: Any) -> dict[str, str]:
-        text = super().clean(value)
+        text: str = super().clean(value)
         pairs: dict[str, str] = {}
         for piece in re.split(r"[,\n]", text or ""):
             piece = piece.strip()
@@ -77,7 +77,7 @@ class TaintsField(forms.CharField):
     EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
     def clean(self, value: Any) -> list[dict[str, str]]:
-        text = super().clean(value)
+        text: str = super().clean(value)
         taints = []
         for piece in re.split(r"[,\n]", text or ""):
             piece = piece.strip()

@@ -40,7 +40,8 @@ class RuleForm(forms.Form):
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, auto_id="rule-%s", **kwargs)
+        kwargs["auto_id"] = "rule-%s"
+        super().__init__(*args, **kwargs)
         self.label_suffix = ""
 
     def clean_name(self) -> str:

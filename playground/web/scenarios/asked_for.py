@@ -21,6 +21,7 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters.errors import ClusterError, Conflict, Forbidden
 from playground.scenarios import services
 from playground.web.access import get_cluster
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.scenarios.shares import STOP_POLLING, get_share
 from playground.web.scenarios.sharing import site_user
 
@@ -65,7 +66,7 @@ class Work:
 
         @require_http_methods(["GET", "HEAD", "POST"])
         @vary_on_headers("HX-Request")
-        def view(request: HttpRequest, cluster_id: str) -> HttpResponse:
+        def view(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
             cluster = get_cluster(request, cluster_id)
             here = reverse(f"scenarios:cluster-{self.name}", args=[cluster.public_id])
             rows = self.model.objects.filter(cluster=cluster, generation=cluster.generation)
@@ -84,7 +85,7 @@ class Work:
 
         @require_http_methods(["GET", "HEAD", "POST"])
         @vary_on_headers("HX-Request")
-        def view(request: HttpRequest, share_id: str) -> HttpResponse:
+        def view(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
             share = get_share(request, share_id)
             here = reverse(f"scenarios:{self.name}", args=[share.public_id])
             rows = self.model.objects.filter(scenario=share)
@@ -94,7 +95,7 @@ class Work:
         return view
 
     def _answer(
-        self, request: HttpRequest, here: str, rows: Any, context: dict[str, Any], of: Mapping[str, Any]
+        self, request: HtmxHttpRequest, here: str, rows: Any, context: dict[str, Any], of: Mapping[str, Any]
     ) -> HttpResponse:
         newest = rows.order_by("-pk").first()
         if request.method == "POST":

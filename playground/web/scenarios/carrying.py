@@ -15,6 +15,7 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters.errors import ClusterError
 from playground.engine.carrying import MAX_LINK_CHARS
 from playground.scenarios import services
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.problems import Problem, problems_of
 from playground.web.scenarios.shares import get_share, shared_page
 from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for, wants_login
@@ -49,7 +50,7 @@ def as_download(page: str, name: str) -> HttpResponse:
 
 @require_safe
 @vary_on_headers("HX-Request")
-def link(request: HttpRequest, share_id: str) -> HttpResponse:
+def link(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
     """The link that carries the share, for the page to show; or why there is none."""
     share = get_share(request, share_id)
     context: dict[str, Any] = {"share": share}

@@ -82,10 +82,11 @@ def photo(request: HttpRequest, share_id: str) -> HttpResponse:
 def badge(request: HttpRequest, share_id: str) -> HttpResponse:
     """What its last run says, ``?on=`` a release or its own. One of a share that is gone stays a picture."""
     try:
-        share: Scenario | None = selectors.get_scenario(share_id, request.user)
+        share = selectors.get_scenario(share_id, request.user)
     except NotFound:
-        share, standing = None, GONE
+        known, standing = None, GONE
     else:
+        known = share
         on = request.GET.get("on", "") or release_of(share)
         if on == release_of(share):
             standing = _standing(share)
@@ -98,7 +99,7 @@ def badge(request: HttpRequest, share_id: str) -> HttpResponse:
     # Pages that show it through a cache of their own are to ask again soon.
     response.headers["Cache-Control"] = "max-age=60" if standing.css == "wait" else "max-age=300"
     response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-    return response if share is None else readable(response, share)
+    return response if known is None else readable(response, known)
 
 
 @require_safe

@@ -17,7 +17,7 @@ from playground.clusters import wake
 from playground.clusters.errors import ClusterError
 from playground.engine.scenarios import ScenarioFacts, gallery_documents, read_scenario
 from playground.scenarios import selectors, services
-from playground.scenarios.models import Scenario
+from playground.scenarios.selectors import ProvedScenario
 from playground.scenarios.services.gallery import LOOKALIKE, gallery_scenario
 from playground.scenarios.wake import GALLERY
 from playground.web.scenarios.sharing import site_user, wants_login
@@ -45,7 +45,7 @@ class Card:
 
     name: str
     facts: ScenarioFacts
-    share: Scenario | None
+    share: ProvedScenario | None
     first_stop: int
 
     @property
@@ -88,7 +88,7 @@ def gallery(request: HttpRequest) -> HttpResponse:
         "groups": _grouped(cards),
         "n_cards": len(cards),
         "n_proved": sum(card.share.proof_differs_at is None for card in proved if card.share),
-        "n_decisions": sum(card.share.proof_same for card in proved if card.share),
+        "n_decisions": sum(card.share.proof_same or 0 for card in proved if card.share),
         "all_proved": len(proved) == len(cards)
         and all(c.share.proof_differs_at is None for c in proved if c.share),
         "q": request.GET.get("q", ""),

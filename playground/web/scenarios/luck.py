@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
@@ -17,6 +17,7 @@ from playground.scenarios import services
 from playground.scenarios.models import Luck, Scenario
 from playground.scenarios.services.luck import N_SEEDS
 from playground.web.advice import view_luck
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.numbers import positive_int
 from playground.web.scenarios.shares import STOP_POLLING, get_share
 from playground.web.scenarios.sharing import site_user
@@ -24,7 +25,7 @@ from playground.web.scenarios.sharing import site_user
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @vary_on_headers("HX-Request")
-def luck(request: HttpRequest, share_id: str) -> HttpResponse:
+def luck(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
     """How often each end state of a share occurs with other seeds. Read without an account, asked for with one."""
     share = get_share(request, share_id)
     here = reverse("scenarios:luck", args=[share.public_id])

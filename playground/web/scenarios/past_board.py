@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest
-
 from playground.clusters.selectors.board_nodes import NodeUse, PodUse, natural
 from playground.clusters.selectors.queue import LANES, QueueItem
 from playground.engine.columns import FINISHED
@@ -15,6 +13,7 @@ from playground.scenarios.briefs import LANE_ITEMS, MOST_CARDS, brief_of
 from playground.web.bars import Bar, bar
 from playground.web.board import ExtendedUse, extended_of, shown_taints
 from playground.web.heat_map import HeatMap, heat_map
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.priorities import PriorityMark, PriorityScale
 from playground.web.queue_lanes import Lane, view_lanes
 
@@ -57,7 +56,7 @@ class PastBoard:
     n_queued: int
 
 
-def nothing_new(request: HttpRequest, moment: Mapping[str, Any]) -> bool:
+def nothing_new(request: HtmxHttpRequest, moment: Mapping[str, Any]) -> bool:
     """Whether a page that waits for a worker has to wait on: nothing is swapped under the reader's hands.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -17,6 +17,7 @@ from playground.clusters.models import Cluster
 from playground.clusters.services.runs import request_run
 from playground.scenarios import selectors, services
 from playground.web.access import get_cluster
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.numbers import positive_int
 from playground.web.problems import Problem, problems_of
 from playground.web.scenarios.past_board import nothing_new, view_past
@@ -26,13 +27,13 @@ from playground.web.scenarios.timeline import view_timeline
 
 @require_safe
 @vary_on_headers("HX-Request")
-def replay(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def replay(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """The cluster after one of its cycles; the moment alone for htmx."""
     return _page(request, get_cluster(request, cluster_id), request.GET.get("cycle"))
 
 
 def _page(
-    request: HttpRequest,
+    request: HtmxHttpRequest,
     cluster: Cluster,
     cycle: str | None,
     edit: str = "",
@@ -69,7 +70,7 @@ def _page(
 
 
 @require_POST
-def branch(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def branch(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """A new cluster that begins as this one was after a cycle, with an edit if one was written."""
     cluster = get_cluster(request, cluster_id)
     number, edit = positive_int(request.POST.get("cycle")) or 1, request.POST.get("edit", "")

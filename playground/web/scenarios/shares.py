@@ -19,6 +19,7 @@ from playground.scenarios import selectors, services
 from playground.scenarios.models import Scenario
 from playground.scenarios.services.proof import is_whole
 from playground.web.explanation import view_cycle
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.numbers import positive_int
 from playground.web.problems import problems_of
 from playground.web.scenarios.focus import view_focus
@@ -97,7 +98,7 @@ def shared_page(request: HttpRequest, shared: services.Shared) -> HttpResponse:
 
 @require_safe
 @vary_on_headers("HX-Request")
-def page(request: HttpRequest, share_id: str) -> HttpResponse:
+def page(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
     """A share as of one of its cycles; the moment alone for htmx."""
     share = get_share(request, share_id)
     return _page(
@@ -115,7 +116,9 @@ def opening_cycle(share: Scenario) -> str | None:
     return "1" if share.gallery_name else None
 
 
-def _page(request: HttpRequest, share: Scenario, context: dict[str, Any], status: int = 200) -> HttpResponse:
+def _page(
+    request: HtmxHttpRequest, share: Scenario, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
     context["branch_url"] = reverse("scenarios:branch", args=[share.public_id])
     if nothing_new(request, context):
         return readable(HttpResponse(status=204), share)
@@ -238,7 +241,7 @@ def readable(response: HttpResponse, share: Scenario) -> HttpResponse:
 
 
 @require_safe
-def cycle(request: HttpRequest, share_id: str, number: int) -> HttpResponse:
+def cycle(request: HtmxHttpRequest, share_id: str, number: int) -> HttpResponse:
     """One recorded cycle opened up; ``?node=`` and ``?plugin=`` look at one place in it."""
     share = get_share(request, share_id)
     try:
@@ -315,7 +318,7 @@ def fork(request: HttpRequest, share_id: str) -> HttpResponse:
 
 @wants_login
 @require_POST
-def branch(request: HttpRequest, share_id: str) -> HttpResponse:
+def branch(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
     """A new cluster with everything as it was after a cycle, and an edit if one was written."""
     share = get_share(request, share_id)
     _may_have_clusters(request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps
-from typing import Any
+from typing import Any, TypedDict
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
@@ -45,8 +45,15 @@ def visibilities_for(request: HttpRequest) -> list[tuple[str, str]]:
     return [*words, *teams, ("private", "only you")]
 
 
-def seen_by(request: HttpRequest, *, otherwise: str = "unlisted") -> dict[str, str]:
-    """What the form says, as `services.share` takes it."""
+class SeenBy(TypedDict):
+    """Who may see a share, as `services.share` takes it."""
+
+    visibility: str
+    team: str
+
+
+def seen_by(request: HttpRequest, *, otherwise: str = "unlisted") -> SeenBy:
+    """What the form says."""
     visibility, _, team = request.POST.get("visibility", otherwise).partition("/")
     return {"visibility": visibility, "team": team}
 

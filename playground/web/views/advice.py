@@ -33,6 +33,7 @@ from playground.web.advice import (
 )
 from playground.web.board import priority_scale
 from playground.web.explanation import view_cycle
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.numbers import positive_int
 
 STOP_POLLING = 286
@@ -107,7 +108,7 @@ def _why_context(question: Question | None) -> dict[str, Any]:
 
 
 @require_POST
-def explain_ask(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
+def explain_ask(request: HtmxHttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
     """Ask what it would take; with a node, why not that one. Back to the page, which waits for the answer."""
     cluster = get_cluster(request, cluster_id)
     node = request.POST.get("node", "").strip()
@@ -158,7 +159,7 @@ def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRespo
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def cycle_why(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
+def cycle_why(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpResponse:
     """Why a recorded cycle did not choose a node."""
     cluster = get_cluster(request, cluster_id)
     cycle = _cycle(cluster, number)
@@ -202,7 +203,7 @@ def _cycle(cluster: Cluster, number: int) -> Cycle:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @vary_on_headers("HX-Request")
-def weights(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
+def weights(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpResponse:
     """From which weights on another node would have won; ``?w-Plugin=3`` sets one. POST has it proven."""
     cluster = get_cluster(request, cluster_id)
     cycle = _cycle(cluster, number)
@@ -276,7 +277,7 @@ def try_pod(request: HttpRequest, cluster_id: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def luck(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def luck(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """How often each end state occurs with other seeds."""
     cluster = get_cluster(request, cluster_id)
     if request.method == "POST":
@@ -311,7 +312,7 @@ def _n_ties(cluster: Cluster) -> int:
 
 @require_safe
 @vary_on_headers("HX-Request")
-def question(request: HttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
+def question(request: HtmxHttpRequest, cluster_id: str, question_id: str) -> HttpResponse:
     """Its progress for a page that polls; the page of a tried pod; the page it was asked on for all others."""
     cluster = get_cluster(request, cluster_id)
     try:

@@ -42,6 +42,7 @@ from playground.web.access import get_cluster
 from playground.web.board import NODE_COLUMNS, priority_scale, view_nodes
 from playground.web.board_address import BoardAddress
 from playground.web.fragments import digest_of
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.inspector import inspect, reserved_nodes
 from playground.web.listing import sorted_columns
 from playground.web.queue_lanes import view_lanes
@@ -60,7 +61,7 @@ GUIDED_CYCLES = 3
 
 @require_safe
 @vary_on_headers("HX-Request", "HX-Target")
-def board(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def board(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """The whole board; its nodes alone where a filter or another view of them asks."""
     cluster = get_cluster(request, cluster_id)
     if not (request.htmx and request.htmx.target == "nodes-view") or request.htmx.history_restore_request:
@@ -131,7 +132,7 @@ async def ticks(request: HttpRequest, cluster_id: str) -> HttpResponse | Streami
 
 @require_safe
 @vary_on_headers("HX-Request")
-def inspector(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def inspector(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """The inspector of one node or pod; without htmx the board with it open."""
     cluster = get_cluster(request, cluster_id)
     asked = BoardAddress.read(request.GET)
@@ -158,7 +159,7 @@ def inspector(request: HttpRequest, cluster_id: str) -> HttpResponse:
 
 
 @require_POST
-def run(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def run(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """Ask for a cycle, a run until idle, or the time up to the next timer."""
     cluster = get_cluster(request, cluster_id)
     until = request.POST.get("until", "cycle")
@@ -173,7 +174,7 @@ def run(request: HttpRequest, cluster_id: str) -> HttpResponse:
 
 
 @require_POST
-def run_cancel(request: HttpRequest, cluster_id: str, run_id: str) -> HttpResponse:
+def run_cancel(request: HtmxHttpRequest, cluster_id: str, run_id: str) -> HttpResponse:
     """Stop a run; what it has done stays done."""
     cluster = get_cluster(request, cluster_id)
     found = Run.objects.filter(cluster=cluster, public_id=run_id).first()
@@ -184,7 +185,7 @@ def run_cancel(request: HttpRequest, cluster_id: str, run_id: str) -> HttpRespon
 
 
 @require_POST
-def clock(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def clock(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """Let the cluster's clock run with the wall clock (Auto), pause it, or do the other one (``toggle``)."""
     cluster = get_cluster(request, cluster_id)
     mode = request.POST.get("mode", "")
@@ -228,7 +229,7 @@ def cordon(request: HttpRequest, cluster_id: str, name: str) -> HttpResponse:
     return redirect(f"{reverse('web:board', args=[cluster.public_id])}?node={name}#inspector")
 
 
-def _after_deed(request: HttpRequest, cluster: Cluster) -> HttpResponse:
+def _after_deed(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """The board again; htmx is told to ask for what changed, as a tick does.
 
     The answer brings no part of the board itself: a tick may have been faster and have brought a newer one.
@@ -274,7 +275,7 @@ def _context(request: HttpRequest, cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def _address_now(request: HttpRequest) -> BoardAddress:
+def _address_now(request: HtmxHttpRequest) -> BoardAddress:
     """What the page that asks shows; a plain board where that is not known."""
     return BoardAddress.read(QueryDict(urlsplit(request.htmx.current_url or "").query))
 

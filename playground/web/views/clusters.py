@@ -32,6 +32,7 @@ from playground.clusters.services.runs import unpark_cluster
 from playground.engine.durations import JOBS_END_SINCE
 from playground.web.access import get_cluster
 from playground.web.forms.clusters import ClusterNameForm, NodePoolForm
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.node_pools import preview as preview_pool
 from playground.web.posted_yaml import yaml_of
 
@@ -58,14 +59,14 @@ def new_blank(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(READING)
 @vary_on_headers("HX-Request")
-def new_pools(request: HttpRequest) -> HttpResponse:
+def new_pools(request: HtmxHttpRequest) -> HttpResponse:
     """A cluster made of a node pool."""
     return _pools(request, None)
 
 
 @require_http_methods(READING)
 @vary_on_headers("HX-Request")
-def pools_into(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def pools_into(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """Another node pool for a cluster."""
     return _pools(request, get_cluster(request, cluster_id))
 
@@ -135,7 +136,7 @@ def export(request: HttpRequest, cluster_id: str) -> StreamingHttpResponse:
     return response
 
 
-def _pools(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
+def _pools(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
     posted = request.method == "POST"
     initial = {"cluster_name": "my-cluster"}
     form = NodePoolForm(request.POST if posted else None, initial=initial)

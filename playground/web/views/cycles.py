@@ -22,6 +22,7 @@ from playground.web.access import get_cluster
 from playground.web.amounts import rfc3339
 from playground.web.board import priority_scale
 from playground.web.explanation import view_cycle
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.listing import Listing, sorted_columns
 from playground.web.next_steps import next_steps
 from playground.web.numbers import positive_int
@@ -41,7 +42,7 @@ CYCLE_COLUMNS = (
 
 @require_safe
 @vary_on_headers("HX-Request", "HX-Target")
-def cycle_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def cycle_list(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """Cycles, found and sorted as the address says; the table alone for htmx."""
     cluster = get_cluster(request, cluster_id)
     asked = {name: request.GET.get(name, "").strip() for name in CycleSearch.__dataclass_fields__}
@@ -95,8 +96,8 @@ def cycle(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
     }
     preemption = view.preemption
     if preemption and preemption.nominated:
-        after = aftermath(row, [f"{v.namespace}/{v.name}" for v in preemption.victims])
-        context["next_steps"] = next_steps(row, preemption.nominated, after)
+        came_after = aftermath(row, [f"{v.namespace}/{v.name}" for v in preemption.victims])
+        context["next_steps"] = next_steps(row, preemption.nominated, came_after)
     if view.is_sampled:
         context["sampling"] = f"this cycle evaluated {view.n_evaluated:,} of {view.n_nodes:,} nodes"
     return render(request, "cycles/page.html", context)

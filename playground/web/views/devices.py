@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
@@ -13,12 +13,13 @@ from playground.clusters.selectors.questions import latest_question
 from playground.clusters.services import questions
 from playground.web.access import get_cluster
 from playground.web.devices import view_devices
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.views.advice import question_context
 
 
 @require_safe
 @vary_on_headers("HX-Request")
-def cycle_devices(request: HttpRequest, cluster_id: str, number: int) -> HttpResponse:
+def cycle_devices(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpResponse:
     """The claims, requests and devices of a cycle; ``?node=`` opens one node, ``?device=&request=`` one device.
 
     Looking asks: the answer is about the past and is kept. The fragment alone for htmx.

@@ -8,13 +8,14 @@ from django.views.decorators.vary import vary_on_headers
 from playground.clusters.models import Cluster
 from playground.web.access import get_cluster, visible_clusters
 from playground.web.find import MOST, FoundGroup, find_in_cluster, find_in_site
+from playground.web.htmx import HtmxHttpRequest
 
 LONGEST = 200
 
 
 @require_safe
 @vary_on_headers("HX-Request")
-def in_cluster(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def in_cluster(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """What the words mean in a cluster."""
     cluster = get_cluster(request, cluster_id)
     return _answer(request, find_in_cluster(cluster, _words(request)), cluster)
@@ -22,7 +23,7 @@ def in_cluster(request: HttpRequest, cluster_id: str) -> HttpResponse:
 
 @require_safe
 @vary_on_headers("HX-Request")
-def in_site(request: HttpRequest) -> HttpResponse:
+def in_site(request: HtmxHttpRequest) -> HttpResponse:
     """What the words mean where no cluster is open."""
     words = _words(request)
     clusters = visible_clusters(request).filter(name__icontains=words).order_by("-created")[:MOST]
@@ -33,7 +34,7 @@ def _words(request: HttpRequest) -> str:
     return request.GET.get("q", "").strip()[:LONGEST]
 
 
-def _answer(request: HttpRequest, groups: list[FoundGroup], cluster: Cluster | None) -> HttpResponse:
+def _answer(request: HtmxHttpRequest, groups: list[FoundGroup], cluster: Cluster | None) -> HttpResponse:
     """The list alone for htmx; Enter (``go``) leads to the first link at once, whatever the list shows by then."""
     first = groups[0].items[0] if groups else None
     if first is not None and request.GET.get("go") and not first.fields:

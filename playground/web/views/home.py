@@ -20,6 +20,7 @@ from playground.clusters.models import Cluster
 from playground.clusters.selectors.home_cards import ClusterFigures, figures_of
 from playground.web.access import visible_clusters
 from playground.web.fragments import digest_of
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.import_preview import DUMP_LINE
 from playground.web.readme import known_differences
 
@@ -68,7 +69,7 @@ class Card:
 
 @require_safe
 @vary_on_headers("HX-Request")
-def home(request: HttpRequest) -> HttpResponse:
+def home(request: HtmxHttpRequest) -> HttpResponse:
     """Every cluster as a card with live figures; the cards alone for htmx, 204 if they are on the page already."""
     q = request.GET.get("q", "").strip()
     found = visible_clusters(request).order_by("-created")

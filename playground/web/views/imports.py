@@ -22,6 +22,7 @@ from playground.clusters.services.lifecycle import create_cluster
 from playground.clusters.trouble import why_waiting
 from playground.web.access import get_cluster
 from playground.web.forms.clusters import ImportForm
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.import_preview import (
     DUMP_LINE,
     missing_words,
@@ -37,21 +38,21 @@ TOLD_AT_ONCE = 5
 
 @require_http_methods(READING)
 @vary_on_headers("HX-Request")
-def new_import(request: HttpRequest) -> HttpResponse:
+def new_import(request: HtmxHttpRequest) -> HttpResponse:
     """A cluster from pasted or uploaded manifests."""
     return _import(request, None)
 
 
 @require_http_methods(READING)
 @vary_on_headers("HX-Request")
-def import_into(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def import_into(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """Manifests into a cluster."""
     return _import(request, get_cluster(request, cluster_id))
 
 
 @require_safe
 @vary_on_headers("HX-Request")
-def draft(request: HttpRequest, draft_id: str) -> HttpResponse:
+def draft(request: HtmxHttpRequest, draft_id: str) -> HttpResponse:
     """How far a preview or a large import is; the board of the cluster once it is made."""
     found = _get_draft(request, draft_id)
     if found.made is not None:
@@ -80,7 +81,7 @@ def _get_draft(request: HttpRequest, draft_id: str) -> Draft:
         raise Http404(error.message) from None
 
 
-def _import(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
+def _import(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
     posted = request.method == "POST"
     initial = {"cluster_name": "imported"}
     form = ImportForm(request.POST, request.FILES) if posted else ImportForm(initial=initial)
@@ -107,7 +108,7 @@ def _import(request: HttpRequest, cluster: Cluster | None) -> HttpResponse:
     return _render(request, context, 200 if request.htmx else status)
 
 
-def _render(request: HttpRequest, context: dict[str, Any], status: int = 200) -> HttpResponse:
+def _render(request: HtmxHttpRequest, context: dict[str, Any], status: int = 200) -> HttpResponse:
     template = "clusters/dump.html" if request.htmx else "clusters/dump_page.html"
     return render(request, template, context, status=status)
 

@@ -16,6 +16,7 @@ from playground.engine.explain import explain_trace
 from playground.web import own_scheduler
 from playground.web.access import get_cluster
 from playground.web.explanation import view_cycle
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.judge import view_agreement, view_decision
 from playground.web.numbers import positive_int
 
@@ -43,7 +44,7 @@ def schedulers(request: HttpRequest, cluster_id: str) -> HttpResponse:
 
 @require_safe
 @vary_on_headers("HX-Request")
-def judge(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def judge(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """The percentage, the decisions, and what those that disagree have in common. Looking has the rest judged."""
     cluster = get_cluster(request, cluster_id)
     found = foreign.agreement(cluster)

@@ -22,6 +22,7 @@ from playground.scenarios import services as sharing
 from playground.scenarios.models import Verdict
 from playground.scenarios.selectors import get_verdict
 from playground.web.access import get_cluster
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.plans import LOOKS, TITLES, title_of, view_plan
 from playground.web.scenarios.sharing import site_user
 from playground.web.views.advice import STOP_POLLING, arrives_at, question_context
@@ -33,7 +34,7 @@ ASKED_WITH_WORDS = ("drain", "lose")
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @vary_on_headers("HX-Request")
-def overview(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def overview(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """The questions there are, with the newest answer of each; one card of them for htmx. POST asks one."""
     cluster = get_cluster(request, cluster_id)
     if request.method == "POST":

@@ -32,6 +32,7 @@ from playground.web.explanation import MATRIX_LIMIT, FilterView, view_filter
 from playground.web.forms.pod_rows import values_of
 from playground.web.forms.pods import PodForm
 from playground.web.fragments import digest_of
+from playground.web.htmx import HtmxHttpRequest
 from playground.web.listing import Listing, sorted_columns
 from playground.web.numbers import positive_int
 from playground.web.posted_yaml import read_mapping, yaml_of
@@ -53,7 +54,7 @@ POD_COLUMNS = (
 
 @require_safe
 @vary_on_headers("HX-Request", "HX-Target")
-def pod_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def pod_list(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """Pods, found and sorted as the address says; the table alone for htmx."""
     cluster = get_cluster(request, cluster_id)
     asked = {name: request.GET.get(name, "").strip() for name in PodSearch.__dataclass_fields__}
@@ -80,7 +81,7 @@ def pod_list(request: HttpRequest, cluster_id: str) -> HttpResponse:
 
 @require_safe
 @vary_on_headers("HX-Request")
-def pod_story(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
+def pod_story(request: HtmxHttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
     """Everything that ever happened to one pod; what a tick brings for htmx, 204 if that is on the page already."""
     cluster = get_cluster(request, cluster_id)
     story = pod_traces(cluster, namespace, name)
@@ -154,7 +155,7 @@ def why_not_running(cluster: Cluster, last: Cycle) -> FilterView | None:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @vary_on_headers("HX-Request")
-def pod_new(request: HttpRequest, cluster_id: str) -> HttpResponse:
+def pod_new(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """The form and its YAML. POST with ``deed``: preview (htmx), submit the form, or submit the YAML."""
     cluster = get_cluster(request, cluster_id)
     classes = [*PriorityClass.objects.filter(cluster=cluster).order_by("-value").values_list("name", "value")]
@@ -208,7 +209,7 @@ def _form_of_yaml(request: HttpRequest, cluster: Cluster, classes: list[tuple[st
     return render(request, "pods/form_fields.html", {"form": form})
 
 
-def _submit(request: HttpRequest, cluster: Cluster, form: PodForm, text: str) -> HttpResponse:
+def _submit(request: HtmxHttpRequest, cluster: Cluster, form: PodForm, text: str) -> HttpResponse:
     try:
         result = apply_documents(cluster=cluster, text=text, field_validation="Strict")
         asked = "then_yaml" if request.POST.get("deed") == "yaml" else "then"
@@ -228,7 +229,7 @@ def _submit(request: HttpRequest, cluster: Cluster, form: PodForm, text: str) ->
 
 
 def _render(
-    request: HttpRequest,
+    request: HtmxHttpRequest,
     cluster: Cluster,
     form: PodForm,
     text: str,
