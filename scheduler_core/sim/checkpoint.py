@@ -7,7 +7,7 @@ This file is the one that looks inside a `Simulation`.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -173,6 +173,49 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
         entry["uid"]: entry["manifest"] for entry in document["bindings"] if entry.get("manifest")
     }
     held = {**pods, **{uid: parse(manifest).typed for uid, manifest in held_manifests.items()}}
+    _fill_cache(simulation, document, pods, held)
+    for uid, name in document["nominations"]:
+        if uid in pods:
+            scheduler.nominator.add(pods[uid], name)
+
+    def named(key: str) -> Pod | None:
+        namespace, _, name = key.partition("/")
+        if (namespace, name) in simulation._untold:
+            known = simulation._untold[(namespace, name)]
+            return None if known is None else known.typed
+        return simulation.world.pod(namespace, name)
+
+    def parse_manifest(manifest: Mapping[str, Any]) -> Any:
+        return parse(manifest).typed
+
+    scheduler.queue.restore(document["queue"], parse=parse_manifest, named=named)
+    for profile, states in document["plugins"].items():
+        for name, kept in states.items():
+            scheduler.profiles[profile].plugins[name].restore(kept)
+    _go_on_binding(simulation, document["bindings"], held)
+    # Checkpoints of before say nothing of either.
+    for uid, trace in document.get("awaited", {}).items():
+        scheduler.awaited[uid] = CycleTrace.from_bytes(base64.b64decode(trace))
+    scheduler.expired |= {uid: (node, at_ns) for uid, (node, at_ns) in document.get("expired", {}).items()}
+    scheduler.waiting_pods.restore(document["waiting"], held)
+    # Checkpoints of before know of no evictions beside the cycle.
+    for uid, evictions in document.get("preemptions", ()):
+        scheduler.preemptions.take_over(
+            uid,
+            [
+                EvictPod(parse_manifest(pod), parse_manifest(preemptor), *rest)
+                for pod, preemptor, *rest in evictions
+            ],
+        )
+    simulation._last_failures = {uid: (said[0], said[1]) for uid, said in document["failures"].items()}
+    simulation._settled_failures = dict(document["settledFailures"])
+
+
+def _fill_cache(
+    simulation: Simulation, document: Mapping[str, Any], pods: Mapping[str, Pod], held: Mapping[str, Pod]
+) -> None:
+    """What the scheduler knows, in the order in which it learned it."""
+    scheduler = simulation.scheduler
     for name in document["nodeOrder"]:
         stored = simulation.world.get("Node", "", name)
         if stored is not None:
@@ -192,25 +235,14 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
     # Checkpoints of before say nothing of it.
     for name, *port in document.get("forgottenPorts", ()):
         scheduler.cache.forget_port(name, HostPort(*port))
-    for uid, name in document["nominations"]:
-        if uid in pods:
-            scheduler.nominator.add(pods[uid], name)
 
-    def named(key: str) -> Pod | None:
-        namespace, _, name = key.partition("/")
-        if (namespace, name) in simulation._untold:
-            known = simulation._untold[(namespace, name)]
-            return None if known is None else known.typed
-        return simulation.world.pod(namespace, name)
 
-    def parse_manifest(manifest: Mapping[str, Any]) -> Any:
-        return parse(manifest).typed
-
-    scheduler.queue.restore(document["queue"], parse=parse_manifest, named=named)
-    for profile, states in document["plugins"].items():
-        for name, kept in states.items():
-            scheduler.profiles[profile].plugins[name].restore(kept)
-    for entry in document["bindings"]:
+def _go_on_binding(
+    simulation: Simulation, entries: Sequence[Mapping[str, Any]], held: Mapping[str, Pod]
+) -> None:
+    """Binding cycles go on where they were."""
+    scheduler = simulation.scheduler
+    for entry in entries:
         pod = held[entry["uid"]]
         binding = scheduler.bindings[entry["uid"]] = Binding(
             info_from_document(entry["info"], pod),
@@ -225,22 +257,6 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
         call = scheduler.bind_call(binding) if binding.step == "Bind" else None
         if call is not None:
             simulation._bind_calls[pod.uid] = call
-    # Checkpoints of before say nothing of either.
-    for uid, trace in document.get("awaited", {}).items():
-        scheduler.awaited[uid] = CycleTrace.from_bytes(base64.b64decode(trace))
-    scheduler.expired |= {uid: (node, at_ns) for uid, (node, at_ns) in document.get("expired", {}).items()}
-    scheduler.waiting_pods.restore(document["waiting"], held)
-    # Checkpoints of before know of no evictions beside the cycle.
-    for uid, evictions in document.get("preemptions", ()):
-        scheduler.preemptions.take_over(
-            uid,
-            [
-                EvictPod(parse_manifest(pod), parse_manifest(preemptor), *rest)
-                for pod, preemptor, *rest in evictions
-            ],
-        )
-    simulation._last_failures = {uid: (said[0], said[1]) for uid, said in document["failures"].items()}
-    simulation._settled_failures = dict(document["settledFailures"])
 
 
 def _held_pods(scheduler: Scheduler) -> Iterator[Pod]:

@@ -26,6 +26,12 @@ OFFENCES = {
     "one-door": ("playground/accounts/models.py", "import scheduler_core"),
     "engine-alone": ("playground/engine/__init__.py", "import django"),
     "remote-from-outside": ("playground/remote/instance.py", "import playground.clusters.models"),
+    "clusters-layers": (
+        "playground/clusters/selectors/metrics.py",
+        "import playground.clusters.services.metrics",
+    ),
+    "scenarios-layers": ("playground/scenarios/models/__init__.py", "import playground.scenarios.services"),
+    "no-circles": ("playground/engine/words.py", "import playground.engine.entries"),
     "services-send-by-name": ("playground/clusters/services/__init__.py", "import playground.clusters.tasks"),
 }
 

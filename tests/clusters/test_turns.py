@@ -12,6 +12,7 @@ from playground.clusters.models import Cluster, Run
 from playground.clusters.services import lease, turns
 from playground.clusters.services.advance import SHORTEST_BATCH_S, next_budget
 from playground.clusters.services.memory import EngineMemory
+from playground.clusters.waiting import busy
 from playground.engine import Budget
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -78,7 +79,7 @@ def test_the_sweeper_leaves_alone_what_was_driven_just_now(wakes: Wakes) -> None
     assert services.sweep() == 1
     driven_ago(cluster, -3600)  # the database's clock went back
     assert services.sweep() == 1
-    assert turns.busy().get().waits_since is None
+    assert busy().get().waits_since is None
 
 
 def test_every_wake_up_that_is_answered_leaves_one_while_there_is_work(wakes: Wakes) -> None:
@@ -149,10 +150,10 @@ def test_clusters_at_1x_with_pods_to_try_take_turns_too(wakes: Wakes) -> None:
     services.set_clock(cluster=cluster, mode="realtime")
     memory = EngineMemory()
     services.take_turn(cluster_id=cluster.pk, memory=memory)
-    assert [found.pk for found in turns.busy()] == [cluster.pk]
+    assert [found.pk for found in busy()] == [cluster.pk]
     for _ in range(5):
         services.take_turn(cluster_id=cluster.pk, memory=memory)
-    assert not turns.busy()
+    assert not busy()
     assert cluster.cycles.count() == 3
 
 

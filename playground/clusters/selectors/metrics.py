@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from django.db.models import Count, Q
 
+from playground.clusters.histograms import HISTOGRAMS, bounds_of, labels_text
 from playground.clusters.models import Cluster, ClusterMetric, Metric, Node, Pod, QueueSnapshot, Run
-from playground.clusters.services.metrics import HISTOGRAMS, bounds_of, labels_text
 
 HELP: Final = {
     "scheduler_schedule_attempts_total": "Number of attempts to schedule pods, by the result.",

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from playground.clusters import lanes
 from playground.clusters.models import Cluster, Job, LanePulse
-from playground.clusters.services.turns import busy
+from playground.clusters.waiting import busy
 
 MOST_LOOKED_AT: Final = 1000
 

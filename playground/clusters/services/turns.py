@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Case, F, Q, QuerySet, When
-from django.db.models.functions import Now
+from django.db.models import F
 
 from playground.clusters import wake
 from playground.clusters.clock import wall_now
-from playground.clusters.models import Cluster, Run
+from playground.clusters.models import Cluster
 from playground.clusters.services.advance import AdvanceReport, Visit, advance
 from playground.clusters.services.lease import free
 from playground.clusters.services.memory import ENGINES, EngineMemory
+from playground.clusters.waiting import busy
 from playground.engine import Budget
 
 AT_HOME_S: Final = 0.5
@@ -78,18 +78,6 @@ def visited_since(cluster_id: int, seen_token: int) -> bool:
     return Cluster.objects.filter(
         pk=cluster_id, lease_token__gt=seen_token, lease_expires__isnull=True, failures=0
     ).exists()
-
-
-def busy() -> QuerySet[Cluster]:
-    """Clusters that want cycles now: a run is open, or pods can be tried at 1x.
-
-    With `waits_since`, the end of the last visit; None also if that was before the database's clock went back.
-    """
-    return Cluster.objects.filter(
-        Q(pk__in=Run.objects.filter(state__in=Run.OPEN).values("cluster_id"))
-        | Q(clock_mode=Cluster.ClockMode.REALTIME, next_deadline_ns__lte=F("now_ns")),
-        parked_reason="",
-    ).annotate(waits_since=Case(When(driven_at__lte=Now(), then=F("driven_at"))))
 
 
 def next_of(waiting: Sequence[Any], memory: EngineMemory) -> int:
