@@ -67,6 +67,7 @@ OWN: Final = frozenset(
         "api/v1/releases",
         "api/v1/audit",
         "api/v1/clusters",
+        "api/v1/drafts",
         "api/v1/scenarios",
         "api/v1/comparisons",
         "api/v1/gallery/at-scale/make",

@@ -108,7 +108,7 @@ def make_world(people: dict[str, User]) -> dict[str, str]:
     side = {"kind": "cluster", "id": cluster.public_id, "cycle": None}
     comparison = services.request_comparison(a=side, b=side, owner=ada, title=SECRET)
     services.compare_now(comparison_id=comparison.pk)
-    draft = drafts.start_preview(text=yaml.safe_dump(make_node(SECRET)), owner=ada)
+    draft = drafts.start_preview(text=yaml.safe_dump(make_node(SECRET)), owner=ada, keep=True)
     token, _ = tokens.create_token(user=ada, name=SECRET)
     invitation, _ = invitations.create_invitation(by=ada, team=team, email=f"{SECRET}@example.org")
     audit.record("cluster-deleted", by=ada, team=team, target=SECRET)

@@ -1,4 +1,4 @@
-"""A client generated from the document does the deeds of a cluster's pages against a running site."""
+"""A client generated from the document does every deed of the pages against a running site."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,12 @@ import pytest
 from playground.api.views.openapi import document
 from playground.clusters import wake
 from playground.clusters.models import Cycle
+from playground.scenarios import services
 from tests.api import told
 from tests.api.test_deeds import PAGES, NoOperation
 from tests.clusters.builders import make_node, make_pod
 from tests.scenarios.conftest import sent, work
+from tests.scenarios.documents import small, text_of
 
 __all__ = ["sent", "work"]
 
@@ -96,19 +98,36 @@ class Caller:
         return answer.parsed
 
 
-def test_the_generated_client_does_the_deeds_of_a_clusters_pages(
-    here: Path,
-    asgi_server: str,
-    sent: list[Any],
-    work: Callable[[], None],
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-) -> None:
+@pytest.fixture
+def do(here: Path, asgi_server: str, sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
+    """The client; work that is done in many pieces is written down like any other."""
     monkeypatch.setattr(
         wake, "send_group", lambda task, parts: sent.extend((task, dict(p)) for p in parts) or True
     )
-    do = Caller(asgi_server)
-    request.addfinalizer(do.close)
+    # The production-sized scenario takes minutes to make.
+    monkeypatch.setattr(
+        services, "share_lookalike", lambda: services.share(document=text_of(small(seed=8)).encode()).scenario
+    )
+    caller = Caller(asgi_server)
+    yield caller
+    caller.close()
+
+
+def test_the_generated_client_does_every_deed_of_the_pages(do: Caller, work: Callable[[], None]) -> None:
+    c = scheduled(do, work)
+    asked(do, work, c)
+    searched(do, work, c)
+    written(do, c)
+    ended(do, c)
+    shared(do, work)
+    imported(do, work)
+    refused_without_a_login(do)
+    wanted = {name for names in PAGES.values() if not isinstance(names, NoOperation) for name in names}
+    assert wanted - do.called == set()
+
+
+def scheduled(do: Caller, work: Callable[[], None]) -> str:
+    """A cluster that was made, changed and run."""
     made = do("clusters_create", body=do.model("ClusterCreate", name="typed", seed=1))
     c = made.id
     for manifest in (make_node("n1", cpu="2"), make_node("n2", cpu="2"), make_pod("small", cpu="1")):
@@ -120,16 +139,23 @@ def test_the_generated_client_does_the_deeds_of_a_clusters_pages(
     run = do("runs_start", c, body=do.model("RunRequest", until="idle"))
     work()
     assert do("runs_read", c, run.id).state == "done"
-    cycle = Cycle.objects.filter(cluster__public_id=c, outcome="bound").values_list("number", flat=True)[0]
-    assert do("cycles_read", c, cycle).node
+    assert do("cycles_read", c, bound_cycle(c)).node
     for _ in range(2):
         do("clock_write", c, body=do.model("Clock", mode="paused"))
     do("nodes_patch", c, "n2", body=do.model("MergePatch", spec={"unschedulable": True}))
     do("permits_decide", c, "default", "small", body=do.model("Permit", decision="allow"), status=409)
     do("actions_do", c, body=do.model("Action", action="uncordon", nodes=["n2"]))
     do("changes_undo", c)
+    return str(c)
 
-    # questions
+
+def bound_cycle(c: str) -> int:
+    return Cycle.objects.filter(cluster__public_id=c, outcome="bound").values_list("number", flat=True)[0]
+
+
+def asked(do: Caller, work: Callable[[], None], c: str) -> None:
+    """Questions and plans."""
+    cycle = bound_cycle(c)
     edits = do("pods_what_would_it_take", c, "default", "large")
     asked = [
         do("pods_why_not", c, "default", "large", node="n1"),
@@ -155,7 +181,32 @@ def test_the_generated_client_does_the_deeds_of_a_clusters_pages(
     do("questions_cancel", c, do("pods_why_not", c, "default", "large", node="n2").id)
     do("groups_ask", c, "default", "train", status=404)
 
-    # objects and settings
+
+def searched(do: Caller, work: Callable[[], None], c: str) -> None:
+    """What is asked for once and looked at later; shares and branches of what was found."""
+    do("clusters_optimum_find", c, body=do.model("OptimumRequest", timeLimitS=5))
+    assert do("clusters_optimum_cancel", c).state == "cancelled"
+    do("clusters_model_check", c)
+    assert do("clusters_model_cancel", c).state == "cancelled"
+    do("clusters_upgrade_preview", c, body=do.model("ClusterRelease", kubernetesRelease="1.34"))
+    assert do("clusters_upgrade_cancel", c).state == "cancelled"
+    do("clusters_optimum_find", c, body=do.model("OptimumRequest", timeLimitS=5))
+    do("clusters_model_check", c)
+    do("clusters_upgrade_preview", c, body=do.model("ClusterRelease", kubernetesRelease="1.34"))
+    work()
+    assert isinstance(do("clusters_optimum_read", c).result, do.models.OptimumResult)
+    assert isinstance(do("clusters_model_read", c).result, do.models.ModelResult)
+    assert isinstance(do("clusters_upgrade_read", c).result, do.models.UpgradeResult)
+    do("clusters_upgrade_share", c)
+    assert do("clusters_upgrade_branch", c).kubernetes_release == "1.34"
+    then = do("clusters_branch", c, body=do.model("BranchAfter", cycle=1, name="then"))
+    assert do("clusters_read", then.id).name == "then"
+    made = do("clusters_scenario_share", c, body=do.model("ShareOfCluster", title="Of a client"))
+    assert made.title == "Of a client" and made.created
+
+
+def written(do: Caller, c: str) -> None:
+    """Objects and settings."""
     web = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "namespace": "default"}}
     do("clusters_apply", c, body=do.model("Manifest", **web))
     do("objects_replace", c, "ConfigMap", "default", "web", body=do.model("Manifest", **web, data={"a": "b"}))
@@ -203,7 +254,9 @@ def test_the_generated_client_does_the_deeds_of_a_clusters_pages(
     do("assumed_pods_write", c, body=do.model("AssumedPods", durationToExpireAssumedPodSeconds=30))
     do("job_duration_write", c, body=do.model("JobLasts", duration="5m"))
 
-    # a cluster's own
+
+def ended(do: Caller, c: str) -> None:
+    """A cluster's own."""
     do("clusters_rename", c, body=do.model("ClusterRename", name="renamed"))
     branch = do("clusters_clone", c, body=do.model("ClusterClone"))
     do("pods_create", branch.id, body=do.model("PodObject", **make_pod("tried")))
@@ -212,7 +265,67 @@ def test_the_generated_client_does_the_deeds_of_a_clusters_pages(
     do("clusters_unpark", c)
     do("clusters_delete", c)
 
-    # of team mode: a typed refusal where there is no login
+
+def shared(do: Caller, work: Callable[[], None]) -> None:
+    """Shares, what is found of them, comparisons, lessons."""
+    body = do.model("Manifest", **small())
+    s = do("scenarios_share", body=body, visibility="unlisted").id
+    do("scenarios_verify", s)
+    work()
+    assert do("scenarios_read", s).proof.state == "done"
+    do("scenarios_whole_cycle", s, 1)
+    for kind, verb, about in (
+        ("optimum", "find", do.model("OptimumRequest", timeLimitS=5)),
+        ("model", "check", None),
+        ("luck", "run", do.model("LuckRequest", seeds=2)),
+        ("upgrade", "preview", do.model("ClusterRelease", kubernetesRelease="1.36")),
+    ):
+        how = {} if about is None else {"body": about}
+        do(f"scenarios_{kind}_{verb}", s, **how)
+        assert do(f"scenarios_{kind}_cancel", s).state == "cancelled"
+        do(f"scenarios_{kind}_{verb}", s, **how)
+    compared = do(
+        "comparisons_create",
+        body=do.model(
+            "ComparisonRequest", a={"kind": "scenario", "id": s}, b={"kind": "scenario", "id": s, "cycle": 1}
+        ),
+    )
+    work()
+    assert do("scenarios_cycle", s, 1).full
+    for kind, answer in (
+        ("optimum", "OptimumResult"),
+        ("model", "ModelResult"),
+        ("luck", "EndStates"),
+        ("upgrade", "UpgradeResult"),
+    ):
+        assert isinstance(do(f"scenarios_{kind}_read", s).result, getattr(do.models, answer)), kind
+    assert do("comparisons_read", compared.id).state == "done"
+    do("comparisons_delete", compared.id)
+    do("scenarios_upgrade_share", s)
+    do("scenarios_upgrade_branch", s)
+    do("scenarios_branch", s, body=do.model("BranchAfter", cycle=1))
+    fork = do("scenarios_fork", s, body=do.model("Named", name="mine"))
+    assert do("steps_next", fork.id).next_step == 1
+    lesson = do("gallery_open", "ties-spread")
+    assert lesson.nodes
+    assert do("gallery_make_large").id != s
+    do("scenarios_delete", s)
+
+
+def imported(do: Caller, work: Callable[[], None]) -> None:
+    """A dump, looked at first."""
+    body = do.model("Manifest", **make_node("n1"))
+    draft = do("drafts_create", body=body, kubernetes_release="1.35")
+    assert do("drafts_commit", draft.id, body=do.model("DraftCommit", name="of a dump")).deed == "import"
+    work()
+    draft = do("drafts_read", draft.id)
+    assert isinstance(draft.preview, do.models.DraftPreview) and draft.preview.facts.nodes == 1
+    assert do("clusters_read", draft.cluster).kubernetes_release == "1.35"
+    do("drafts_discard", draft.id)
+
+
+def refused_without_a_login(do: Caller) -> None:
+    """Of team mode: typed refusals."""
     do("tokens_create", body=do.model("TokenCreate", name="x"), status=409)
     do("tokens_delete", 1, status=404)
     do("teams_create", body=do.model("TeamCreate", name="platform"), status=409)
@@ -223,19 +336,6 @@ def test_the_generated_client_does_the_deeds_of_a_clusters_pages(
     do("people_invite", body=do.model("SiteInvitation"), status=404)
     do("people_invitations_withdraw", 1, status=404)
     do("people_set_active", 1, body=do.model("Active", active=False), status=404)
-
-    wanted = {name for names in PAGES.values() if not isinstance(names, NoOperation) for name in names}
-    # Of these a worker makes a run of its own; test_forks.py and test_real_answers.py do them over plain HTTP.
-    left = {
-        name for name in wanted - do.called if not name.startswith(("scenarios_", "comparisons_", "gallery_"))
-    }
-    assert left == {
-        "clusters_branch",
-        "clusters_scenario_share",
-        "steps_next",
-        *(f"clusters_{deed}" for deed in ("optimum_find", "optimum_cancel", "model_check", "model_cancel")),
-        *(f"clusters_upgrade_{deed}" for deed in ("preview", "cancel", "share", "branch")),
-    }
 
 
 def test_every_operation_is_in_the_client(generated: Path) -> None:

@@ -29,14 +29,12 @@ MAIL = NoOperation(
     "passwords and addresses are changed with the password at hand, which programs are not given"
 )
 
-UPLOAD = NoOperation("an upload that waits for a person to look at it; programs apply with dryRun")
-
 PAGES: dict[str, tuple[str, ...] | NoOperation] = {
     "web:watch": ("clusters_create",),
     "web:new-blank": ("clusters_create",),
     "web:new-pools": ("clusters_create", "clusters_add_nodes"),
-    "web:new-import": ("clusters_create", "clusters_apply"),
-    "web:draft-cancel": UPLOAD,
+    "web:new-import": ("drafts_create", "drafts_commit", "clusters_create", "clusters_apply"),
+    "web:draft-cancel": ("drafts_discard",),
     "web:undo": ("changes_undo",),
     "web:act": ("actions_do",),
     "web:run": ("runs_start",),
@@ -119,10 +117,8 @@ PAGES: dict[str, tuple[str, ...] | NoOperation] = {
 
 ELSEWHERE: dict[str, tuple[str, ...] | NoOperation] = {
     "set_cordon": ("nodes_patch",),
-    "start_preview": UPLOAD,
-    "start_import": UPLOAD,
-    "get_draft": UPLOAD,
-    "cancel_draft": UPLOAD,
+    "start_import": ("drafts_commit",),
+    "cancel_draft": ("drafts_discard",),
     "expect_questions": NoOperation("has a worker made ready where a person is about to ask"),
 }
 """Services that pages call and this API's views do not."""

@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from playground.accounts.models import User
 from playground.scenarios.models import Scenario, Upgrade, Verification
-from playground.scenarios.services import preview_upgrade_now, request_upgrade, share
+from playground.scenarios.services import preview_upgrade_now, share
 from playground.scenarios.services.recording import packed
+from tests.markup import html_of
 from tests.scenarios.documents import small_text
 
 pytestmark = pytest.mark.django_db
@@ -163,9 +164,15 @@ def test_the_badge_tells_the_truth_about_the_proof(client, scenario):
 
 
 def test_the_badge_of_another_release_tells_what_its_preview_found_and_runs_nothing(client, scenario, sent):
-    assert badge(client, scenario, "?on=1.36")[0] == "scheduling: not run on 1.36"
+    assert badge(client, scenario, "?on=1.36")[0] == "scheduling: not checked on 1.36"
     assert not Upgrade.objects.exists() and not sent
-    upgrade = request_upgrade(scenario=scenario, name="1.36", gates={})
+    # The page beside it has the button, and each badge.
+    page = html_of(client.get(f"/s/{scenario.public_id}/"))
+    assert f'src="/s/{scenario.public_id}/badge.svg?on=1.36"' in page and "badge.svg?on=1.34" not in page
+    assert '<option value="1.36">' in page and '<option value="1.34">' not in page
+    assert "A badge runs nothing. Check on" in page
+    assert client.post(f"/s/{scenario.public_id}/upgrade/", {"release": "1.36"}).status_code == 302
+    upgrade = Upgrade.objects.get()
     assert badge(client, scenario, "?on=1.36")[0] == "scheduling: running on 1.36"
     preview_upgrade_now(upgrade_id=upgrade.pk)
     assert badge(client, scenario, "?on=1.36")[0] == "scheduling: 3 pods end otherwise on 1.36"
@@ -173,6 +180,6 @@ def test_the_badge_of_another_release_tells_what_its_preview_found_and_runs_noth
     Upgrade.objects.filter(pk=upgrade.pk).update(result=packed(same))
     assert badge(client, scenario, "?on=1.36")[0] == "scheduling: reproduced on 1.36"
     Upgrade.objects.filter(pk=upgrade.pk).update(result=packed(same | {"before": {"name": "1.35"}}))
-    assert badge(client, scenario, "?on=1.36")[0] == "scheduling: not run on 1.36"
+    assert badge(client, scenario, "?on=1.36")[0] == "scheduling: not checked on 1.36"
     assert badge(client, scenario)[0] == "scheduling: reproduced on 1.34"
     assert client.get(f"/s/{scenario.public_id}/badge.svg?on=0.9").status_code == 404

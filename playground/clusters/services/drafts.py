@@ -16,12 +16,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from playground.clusters import jobs, lanes, wake
-from playground.clusters.errors import ClusterError, InvalidManifest, NotFound
+from playground.clusters.errors import ClusterError, Conflict, InvalidManifest, NotFound
 from playground.clusters.models import Draft
 from playground.clusters.services.apply import ApplyResult, apply_documents
+from playground.clusters.services.config import checked_release
 from playground.clusters.services.lifecycle import create_cluster
 from playground.engine.dumps import decide_pending, facts_of_dump
-from playground.engine.releases import newest_proved
 
 READ_AT_ONCE_BYTES: Final = 2 * 2**20
 """A text of so many bytes is read in about a second; a larger one by a worker."""
@@ -29,10 +29,16 @@ ROWS_PER_KIND: Final = 40
 KEPT_PER_PERSON: Final = 5
 KEPT_FOR: Final = timedelta(hours=6)
 MOST_PROBLEMS: Final = 20
+WAITING: Final = "waiting for a worker"
 
 
 def start_preview(
-    *, text: str | bytes, owner: Any = None, release: str = "", rebuild_owners: bool = True
+    *,
+    text: str | bytes,
+    owner: Any = None,
+    release: str = "",
+    rebuild_owners: bool = True,
+    keep: bool = False,
 ) -> Draft:
     """Look at a dump for a new cluster; nothing is made of it.
 
@@ -40,12 +46,14 @@ def start_preview(
     ----------
     release
         Kubernetes release that decides; empty = the newest one that is proved.
+    keep
+        Whether row and text stay, so that `commit_draft` can make a cluster of them.
 
     Returns
     -------
     Draft
         With ``import`` and ``facts`` in its answer where the text is small. It stays open while a worker has
-        something to find out.
+        something to find out; where there is nothing and it is not kept, there is no row.
 
     Raises
     ------
@@ -56,15 +64,19 @@ def start_preview(
     draft = Draft(
         owner=owner,
         text=zlib.compress(raw, 3),
-        wanted={"release": release or newest_proved(), "rebuildOwners": rebuild_owners},
-        doing="waiting for a worker",
+        wanted={
+            "release": checked_release(release or None, None)["name"],
+            "rebuildOwners": rebuild_owners,
+            "keep": keep,
+        },
+        doing=WAITING,
     )
     if len(raw) <= READ_AT_ONCE_BYTES:
         _read(draft, raw)
         facts = draft.answer["facts"]
         if not (facts["nodes"] and facts["pending"]):
-            draft.state = Draft.State.DONE
-            return draft
+            draft.state, draft.doing = Draft.State.DONE, ""
+            return _put(draft) if keep else draft
     return _put(draft)
 
 
@@ -79,21 +91,61 @@ def start_import(*, text: str | bytes, owner: Any, name: str, release: str, rebu
     raw = text.encode() if isinstance(text, str) else text
     wanted = {"name": name, "release": release, "rebuildOwners": rebuild_owners}
     draft = Draft(owner=owner, text=zlib.compress(raw, 3), deed=Draft.IMPORT, wanted=wanted)
-    draft.doing = "waiting for a worker"
+    draft.doing = WAITING
     return _put(draft)
 
 
+def commit_draft(*, public_id: str, owner: Any, name: str) -> Draft:
+    """Have a worker make a cluster of a kept draft, by the release that was previewed.
+
+    Raises
+    ------
+    NotFound
+    Conflict
+        The preview is not done, was not kept or was committed already; too much waits already.
+    """
+    draft = get_draft(public_id, owner)
+    _check_room(draft)
+    with transaction.atomic():
+        rows = Draft.objects.filter(
+            pk=draft.pk, deed=Draft.PREVIEW, state=Draft.State.DONE, wanted__keep=True
+        )
+        wanted = {**draft.wanted, "name": name}
+        told = {"doing": WAITING, "done": 0, "total": 0, "touched": timezone.now()}
+        if not rows.update(deed=Draft.IMPORT, state=Draft.State.QUEUED, wanted=wanted, **told):
+            raise Conflict(_why_it_stays(draft), kind="Draft", name=public_id)
+        transaction.on_commit(lambda: wake.send(wake.DRAFT, draft_id=draft.pk), robust=True)
+    draft.refresh_from_db()
+    return draft
+
+
+def _why_it_stays(draft: Draft) -> str:
+    """Why no cluster is made of a draft."""
+    if draft.deed == Draft.IMPORT:
+        return "it was committed already"
+    if draft.is_open:
+        return "the preview is under way; wait until it is done"
+    if draft.state != Draft.State.DONE:
+        return f"the preview is {draft.state}: nothing can be made of it"
+    return "only its preview was kept: post the text to import it"
+
+
 def _put(draft: Draft) -> Draft:
-    owner_id = draft.owner.pk if draft.owner else None
-    jobs.check_room(lanes.ASK, jobs.person_of(owner_id))
+    if draft.is_open:
+        _check_room(draft)
     with transaction.atomic():
         draft.save()
         mine = Draft.objects.filter(owner=draft.owner, deed=Draft.PREVIEW).order_by("-pk")
         last = mine.values_list("pk", flat=True)[KEPT_PER_PERSON : KEPT_PER_PERSON + 1].first()
         if last is not None:
             mine.filter(pk__lte=last).delete()
-        transaction.on_commit(lambda: wake.send(wake.DRAFT, draft_id=draft.pk), robust=True)
+        if draft.is_open:
+            transaction.on_commit(lambda: wake.send(wake.DRAFT, draft_id=draft.pk), robust=True)
     return draft
+
+
+def _check_room(draft: Draft) -> None:
+    jobs.check_room(lanes.ASK, jobs.person_of(draft.owner.pk if draft.owner else None))
 
 
 def get_draft(public_id: str, owner: Any) -> Draft:
@@ -113,6 +165,16 @@ def cancel_draft(*, public_id: str, owner: Any) -> None:
     """No more is wanted; a worker that is at it stops within a second. Of one that is gone or done nothing changes."""
     rows = Draft.objects.filter(public_id=public_id, owner=owner, state__in=Draft.OPEN)
     rows.update(state=Draft.State.CANCELLED, doing="", touched=timezone.now())
+
+
+def discard_draft(*, public_id: str, owner: Any) -> None:
+    """The draft is gone, its text too, and a worker that is at it stops; a cluster that was made of it stays.
+
+    Raises
+    ------
+    NotFound
+    """
+    get_draft(public_id, owner).delete()
 
 
 def text_of(draft: Draft) -> str:
@@ -161,7 +223,11 @@ def _preview(draft: Draft) -> None:
             manifests, release=draft.wanted["release"], n_pending=facts["pending"], report=report
         )
     _rows(draft).update(
-        state=Draft.State.DONE, answer=draft.answer, doing="", touched=timezone.now(), text=b""
+        state=Draft.State.DONE,
+        answer=draft.answer,
+        doing="",
+        touched=timezone.now(),
+        text=draft.text if draft.wanted.get("keep") else b"",
     )
 
 
@@ -183,7 +249,7 @@ def _import(draft: Draft) -> None:
         _rows(draft).update(
             state=Draft.State.DONE,
             made=cluster,
-            answer={"import": summary_of(result)},
+            answer={**draft.answer, "import": summary_of(result)},
             doing="",
             touched=timezone.now(),
             text=b"",
@@ -308,4 +374,13 @@ def _unattended() -> list[tuple[str, dict[str, Any]]]:
 
 jobs.KINDS["draft_id"] = jobs.SubjectKind(_find, _give_up, _unattended)
 
-__all__ = ["cancel_draft", "get_draft", "start_import", "start_preview", "summary_of", "work_on"]
+__all__ = [
+    "cancel_draft",
+    "commit_draft",
+    "discard_draft",
+    "get_draft",
+    "start_import",
+    "start_preview",
+    "summary_of",
+    "work_on",
+]

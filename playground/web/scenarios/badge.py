@@ -90,14 +90,14 @@ def standing_on(share: Scenario, release: str) -> Standing:
     rows = Upgrade.objects.filter(scenario=share, after__name=release).order_by("-pk")
     upgrade = next((row for row in rows[:5] if not row.after.get("switched")), None)
     if upgrade is None:
-        return Standing(f"not run on {release}", f"Not run on {release}", _DIM, "–", "dim")
+        return Standing(f"not checked on {release}", f"Not checked on {release}", _DIM, "–", "dim")
     if upgrade.state in Upgrade.OPEN:
         return Standing(f"running on {release}", f"Being run on {release}", _WAIT, "…", "wait")
     if upgrade.state != Upgrade.State.DONE:
-        return Standing(f"not run on {release}", f"Its run on {release} did not end", _DIM, "–", "dim")
+        return Standing(f"not checked on {release}", f"Its run on {release} did not end", _DIM, "–", "dim")
     found = upgrade_result(upgrade) or {}
     if found["before"]["name"] != release_of(share):
-        return Standing(f"not run on {release}", f"Not run on {release}", _DIM, "–", "dim")
+        return Standing(f"not checked on {release}", f"Not checked on {release}", _DIM, "–", "dim")
     n_different = sum(found["counts"].values())
     if not n_different:
         return Standing(f"reproduced on {release}", f"Decides the same on {release}", _OK, "✓", "ok")
