@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ def test_fast_takes_examples_and_leaves_searches_and_databases() -> None:
             *("-m", "fast", "tests/scheduler_core/queue", "tests/scheduler_core/cluster", "tests/broker"),
         ],
         cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         capture_output=True,
         text=True,
         check=False,
