@@ -12,6 +12,7 @@ from playground.clusters import services, wake
 from playground.clusters.models import Cluster, Question
 from playground.clusters.services import questions
 from playground.clusters.services.memory import EngineMemory
+from tests.browser.waits import wait_until
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
 
@@ -163,11 +164,7 @@ def test_who_leaves_a_page_that_asked_by_itself_wants_no_answer(page, asgi_serve
     expect(page.locator("[data-cancel]")).to_have_count(kinds, timeout=30_000)
     assert Question.objects.count() == kinds and all(row.is_open for row in Question.objects.all())
     page.goto(f"{asgi_server}/about/")
-    for _ in range(100):
-        if not Question.objects.exclude(state="cancelled").exists():
-            break
-        page.wait_for_timeout(50)
-    assert set(Question.objects.values_list("state", flat=True)) == {"cancelled"}
+    wait_until(page, lambda: set(Question.objects.values_list("state", flat=True)) == {"cancelled"})
 
 
 def test_who_leaves_wants_no_answer_and_who_cancels_is_not_asked_again(page, asgi_server, asked):
@@ -177,11 +174,7 @@ def test_who_leaves_wants_no_answer_and_who_cancels_is_not_asked_again(page, asg
     page.get_by_text("A worker looks for the answer").first.wait_for()
     assert Question.objects.get().is_open
     page.goto(f"{asgi_server}/about/")
-    for _ in range(100):
-        if not Question.objects.get().is_open:
-            break
-        page.wait_for_timeout(50)
-    assert Question.objects.get().state == "cancelled"
+    wait_until(page, lambda: Question.objects.get().state == "cancelled")
     page.goto(address)  # back: it is asked again
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("heading", name="Not asked", exact=True).wait_for()

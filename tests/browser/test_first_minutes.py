@@ -9,6 +9,7 @@ from playground.clusters import services, wake
 from playground.clusters.demo import create_demo
 from playground.clusters.models import Run
 from playground.clusters.services.memory import EngineMemory
+from tests.browser.waits import wait_until
 
 MEMORY = EngineMemory()
 
@@ -62,10 +63,7 @@ def test_several_steps_may_be_asked_for_at_once(page, asgi_server, demo, complai
     for n in range(1, 4):
         page.keyboard.press("s")
         expect(page.locator("#runbar")).to_contain_text("waiting for a worker")
-        for _ in range(100):
-            if Run.objects.filter(cluster=demo).count() == n:
-                break
-            page.wait_for_timeout(20)
+        wait_until(page, lambda n=n: Run.objects.filter(cluster=demo).count() == n)
     work(demo)
     expect(page.locator("#ev-3")).to_be_visible()
     assert Run.objects.filter(cluster=demo, state="done").count() == 3

@@ -9,6 +9,7 @@ from playground.clusters.models import Cluster, Draft, Manifest, Run
 from playground.clusters.services import drafts, questions
 from playground.scenarios.services.gallery import gallery_scenario
 from tests.browser.boxes import out_of_bounds
+from tests.browser.waits import wait_until
 from tests.real_dump import as_yaml, real_dump
 
 
@@ -91,11 +92,7 @@ def test_who_leaves_the_preview_wants_no_answer(page, asgi_server, transactional
     expect(page.locator("#dump-progress")).to_be_visible()
     page.goto(asgi_server)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    for _ in range(50):
-        if Draft.objects.get().state == "cancelled":
-            break
-        page.wait_for_timeout(100)
-    assert Draft.objects.get().state == "cancelled"
+    wait_until(page, lambda: Draft.objects.get().state == "cancelled")
 
 
 def test_a_branch_knows_its_parent_and_runs_itself(page, asgi_server, cluster, complaints):
