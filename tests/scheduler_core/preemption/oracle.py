@@ -143,10 +143,10 @@ class Oracle:
             if other.priority >= self.pod.priority and other.uid != self.pod.uid
         ]
         if nominated:
-            nominated = world.copy()
+            with_them = world.copy()
             for other in nominated:
-                nominated.add(other)
-            rejected = nominated.filter(self.pod)
+                with_them.add(other)
+            rejected = with_them.filter(self.pod)
             if rejected is not None:
                 return rejected
         return world.filter(self.pod)
