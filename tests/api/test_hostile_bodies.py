@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from playground.accounts.models import AccessToken, User
 from playground.api.views.openapi import document
 from playground.clusters import services
 from playground.clusters.models import Cluster, LogEntry
-from playground.clusters.services import questions
+from playground.clusters.services import drafts, questions
 from playground.clusters.services.memory import EngineMemory
 from playground.scenarios import services as scenarios
 from tests.api.conftest import Api
@@ -67,7 +68,9 @@ def filled(api: Api, settings: Any) -> dict[str, str]:
     services.request_run(cluster=cluster)
     services.advance(cluster_id=cluster.pk, memory=EngineMemory())
     question = questions.ask(cluster=cluster, kind="seeds", params={"seeds": 2})
+    draft = drafts.start_preview(text=json.dumps(make_node("n2")), owner=grace, keep=True)
     return NAMES | {
+        "draft_id": draft.public_id,
         "user_id": str(grace.pk),
         "question_id": question.public_id,
         "cluster_id": cluster.public_id,

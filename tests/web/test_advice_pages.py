@@ -72,6 +72,19 @@ def work_off() -> None:
         questions.answer(question_id=item.pk, memory=EngineMemory())
 
 
+def test_a_page_that_waits_for_what_was_cancelled_goes_where_nothing_is_asked(
+    client: Client, cluster: Cluster
+) -> None:
+    args = (cluster.public_id, "default", "large")
+    client.post(reverse("web:explain-ask", args=args))
+    question = [cluster.public_id, Question.objects.get().public_id]
+    cancelled = client.post(reverse("web:question-cancel", args=question))["Location"]
+    assert cancelled == reverse("web:explain", args=args) + "?cancelled=1"
+    # A page that was about to look again must not load itself, and so ask again, before the redirect arrives.
+    told = client.get(reverse("web:question", args=question), headers={"HX-Request": "true"})
+    assert (told.status_code, told["HX-Redirect"], told.get("HX-Refresh")) == (286, cancelled, None)
+
+
 def test_what_would_it_take_is_asked_watched_and_read(client: Client, cluster: Cluster) -> None:
     args = (cluster.public_id, "default", "large")
     arriving = page(client, "explain", *args)

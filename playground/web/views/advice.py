@@ -326,7 +326,11 @@ def question(request: HtmxHttpRequest, cluster_id: str, question_id: str) -> Htt
             return render(request, "advice/asking.html", context)
         # A page that waited gets the whole answer from its own address.
         response = HttpResponse(status=STOP_POLLING)
-        response["HX-Refresh"] = "true"
+        if found.state == Question.State.CANCELLED:
+            # The same page, loaded again, would ask again, and may overtake the answer to the cancelling itself.
+            response["HX-Redirect"] = _after_cancelling(cluster, found)
+        else:
+            response["HX-Refresh"] = "true"
         return response
     if found.kind == Question.Kind.TRY:
         return _tried(request, context, found)
@@ -341,10 +345,15 @@ def question_cancel(request: HttpRequest, cluster_id: str, question_id: str) -> 
         found = questions.cancel(question=get_question(cluster, question_id))
     except NotFound as error:
         raise Http404(error.message) from None
+    return redirect(_after_cancelling(cluster, found))
+
+
+def _after_cancelling(cluster: Cluster, found: Question) -> str:
+    """Where one is led whose question was cancelled: a page that does not ask again by itself."""
     if found.kind == Question.Kind.TRY:
-        return redirect("web:question", cluster.public_id, found.public_id)
+        return reverse("web:question", args=[cluster.public_id, found.public_id])
     page = _page_of(cluster, found)
-    return redirect(f"{page}{'&' if '?' in page else '?'}{CANCELLED}=1")
+    return f"{page}{'&' if '?' in page else '?'}{CANCELLED}=1"
 
 
 def _page_of(cluster: Cluster, found: Question) -> str:
