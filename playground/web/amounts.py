@@ -1,5 +1,6 @@
 """Numbers as people read them: cpu in cores, memory in Gi, durations and the cluster's own clock."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 GIB = 1024**3
@@ -42,6 +43,22 @@ def memory(size_bytes: int | None) -> str:
     if size < GIB:
         return f"{size / MIB:,.0f} Mi" if size >= MIB else f"{size / 1024:,.0f} Ki"
     return f"{gib(size)} Gi"
+
+
+def requested(
+    cpu_milli: int | None, memory_bytes: int | None, extended: Mapping[str, int] | None = None
+) -> str:
+    """Return what a pod requests; a resource of which it requests nothing is left out.
+
+    >>> requested(1500, 4 * 1024**3, {"nvidia.com/gpu": 2}), requested(1000, 0, {}), requested(0, 0, {})
+    ('1.5 cpu, 4 Gi, 2 nvidia.com/gpu', '1 cpu', 'nothing')
+    """
+    words = [f"{cores(cpu_milli)} cpu"] if cpu_milli else []
+    words += [memory(memory_bytes)] if memory_bytes else []
+    for name, amount in (extended or {}).items():
+        in_bytes = name == "ephemeral-storage" or name.startswith("hugepages-")
+        words += [f"{memory(amount) if in_bytes else amount} {name}"] if amount else []
+    return ", ".join(words) or "nothing"
 
 
 def percent(part: float | None, whole: float | None) -> int:

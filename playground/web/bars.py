@@ -80,8 +80,8 @@ def bar(resource: str, allocatable: int, used: int, pods: Sequence[PodUse], scal
 
 def _title(pod: PodUse) -> str:
     words = (
-        f"{pod.namespace}/{pod.name}: {amounts.cores(pod.cpu_milli)} cpu, "
-        f"{amounts.memory(pod.memory_bytes)}, priority {pod.priority}"
+        f"{pod.namespace}/{pod.name}: {amounts.requested(pod.cpu_milli, pod.memory_bytes)}, "
+        f"priority {pod.priority}"
     )
     if pod.nominated:
         return f"{words}, nominated"

@@ -7,8 +7,7 @@ from playground.clusters.models import Cluster, Cycle, Pod
 from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
 from playground.clusters.selectors.cycle_pages import last_cycle_of, placed_by
 from playground.clusters.selectors.queue import LANE_TITLES, QueueItem
-from playground.web.amounts import cores
-from playground.web.amounts import memory as memory_words
+from playground.web.amounts import requested
 from playground.web.priorities import PriorityMark, PriorityScale
 from playground.web.story import cache_state
 
@@ -44,7 +43,7 @@ class InspectedNode:
         if not held:
             return ""
         cpu, memory = sum(pod.cpu_milli for pod in held), sum(pod.memory_bytes for pod in held)
-        return f"{len(held)} reserved with {cores(cpu)} cpu, {memory_words(memory)}"
+        return f"{len(held)} reserved with {requested(cpu, memory)}"
 
     @property
     def title(self) -> str:

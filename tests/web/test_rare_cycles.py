@@ -50,7 +50,7 @@ SAID = {
     "waiting": (
         "default/web-0 waits at Permit on node-2",
         "node-2 is reserved until a user decides",
-        "its 1 cpu and 2 Gi count as used on node-2",
+        "what it requests (1 cpu, 2 Gi) counts as used on node-2",
         "ManualApproval, up to 600 s",
         "600 s",
         "Allow Reject",

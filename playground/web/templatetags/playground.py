@@ -17,6 +17,7 @@ from playground.web import amounts
 from playground.web.explanation import outcome_of
 from playground.web.names import name_parts
 from playground.web.node_groups import POOL_LABELS
+from playground.web.tabs import tabs_of
 
 register = Library()
 
@@ -28,6 +29,7 @@ register.filter("since", amounts.since_start)
 register.filter("rfc3339", amounts.rfc3339)
 register.filter("patch", patch_of)
 register.filter("release_title", title_of)
+register.simple_tag(tabs_of)
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[./-])")
 
@@ -52,6 +54,12 @@ def breakable(name: Any) -> SafeString:
     'Node<wbr>Resources<wbr>Fit'
     """
     return format_html_join(mark_safe("<wbr>"), "{}", ((part,) for part in _WORD_START.split(str(name))))
+
+
+@register.filter
+def requests(pod: Any) -> str:
+    """Tell what a pod requests, in words."""
+    return amounts.requested(pod.cpu_milli, pod.memory_bytes, pod.extended)
 
 
 @register.filter
