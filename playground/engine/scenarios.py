@@ -26,7 +26,13 @@ from scheduler_core.scenario.canonical import effective_steps, scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.gallery.four_ways import four_ways
-from scheduler_core.scenario.load import dump_scenario, load_scenario, scenario_document, with_lines
+from scheduler_core.scenario.load import (
+    dump_scenario,
+    field_notes,
+    load_scenario,
+    scenario_document,
+    with_lines,
+)
 from scheduler_core.scenario.types import Scenario
 
 RUN_TIMEOUT_S: Final = 240.0
@@ -101,6 +107,8 @@ class ScenarioFacts:
         From outside the tree, each with the package and version that brings it (`engine.plugins.lacking` reads it).
     recorded_digest, recorded_lines
         What the document itself claims was decided; empty if it claims nothing.
+    field_notes
+        Misspelt fields and kinds of its objects, a sentence each.
     """
 
     name: str
@@ -123,6 +131,7 @@ class ScenarioFacts:
     recorded_digest: str = ""
     recorded_engine: str = ""
     recorded_lines: tuple[str, ...] = ()
+    field_notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +290,7 @@ def facts_of(scenario: Scenario) -> ScenarioFacts:
         recorded_digest=decisions.digest if decisions else "",
         recorded_engine=decisions.engine if decisions else "",
         recorded_lines=decisions.cycles if decisions else (),
+        field_notes=tuple(field_notes(scenario)),
     )
 
 

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from scheduler_core.config.duration import format_duration, parse_duration_ns
 from scheduler_core.errors import FieldError
+from scheduler_core.schema.fields_check import unknown_field
 
 T = TypeVar("T")
 Document = Mapping[str, Any]
@@ -276,7 +277,7 @@ class Fields(Kind):
             if name not in self.fields:
                 where = f"{path}.{name}" if path else str(name)
                 problems.unknown.append(
-                    FieldError("FieldValueForbidden", where, value[name], "unknown field")
+                    FieldError("FieldValueForbidden", where, value[name], self.unknown(str(name)))
                 )
         document: dict[str, Any] = {}
         for known in self.fields.values():
@@ -289,6 +290,10 @@ class Fields(Kind):
             elif known.mode == KEEP:
                 document[known.name] = known.kind.written_zero()
         return document
+
+    def unknown(self, name: str) -> str:
+        """What is said of a field that is none of these."""
+        return unknown_field(name, None, self.fields).reason
 
     def written_zero(self) -> Any:
         return self.check({}, "", Problems())

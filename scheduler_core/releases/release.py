@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scheduler_core.errors import ConfigurationError, FieldError
+from scheduler_core.schema.fields_check import nearest_name
 
 SIMULATION = 4
 """What acts around the scheduler in clusters that are made now: 1 as at first; 2 kubelets admit pods before they start
@@ -178,7 +179,9 @@ class Release:
     def _gate_error(self, name: str, value: object) -> FieldError | None:
         path, known = f"featureGates.{name}", self.gates.get(name)
         if known is None:
-            return FieldError("FieldValueInvalid", path, value, f"is no feature gate of {self.name}")
+            near = nearest_name(name, self.gates)
+            words = f"is no feature gate of {self.name}" + (f" (did you mean {near}?)" if near else "")
+            return FieldError("FieldValueInvalid", path, value, words)
         if not isinstance(value, bool):
             return FieldError("FieldValueInvalid", path, value, "must be true or false")
         if known.locked and value is not known.default:

@@ -48,11 +48,7 @@ class Part(wire.Typed):
         )
 
     def check(self, value: Any, path: str, problems: Problems) -> Any:
-        n_known = len(problems.unknown)
         checked = super().check(value, path, problems)
-        problems.unknown[n_known:] = [
-            self._with_suggestion(problem, path) for problem in problems.unknown[n_known:]
-        ]
         if isinstance(value, Mapping):
             for name in self.required:
                 if value.get(name) in (None, ""):
@@ -72,12 +68,8 @@ class Part(wire.Typed):
     def written_zero(self) -> Any:
         return {}
 
-    def _with_suggestion(self, problem: FieldError, path: str) -> FieldError:
-        prefix = f"{path}." if path else ""
-        name = problem.field.removeprefix(prefix)
-        if problem.detail != "unknown field" or name in self.fields or not problem.field.startswith(prefix):
-            return problem
-        return dataclasses.replace(problem, detail=f"unknown field{did_you_mean(name, self.fields)}")
+    def unknown(self, name: str) -> str:
+        return f"unknown field{did_you_mean(name, self.fields)}"
 
 
 def did_you_mean(written: str, known: Iterable[str]) -> str:

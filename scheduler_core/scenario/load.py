@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from scheduler_core.config.wire import Problems, encode
@@ -34,7 +34,12 @@ from scheduler_core.scenario.types import (
     Upgrade,
     UpgradeSelection,
 )
-from scheduler_core.schema.fields_check import FieldProblem, unknown_fields, unknown_fields_of_patch
+from scheduler_core.schema.fields_check import (
+    FieldProblem,
+    misspelt_kind,
+    unknown_fields,
+    unknown_fields_of_patch,
+)
 from scheduler_core.sim.options import load as load_as_simulated
 
 MAX_BYTES = 64_000_000
@@ -164,18 +169,35 @@ def plugin_notes(scenario: Scenario) -> list[str]:
 
 
 def field_notes(scenario: Scenario) -> list[str]:
-    """Fields of the scenario's objects and patches that their kinds do not have: they change nothing. The first 20."""
+    """Fields that the kinds of a scenario's objects and patches do not have, and kinds that are most likely misspelt.
+
+    They change nothing. The first 20.
+    """
     found = (
         f"{problem.said_of(f'{path}.{problem.path}')}, which has no effect"
         for path, problems in _unknown_fields(scenario)
         for problem in problems
     )
-    return list(islice(found, _MOST_NOTES))
+    return list(islice(chain(_unknown_kinds(scenario), found), _MOST_NOTES))
+
+
+def _unknown_kinds(scenario: Scenario) -> Iterator[str]:
+    placed = [(f"objects[{index}]", manifest) for index, manifest in enumerate(scenario.objects)]
+    placed += [(f"kept[{index}]", manifest) for index, manifest in enumerate(scenario.kept)]
+    for number, step in enumerate(scenario.steps):
+        placed += [(f"steps[{number}].apply[{index}]", item) for index, item in enumerate(step.apply or ())]
+    for path, manifest in placed:
+        version, kind = manifest["apiVersion"], manifest["kind"]
+        near = misspelt_kind(version, kind)
+        if near:
+            yield f"{path}.kind: {version} has no kind {kind} (did you mean {near}?), so the object has no effect"
 
 
 def _unknown_fields(scenario: Scenario) -> Iterator[tuple[str, list[FieldProblem]]]:
     for index, manifest in enumerate(scenario.objects):
         yield f"objects[{index}]", unknown_fields(manifest)
+    for index, manifest in enumerate(scenario.kept):
+        yield f"kept[{index}]", unknown_fields(manifest)
     for number, step in enumerate(scenario.steps):
         for index, manifest in enumerate(step.apply or ()):
             yield f"steps[{number}].apply[{index}]", unknown_fields(manifest)

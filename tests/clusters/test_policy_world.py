@@ -50,7 +50,11 @@ def test_what_a_policy_asks_for_in_vain_is_named_in_the_answer_and_on_the_page(c
         assert refused.status_code == 400
         assert "kind: Policy" in refused.json()["detail"]
     wrong = client.put(path, json.dumps(POLICY | {"predicate": []}), content_type="application/json").json()
-    assert (wrong["kind"], wrong["field"], wrong["detail"]) == ("Policy", "predicate", "unknown field")
+    assert (wrong["kind"], wrong["field"], wrong["detail"]) == (
+        "Policy",
+        "predicate",
+        "unknown field (did you mean predicates?)",
+    )
 
 
 def test_a_policy_is_read_whatever_the_case_of_its_keys(client: Client) -> None:
@@ -85,7 +89,10 @@ def test_a_policy_is_read_whatever_the_case_of_its_keys(client: Client) -> None:
     assert extenders.refused_hosts(cluster) == ["127.0.0.1:9"]
     twice = today | {"Extenders": []}
     refused = client.put(path, json.dumps(twice), content_type="application/json").json()
-    assert (refused["field"], refused["detail"]) == ("Extenders", "unknown field")
+    assert (refused["field"], refused["detail"]) == (
+        "Extenders",
+        "unknown field (did you mean extenders?)",
+    )
 
 
 def test_an_extender_of_this_machine_is_called_once_it_is_allowed_on_the_page(

@@ -17,6 +17,7 @@ from scheduler_core.scenario.load import field_notes
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, Kube
 
+CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 FIELD, NEAR = "spec.nodeSelectr", "(did you mean nodeSelector?)"
 
 
@@ -116,6 +117,58 @@ def test_a_scenario_notes_it_in_the_library_and_on_the_command_line(
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     told_once(asked.stderr, f"objects[1].{FIELD}")
+
+
+def test_sharing_a_scenario_tells_it_over_rest_and_on_its_page(
+    client: Client, misspelt: dict[str, Any]
+) -> None:
+    """The run that stands before the link notes it too; the answer and the page tell it once each."""
+    path = f"steps[0].apply[0].{FIELD}"
+    text = json.dumps(scenario(misspelt))
+    for status in (201, 200):
+        answer = client.post("/api/v1/scenarios/", text, content_type="application/json")
+        assert answer.status_code == status
+        told_once("\n".join(answer.json()["notes"]), path)
+    page = client.post("/s/new/", {"text": text}, follow=True).content.decode()
+    told_once(page, path)
+
+
+def test_a_kind_of_a_scenario_that_is_misspelt_is_told(client: Client) -> None:
+    document = scenario(make_pod("right"))
+    document["objects"].append({"apiVersion": "apps/v1", "kind": "Deploymnt", "metadata": {"name": "web"}})
+    [note] = client.post("/api/v1/scenarios/", json.dumps(document), content_type="application/json").json()[
+        "notes"
+    ]
+    assert "apps/v1 has no kind Deploymnt (did you mean Deployment?)" in note
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "near"),
+    [
+        ({"objcts": []}, "objcts", '"objects"'),
+        ({"steps": [{"run": {"untl": "idle"}}]}, "steps[0].run.untl", '"until"'),
+        ({"steps": [{"expect": [{"pod": "p", "nod": "n"}]}]}, "steps[0].expect[0].nod", '"node"'),
+        ({"expect": [{"survives": {"anyZon": True}}]}, "expect[0].survives.anyZon", '"anyZone"'),
+        ({"scheduler": CONFIG | {"profles": []}}, "scheduler.profles", "profiles"),
+        (
+            {"scheduler": CONFIG | {"profiles": [{"schedulrName": "x"}]}},
+            "scheduler.profiles[0].schedulrName",
+            "schedulerName",
+        ),
+        ({"featureGates": {"DynamicResourceAlocation": True}}, "featureGates.DynamicResourceAlocation",
+         "DynamicResourceAllocation"),
+    ],
+)  # fmt: skip
+def test_a_key_of_the_scenario_itself_is_refused_with_its_path_and_the_nearest_name(
+    client: Client, changes: dict[str, Any], field: str, near: str
+) -> None:
+    text = json.dumps(scenario(make_pod("right")) | changes)
+    refused = client.post("/api/v1/scenarios/", text, content_type="application/json")
+    body = refused.json()
+    assert (refused.status_code, body["field"]) == (400, field)
+    assert body["detail"].count(f"did you mean {near}?") == 1
+    page = client.post("/s/new/", {"text": text}).content.decode().replace("&quot;", '"')
+    assert page.split("<textarea")[0].count(f"did you mean {near}?") == 1
 
 
 @pytest.mark.parametrize(

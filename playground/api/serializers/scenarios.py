@@ -62,7 +62,10 @@ class Scenarios(Answer):
 class SharedScenario(Scenario):
     created = serializers.BooleanField(help_text="False: you had shared the same already.")
     deleteCode = _text("Told once.", allow_null=True)
-    notes = serializers.ListField(child=serializers.CharField())
+    notes = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What to know of it; misspelt fields of its objects above all.",
+    )
 
 
 class CarriedLink(Answer):

@@ -298,7 +298,7 @@ def shared_answer(request: Request, shared: services.Shared) -> Response:
     body = scenario_document(request, shared.scenario, page.proof) | {
         "created": shared.created,
         "deleteCode": shared.delete_code,
-        "notes": list(shared.notes),
+        "notes": [*shared.notes, *shared.field_notes],
     }
     return Response(body, status=201 if shared.created else 200, headers={"Location": body["page"]})
 

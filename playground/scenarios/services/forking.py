@@ -369,4 +369,4 @@ def make_from_cluster(
                 **steps,
             },
         )
-    return Shared(shared.scenario, shared.created, shared.delete_code, (*shared.notes, *made.notes))
+    return replace(shared, notes=(*shared.notes, *made.notes))

@@ -55,12 +55,15 @@ class Shared:
         Told once; None for a share that was there already.
     notes
         For a person.
+    field_notes
+        Misspelt fields of the document; the share's page tells them, among what was noted while it ran.
     """
 
     scenario: Scenario
     created: bool
     delete_code: str | None
     notes: tuple[str, ...] = field(default=())
+    field_notes: tuple[str, ...] = field(default=())
 
 
 def max_bytes() -> int:
@@ -167,7 +170,7 @@ def share(
     key = share_key or _share_key(owner, facts.digest, visibility, team, note, opens_at)
     known = _known(key)
     if known is not None:
-        return _again(known, data, expires)
+        return _again(known, data, expires, facts)
     if run is None and _is_small(facts):
         run = _first_run(data, owner)
     if opens_at is not None:
@@ -228,8 +231,8 @@ def share(
         known = _known(key)
         if known is None:
             raise
-        return _again(known, data, expires)
-    return Shared(scenario, True, code)
+        return _again(known, data, expires, facts)
+    return Shared(scenario, True, code, field_notes=facts.field_notes)
 
 
 def delete_share(*, scenario: Scenario, user: Any = None, code: str = "") -> None:
@@ -265,7 +268,7 @@ def _known(key: str) -> Scenario | None:
     return scenario
 
 
-def _again(known: Scenario, data: bytes, expires: datetime | None) -> Shared:
+def _again(known: Scenario, data: bytes, expires: datetime | None, facts: ScenarioFacts) -> Shared:
     notes = []
     if bytes(known.document) != data:
         notes.append(
@@ -275,7 +278,7 @@ def _again(known: Scenario, data: bytes, expires: datetime | None) -> Shared:
     if known.expires != expires:
         until = f"{known.expires:%Y-%m-%d %H:%M} UTC" if known.expires else "it is deleted"
         notes.append(f"The link lives until {until}, as it was shared first.")
-    return Shared(known, False, None, tuple(notes))
+    return Shared(known, False, None, tuple(notes), facts.field_notes)
 
 
 def _share_key(
