@@ -44,6 +44,7 @@ from scheduler_core.plan.take_away import (
     lose_any,
     lose_each,
     nodes_with,
+    nodes_without,
 )
 from scheduler_core.plan.words import (
     any_domain_verdict,
@@ -53,6 +54,7 @@ from scheduler_core.plan.words import (
     names_of,
     room_verdict,
     taken_away_verdict,
+    without_label,
 )
 from scheduler_core.plan.workloads import template_from, template_of, workloads
 from scheduler_core.sim.simulation import Simulation
@@ -123,6 +125,11 @@ def _take_away(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion,
     answer = Answer(taken_away_verdict(found), tone_of(found), _figures(found))
     answer.decisions = found.n_decisions
     _lines_of(answer, found)
+    if question.label:
+        label = question.label.partition("=")[0]
+        bare = nodes_without(sandbox, label)
+        if bare:
+            answer.line(WARNING, without_label(label, bare, len(sandbox.nodes_in_order())), nodes=len(bare))
     answer.moves = [item.document() for item in found.pods]
     stranded = Counter(item.origin for item in found.pods if item.outcome in (PENDING, BLOCKED, LOST))
     landed = Counter(item.node for item in found.pods if item.outcome == LANDS and item.node)
@@ -261,6 +268,9 @@ def _any_domain(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion
             tone_of(one), f"{value}: {taken_away_verdict(one)}", reason, value=value, nodes=len(one.nodes),
             count=left, of=moving,
         )  # fmt: skip
+    bare, total = nodes_without(sandbox, label), len(sandbox.nodes_in_order())
+    if bare:
+        answer.line(WARNING, without_label(label, bare, total), nodes=len(bare))
     of_node = {name: one for one in found.values() for name in one.nodes}
 
     def state(name: str) -> tuple[str, int, int]:

@@ -190,6 +190,11 @@ def nodes_with(sandbox: Sandbox, key: str, value: str) -> tuple[str, ...]:
     return tuple(node.name for node in nodes_of(sandbox) if node.meta.labels.get(key) == value)
 
 
+def nodes_without(sandbox: Sandbox, key: str) -> tuple[str, ...]:
+    """Nodes that do not carry a label, in evaluation order: they are in no zone, no rack, no pool."""
+    return tuple(node.name for node in nodes_of(sandbox) if key not in node.meta.labels)
+
+
 def values_of(sandbox: Sandbox, label: str) -> list[str]:
     """Values that nodes give a label, sorted."""
     cache = sandbox.scheduler.cache

@@ -106,10 +106,32 @@ def causes(pods: Sequence[Followed]) -> list[tuple[str, list[Followed]]]:
     return [(reason, [item for item in pods if item.reason == reason]) for reason, _ in counts.most_common()]
 
 
+def without_label(label: str, nodes: Sequence[str], total: int) -> str:
+    """One sentence for nodes that no loss of a label's value takes away; empty if there are none.
+
+    Examples
+    --------
+    >>> without_label("rack", ["a"], 3)
+    '1 of 3 nodes carries no rack, so no loss takes it away: a.'
+    >>> without_label("rack", ["a", "b", "c", "d"], 9)
+    '4 of 9 nodes carry no rack, so no loss takes them away: a, b, c and 1 more.'
+    """
+    if not nodes:
+        return ""
+    verb, them = ("carry", "them") if len(nodes) > 1 else ("carries", "it")
+    named = first_of(nodes)
+    return f"{len(nodes):,} of {total:,} nodes {verb} no {label}, so no loss takes {them} away: {named}."
+
+
 def names_of(pods: Sequence[Followed]) -> str:
     """The first few, and how many more."""
-    names = [item.pod for item in pods[:_NAMED]]
-    more = len(pods) - len(names)
+    return first_of([item.pod for item in pods])
+
+
+def first_of(every: Sequence[str]) -> str:
+    """The first few names, and how many more."""
+    names = list(every[:_NAMED])
+    more = len(every) - len(names)
     if more:
         return f"{', '.join(names)} and {more:,} more"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

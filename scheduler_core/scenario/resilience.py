@@ -18,8 +18,9 @@ from scheduler_core.plan.take_away import (
     drain,
     lose_any,
     lose_each,
+    nodes_without,
 )
-from scheduler_core.plan.words import names_of, taken_away_verdict
+from scheduler_core.plan.words import names_of, taken_away_verdict, without_label
 from scheduler_core.plan.workloads import template_of
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.record import Finding
@@ -47,6 +48,9 @@ def survives(run: ScenarioRun, wanted: Survival, path: str) -> Finding:
             label = {noun: label for label, noun in labels}.get(noun)
             missing = f"no node carries {label}" if label else "there is no node"
             return Finding(path, False, f"A loss was to be survived, but {missing}.")
+    total = len(sandbox.nodes_in_order())
+    bare = [without_label(label, nodes_without(sandbox, label), total) for label, _ in labels]
+    told = "".join(f" {said}" for said in bare if said)
     noun, worst = max(
         ((noun, answer) for noun, answers in losses for answer in answers),
         key=lambda item: item[1].count(PENDING),
@@ -56,12 +60,12 @@ def survives(run: ScenarioRun, wanted: Survival, path: str) -> Finding:
     if pending <= allowed:
         counts = " and any of ".join(f"{len(answers)} by {noun}" for noun, answers in losses)
         most = f"; {pending} pods find no node at most, without {named}" if pending else ""
-        return Finding(path, True, f"any of {counts} can be lost{most}")
+        return Finding(path, True, f"any of {counts} can be lost{most}{'.' if told else ''}{told}")
     return Finding(
         path,
         False,
         f"The loss of {named} leaves {pending} pod{'' if pending == 1 else 's'} without a node, more than {allowed}:"
-        f" {names_of(found)}. {found[0].pod}: {found[0].reason}",
+        f" {names_of(found)}. {found[0].pod}: {found[0].reason}{told}",
     )
 
 

@@ -121,6 +121,18 @@ def test_what_it_does_not_bear_is_told_with_the_pod_and_the_reason(
     assert re.search(words, found.sentence), found.sentence
 
 
+@pytest.mark.parametrize(("replicas", "holds"), [(2, True), (10, False)])
+@pytest.mark.parametrize(("wanted", "label"), [({"anyZone": True}, ZONE), ({"anyOf": "rack"}, "rack")])
+def test_nodes_that_no_loss_takes_away_for_want_of_the_label_are_told(
+    wanted: dict[str, Any], label: str, replicas: int, holds: bool
+) -> None:
+    found = finding({"survives": wanted}, *NODES, make_node("d", "1"), deployment("web", replicas))
+    assert found.holds is holds
+    told = f"1 of 4 nodes carries no {label}, so no loss takes it away: d."
+    assert found.sentence.endswith(told) and found.sentence.count("carries no") == 1, found.sentence
+    assert "carries no" not in finding({"survives": wanted}).sentence
+
+
 @pytest.mark.parametrize(
     ("expectation", "words"),
     [
