@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -281,3 +282,14 @@ def _lands_in(after: list[Manifest | None], manifest: Manifest, node_name: str |
     simulation.run_until_idle()
     decided = simulation.world.pod("default", name)
     return decided is not None and bool(decided.node_name)
+
+
+@pytest.mark.parametrize(
+    "question", [{"ask": "any-domain", "label": "rack"}, {"ask": "lose", "label": "rack=1"}]
+)
+def test_nodes_without_the_label_are_told_where_its_values_are_lost(question: dict[str, str]) -> None:
+    racks = [node("a", rack="1"), node("b", rack="2")]
+    told = "1 of 3 nodes carries no rack, so no loss takes it away: c."
+    lines = answer_question(cluster_of([*racks, node("c")]), question)["lines"]
+    assert [line["tone"] for line in lines if line["text"] == told] == ["warning"], lines
+    assert "carries no" not in json.dumps(answer_question(cluster_of(racks), question))
