@@ -12,10 +12,14 @@ import pytest
 from django.test import Client
 
 from playground.clusters.models import Cluster, LogEntry
+from playground.scenarios.services import shares
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.load import field_notes
 from tests.clusters.builders import make_node, make_pod
 from tests.kube_api.conftest import PODS, Kube
+from tests.scenarios.conftest import sent
+
+__all__ = ["sent"]
 
 CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 FIELD, NEAR = "spec.nodeSelectr", "(did you mean nodeSelector?)"
@@ -119,10 +123,12 @@ def test_a_scenario_notes_it_in_the_library_and_on_the_command_line(
     told_once(asked.stderr, f"objects[1].{FIELD}")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_sharing_a_scenario_tells_it_over_rest_and_on_its_page(
-    client: Client, misspelt: dict[str, Any]
+    client: Client, misspelt: dict[str, Any], sent: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run that stands before the link notes it too; the answer and the page tell it once each."""
+    monkeypatch.setattr(shares, "AT_ONCE_S", 120)
     path = f"steps[0].apply[0].{FIELD}"
     text = json.dumps(scenario(misspelt))
     for status in (201, 200):
@@ -133,12 +139,10 @@ def test_sharing_a_scenario_tells_it_over_rest_and_on_its_page(
     told_once(page, path)
 
 
-def test_a_kind_of_a_scenario_that_is_misspelt_is_told(client: Client) -> None:
+def test_a_kind_of_a_scenario_that_is_misspelt_is_told() -> None:
     document = scenario(make_pod("right"))
     document["objects"].append({"apiVersion": "apps/v1", "kind": "Deploymnt", "metadata": {"name": "web"}})
-    [note] = client.post("/api/v1/scenarios/", json.dumps(document), content_type="application/json").json()[
-        "notes"
-    ]
+    [note] = field_notes(load_scenario(document))
     assert "apps/v1 has no kind Deploymnt (did you mean Deployment?)" in note
 
 
