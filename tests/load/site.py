@@ -209,7 +209,7 @@ class Site:
         done, longest = 0, 0.0
         while run["state"] in ("queued", "running"):
             time.sleep(0.02)
-            run = _get(f"{cluster}/runs/{run['run']}/")
+            run = _get(f"{self.address}{run['url']}")
             now = time.monotonic()
             if run["cyclesDone"] != done:
                 done, longest, moved = run["cyclesDone"], max(longest, now - moved), now
