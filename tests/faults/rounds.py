@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tests.faults import checks
@@ -169,7 +170,7 @@ class _Round:
             person = self.people[2] if of_extender else self.people[0]
             cluster = self.clusters[self.people.index(person)]
             scenes = Scenes(self.site, person.second(), cluster.pk, self.report.scenes, self._violated)
-            self._unharmed(getattr(scenes, scene))
+            self._unharmed(partial(scenes.play, scene))
 
     def _thread(self, body: Callable[[], None]) -> None:
         def run() -> None:

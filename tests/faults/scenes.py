@@ -17,9 +17,12 @@ from tests.faults.site import Site, Stalled, wait_for
 COMMIT = "before.advance.commit_batch"
 COMMITTED = "after.advance.commit_batch"
 ANSWER = "before.extenders._keep_answer"
+ASKED = "after.jobs.claim"
 STALL_WITHIN_S = 6.0
 TAKEN_OVER_WITHIN_S = 20.0
 TOGETHER_WITHIN_S = 6.0
+PLACES = (COMMIT, COMMITTED, ANSWER, ASKED)
+"""Where a scene lets a worker stand."""
 
 
 class Scenes:
@@ -43,6 +46,21 @@ class Scenes:
         self._site, self._person, self._pk = site, person, pk
         self._played, self._violated = played, violated
 
+    def play(self, scene: str) -> None:
+        """One of the scenes below, by name.
+
+        What the scene itself asks of the database may meet a connection that was cut. It ends then, and whoever it
+        had stand still goes on: with both workers standing, the next scene would wait for a third.
+        """
+        try:
+            getattr(self, scene)()
+        except Exception:
+            for place in PLACES:
+                self._site.withdraw(place)
+                for stalled in self._site.stalled(place):
+                    stalled.go_on(0)
+            raise
+
     def taken_over(self) -> None:
         """The lease of a stalled worker runs out: another one goes on, and the first may not commit."""
         stalled = self._stall(COMMIT)
@@ -52,6 +70,8 @@ class Scenes:
         taken = wait_for(lambda: self._row().lease_token > token or not stalled.is_there, TAKEN_OVER_WITHIN_S)
         if not taken:
             self._violated(f"the lease of a stalled worker was not taken over in {TAKEN_OVER_WITHIN_S:g} s")
+            stalled.go_on()  # the token is still its own: it may commit
+            return
         wait_for(lambda: self._row().lease_expires is None or not stalled.is_there, TOGETHER_WITHIN_S)
         self._end("taken over", stalled)
 
@@ -139,9 +159,9 @@ class Scenes:
         import os
         import signal
 
-        self._site.order("after.jobs.claim", "stall")
+        self._site.order(ASKED, "stall")
         self._person.ask()
-        stalled = self._stalled_besides("after.jobs.claim")
+        stalled = self._stalled_besides(ASKED)
         if stalled is not None and stalled.is_there:
             os.kill(stalled.pid, signal.SIGKILL)
             self._played["worker of a question killed"] += 1
