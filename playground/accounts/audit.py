@@ -12,7 +12,8 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from playground.accounts.models import AuditEntry, Role, Team
+from playground.accounts.choices import Role
+from playground.accounts.models import AuditEntry, Team
 
 ACTIONS: Final = {
     "login": "logged in",

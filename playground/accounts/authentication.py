@@ -11,8 +11,9 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from playground.accounts.choices import TokenScope
 from playground.accounts.limits import allowance
-from playground.accounts.models import AccessToken, TokenScope
+from playground.accounts.models import AccessToken
 from playground.accounts.tokens import token_of
 
 

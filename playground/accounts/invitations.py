@@ -11,7 +11,8 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from playground.accounts import audit
-from playground.accounts.models import Invitation, Membership, Role, Team, User
+from playground.accounts.choices import Role
+from playground.accounts.models import Invitation, Membership, Team, User
 from playground.accounts.teams import TeamError
 from playground.accounts.tokens import digest_of
 

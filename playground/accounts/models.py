@@ -8,6 +8,8 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 
+from playground.accounts.choices import Role, TokenScope
+
 
 class User(AbstractUser):
     """A person of a team. Embedded mode has none: the person at the machine owns it.
@@ -31,14 +33,6 @@ class Team(models.Model):
         return self.name
 
 
-class Role(models.TextChoices):
-    """What a person may do with a cluster; each role may do what the ones below it may."""
-
-    OWNER = "owner"
-    EDITOR = "editor"
-    VIEWER = "viewer"
-
-
 class Membership(models.Model):
     """One person's role in one team."""
 
@@ -57,13 +51,6 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.team}"
-
-
-class TokenScope(models.TextChoices):
-    """What a token may do: look, or all that its owner may."""
-
-    READ = "read"
-    WRITE = "write"
 
 
 class AccessToken(models.Model):

@@ -7,7 +7,8 @@ from typing import Any
 from django.db import transaction
 
 from playground.accounts import audit
-from playground.accounts.models import Membership, Role, Team, User
+from playground.accounts.choices import Role
+from playground.accounts.models import Membership, Team, User
 
 
 class TeamError(Exception):
@@ -45,6 +46,16 @@ def get_team(name: str, user: Any, *, to_manage: bool = False) -> Team:
     if to_manage and membership.role != Role.OWNER:
         raise TeamError("Forbidden", f'only an owner of team "{name}" may do that')
     return membership.team
+
+
+def team_of_member(user: Any, team_id: int) -> Team | None:
+    """A team by its number, if the person is in it. One query."""
+    return Team.objects.filter(pk=team_id, memberships__user=user).first()
+
+
+def may_edit_for(team: Team, user: Any) -> bool:
+    """Whether the person may make and change clusters of the team: all but viewers. One query."""
+    return Membership.objects.filter(team=team, user=user).exclude(role=Role.VIEWER).exists()
 
 
 def create_team(*, name: str, owner: User) -> Team:

@@ -8,10 +8,12 @@ import secrets
 from typing import Final
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from playground.accounts import audit
-from playground.accounts.models import AccessToken, TokenScope, User
+from playground.accounts.choices import TokenScope
+from playground.accounts.models import AccessToken, User
 
 PREFIX: Final = "ksp_"
 MAX_TOKENS: Final = 50
@@ -33,7 +35,7 @@ def create_token(
     scope: str = TokenScope.WRITE,
     cluster: str = "",
     days: int | None = DEFAULT_DAYS,
-    by: AccessToken | None = None,
+    by: object = None,
 ) -> tuple[AccessToken, str]:
     """A new token and its text, which is told once.
 
@@ -46,7 +48,7 @@ def create_token(
     days
         Until it expires; None: never.
     by
-        The token it is asked for with: a new one does not outlive it.
+        What it is asked for with; a new one does not outlive a token.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def create_token(
     if days is not None and not 1 <= days <= MAX_DAYS:
         raise TokenError(f"a token lives 1 to {MAX_DAYS} days, or has no expiry")
     expires = None if days is None else timezone.now() + datetime.timedelta(days=days)
-    if by is not None and by.expires is not None and (expires is None or expires > by.expires):
+    if isinstance(by, AccessToken) and by.expires is not None and (expires is None or expires > by.expires):
         raise TokenError(
             f"a token made with a token cannot outlive it: that one expires on {by.expires:%Y-%m-%d}"
         )
@@ -99,6 +101,11 @@ def delete_tokens(*, user: User) -> int:
         for name in names:
             audit.record("token-deleted", by=user, target=name)
     return len(names)
+
+
+def tokens_of(user: User) -> QuerySet[AccessToken]:
+    """A person's tokens, newest first."""
+    return user.access_tokens.order_by("-pk")
 
 
 def digest_of(text: str) -> str:

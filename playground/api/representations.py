@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playground.accounts.models import AccessToken
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.models import Cluster, Cycle, MockExtender, Run
 from playground.clusters.selectors import ClusterSummary, PodStory, QueueItem
 from playground.clusters.selectors.extender_calls import WireCall, matched
 from playground.clusters.services import mock_extender_url
 from playground.clusters.trouble import why_run_waits
 from playground.engine.times import format_time_ns
-from playground.scenarios.models import RecordedCycle, Scenario
+
+if TYPE_CHECKING:
+    from playground.accounts.row_types import AccessToken
+    from playground.clusters.row_types import Cluster, Cycle, MockExtender, Run
+    from playground.scenarios.row_types import RecordedCycle, Scenario
 
 
 def cluster(summary: ClusterSummary) -> dict[str, Any]:

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpRequest
 
+from playground.clusters import kinds
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind, KindTable
-from playground.clusters.models import Cluster, Node, Pod
 from playground.clusters.selection import selection_of
+from playground.clusters.selectors.objects import list_objects
 from playground.clusters.selectors.usage import pods_in_use, total
 from playground.engine.load import Use
 from playground.engine.times import format_seconds
 from playground.kube_api.status import Refusal
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, Node, Pod
 
 VERSION: Final = "metrics.k8s.io/v1beta1"
 NODES: Final = Kind(
@@ -66,12 +70,14 @@ def metrics_of(request: HttpRequest, cluster: Cluster, path: str) -> dict[str, A
 
 
 def _nodes(cluster: Cluster) -> list[dict[str, Any]]:
+    kind = kinds.by_kind("Node")
+    assert kind is not None
     by_node: dict[str, list[Use]] = {}
     for pod, use in pods_in_use(cluster):
         by_node.setdefault(pod.node_name, []).append(use)
     return [
         _item(cluster, row) | {"usage": _amounts(total(by_node.get(row.name, ())))}
-        for row in Node.objects.filter(cluster=cluster).order_by("name")
+        for row in list_objects(cluster, kind)
     ]
 
 
@@ -86,8 +92,8 @@ def _pods(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:
 def _item(cluster: Cluster, row: Node | Pod) -> dict[str, Any]:
     now = format_seconds(virtual_now_ns(cluster))
     meta: dict[str, Any] = {"name": row.name, "creationTimestamp": now}
-    if isinstance(row, Pod):
-        meta["namespace"] = row.namespace
+    if namespace := row.manifest["metadata"].get("namespace"):
+        meta["namespace"] = namespace
     if labels := row.manifest["metadata"].get("labels"):
         meta["labels"] = labels
     return {"metadata": meta, "timestamp": now, "window": WINDOW}

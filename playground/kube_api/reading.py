@@ -7,20 +7,22 @@ import binascii
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpRequest
 
 from playground.clusters import selectors
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster
 from playground.clusters.selection import Selection, selection_of
 from playground.engine.releases import patch_of
 from playground.kube_api.paths import Target
 from playground.kube_api.presented import presented
 from playground.kube_api.status import Refusal
 from playground.kube_api.tables import partial, table
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 _AS: Final = re.compile(r"as=(Table|PartialObjectMetadataList|PartialObjectMetadata)")
 _META: Final = re.compile(r"v=(v1beta1|v1)\b")

@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.http import HttpRequest
 
-from playground.accounts.models import Role, User
+from playground.accounts.choices import Role
+from playground.accounts.people import person_named
 from playground.accounts.tokens import token_of
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.kinds import ALL_VERBS, KindTable
-from playground.clusters.models import Cluster
 from playground.clusters.selectors import role_in
 from playground.kube_api import discovery
 from playground.kube_api.requests import document_of
 from playground.kube_api.status import Refusal
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 REVIEWS: Final[dict[str, str]] = {
     "apis/authentication.k8s.io/v1/tokenreviews": "TokenReview",
@@ -126,7 +129,7 @@ def _access_of(cluster: Cluster, table: KindTable, spec: Mapping[str, Any]) -> d
         raise Refusal("BadRequest", "spec: at least one of user or group must be specified")
     if settings.EMBEDDED:
         return _access(table, spec, Role.OWNER)
-    user = User.objects.filter(username=name, is_active=True).first()
+    user = person_named(name, active=True)
     role = role_in(cluster, user) if user is not None else None
     if role is None:
         return {"allowed": False}

@@ -8,13 +8,15 @@ Source: pkg/controlplane/controller/clusterauthenticationtrust/cluster_authentic
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from playground.clusters.models import Cluster
 from playground.clusters.rows import row_of
 from playground.clusters.services.identity import object_uid
 from playground.engine.times import format_seconds
 from playground.kube_api.paths import Target
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 _PLACE: Final = ("ConfigMap", "kube-system", "extension-apiserver-authentication")
 _DATA: Final = {

@@ -7,12 +7,14 @@ the whole of what they read; it is the same template, so that no pod is replaced
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from playground.clusters import kinds, selectors
 from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster
 from playground.kube_api.read_defaults import with_read_defaults
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 _HASH: Final = "pod-template-hash"
 

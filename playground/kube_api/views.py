@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
@@ -19,13 +19,13 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes, may_write
-from playground.accounts.models import Role
+from playground.accounts.choices import Role
 from playground.bodies import warning_header
 from playground.clusters import kinds, selectors, services
 from playground.clusters.author import written_by
+from playground.clusters.choices import ClockMode
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.kinds import KindTable
-from playground.clusters.models import Cluster
 from playground.engine.releases import patch_of
 from playground.kube_api import discovery, openapi, writing
 from playground.kube_api.metrics import metrics_of, with_metrics
@@ -37,6 +37,9 @@ from playground.kube_api.scales import scale_of
 from playground.kube_api.standing import standing_object
 from playground.kube_api.status import Refusal, status_of
 from playground.kube_api.watch import bounded, stream, watch_of
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 ROOT_PATHS: Final = (
     "/api",
@@ -286,7 +289,7 @@ def _warn_if_paused(
     Only where something is waited for: not of a ConfigMap, and not to a scheduler that binds and writes statuses.
     """
     waits = target.kind.row_kind in _WAITED_FOR and target.subresource in ("", "eviction", "scale")
-    if cluster.clock_mode != Cluster.ClockMode.PAUSED or not waits or request.GET.get("dryRun"):
+    if cluster.clock_mode != ClockMode.PAUSED or not waits or request.GET.get("dryRun"):
         return
     site = f"{request.scheme}://{request.get_host()}"
     token = "" if settings.EMBEDDED else " -H 'Authorization: Bearer YOUR-TOKEN'"

@@ -10,25 +10,29 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import sync_to_async
 from django.db import connections
 from django.http import HttpRequest
 
 from playground.clusters import pulse, selectors
+from playground.clusters.choices import EntryKind
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.selection import Selection
+from playground.clusters.selectors.objects import cluster_now, entry_before, first_seq
 from playground.clusters.versions import as_served
 from playground.kube_api.paths import Target
 from playground.kube_api.reading import Form, form_of, selection_for, switched, whole
 from playground.kube_api.status import Refusal, failure
 
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, LogEntry
+
 DEFAULT_S: Final = 1800
 BOOKMARK_S: Final = 15.0
 BATCH: Final = 500
-_OBJECT_ENTRIES: Final = (LogEntry.Kind.WRITE, LogEntry.Kind.DELETE)
+_OBJECT_ENTRIES: Final = (EntryKind.WRITE, EntryKind.DELETE)
 
 Change = tuple[str, dict[str, Any]]
 
@@ -72,7 +76,7 @@ class Watch:
             Sequence number to read up to; None = whatever there is. Streams that read up to the same one tell of a
             commit together.
         """
-        cluster = Cluster.objects.filter(pk=self.cluster_id).first()
+        cluster = cluster_now(self.cluster_id)
         if cluster is None:
             self.over = True
             return []
@@ -95,7 +99,7 @@ class Watch:
 
     def bookmark(self) -> list[bytes]:
         """Up to where this watch has seen everything."""
-        cluster = Cluster.objects.filter(pk=self.cluster_id).first()
+        cluster = cluster_now(self.cluster_id)
         return [] if cluster is None else [self._bookmark(cluster)]
 
     def _present(self, cluster: Cluster) -> list[dict[str, Any]]:
@@ -144,7 +148,7 @@ class Watch:
             return None
         if self.sent and entry.seq <= self.sent.get(key, -1):
             return None
-        gone = entry.kind == LogEntry.Kind.DELETE and bool(entry.payload.get("gone", True))
+        gone = entry.kind == EntryKind.DELETE and bool(entry.payload.get("gone", True))
         matches = self.selection.matches(manifest)
         if not self.selection.may_change:
             if not matches:
@@ -156,18 +160,8 @@ class Watch:
         return ("MODIFIED" if matched else "ADDED"), manifest
 
     def _matched_before(self, cluster: Cluster, entry: LogEntry) -> bool:
-        before = (
-            LogEntry.objects.filter(
-                cluster=cluster,
-                object_kind=entry.object_kind,
-                object_namespace=entry.object_namespace,
-                object_name=entry.object_name,
-                seq__lt=entry.seq,
-            )
-            .order_by("-seq")
-            .first()
-        )
-        if before is None or (before.kind == LogEntry.Kind.DELETE and before.payload.get("gone", True)):
+        before = entry_before(entry)
+        if before is None or (before.kind == EntryKind.DELETE and before.payload.get("gone", True)):
             return False
         return self.selection.matches(before.payload.get("manifest") or {})
 
@@ -208,7 +202,7 @@ def watch_of(request: HttpRequest, cluster: Cluster, target: Target) -> Watch:
     text = request.GET.get("resourceVersion", "")
     since = whole(request, "resourceVersion")
     if since:
-        first = LogEntry.objects.filter(cluster=cluster).order_by("seq").values_list("seq", flat=True).first()
+        first = first_seq(cluster)
         if first is not None:
             first = max(first, cluster.compacting_seq)
         # After a reset numbers go on: a client that saw the last one of before has seen objects that are gone.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.db import transaction
 from django.http import HttpRequest
@@ -15,7 +15,6 @@ from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.kinds import Kind
 from playground.clusters.merging import merge_patch
-from playground.clusters.models import Cluster
 from playground.clusters.services.deletion import POLICIES
 from playground.clusters.services.fields import MODES, FieldValidation
 from playground.engine.times import format_seconds
@@ -27,6 +26,9 @@ from playground.kube_api.requests import APPLY, JSON_PATCH, MERGE, document_of, 
 from playground.kube_api.scales import scale_of, scaled
 from playground.kube_api.status import Refusal, success
 from playground.kube_api.templates import as_once_written
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 MAX_TRIES: Final = 5
 

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 from django.conf import settings
-from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models import Case, Count, Model, OuterRef, Q, QuerySet, Subquery, When
 from django.utils import timezone
 
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle
 from playground.clusters.selectors.overview import clusters_of
+from playground.scenarios.choices import Visibility
 from playground.scenarios.models import (
     Comparison,
     Draft,
+    Luck,
+    ModelCheck,
     Moment,
+    Optimum,
     RecordedCycle,
     Scenario,
+    Upgrade,
     Verdict,
     Verification,
-    Visibility,
 )
+from playground.scenarios.services.four_ways import FOUR_WAYS
 from playground.scenarios.services.proof import readable
 from playground.scenarios.services.recording import unpacked
 
@@ -217,6 +222,36 @@ def recorded_cycle(scenario: Scenario, number: int) -> tuple[RecordedCycle, Mapp
     if row is None:
         raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
     return row, readable(bytes(row.trace) if row.trace is not None else None)
+
+
+ASKED: Final[Mapping[str, type[Model]]] = {
+    "luck": Luck,
+    "model": ModelCheck,
+    "optimum": Optimum,
+    "upgrade": Upgrade,
+}
+"""What is asked for once and looked at later."""
+
+
+def asked_for(
+    name: str, *, cluster: Cluster | None = None, scenario: Scenario | None = None
+) -> QuerySet[Any]:
+    """All that was asked for by a name of `ASKED`: of a share, or of a cluster since its last reset."""
+    rows: QuerySet[Any] = ASKED[name]._default_manager.all()
+    if cluster is not None:
+        return rows.filter(cluster=cluster, generation=cluster.generation)
+    return rows.filter(scenario=scenario)
+
+
+def newest_upgrade(scenario: Scenario, release: str) -> Upgrade | None:
+    """The newest preview of a share on a release with the gates of that release, of the newest five. One query."""
+    rows = Upgrade.objects.filter(scenario=scenario, after__name=release).order_by("-pk")
+    return next((row for row in rows[:5] if not row.after.get("switched")), None)
+
+
+def four_ways() -> Comparison | None:
+    """The comparison of the GPU use case in four ways, once it was made. One query."""
+    return Comparison.objects.filter(public_id=FOUR_WAYS).first()
 
 
 def differing_proof(scenario: Scenario) -> Verification | None:

@@ -1,12 +1,14 @@
 """What the board shows, put together from the selectors: groups of nodes, lanes, feed, run bar."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playground.clusters.models import Cluster, PriorityClass
 from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
+from playground.clusters.selectors.classes import priorities
 from playground.clusters.selectors.devices import DeviceUse, devices_on_nodes
 from playground.clusters.selectors.memo import Memo
 from playground.web import amounts
@@ -22,6 +24,9 @@ from playground.web.node_groups import (
     usual_label,
 )
 from playground.web.priorities import PriorityMark, PriorityScale
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 CARD_LIMIT = 200
 ALL_CARDS = 60
@@ -129,8 +134,7 @@ class NodesView:
 
 def priority_scale(cluster: Cluster) -> PriorityScale:
     """Marks of this cluster's priority classes: one query."""
-    classes = PriorityClass.objects.filter(cluster=cluster).values_list("name", "value", "global_default")
-    return PriorityScale(classes)
+    return PriorityScale(priorities(cluster))
 
 
 def view_nodes(

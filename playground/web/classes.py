@@ -1,13 +1,18 @@
 """What the page of classes and budgets says of them, in words."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from playground.clusters.models import PodDisruptionBudget
 from playground.clusters.selection import selector_text
 from playground.clusters.selectors.classes import BudgetUse, ClassesView, ClassUse
 from playground.engine.admission import SYSTEM_PREFIX
 from playground.web.priorities import PriorityMark, PriorityScale
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import PodDisruptionBudget
 
 MOST_MARKS = 24
 NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")

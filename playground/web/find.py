@@ -1,17 +1,22 @@
 """Everything a person may be looking for, by a few words: pages, deeds, nodes, pods, workloads, cycles, clusters."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
-from django.db.models.functions import Length
 from django.urls import reverse
 
-from playground.clusters.models import Cluster, Cycle, Pod
+from playground.clusters.errors import NotFound
 from playground.clusters.selectors.board_nodes import node_uses
-from playground.clusters.selectors.pod_lists import pods_named
+from playground.clusters.selectors.cycles import get_cycle
+from playground.clusters.selectors.pod_lists import owners_named, pods_named
 from playground.web.node_groups import matching
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 MOST: Final = 6
 """Of each kind."""
@@ -150,10 +155,6 @@ def _pods(cluster: Cluster, words: str) -> list[Found]:
 
 def _workloads(cluster: Cluster, words: str) -> list[Found]:
     pods = reverse("web:pods", args=[cluster.public_id])
-    owners = Pod.objects.filter(cluster=cluster).exclude(owner_name="")
-    for word in words.split():
-        owners = owners.filter(owner_name__contains=word)
-    rows = owners.order_by(Length("owner_name"), "owner_name", "namespace")
     return [
         Found(
             "pool",
@@ -161,9 +162,7 @@ def _workloads(cluster: Cluster, words: str) -> list[Found]:
             f"{kind} in {namespace}",
             f"{pods}?{urlencode({'owner': name, 'namespace': namespace})}",
         )
-        for kind, namespace, name in rows.values_list("owner_kind", "namespace", "owner_name").distinct()[
-            :MOST
-        ]
+        for kind, namespace, name in owners_named(cluster, words, limit=MOST)
     ]
 
 
@@ -172,7 +171,10 @@ def _cycles(cluster: Cluster, words: str) -> list[Found]:
     number = words.lower().removeprefix("cycle").strip().removeprefix("#").replace(",", "")
     if not number.isdecimal() or len(number) > 12:
         return []
-    rows = Cycle.objects.filter(cluster=cluster, number=int(number)).only("number", "pod_name", "outcome")
+    try:
+        row = get_cycle(cluster, int(number))
+    except NotFound:
+        return []
     return [
         Found(
             "step",
@@ -180,5 +182,4 @@ def _cycles(cluster: Cluster, words: str) -> list[Found]:
             f"{row.pod_name} {row.outcome}",
             reverse("web:cycle", args=[cluster.public_id, row.number]),
         )
-        for row in rows
     ]

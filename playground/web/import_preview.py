@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playground.clusters.models import Draft
 from playground.web import amounts
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Draft
 
 DUMP_LINE = "kubectl get nodes,pods,deploy,rs,sts,ds,jobs,pdb,pc,pv,pvc,sc,csinodes -A -o yaml > cluster.yaml"
 """Brings what answers hang on: owners too, without which nothing would make a deleted pod again."""

@@ -1,15 +1,21 @@
 """What is selected on the board, opened up beside it: a node, or a pod."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from playground.clusters.models import Cluster, Cycle, Pod
 from playground.clusters.selectors.board_nodes import NodeUse, PodUse, node_uses, pods_on
 from playground.clusters.selectors.cycle_pages import last_cycle_of, placed_by
+from playground.clusters.selectors.pods import find_pod
 from playground.clusters.selectors.queue import LANE_TITLES, QueueItem
 from playground.web.amounts import requested
 from playground.web.priorities import PriorityMark, PriorityScale
 from playground.web.story import cache_state
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, Cycle, Pod
 
 Lanes = Mapping[str, Sequence[QueueItem]]
 
@@ -116,7 +122,7 @@ def _node(cluster: Cluster, scale: PriorityScale, name: str, lanes: Lanes) -> In
 
 def _pod(cluster: Cluster, scale: PriorityScale, key: str, lanes: Lanes) -> InspectedPod | None:
     namespace, _, name = key.partition("/")
-    pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).defer("manifest").first()
+    pod = find_pod(cluster, namespace, name)
     if pod is None:
         return None
     last = last_cycle_of(pod)

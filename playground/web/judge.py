@@ -1,12 +1,16 @@
 """What the judge's pages show."""
 
-from dataclasses import dataclass
-from typing import Final
+from __future__ import annotations
 
-from playground.clusters.models import Cluster, ForeignDecision
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
 from playground.clusters.selectors.foreign import MOST_NAMED, Agreement, KindCount
 from playground.engine.releases import patch_of
 from playground.engine.verdict_words import TITLES, why
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, ForeignDecision
 
 LOOKS: Final = {
     "agree": ("ok", "ok"),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster, Manifest
-from playground.clusters.selectors.usage import sharing, total
+from playground.clusters.selectors.usage import autoscalers_of, sharing, total
 from playground.engine.load import LOAD, Load, LoadError, curves_of, load_from
 from playground.engine.times import format_seconds, parse_time_ns
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 CARRIERS: Final = (
     "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "DaemonSet", "Job", "Pod",
@@ -110,7 +112,7 @@ def view_load(cluster: Cluster, kind: Kind, manifest: Mapping[str, Any], text: s
         load is not None and load.each,
         [(pod, cores(total([use])["cpu"]), size(total([use])["memory"])) for pod, use in pods],
         (cores(together["cpu"]), size(together["memory"])),
-        _autoscalers(cluster, kind, namespace, str(meta["name"])),
+        autoscalers_of(cluster, kind, namespace, str(meta["name"])),
     )
 
 
@@ -158,16 +160,6 @@ def _path(points: tuple[tuple[float, float], ...], span_s: float, top: float) ->
         f"{at_s / span_s * WIDTH:.1f} {HEIGHT - amount / top * (HEIGHT - 10):.1f}" for at_s, amount in whole
     ]
     return f"M{'L'.join(places)}"
-
-
-def _autoscalers(cluster: Cluster, kind: Kind, namespace: str, name: str) -> list[Mapping[str, Any]]:
-    rows = Manifest.objects.filter(cluster=cluster, kind="HorizontalPodAutoscaler", namespace=namespace)
-    found = []
-    for manifest in rows.order_by("name").values_list("manifest", flat=True):
-        target = (manifest.get("spec") or {}).get("scaleTargetRef") or {}
-        if (target.get("kind"), target.get("name")) == (kind.kind, name):
-            found.append(manifest)
-    return found
 
 
 def cores(nano: int) -> str:

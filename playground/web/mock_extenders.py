@@ -1,11 +1,12 @@
 """Mock extenders on pages: rules as YAML, and their place in a cluster's configuration."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from playground.clusters.errors import InvalidInput
-from playground.clusters.models import MockExtender
 from playground.clusters.services.mock_extenders import mock_extender_url
 from playground.clusters.services.posted import as_error
 from playground.engine.admission import ManifestProblem
@@ -13,6 +14,9 @@ from playground.engine.configuration import is_policy
 from playground.engine.documents import load_one
 from playground.engine.mock_extender import VERBS
 from playground.web.posted_yaml import yaml_of
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import MockExtender
 
 EXAMPLE = """\
 rules:

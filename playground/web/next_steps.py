@@ -1,9 +1,14 @@
 """What happens after a preemption, step by step: what is done, and what is still to come."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-from playground.clusters.models import Cycle
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from playground.clusters.selectors.aftermath import Aftermath
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cycle
 
 
 @dataclass(frozen=True)

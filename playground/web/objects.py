@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.http import Http404
 
 from playground.clusters.effects import KEPT, MAKES, READ, effect_of
 from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster
 from playground.clusters.selectors.kinds_held import counts_by_kind, objects_of_kind
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 SHOWN: Final = 100
 LABELS: Final = 4

@@ -3,12 +3,16 @@
 `manage.py screenshots` photographs their pages, and a test reads what these pages say.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from playground.clusters import services
-from playground.clusters.models import Cluster
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 MOST_VISITS: Final = 50
 SEED: Final = 20260101

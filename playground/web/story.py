@@ -1,13 +1,18 @@
 """A pod's story: its log entries, queue moves, cycles and events as one list of steps."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from playground.clusters.models import Cycle, Event, ForeignDecision, LogEntry, Pod, QueueMove
+from playground.clusters.choices import CycleOutcome, DecisionKind, EntryKind, EntrySource
 from playground.clusters.selectors.pod_traces import PodTraces
 from playground.web.explanation import Outcome, outcome_of
 from playground.web.judge import DecisionView, view_decision
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cycle, Event, ForeignDecision, LogEntry, Pod, QueueMove
 
 # Events that repeat what a cycle in the same list says better.
 _TOLD_BY_CYCLES = ("FailedScheduling", "Scheduled")
@@ -113,7 +118,7 @@ def story_sentence(story: PodTraces, *, is_foreign: bool = False) -> tuple[Outco
         return outcome_of(
             "binding"
         ), f"is assumed on {pod.reserved_node} {tries}; its Binding is not heard of yet."
-    if story.cycles and story.cycles[-1].outcome == Cycle.Outcome.EXPIRED and pod.lane in ("", "foreign"):
+    if story.cycles and story.cycles[-1].outcome == CycleOutcome.EXPIRED and pod.lane in ("", "foreign"):
         node = story.cycles[-1].node
         return (
             outcome_of("expired"),
@@ -138,17 +143,17 @@ def cache_state(pod: Pod | None, last: Cycle | None) -> str:
         last is not None
         and is_its
         and last.node
-        and last.outcome in (Cycle.Outcome.BOUND, Cycle.Outcome.WAITING, Cycle.Outcome.BINDING)
+        and last.outcome in (CycleOutcome.BOUND, CycleOutcome.WAITING, CycleOutcome.BINDING)
     ):
         return f"assumed: counted on {last.node} until its binding is heard of"
-    if last is not None and is_its and last.outcome == Cycle.Outcome.EXPIRED:
+    if last is not None and is_its and last.outcome == CycleOutcome.EXPIRED:
         return f"expired: it was counted on {last.node}, and is no longer"
     return "not in it: pending pods take no room"
 
 
 def _words(cycle: Cycle) -> str:
     """The message where it is the news, else the sentence."""
-    if cycle.outcome == Cycle.Outcome.UNSCHEDULABLE and cycle.message:
+    if cycle.outcome == CycleOutcome.UNSCHEDULABLE and cycle.message:
         return cycle.message
     return cycle.sentence or cycle.message
 
@@ -241,7 +246,7 @@ def _event(event: Event) -> Step:
 
 def _decision(row: ForeignDecision) -> Step:
     """What another scheduler decided, and how that stands beside our own decision."""
-    if row.kind == ForeignDecision.Kind.EVICT:
+    if row.kind == DecisionKind.EVICT:
         return Step(row.at_ns, 1.5, "k-u", "Evicted", f"by {row.program}, for a pod that is not known yet")
     css = {"bind": "k-b", "preempt": "k-p"}.get(row.kind, "k-u")
     title = {
@@ -257,7 +262,7 @@ def _entries(entries: Sequence[LogEntry]) -> list[Step]:
     before: dict[str, Any] = {}
     for entry in entries:
         manifest = entry.payload.get("manifest") or {}
-        by_engine = entry.source == LogEntry.Source.ENGINE
+        by_engine = entry.source == EntrySource.ENGINE
         reason = str(entry.payload.get("reason") or "")
         who = (
             f"by the cluster ({reason})"
@@ -268,9 +273,9 @@ def _entries(entries: Sequence[LogEntry]) -> list[Step]:
             if (by := str(entry.payload.get("by") or ""))
             else "by a person"
         )
-        if entry.kind == LogEntry.Kind.DELETE:
+        if entry.kind == EntryKind.DELETE:
             steps.append(Step(entry.at_ns, 4, "k-u", "Deleted", who))
-        elif entry.kind == LogEntry.Kind.WRITE:
+        elif entry.kind == EntryKind.WRITE:
             steps += _written(entry, before, manifest, who)
         before = manifest or before
     return steps
@@ -284,7 +289,7 @@ def _written(entry: LogEntry, before: dict[str, Any], manifest: dict[str, Any], 
     status, old_status = manifest.get("status") or {}, before.get("status") or {}
     steps = []
     if spec.get("nodeName") and not old_spec.get("nodeName"):
-        words, posted = f"spec.nodeName: {spec['nodeName']}", entry.source == LogEntry.Source.API
+        words, posted = f"spec.nodeName: {spec['nodeName']}", entry.source == EntrySource.API
         steps.append(Step(entry.at_ns, 2, "k-b", "Bound", words, posted=posted))
     nominated, old = status.get("nominatedNodeName"), old_status.get("nominatedNodeName")
     if nominated != old and not spec.get("nodeName"):
@@ -296,6 +301,6 @@ def _written(entry: LogEntry, before: dict[str, Any], manifest: dict[str, Any], 
     going = (manifest.get("metadata") or {}).get("deletionTimestamp")
     if going and not (before.get("metadata") or {}).get("deletionTimestamp"):
         steps.append(Step(entry.at_ns, 2, "k-u", "Terminating", f"until {going}, {who}"))
-    if not steps and entry.source == LogEntry.Source.API:
+    if not steps and entry.source == EntrySource.API:
         steps.append(Step(entry.at_ns, 2, "k-none", "Edited", who))
     return steps

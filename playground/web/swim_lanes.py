@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from playground.clusters.models import Cycle
+from playground.clusters.choices import CycleOutcome
 from playground.clusters.selectors.pod_traces import STORY_LIMIT, PodTraces
 from playground.engine.backoff import backoffs_ns
 from playground.web import amounts
@@ -97,10 +97,10 @@ def backoffs_elsewhere(
     failed = [
         cycle
         for cycle in story.cycles
-        if cycle.outcome in (Cycle.Outcome.UNSCHEDULABLE, Cycle.Outcome.PREEMPTING, Cycle.Outcome.ERROR)
+        if cycle.outcome in (CycleOutcome.UNSCHEDULABLE, CycleOutcome.PREEMPTING, CycleOutcome.ERROR)
     ]
     attempts = [cycle for cycle in failed for _ in range(1 + cycle.repeats)]
-    errors = [cycle.outcome == Cycle.Outcome.ERROR for cycle in attempts]
+    errors = [cycle.outcome == CycleOutcome.ERROR for cycle in attempts]
     lengths = backoffs_ns(config, errors, release)
     to_unschedulable = {
         move.at_ns for move in story.moves if move.source == "inFlight" and move.target == "unschedulable"
@@ -145,7 +145,7 @@ def swim_lanes(
     elif bound is not None and story.cycles and story.cycles[-1].at_ns < bound.at_ns:
         last = story.cycles[-1]
         # Its extender posted the Binding, or the scheduler once Permit let it; of another cycle nothing was waited for.
-        if last.outcome == Cycle.Outcome.BOUND:
+        if last.outcome == CycleOutcome.BOUND:
             stays["Binding" if bound.posted else "Permit"].append((last.at_ns, bound.at_ns, "waited"))
     if bound_ns is not None:
         node = story.pod.node_name if story.pod is not None else ""

@@ -13,7 +13,7 @@ from django.template.loader import get_template
 from django.urls import reverse
 from django_htmx.middleware import HtmxDetails
 
-from playground.clusters.models import Cluster
+from playground.clusters.selectors.objects import empty_cluster
 from playground.engine.profiles import outline
 from playground.web.htmx import HtmxHttpRequest
 
@@ -52,7 +52,7 @@ def _draw_a_board() -> None:
         request.user = AnonymousUser()
         request.htmx = HtmxDetails(request)
         try:
-            page_of(request, Cluster(pk=0, public_id="none", start_ns=0, now_ns=0))
+            page_of(request, empty_cluster())
         except Exception as error:
             # No reason not to start: a request for a page is told. A database may only be missing yet.
             logger.info("no board could be drawn, so the first page takes longer: %s", error)

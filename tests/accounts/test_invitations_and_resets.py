@@ -12,7 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from playground.accounts import audit, housekeeping, invitations, teams, throttle, tokens
-from playground.accounts.models import AccessToken, AuditEntry, Invitation, Role, Session, Team, User
+from playground.accounts.choices import Role
+from playground.accounts.models import AccessToken, AuditEntry, Invitation, Session, Team, User
 from playground.accounts.teams import TeamError
 from playground.clusters import services
 from tests.api.conftest import wakes

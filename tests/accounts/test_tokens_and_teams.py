@@ -10,7 +10,8 @@ from django.db import connections
 from django.test import Client
 
 from playground.accounts import limits, teams, tokens
-from playground.accounts.models import AccessToken, Role, User
+from playground.accounts.choices import Role
+from playground.accounts.models import AccessToken, User
 from playground.clusters import services
 from playground.clusters.models import Cluster
 from tests.api.conftest import Api, wakes

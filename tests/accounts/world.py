@@ -12,7 +12,8 @@ from django.test import RequestFactory
 from django.urls import URLPattern, URLResolver
 
 from playground.accounts import audit, invitations, teams, tokens
-from playground.accounts.models import Role, Session, Team, User
+from playground.accounts.choices import Role
+from playground.accounts.models import Session, Team, User
 from playground.accounts.sessions import SessionStore
 from playground.clusters import services as clusters
 from playground.clusters.models import Cluster, Question

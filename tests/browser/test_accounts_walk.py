@@ -12,7 +12,8 @@ import pytest
 from django.core import mail
 from django.utils import timezone
 
-from playground.accounts.models import AccessToken, Invitation, Role, User
+from playground.accounts.choices import Role
+from playground.accounts.models import AccessToken, Invitation, User
 from playground.clusters import services
 from tests.browser.test_account_and_api import ada, problems_of
 from tests.browser.test_pages import LOOKS

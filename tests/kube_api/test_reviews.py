@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from playground.accounts import teams
-from playground.accounts.models import Role, User
+from playground.accounts.choices import Role
+from playground.accounts.models import User
 from playground.clusters import services
 from playground.clusters.models import Cluster, LogEntry
 from tests.kube_api.conftest import PODS, Kube

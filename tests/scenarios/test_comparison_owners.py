@@ -12,7 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from playground.accounts import teams
-from playground.accounts.models import Role, User
+from playground.accounts.choices import Role
+from playground.accounts.models import User
 from playground.clusters.errors import Forbidden, InvalidInput
 from playground.clusters.services import create_cluster
 from playground.scenarios.models import Comparison

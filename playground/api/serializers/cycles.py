@@ -16,7 +16,7 @@ from playground.api.serializers.shapes import (
     whole,
     word,
 )
-from playground.clusters.models import Cycle
+from playground.clusters.choices import CycleOutcome
 
 CODES = ("Success", "Error", "Unschedulable", "UnschedulableAndUnresolvable", "Wait", "Skip", "Pending")
 
@@ -224,7 +224,7 @@ class CycleExplanation(Answer):
     profile = text()
     attempt = whole()
     at = moment("Virtual time.")
-    outcome = word(*Cycle.Outcome.values)
+    outcome = word(*CycleOutcome.values)
     sentence = text()
     headline = text()
     node = text(allow_null=True)

@@ -20,7 +20,6 @@ from playground.api.views.base import PlaygroundView, accepted
 from playground.api.views.scenarios import Reads
 from playground.clusters.errors import NotFound
 from playground.scenarios import selectors, services
-from playground.scenarios.models import Luck, ModelCheck, Optimum, Upgrade
 from playground.scenarios.services.model_checks import model_result
 from playground.scenarios.services.upgrades import upgrade_result
 
@@ -57,7 +56,6 @@ class Search:
     """
 
     name: str
-    model: Any
     verb: str
     ask: Callable[..., Any]
     fields: Callable[[Any], dict[str, Any]]
@@ -87,14 +85,12 @@ class Search:
 
     def rows(self, found: Any, of: str) -> Any:
         """All that were asked for, of a cluster those since its last reset."""
-        if of == "cluster":
-            return self.model.objects.filter(cluster=found, generation=found.generation)
-        return self.model.objects.filter(scenario=found)
+        return selectors.asked_for(self.name, **{of: found})
 
     def newest(self, found: Any, of: str) -> Any:
         row = self.rows(found, of).order_by("-pk").first()
         if row is None:
-            raise NotFound(self.missing, kind=self.model.__name__)
+            raise NotFound(self.missing, kind=selectors.ASKED[self.name].__name__)
         return row
 
     def example(self, of: str, **fields: Any) -> dict[str, Any]:
@@ -183,7 +179,6 @@ def view_of(search: Search, of: str) -> type[PlaygroundView]:
 
 MODEL: Final = Search(
     name="model",
-    model=ModelCheck,
     verb="check",
     ask=services.request_model_check,
     fields=lambda row: {
@@ -207,7 +202,6 @@ MODEL: Final = Search(
 
 OPTIMUM: Final = Search(
     name="optimum",
-    model=Optimum,
     verb="find",
     ask=services.request_optimum,
     fields=lambda row: {
@@ -235,7 +229,6 @@ OPTIMUM: Final = Search(
 
 LUCK: Final = Search(
     name="luck",
-    model=Luck,
     verb="run",
     ask=services.request_luck,
     fields=lambda row: {
@@ -261,7 +254,6 @@ LUCK: Final = Search(
 
 UPGRADE: Final = Search(
     name="upgrade",
-    model=Upgrade,
     verb="preview",
     ask=services.request_upgrade,
     fields=lambda row: {

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.accounts.audit import ACTIONS, entries_for, may_see_address
-from playground.accounts.models import AuditEntry
 from playground.api.documentation import number, operation, query
 from playground.api.pages import next_page
 from playground.api.queries import whole_number
 from playground.api.serializers import answers
 from playground.api.views.base import PlaygroundView
+
+if TYPE_CHECKING:
+    from playground.accounts.row_types import AuditEntry
 
 ENTRY = {
     "id": 17,

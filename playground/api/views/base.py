@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -22,14 +22,16 @@ from rest_framework.views import APIView
 
 from playground.accounts import repeats
 from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes
-from playground.accounts.models import Role
+from playground.accounts.choices import Role
 from playground.api import errors
 from playground.api.documentation import OperationSchema
 from playground.api.parsers import StrictJSONParser
 from playground.clusters import selectors
 from playground.clusters.errors import Conflict
-from playground.clusters.models import Cluster
 from playground.engine.schema import nearest_name
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotent-Replayed"

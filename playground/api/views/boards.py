@@ -21,8 +21,8 @@ from playground.api.views.scenarios import Reads
 from playground.clusters import selectors as cluster_selectors
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import Conflict, NotFound
-from playground.clusters.models import Pod
 from playground.clusters.selectors.board_nodes import node_uses
+from playground.clusters.selectors.pod_lists import count_pods, running_by_node
 from playground.engine.columns import FINISHED
 from playground.engine.times import format_time_ns
 from playground.scenarios import selectors, services
@@ -115,16 +115,11 @@ def _of_state(state: Mapping[str, Any], cycle: int) -> dict[str, Any]:
 
 def _of_now(cluster: Any) -> dict[str, Any]:
     uses = node_uses(cluster)
-    by_node: dict[str, list[str]] = {}
-    pods = Pod.objects.filter(cluster=cluster)
-    if len(uses) <= WITH_PODS:
-        placed = pods.exclude(node_name="").exclude(phase__in=FINISHED).order_by("namespace", "name")
-        for namespace, name, node in placed.values_list("namespace", "name", "node_name"):
-            by_node.setdefault(node, []).append(f"{namespace}/{name}")
+    by_node = running_by_node(cluster) if len(uses) <= WITH_PODS else {}
     return {
         "cycle": None,
         "at": format_time_ns(virtual_now_ns(cluster)),
-        "nPods": pods.count(),
+        "nPods": count_pods(cluster),
         "nodes": [
             {
                 "name": use.name,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.accounts.authentication import limited_to
-from playground.accounts.models import Role
+from playground.accounts.choices import Role
 from playground.api import examples, representations
 from playground.api.documentation import number, operation, query
 from playground.api.errors import PreconditionFailed
@@ -17,8 +19,11 @@ from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
 from playground.api.views.teams import team_of
 from playground.clusters import demo, selectors, services
-from playground.clusters.models import Cluster
+from playground.clusters.choices import ClockMode
 from playground.engine.configuration import without_effect
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 IF_MATCH = OpenApiParameter(
     "If-Match", str, OpenApiParameter.HEADER, description="Only if the cluster still has this ETag."
@@ -35,7 +40,7 @@ def answer(cluster: Cluster, status: int = 200) -> Response:
     summary = selectors.cluster_summary(cluster)
     response = Response(representations.cluster(summary), status=status)
     # At 1x the answer's clock moves without a new version, so there the hash of the answer is the ETag.
-    if cluster.clock_mode == Cluster.ClockMode.PAUSED and not summary.running:
+    if cluster.clock_mode == ClockMode.PAUSED and not summary.running:
         response["ETag"] = etag_of(summary.cluster)
     if status == 201:
         response["Location"] = f"/api/v1/clusters/{cluster.public_id}/"

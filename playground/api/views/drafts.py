@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
@@ -16,8 +16,10 @@ from playground.api.serializers import drafts as answers
 from playground.api.serializers.answers import MANIFEST
 from playground.api.views.base import PlaygroundView, accepted, django_request
 from playground.bodies import read_body
-from playground.clusters.models import Draft
 from playground.clusters.services import drafts
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Draft
 
 _QUEUED: Final = answers.EXAMPLE | {
     "state": "queued",

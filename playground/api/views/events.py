@@ -7,7 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
@@ -25,7 +25,9 @@ from playground.api.views.base import PlaygroundView, django_request
 from playground.clusters import pulse, selectors
 from playground.clusters.errors import NotFound
 from playground.clusters.live import HERE, RETRY, changes
-from playground.clusters.models import Cluster, Run
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 MOST_STREAMS: Final = 200
 """Open at once in one process."""
@@ -159,7 +161,7 @@ class RunEvents(_Events):
         def look() -> Told:
             run = selectors.get_run(cluster, public_id)
             told = representations.run(run, cluster.public_id)
-            return (CHANGE if run.state in Run.OPEN else END), told
+            return (CHANGE if run.is_open else END), told
 
         return self.streamed(request, cluster, look)
 

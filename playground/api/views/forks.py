@@ -7,7 +7,7 @@ from typing import Any, Final
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.accounts.models import Role
+from playground.accounts.choices import Role
 from playground.api import examples, representations
 from playground.api.documentation import operation
 from playground.api.serializers import answers, requests
@@ -19,8 +19,8 @@ from playground.api.views.base import PlaygroundView
 from playground.api.views.clusters import answer
 from playground.api.views.scenarios import SHARED, Reads, shared_answer
 from playground.clusters import selectors as cluster_selectors
+from playground.clusters.choices import QuestionKind
 from playground.clusters.errors import InvalidInput
-from playground.clusters.models import Question as QuestionRow
 from playground.clusters.selectors.questions import get_question
 from playground.clusters.services import questions
 from playground.clusters.services.plan_branches import branch_of_plan
@@ -144,7 +144,7 @@ class BranchOfQuestion(PlaygroundView):
         asked = requests.Rank(data=request.data)
         asked.is_valid(raise_exception=True)
         rank = asked.validated_data.get("rank")
-        if found.kind == QuestionRow.Kind.PLAN:
+        if found.kind == QuestionKind.PLAN:
             if rank is not None:
                 raise InvalidInput("a plan is done as a whole", field="rank", value=rank)
             return cluster_made(branch_of_plan(question=found, owner=self.person))

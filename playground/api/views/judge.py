@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -16,13 +16,16 @@ from playground.api.serializers.answers import Answer
 from playground.api.serializers.cycles import CycleExplanation
 from playground.api.serializers.shapes import text, texts, whole
 from playground.api.views.base import PlaygroundView
-from playground.clusters.models import ForeignDecision
+from playground.clusters.choices import JUDGED, Judgement
 from playground.clusters.selectors import foreign
 from playground.clusters.selectors.schedulers import schedulers_of
 from playground.clusters.services import questions
 from playground.engine.explain import explain_trace
 from playground.engine.times import format_seconds
 from playground.engine.verdict_words import why
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import ForeignDecision
 
 
 class OurDecision(Answer):
@@ -47,16 +50,14 @@ class InCommon(Answer):
 
 class Decision(Answer):
     resourceVersion = serializers.CharField(help_text="Of the entry of the log that tells it.")
-    kind = serializers.ChoiceField([str(kind) for kind in ForeignDecision.JUDGED])
+    kind = serializers.ChoiceField([str(kind) for kind in JUDGED])
     at = serializers.CharField(help_text="Virtual time.")
     pod = serializers.CharField(help_text="`namespace/name`.")
     schedulerName = serializers.CharField()
     author = serializers.CharField(help_text="User-Agent of the client.")
     node = serializers.CharField(allow_null=True)
     victims = serializers.ListField(child=serializers.CharField())
-    verdict = serializers.ChoiceField(
-        ForeignDecision.Verdict.values, allow_null=True, help_text="null: waits."
-    )
+    verdict = serializers.ChoiceField(Judgement.values, allow_null=True, help_text="null: waits.")
     ours = OurDecision(allow_null=True)
     why = serializers.CharField(allow_null=True)
     url = serializers.CharField(help_text="With our whole cycle.")
@@ -211,7 +212,7 @@ class Judge(PlaygroundView):
         parameters=[
             number("limit", "How many decisions at most.", least=1, most=500),
             number("before", "Only decisions of an earlier entry."),
-            query("verdict", "Only these.", enum=[*ForeignDecision.Verdict.values, "disagree"]),
+            query("verdict", "Only these.", enum=[*Judgement.values, "disagree"]),
         ],
         answer_example=examples.AGREEMENT,
         tag="scheduling",

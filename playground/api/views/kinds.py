@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.parsers import BaseParser
@@ -24,9 +24,11 @@ from playground.clusters import selectors, services
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.errors import Conflict, InvalidManifest, NotFound
 from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster
 from playground.clusters.selectors.kinds_held import counts_by_kind, objects_of_kind
 from playground.clusters.services.fields import MODES, FieldValidation
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 NO_NAMESPACE: Final = "-"
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.accounts import invitations, passwords
-from playground.accounts.models import User
+from playground.accounts import invitations, passwords, people
 from playground.api.documentation import number, operation
 from playground.api.pages import next_page
 from playground.api.queries import whole_number
@@ -17,6 +16,9 @@ from playground.api.serializers.answers import Answer
 from playground.api.serializers.shapes import flag, text, texts, whole
 from playground.api.views.teams import INVITATION, TeamView, invitation_link, invitation_shown
 from playground.clusters.errors import NotFound
+
+if TYPE_CHECKING:
+    from playground.accounts.row_types import User
 
 
 class Person(Answer):
@@ -55,7 +57,7 @@ class AdministratorView(TeamView):
             raise NotFound(f"there is nothing at {request.path}")
 
     def one(self, user_id: int) -> User:
-        found = User.objects.prefetch_related("memberships__team").filter(pk=user_id).first()
+        found = people.person_by_number(user_id)
         if found is None:
             raise NotFound(f"person {user_id} not found", kind="Person", name=str(user_id))
         return found
@@ -79,7 +81,7 @@ class AllPeople(AdministratorView):
         """For administrators: by id."""
         limit = whole_number(request, "limit", default=100, least=1, most=500) or 100
         after = whole_number(request, "after", default=0) or 0
-        rows = User.objects.filter(pk__gt=after).prefetch_related("memberships__team").order_by("pk")
+        rows = people.everyone().filter(pk__gt=after).order_by("pk")
         found = list(rows[: limit + 1])
         more = found[limit - 1].pk if len(found) > limit else None
         return Response(

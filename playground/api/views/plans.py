@@ -15,8 +15,8 @@ from playground.api.serializers import plans
 from playground.api.serializers.answers import Answer
 from playground.api.views.base import PlaygroundView, django_request
 from playground.api.views.questions import ERRORS, EXAMPLE, Question, asked
+from playground.clusters.choices import QuestionKind
 from playground.clusters.errors import Conflict, InvalidInput
-from playground.clusters.models import Question as QuestionRow
 from playground.clusters.selectors.questions import get_question
 from playground.clusters.services import questions
 from playground.engine.plans import PLAN_QUESTIONS, answer_text
@@ -72,7 +72,7 @@ class PlanAnswer(PlaygroundView):
     def get(self, request: Request, cluster_id: str, question_id: str) -> HttpResponse:
         """The answer alone, byte for byte what `python -m scheduler_core plan --json` prints of the same objects."""
         found = get_question(self.cluster(cluster_id), question_id)
-        if found.kind != QuestionRow.Kind.PLAN or found.answer is None:
+        if found.kind != QuestionKind.PLAN or found.answer is None:
             raise Conflict("there is no answer yet", kind="Question", name=question_id)
         return HttpResponse(answer_text(found.answer), content_type="application/json")
 

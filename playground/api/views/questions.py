@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
@@ -17,25 +17,28 @@ from playground.api.serializers.answers import Answer
 from playground.api.serializers.shapes import one_of
 from playground.api.views.base import PlaygroundView, accepted, django_request
 from playground.bodies import media_type, read_body
-from playground.clusters.models import Question as QuestionRow
+from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.selectors.questions import get_question, is_stale
 from playground.clusters.services import questions
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Question as QuestionRow
 
 NODE: Final = query("node", "The node to ask about.", required=True)
 ERRORS: Final = (400, 404, 409)
 
 
 SHAPES: Final = {
-    QuestionRow.Kind.EDITS: advice.Edits,
-    QuestionRow.Kind.WHY_NOT: advice.WhyNot,
-    QuestionRow.Kind.WEIGHTS: advice.Weights,
-    QuestionRow.Kind.TRY: advice.Tried,
-    QuestionRow.Kind.SEEDS: results.EndStates,
-    QuestionRow.Kind.RULE: advice.TriedRuleAnswer,
-    QuestionRow.Kind.PLAN: plans.PlanAnswer,
-    QuestionRow.Kind.DEVICES: advice.DevicesAnswer,
-    QuestionRow.Kind.GROUP: advice.GroupStory,
-    QuestionRow.Kind.JUDGE: advice.JudgedCount,
+    QuestionKind.EDITS: advice.Edits,
+    QuestionKind.WHY_NOT: advice.WhyNot,
+    QuestionKind.WEIGHTS: advice.Weights,
+    QuestionKind.TRY: advice.Tried,
+    QuestionKind.SEEDS: results.EndStates,
+    QuestionKind.RULE: advice.TriedRuleAnswer,
+    QuestionKind.PLAN: plans.PlanAnswer,
+    QuestionKind.DEVICES: advice.DevicesAnswer,
+    QuestionKind.GROUP: advice.GroupStory,
+    QuestionKind.JUDGE: advice.JudgedCount,
 }
 """Kind of question -> what its answer looks like."""
 
@@ -49,8 +52,8 @@ class QuestionProgress(Answer):
 class Question(Answer):
     id = serializers.CharField()
     url = serializers.CharField(help_text="Where to poll.")
-    kind = serializers.ChoiceField(QuestionRow.Kind.values)
-    state = serializers.ChoiceField(QuestionRow.State.values)
+    kind = serializers.ChoiceField(QuestionKind.values)
+    state = serializers.ChoiceField(WorkState.values)
     progress = QuestionProgress()
     resourceVersion = serializers.CharField(
         allow_null=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse
 from django.utils import timezone
@@ -23,10 +23,13 @@ from playground.clusters import selectors as cluster_selectors
 from playground.clusters.errors import TooLarge
 from playground.engine.plugins import lacking
 from playground.scenarios import selectors, services
-from playground.scenarios.models import Comparison, Scenario, Verification
+from playground.scenarios.choices import Visibility
 from playground.scenarios.services.comparing import result_of
 from playground.scenarios.services.forking import make_text
 from playground.scenarios.services.shares import max_bytes
+
+if TYPE_CHECKING:
+    from playground.scenarios.row_types import Comparison, Scenario, Verification
 
 EXAMPLE = """\
 apiVersion: scheduling.playground/v1
@@ -281,7 +284,7 @@ def _made(request: Request) -> dict[str, Any]:
 def _seen_by(request: Request) -> dict[str, Any]:
     """Who sees a share, until when, and what its author says of it."""
     return {
-        "visibility": request.GET.get("visibility") or Scenario.Visibility.UNLISTED,
+        "visibility": request.GET.get("visibility") or Visibility.UNLISTED,
         "team": request.GET.get("team", ""),
         "expires": _expiry(whole_number(request, "days", least=1, most=3660)),
         "note": request.GET.get("note", ""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -17,9 +17,12 @@ from playground.api.serializers import answers, requests
 from playground.api.serializers.cycles import CycleExplanation, Story
 from playground.api.views.base import PlaygroundView, accepted
 from playground.clusters import selectors, services
-from playground.clusters.models import Cycle
+from playground.clusters.choices import CycleOutcome
 from playground.clusters.selectors.extender_calls import calls_of_cycle
 from playground.clusters.selectors.metrics import metrics_text
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cycle
 
 
 class Cycles(PlaygroundView):
@@ -32,7 +35,7 @@ class Cycles(PlaygroundView):
             number("limit", "How many at most.", least=1, most=500),
             number("before", "Only cycles with a smaller number."),
             number("after", "Only cycles with a greater number."),
-            query("outcome", "Only these.", enum=Cycle.Outcome.values),
+            query("outcome", "Only these.", enum=CycleOutcome.values),
             query("pod", "`namespace/name`, or a name in namespace default."),
         ],
         answer_example={"items": [examples.CYCLE], "next": None},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,8 +14,9 @@ from playground.api.parsers import StrictJSONParser, YAMLParser
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
 from playground.clusters import services
+from playground.clusters.choices import ClockMode
 from playground.clusters.errors import InvalidInput
-from playground.clusters.models import Cluster, Pod
+from playground.clusters.selectors.pod_lists import assumed_pods
 from playground.clusters.services.config import delete_rule, write_rule
 from playground.clusters.services.durations import job_duration, set_job_duration
 from playground.clusters.services.extenders import allow_extender_host, allowed_by_person, refused_hosts
@@ -21,6 +24,9 @@ from playground.engine.configuration import without_effect
 from playground.engine.profiles import outline_and_problem
 from playground.engine.releases import patch_of
 from playground.engine.rules import DEFAULT_PROFILE, is_name
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 PROFILE = query("profile", "The profile's schedulerName; absent = default-scheduler.")
 
@@ -141,13 +147,10 @@ class Release(PlaygroundView):
 class AssumedPods(PlaygroundView):
     @staticmethod
     def _answer(cluster: Cluster) -> Response:
-        assumed = Pod.objects.filter(cluster=cluster, lane=Pod.Lane.BINDING).order_by("namespace", "name")
         return Response(
             {
                 "durationToExpireAssumedPodSeconds": cluster.assumed_expiry_ns / 1e9,
-                "assumed": [
-                    f"{pod.namespace}/{pod.name}" for pod in assumed.only("namespace", "name")[:1000]
-                ],
+                "assumed": assumed_pods(cluster, limit=1000),
             }
         )
 
@@ -220,7 +223,7 @@ class Clock(PlaygroundView):
         asked.is_valid(raise_exception=True)
         mode, rate = asked.validated_data["mode"], asked.validated_data["rate"]
         if mode == "1x":
-            mode, rate = Cluster.ClockMode.REALTIME, 1.0
+            mode, rate = ClockMode.REALTIME, 1.0
         return Response(representations.clock(services.set_clock(cluster=cluster, mode=mode, rate=rate)))
 
 

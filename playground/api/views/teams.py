@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.urls import reverse
@@ -10,12 +10,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.accounts import invitations, teams
-from playground.accounts.models import Invitation, Membership, Role, Team
 from playground.accounts.teams import TeamError
 from playground.api.documentation import operation
 from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
 from playground.clusters.errors import AlreadyExists, ClusterError, Conflict, Forbidden, NotFound
+
+if TYPE_CHECKING:
+    from playground.accounts.row_types import Invitation, Team
 
 TEAM = {
     "name": "platform",
@@ -58,7 +60,7 @@ def team_of(name: str | None, person: Any) -> Team | None:
         team = teams.get_team(name, person)
     except TeamError as error:
         raise as_error(error) from None
-    if not Membership.objects.filter(team=team, user=person).exclude(role=Role.VIEWER).exists():
+    if not teams.may_edit_for(team, person):
         raise Forbidden(f'a viewer of team "{name}" may not make clusters for it', kind="Team", name=name)
     return team
 

@@ -6,8 +6,7 @@ from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.accounts.models import AccessToken
-from playground.accounts.tokens import TokenError, create_token, delete_token
+from playground.accounts.tokens import TokenError, create_token, delete_token, tokens_of
 from playground.api import examples, representations
 from playground.api.documentation import operation
 from playground.api.serializers import answers, requests
@@ -36,7 +35,7 @@ class Tokens(PlaygroundView):
     )
     def get(self, request: Request) -> Response:
         """Never the tokens themselves, only what tells them apart. Embedded mode has none."""
-        rows = AccessToken.objects.filter(user=self.person).order_by("-pk") if self.person else ()
+        rows = tokens_of(self.person) if self.person else ()
         return Response({"items": [representations.token(row) for row in rows]})
 
     @operation(
@@ -69,7 +68,7 @@ class Tokens(PlaygroundView):
                 scope=wanted["scope"],
                 cluster=cluster,
                 days=wanted["expiresInDays"],
-                by=request.auth if isinstance(request.auth, AccessToken) else None,
+                by=request.auth,
             )
         except TokenError as error:
             raise Conflict(str(error), kind="Token") from None

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from playground.accounts.models import Role
+from playground.accounts.choices import Role
 from playground.api.documentation import number, operation
 from playground.api.queries import whole_number
 from playground.api.serializers import answers, requests

@@ -6,6 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
+from playground.clusters import choices
+
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: ids are read aloud and typed
 
 
@@ -29,9 +31,7 @@ class Cluster(models.Model):
     Virtual time is int nanoseconds since the Unix epoch (`*_ns`); columns without a unit are wall time.
     """
 
-    class ClockMode(models.TextChoices):
-        PAUSED = "paused"
-        REALTIME = "realtime"
+    ClockMode = choices.ClockMode
 
     public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)
     name = models.CharField(max_length=100)

@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from playground.clusters import choices
 from playground.clusters.models.cluster import Cluster
 from playground.clusters.packed import HexField
 from playground.engine.words import headline, sentence
@@ -18,14 +19,7 @@ class Cycle(models.Model):
         Of cycles recorded before the columns said it all; empty for all others.
     """
 
-    class Outcome(models.TextChoices):
-        BOUND = "bound"
-        UNSCHEDULABLE = "unschedulable"
-        PREEMPTING = "preempting"
-        WAITING = "waiting"
-        BINDING = "binding"
-        EXPIRED = "expired"
-        ERROR = "error"
+    Outcome = choices.CycleOutcome
 
     TOLD = (
         "pod_namespace",

@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from playground.clusters import choices
 from playground.clusters.models.cluster import Cluster
 
 
@@ -31,20 +32,11 @@ class ForeignDecision(models.Model):
         Lists of text.
     """
 
-    class Kind(models.TextChoices):
-        BIND = "bind"
-        PREEMPT = "preempt"
-        NO_NODE = "no-node"
-        EVICT = "evict"  # a pod evicted for a pod that is not known yet; not judged alone
+    Kind = choices.DecisionKind
 
-    class Verdict(models.TextChoices):
-        AGREE = "agree"
-        TIE = "tie"
-        DIFFERENT = "different"
-        INFEASIBLE = "infeasible"
-        UNKNOWN = "unknown"
+    Verdict = choices.Judgement
 
-    JUDGED = (Kind.BIND, Kind.PREEMPT, Kind.NO_NODE)
+    JUDGED = choices.JUDGED
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="foreign", db_index=False)
     seq = models.BigIntegerField()

@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from playground.clusters import choices
 from playground.clusters.models.cluster import Cluster
 from playground.clusters.packed import PackedJSONField
 
@@ -38,21 +39,9 @@ class LogEntry(models.Model):
     ======= ======== =======================================================================
     """
 
-    class Source(models.TextChoices):
-        API = "api"
-        ENGINE = "engine"
-        KEPT = "kept"
+    Source = choices.EntrySource
 
-    class Kind(models.TextChoices):
-        WRITE = "write"
-        DELETE = "delete"
-        PERMIT = "permit"
-        CONFIG = "config"
-        CLOCK = "clock"
-        EXPIRY = "expiry"
-        EXTENDER = "extender"
-        RAN = "ran"
-        UNDO = "undo"
+    Kind = choices.EntryKind
 
     # Every index begins with the cluster; one of it alone would only cost room.
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="log", db_index=False)

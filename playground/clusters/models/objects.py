@@ -6,6 +6,7 @@ manifest (clusters/columns.py) in the same write and never changed on their own,
 
 from django.db import models
 
+from playground.clusters import choices
 from playground.clusters.models.cluster import Cluster
 from playground.clusters.packed import PackedJSONField
 
@@ -57,15 +58,7 @@ class Pod(ObjectRow):
     finished, or not read by the engine yet.
     """
 
-    class Lane(models.TextChoices):
-        NONE = ""
-        ACTIVE = "active"
-        BACKOFF = "backoff"
-        UNSCHEDULABLE = "unschedulable"
-        GATED = "gated"
-        PERMIT = "permit"
-        BINDING = "binding"
-        FOREIGN = "foreign"
+    Lane = choices.Lane
 
     # Every index begins with the cluster; one of it alone would only cost room.
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pods", db_index=False)

@@ -2,32 +2,18 @@
 
 from django.db import models
 
+from playground.clusters import choices
 from playground.clusters.models.cluster import Cluster, new_public_id
 
 
 class Question(models.Model):
     """One question about one cluster at one moment of its log, and its answer once a worker has it."""
 
-    class Kind(models.TextChoices):
-        EDITS = "what-would-it-take"
-        WHY_NOT = "why-not"
-        WEIGHTS = "weights"
-        TRY = "try"
-        SEEDS = "seeds"
-        RULE = "try-rule"
-        PLAN = "plan"
-        DEVICES = "devices"
-        GROUP = "group"
-        JUDGE = "judge"
+    Kind = choices.QuestionKind
 
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
+    State = choices.WorkState
 
-    OPEN = (State.QUEUED, State.RUNNING)
+    OPEN = choices.OPEN
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="questions")
     public_id = models.CharField(max_length=24, unique=True, default=new_public_id, editable=False)

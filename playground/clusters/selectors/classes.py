@@ -181,3 +181,9 @@ def budgets_of_pod(cluster: Cluster, pod: Pod) -> list[PodDisruptionBudget]:
         .order_by("name")
     )
     return [row for row in rows if matcher(row.selector)(pod.labels)]
+
+
+def priorities(cluster: Cluster) -> list[tuple[str, int, bool]]:
+    """Name, value and whether it is the default of each PriorityClass, the highest first. One query."""
+    rows = PriorityClass.objects.filter(cluster=cluster).order_by("-value")
+    return [*rows.values_list("name", "value", "global_default")]

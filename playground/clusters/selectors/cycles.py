@@ -120,3 +120,27 @@ def neighbours(cluster: Cluster, number: int) -> tuple[int | None, int | None]:
         numbers.filter(number__lt=number).order_by("-number").first(),
         numbers.filter(number__gt=number).order_by("number").first(),
     )
+
+
+def get_cycle(cluster: Cluster, number: int) -> Cycle:
+    """One cycle without its trace. One query.
+
+    Raises
+    ------
+    NotFound
+    """
+    found = Cycle.objects.filter(cluster=cluster, number=number).defer("trace").first()
+    if found is None:
+        raise NotFound(f"cycle {number} not found", kind="Cycle", name=str(number))
+    return found
+
+
+def last_cycle_named(cluster: Cluster, namespace: str, name: str) -> Cycle | None:
+    """The last cycle about a pod of that name, an earlier one of the name included; without its trace. One query."""
+    found = Cycle.objects.filter(cluster=cluster, pod_namespace=namespace, pod_name=name)
+    return found.defer("trace").order_by("-number").first()
+
+
+def count_ties(cluster: Cluster) -> int:
+    """Cycles in which several nodes shared the best total. One query."""
+    return Cycle.objects.filter(cluster=cluster, n_viable__gt=1).count()

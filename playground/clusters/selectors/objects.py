@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.db.models import QuerySet
 
-from playground.accounts.models import Role
+from playground.accounts.choices import Role
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import Forbidden, NotFound
 from playground.clusters.kinds import Kind
@@ -234,3 +234,30 @@ def current_run(cluster: Cluster) -> Run | None:
     newest = list_runs(cluster, limit=25)
     still_open = [run for run in newest if run.is_open]
     return still_open[-1] if still_open else (newest[0] if newest else None)
+
+
+def cluster_now(pk: int) -> Cluster | None:
+    """The row as it is now, None when the cluster was deleted. One query."""
+    return Cluster.objects.filter(pk=pk).first()
+
+
+def first_seq(cluster: Cluster) -> int | None:
+    """The oldest entry its log still has. One query."""
+    return LogEntry.objects.filter(cluster=cluster).order_by("seq").values_list("seq", flat=True).first()
+
+
+def entry_before(entry: LogEntry) -> LogEntry | None:
+    """The entry about the same object just before. One query."""
+    rows = LogEntry.objects.filter(
+        cluster=entry.cluster_id,
+        object_kind=entry.object_kind,
+        object_namespace=entry.object_namespace,
+        object_name=entry.object_name,
+        seq__lt=entry.seq,
+    )
+    return rows.order_by("-seq").first()
+
+
+def empty_cluster() -> Cluster:
+    """A cluster that is in no table: pages can be drawn of it before there is one."""
+    return Cluster(pk=0, public_id="none", start_ns=0, now_ns=0)

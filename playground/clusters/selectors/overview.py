@@ -7,7 +7,8 @@ from django.conf import settings
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from playground.accounts.models import Membership, Role
+from playground.accounts.choices import Role
+from playground.accounts.models import Membership
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle, Node, Pod, Run
 

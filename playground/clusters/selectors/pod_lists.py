@@ -9,6 +9,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Length
 
 from playground.clusters.models import Cluster, Cycle, Pod
+from playground.engine.columns import FINISHED
 
 PAGE_SIZE = 100
 RUNS: Final = "running"
@@ -83,6 +84,43 @@ def pods_named(cluster: Cluster, words: str, *, limit: int) -> list[tuple[str, s
     """(namespace, name) of the first pods with all the words in their names; the shorter names first."""
     found = _found(cluster, PodSearch(q=words)).order_by(Length("name"), "name", "namespace")
     return [*found.values_list("namespace", "name")[:limit]]
+
+
+def owners_named(cluster: Cluster, words: str, *, limit: int) -> list[tuple[str, str, str]]:
+    """Owners of pods whose name has all of the words: kind, namespace, name; short names first. One query."""
+    owners = Pod.objects.filter(cluster=cluster).exclude(owner_name="")
+    for word in words.split():
+        owners = owners.filter(owner_name__contains=word)
+    rows = owners.order_by(Length("owner_name"), "owner_name", "namespace")
+    return [*rows.values_list("owner_kind", "namespace", "owner_name").distinct()[:limit]]
+
+
+def names_beginning(cluster: Cluster, namespace: str, prefix: str) -> set[str]:
+    """The names that pods of a namespace have and that begin so. One query."""
+    rows = Pod.objects.filter(cluster=cluster, namespace=namespace, name__startswith=prefix)
+    return set(rows.values_list("name", flat=True))
+
+
+def assumed_pods(cluster: Cluster, *, limit: int) -> list[str]:
+    """``namespace/name`` of pods that are assumed on a node and whose Binding was not heard of yet. One query."""
+    rows = Pod.objects.filter(cluster=cluster, lane=Pod.Lane.BINDING).order_by("namespace", "name")
+    return [f"{namespace}/{name}" for namespace, name in rows.values_list("namespace", "name")[:limit]]
+
+
+def running_by_node(cluster: Cluster) -> dict[str, list[str]]:
+    """``namespace/name`` of the pods on each node that are not finished. One query."""
+    rows = Pod.objects.filter(cluster=cluster).exclude(node_name="").exclude(phase__in=FINISHED)
+    by_node: dict[str, list[str]] = {}
+    for namespace, name, node in rows.order_by("namespace", "name").values_list(
+        "namespace", "name", "node_name"
+    ):
+        by_node.setdefault(node, []).append(f"{namespace}/{name}")
+    return by_node
+
+
+def count_pods(cluster: Cluster) -> int:
+    """All pods, finished ones included. One query."""
+    return Pod.objects.filter(cluster=cluster).count()
 
 
 def _found(cluster: Cluster, search: PodSearch) -> QuerySet[Pod]:

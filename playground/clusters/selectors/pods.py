@@ -121,3 +121,8 @@ def _of_entry(entry: LogEntry) -> StoryItem:
     else:
         title = reason or f"Changed by {who}"
     return StoryItem(entry.at_ns, entry.seq, "written", title, "" if title == reason else reason, entry.cycle)
+
+
+def find_pod(cluster: Cluster, namespace: str, name: str) -> Pod | None:
+    """A pod as it is now, None if there is none. One query."""
+    return Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()

@@ -34,6 +34,23 @@ def latest_question(cluster: Cluster, kind: str, params: Mapping[str, Any]) -> Q
     )
 
 
+def newest_question(cluster: Cluster, kind: str) -> Question | None:
+    """The newest question of a kind since the last reset. One query."""
+    rows = Question.objects.filter(cluster=cluster, generation=cluster.generation, kind=kind)
+    return rows.order_by("-pk").first()
+
+
+def newest_plans(cluster: Cluster) -> dict[str, Question]:
+    """The newest question about the whole cluster by what it asks (``drain``), of the newest 60. One query."""
+    rows = Question.objects.filter(
+        cluster=cluster, generation=cluster.generation, kind=Question.Kind.PLAN
+    ).order_by("-pk")
+    newest: dict[str, Question] = {}
+    for row in rows[:60]:
+        newest.setdefault(row.params["ask"], row)
+    return newest
+
+
 def is_stale(cluster: Cluster, question: Question) -> bool:
     """Whether the log has moved on since the moment the question is about."""
     return bool(question.seq) and question.seq < cluster.last_seq

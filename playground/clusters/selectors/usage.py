@@ -62,3 +62,14 @@ def _finder(cluster: Cluster) -> FindOwner:
         return known[key]
 
     return find
+
+
+def autoscalers_of(cluster: Cluster, kind: Kind, namespace: str, name: str) -> list[Mapping[str, Any]]:
+    """The HorizontalPodAutoscalers whose target an object is, by name. One query."""
+    rows = Manifest.objects.filter(cluster=cluster, kind="HorizontalPodAutoscaler", namespace=namespace)
+    found = []
+    for manifest in rows.order_by("name").values_list("manifest", flat=True):
+        target = (manifest.get("spec") or {}).get("scaleTargetRef") or {}
+        if (target.get("kind"), target.get("name")) == (kind.kind, name):
+            found.append(manifest)
+    return found

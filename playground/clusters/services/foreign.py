@@ -11,13 +11,12 @@ from typing import Any, Final
 from django.db.models import F, Q
 
 from playground.clusters.author import author
+from playground.clusters.choices import DecisionKind
 from playground.clusters.models import Checkpoint, Cluster, ForeignDecision, LogEntry, Pod
 from playground.clusters.services.advance import as_entry, initial_config, initial_release
 from playground.clusters.services.writer import LogWriter
 from playground.engine.judging import Asked, Judged, Start, judged, start_of
 from playground.engine.times import format_seconds
-
-Kind = ForeignDecision.Kind
 
 SAME_MOVE_ENTRIES: Final = 500
 """A nomination and the evictions for it are at most so many entries apart."""
@@ -28,7 +27,7 @@ LONGEST_BURST: Final = 64
 KEPT: Final = 5000
 """Decisions of a cluster that are kept, the newest."""
 
-BURSTS: Final = (Kind.BIND, Kind.NO_NODE)
+BURSTS: Final = (DecisionKind.BIND, DecisionKind.NO_NODE)
 
 Report = Callable[[int, int, str], None]
 
@@ -43,7 +42,7 @@ def decider(cluster: Cluster) -> str:
         return ""
     if "scheduler" in name.partition("/")[0].casefold():
         return name
-    bound = ForeignDecision.objects.filter(cluster=cluster, author=name, kind=Kind.BIND)
+    bound = ForeignDecision.objects.filter(cluster=cluster, author=name, kind=DecisionKind.BIND)
     return name if bound.exists() else ""
 
 
@@ -56,8 +55,8 @@ def note_bound(writer: LogWriter, row: Pod, node: str) -> str:
     evicted = _evicted(cluster, name, node, seq)
     if evicted:
         # It made room without a nomination.
-        _keep(writer, Kind.PREEMPT, row, name, node, victims=evicted)
-    _keep(writer, Kind.BIND, row, name, node)
+        _keep(writer, DecisionKind.PREEMPT, row, name, node, victims=evicted)
+    _keep(writer, DecisionKind.BIND, row, name, node)
     return name
 
 
@@ -75,9 +74,9 @@ def note_status(writer: LogWriter, row: Pod, new: Mapping[str, Any]) -> str:
     message = str(condition.get("message") or "")
     if is_news:
         evicted = _evicted(writer.cluster, name, nominated, writer.cluster.next_seq)
-        _keep(writer, Kind.PREEMPT, row, name, nominated, victims=evicted, message=message)
+        _keep(writer, DecisionKind.PREEMPT, row, name, nominated, victims=evicted, message=message)
     else:
-        _keep(writer, Kind.NO_NODE, row, name, "", message=message)
+        _keep(writer, DecisionKind.NO_NODE, row, name, "", message=message)
     return name
 
 
@@ -106,7 +105,7 @@ def note_evicted(writer: LogWriter, row: Pod) -> str:
         ForeignDecision.objects.filter(
             cluster=writer.cluster,
             author=name,
-            kind=Kind.PREEMPT,
+            kind=DecisionKind.PREEMPT,
             node=row.node_name,
             seq__gt=seq - SAME_MOVE_ENTRIES,
         )
@@ -114,7 +113,7 @@ def note_evicted(writer: LogWriter, row: Pod) -> str:
         .first()
     )
     if about is None:
-        _keep(writer, Kind.EVICT, row, name, row.node_name)
+        _keep(writer, DecisionKind.EVICT, row, name, row.node_name)
         return name
     about.victims = [*about.victims, f"{row.namespace}/{row.name}"]
     about.verdict = ""
@@ -135,7 +134,7 @@ def _unscheduled(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def _evicted(cluster: Cluster, name: str, node: str, seq: int) -> list[ForeignDecision]:
     """What this author evicted from a node a moment ago, for no known pod yet; those rows are taken."""
     rows = ForeignDecision.objects.filter(
-        cluster=cluster, author=name, kind=Kind.EVICT, node=node, seq__gt=seq - SAME_MOVE_ENTRIES
+        cluster=cluster, author=name, kind=DecisionKind.EVICT, node=node, seq__gt=seq - SAME_MOVE_ENTRIES
     )
     found = list(rows.order_by("seq"))
     if found:
@@ -145,7 +144,7 @@ def _evicted(cluster: Cluster, name: str, node: str, seq: int) -> list[ForeignDe
 
 def _keep(
     writer: LogWriter,
-    kind: Kind,
+    kind: DecisionKind,
     row: Pod,
     name: str,
     node: str,

@@ -8,7 +8,6 @@ from playground.scenarios.models.moment import Draft, Moment
 from playground.scenarios.models.scenario import RecordedCycle, Scenario, Verification
 from playground.scenarios.models.upgrade import Upgrade
 from playground.scenarios.models.verdict import Verdict
-from playground.scenarios.models.visibility import Visibility
 
 __all__ = [
     "Comparison",
@@ -24,5 +23,4 @@ __all__ = [
     "Upgrade",
     "Verdict",
     "Verification",
-    "Visibility",
 ]

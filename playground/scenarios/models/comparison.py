@@ -6,9 +6,11 @@ from django.conf import settings
 from django.db import models
 
 from playground.accounts.models import Team
+from playground.clusters import choices
 from playground.clusters.models import Cluster
+from playground.scenarios.choices import Visibility
 from playground.scenarios.models.scenario import Scenario, new_share_id
-from playground.scenarios.models.visibility import Visibility, visibility_constraints
+from playground.scenarios.models.visibility import visibility_constraints
 
 
 class Comparison(models.Model):
@@ -65,14 +67,8 @@ class Comparison(models.Model):
 class Optimum(models.Model):
     """How far a small cluster's one-by-one placement is from the best joint one."""
 
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
-
-    OPEN = (State.QUEUED, State.RUNNING)
+    State = choices.WorkState
+    OPEN = choices.OPEN
 
     cluster = models.ForeignKey(
         Cluster, null=True, blank=True, on_delete=models.CASCADE, related_name="optima"

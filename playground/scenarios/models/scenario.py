@@ -7,7 +7,8 @@ from django.db import models
 
 from playground.accounts.models import Team
 from playground.clusters.models.cluster import ALPHABET
-from playground.scenarios.models.visibility import Visibility, visibility_constraints
+from playground.scenarios.choices import ScenarioState, Visibility
+from playground.scenarios.models.visibility import visibility_constraints
 
 
 def new_share_id() -> str:
@@ -24,10 +25,7 @@ class Scenario(models.Model):
 
     Visibility = Visibility
 
-    class State(models.TextChoices):
-        QUEUED = "queued"  # not run yet
-        RECORDED = "recorded"
-        FAILED = "failed"
+    State = ScenarioState
 
     public_id = models.CharField(max_length=24, unique=True, default=new_share_id, editable=False)
     share_key = models.CharField(max_length=64, unique=True)  # SHA-256 of owner, digest, visibility and team

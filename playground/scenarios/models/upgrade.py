@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from playground.clusters import choices
 from playground.clusters.models import Cluster
 from playground.scenarios.models.scenario import Scenario
 
@@ -9,14 +10,8 @@ from playground.scenarios.models.scenario import Scenario
 class Upgrade(models.Model):
     """One preview: the same, decided by two releases. It changes nothing of the cluster."""
 
-    class State(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
-
-    OPEN = (State.QUEUED, State.RUNNING)
+    State = choices.WorkState
+    OPEN = choices.OPEN
 
     cluster = models.ForeignKey(
         Cluster, null=True, blank=True, on_delete=models.CASCADE, related_name="upgrades"

@@ -5,8 +5,9 @@ from django.db import models
 
 from playground.accounts.models import Team
 from playground.clusters.models import Cluster
+from playground.scenarios.choices import Visibility
 from playground.scenarios.models.scenario import new_share_id
-from playground.scenarios.models.visibility import Visibility, visibility_constraints
+from playground.scenarios.models.visibility import visibility_constraints
 
 
 class Verdict(models.Model):

@@ -3,15 +3,6 @@
 from django.db import models
 
 
-class Visibility(models.TextChoices):
-    """From everybody to the person alone."""
-
-    PUBLIC = "public"
-    UNLISTED = "unlisted"
-    TEAM = "team"
-    PRIVATE = "private"
-
-
 def visibility_constraints(table: str) -> list[models.CheckConstraint]:
     """A known visibility, and a team exactly if it is the team's."""
     return [

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from playground.accounts.models import Team
 from playground.clusters.errors import InvalidInput, NotFound
-from playground.scenarios.models import Visibility
+from playground.scenarios.choices import Visibility
 
 
 def checked_audience(

@@ -12,7 +12,8 @@ from django.conf import settings
 from django.db import transaction
 
 from playground.accounts import audit
-from playground.accounts.models import Role, Team
+from playground.accounts.choices import Role
+from playground.accounts.models import Team
 from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, NotFound
 from playground.clusters.models import Cluster, Cycle
 from playground.clusters.selectors.objects import check_role
@@ -20,8 +21,9 @@ from playground.clusters.services import quotas
 from playground.engine.moments import violations_of
 from playground.engine.scenarios import RunStopped, ScenarioProblem, states_of
 from playground.scenarios import wake
+from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS, Decision, Side, compare_sides
-from playground.scenarios.models import Comparison, Moment, RecordedCycle, Scenario, Visibility
+from playground.scenarios.models import Comparison, Moment, RecordedCycle, Scenario
 from playground.scenarios.services.audience import checked_audience
 from playground.scenarios.services.moments import cluster_moments, cluster_now, scenario_moments
 from playground.scenarios.services.proof import readable

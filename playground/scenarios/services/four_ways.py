@@ -9,7 +9,8 @@ from django.db import IntegrityError, transaction
 from playground.engine import engine_version
 from playground.engine.scenarios import way_documents
 from playground.scenarios import wake
-from playground.scenarios.models import Comparison, Visibility
+from playground.scenarios.choices import Visibility
+from playground.scenarios.models import Comparison
 from playground.scenarios.services.gallery import share_one
 
 FOUR_WAYS: Final = "gpu-four-ways"

@@ -14,7 +14,8 @@ from playground.clusters.rows import rows_of
 from playground.clusters.selectors.questions import is_stale
 from playground.engine import engine_version
 from playground.engine.plans import answer_text
-from playground.scenarios.models import Verdict, Visibility
+from playground.scenarios.choices import Visibility
+from playground.scenarios.models import Verdict
 from playground.scenarios.services.audience import checked_audience
 from playground.scenarios.services.recording import packed, unpacked
 from playground.scenarios.services.storage import check_share, count_stored

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
@@ -11,8 +12,10 @@ from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.views.decorators.cache import never_cache
 
-from playground.accounts.models import Team
-from playground.accounts.teams import TeamError
+from playground.accounts.teams import TeamError, team_of_member
+
+if TYPE_CHECKING:
+    from playground.accounts.row_types import Team
 
 
 def team_mode(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -42,7 +45,7 @@ def administrators(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpR
 def own_team(request: HttpRequest, team_id: int) -> Team:
     """A team the person is in, or 404."""
     assert request.user.is_authenticated
-    team = Team.objects.filter(pk=team_id, memberships__user=request.user).first()
+    team = team_of_member(request.user, team_id)
     if team is None:
         raise Http404("There is no such team.")
     return team

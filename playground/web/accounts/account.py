@@ -8,10 +8,9 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from playground.accounts.models import AccessToken
 from playground.accounts.sessions import end_other_sessions, end_session, sessions_of
 from playground.accounts.teams import teams_of
-from playground.accounts.tokens import TokenError, create_token, delete_token
+from playground.accounts.tokens import TokenError, create_token, delete_token, tokens_of
 from playground.scenarios.services.storage import quota_of
 from playground.web.access import visible_clusters
 from playground.web.accounts.access import team_mode
@@ -53,7 +52,7 @@ def _page(request: HttpRequest, form: TokenForm, *, made: str, made_for: str, st
         "form": form,
         "made": made,
         "made_for": made_for,
-        "tokens": AccessToken.objects.filter(user=request.user).order_by("-pk"),
+        "tokens": tokens_of(request.user),
         "teams": teams_of(request.user),
         "team_form": TeamForm(auto_id="id_team_%s"),
         "now": timezone.now(),

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django import forms
 from django.contrib.auth import forms as auth_forms
-from django.contrib.auth import password_validation
+from django.contrib.auth import get_user_model, password_validation
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
 
 from playground.accounts import audit, throttle
 from playground.accounts.addresses import client_address
+from playground.accounts.choices import Role, TokenScope
 from playground.accounts.devices import known_device
 from playground.accounts.invitations import DAYS
-from playground.accounts.models import Role, TokenScope, User
+from playground.accounts.people import person_named
 from playground.accounts.tokens import DEFAULT_DAYS
+
+if TYPE_CHECKING:
+    from playground.accounts.row_types import User
 
 TOKEN_DAYS: Final = (7, 30, DEFAULT_DAYS, 365)
 
@@ -49,7 +53,7 @@ class PatientLoginForm(AuthenticationForm):
         name = str(self.cleaned_data.get("username") or "")
         if not name or not self.cleaned_data.get("password"):
             return self.cleaned_data
-        user = User.objects.filter(username=name).first()
+        user = person_named(name)
         address = client_address(self.request)
         self.attempt = throttle.count_login(
             name=name, address=address, user=user, device=known_device(self.request, user)
@@ -145,7 +149,7 @@ class NewAccountForm(auth_forms.BaseUserCreationForm):  # type: ignore[type-arg]
     email = forms.EmailField(label="Mail address (optional, for reset links)", required=False)
 
     class Meta:
-        model = User
+        model = get_user_model()
         fields = ("username", "email")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.contrib import messages
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
@@ -11,10 +13,12 @@ from django.views.decorators.http import require_http_methods
 from playground.accounts import audit, invitations
 from playground.accounts.addresses import client_address
 from playground.accounts.devices import remember_device
-from playground.accounts.models import Invitation
 from playground.accounts.teams import TeamError
 from playground.web.accounts.access import team_mode
 from playground.web.accounts.forms import NewAccountForm
+
+if TYPE_CHECKING:
+    from playground.accounts.row_types import Invitation
 
 
 @team_mode

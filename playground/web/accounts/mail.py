@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from django.core.mail import send_mail
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 
-from playground.accounts.models import Invitation
+if TYPE_CHECKING:
+    from playground.accounts.row_types import Invitation
+
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.contrib.auth import login, update_session_auth_hash
@@ -18,7 +18,6 @@ from playground.accounts import audit
 from playground.accounts.addresses import client_address, origin_of
 from playground.accounts.devices import remember_device
 from playground.accounts.limits import count
-from playground.accounts.models import User
 from playground.accounts.passwords import change_email, change_password, may_mail
 from playground.web.accounts.access import team_mode
 from playground.web.accounts.forms import (
@@ -28,6 +27,9 @@ from playground.web.accounts.forms import (
     ResetForm,
     check_own_password,
 )
+
+if TYPE_CHECKING:
+    from playground.accounts.row_types import User
 
 MAILS_PER_HOUR: Final = 10
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from playground.accounts import invitations, passwords
-from playground.accounts.models import User
+from playground.accounts.people import everyone, person_by_number
 from playground.accounts.teams import TeamError
 from playground.web.accounts.access import administrators
 from playground.web.accounts.forms import InviteForm
 from playground.web.accounts.mail import mail_invitation
+
+if TYPE_CHECKING:
+    from playground.accounts.row_types import User
 
 SHOWN = 500
 
@@ -63,7 +66,7 @@ def withdraw(request: HttpRequest, invitation_id: int) -> HttpResponse:
 @require_POST
 def reset(request: HttpRequest, user_id: int) -> HttpResponse:
     """Make a link that sets a new password once, to be passed on by hand."""
-    person = get_object_or_404(User, pk=user_id)
+    person = _person(user_id)
     try:
         path = passwords.hand_out_reset(by=request.user, user=person)
     except TeamError as error:
@@ -77,7 +80,7 @@ def reset(request: HttpRequest, user_id: int) -> HttpResponse:
 @require_POST
 def deed(request: HttpRequest, user_id: int, deed: str) -> HttpResponse:
     """Close an account, or open it again."""
-    person = get_object_or_404(User, pk=user_id)
+    person = _person(user_id)
     if deed not in ("close", "open"):
         raise Http404(f'There is no "{deed}" to do.')
     try:
@@ -87,11 +90,18 @@ def deed(request: HttpRequest, user_id: int, deed: str) -> HttpResponse:
     return redirect("accounts:people")
 
 
+def _person(user_id: int) -> User:
+    found = person_by_number(user_id)
+    if found is None:
+        raise Http404("There is no such person.")
+    return found
+
+
 def _page(
     request: HttpRequest, *, form: InviteForm | None = None, status: int = 200, **also: Any
 ) -> HttpResponse:
     assert request.user.is_authenticated
-    rows = User.objects.prefetch_related("memberships__team").order_by("username")
+    rows = everyone().order_by("username")
     context = {
         "people": rows[:SHOWN],
         "form": form or InviteForm(mails=passwords.may_mail(), of_team=False),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -11,12 +11,15 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from playground.accounts import invitations, teams
-from playground.accounts.models import Role, Team
+from playground.accounts.choices import Role
 from playground.accounts.passwords import may_mail
 from playground.accounts.teams import TeamError
 from playground.web.accounts.access import as_page_error, own_team, team_mode
 from playground.web.accounts.forms import ROLES, InviteForm, TeamForm
 from playground.web.accounts.mail import mail_invitation
+
+if TYPE_CHECKING:
+    from playground.accounts.row_types import Team
 
 
 @team_mode

@@ -18,8 +18,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters.choices import OPEN, WorkState
 from playground.clusters.errors import ClusterError, Conflict, Forbidden
 from playground.scenarios import services
+from playground.scenarios.selectors import ASKED, asked_for
 from playground.web.access import get_cluster
 from playground.web.htmx import HtmxHttpRequest
 from playground.web.scenarios.shares import STOP_POLLING, get_share
@@ -35,11 +37,10 @@ class Work:
     Attributes
     ----------
     name
-        Of its URLs (`scenarios:NAME`, `scenarios:cluster-NAME`) and templates (`scenarios/NAME.html` and `_wait`).
+        Of its rows (`scenarios.selectors.asked_for`), its URLs (`scenarios:NAME`, `scenarios:cluster-NAME`) and its
+        templates (`scenarios/NAME.html` and `_wait`).
     row
         What templates call the newest one.
-    model
-        Of its rows; each belongs to a cluster (of a generation) or a scenario.
     refused
         What a stranger is told who asks for it.
     place
@@ -54,7 +55,6 @@ class Work:
 
     name: str
     row: str
-    model: Any
     refused: str
     place: Mapping[str, str]
     ask: Callable[..., Any]
@@ -69,7 +69,7 @@ class Work:
         def view(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
             cluster = get_cluster(request, cluster_id)
             here = reverse(f"scenarios:cluster-{self.name}", args=[cluster.public_id])
-            rows = self.model.objects.filter(cluster=cluster, generation=cluster.generation)
+            rows = asked_for(self.name, cluster=cluster)
             context = {
                 "cluster": cluster,
                 "last_cycle": cluster.next_cycle - 1,
@@ -88,7 +88,7 @@ class Work:
         def view(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
             share = get_share(request, share_id)
             here = reverse(f"scenarios:{self.name}", args=[share.public_id])
-            rows = self.model.objects.filter(scenario=share)
+            rows = asked_for(self.name, scenario=share)
             context = {"share": share, "last_cycle": share.n_cycles, "whose": share.words}
             return self._answer(request, here, rows, context, {"scenario": share})
 
@@ -100,7 +100,7 @@ class Work:
         newest = rows.order_by("-pk").first()
         if request.method == "POST":
             return redirect(self._posted(request, here, rows, newest, of))
-        is_open = newest is not None and newest.state in self.model.OPEN
+        is_open = newest is not None and newest.state in OPEN
         if request.htmx and not is_open:
             # Who waited gets the whole answer.
             response = HttpResponse(status=STOP_POLLING)
@@ -122,8 +122,8 @@ class Work:
             if act is None:
                 self.ask(request, **of)
                 return here
-            if newest is None or newest.state != self.model.State.DONE:
-                raise Conflict("there is no answer yet", kind=self.model.__name__)
+            if newest is None or newest.state != WorkState.DONE:
+                raise Conflict("there is no answer yet", kind=ASKED[self.name].__name__)
             return act(request, newest)
         except ClusterError as error:
             messages.error(request, error.message)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
 from django.utils import timezone
 
-from playground.scenarios.models import Scenario, Upgrade, Verification
+from playground.clusters.choices import OPEN, WorkState
+from playground.scenarios.choices import ScenarioState
+from playground.scenarios.selectors import newest_upgrade
 from playground.scenarios.services.upgrades import upgrade_result
+
+if TYPE_CHECKING:
+    from playground.scenarios.row_types import Scenario, Verification
 
 OLD_AFTER: Final = timedelta(days=30)
 _OK, _BAD, _WARN, _WAIT, _DIM = "#14704a", "#b3261e", "#865300", "#0b6472", "#5a6573"
@@ -63,10 +68,10 @@ def standing_of(
         For its age; the wall clock otherwise.
     """
     on = f"on {release_of(share)}"
-    if share.state == Scenario.State.FAILED:
+    if share.state == ScenarioState.FAILED:
         return Standing("cannot be run", "It cannot be run", _BAD, "✕", "bad")
     if last is None:
-        if proof is not None and proof.state == Verification.State.FAILED:
+        if proof is not None and proof.state == WorkState.FAILED:
             return Standing("not checked", "Recorded; its proof failed", _DIM, "–", "dim")
         return Standing(f"running {on}", "Recorded, being proved", _WAIT, "…", "wait")
     if not last.is_proof:
@@ -87,13 +92,12 @@ def standing_of(
 
 def standing_on(share: Scenario, release: str) -> Standing:
     """What the newest preview on another release says; a view never runs one. One query."""
-    rows = Upgrade.objects.filter(scenario=share, after__name=release).order_by("-pk")
-    upgrade = next((row for row in rows[:5] if not row.after.get("switched")), None)
+    upgrade = newest_upgrade(share, release)
     if upgrade is None:
         return Standing(f"not checked on {release}", f"Not checked on {release}", _DIM, "–", "dim")
-    if upgrade.state in Upgrade.OPEN:
+    if upgrade.state in OPEN:
         return Standing(f"running on {release}", f"Being run on {release}", _WAIT, "…", "wait")
-    if upgrade.state != Upgrade.State.DONE:
+    if upgrade.state != WorkState.DONE:
         return Standing(f"not checked on {release}", f"Its run on {release} did not end", _DIM, "–", "dim")
     found = upgrade_result(upgrade) or {}
     if found["before"]["name"] != release_of(share):

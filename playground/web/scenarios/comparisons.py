@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -13,17 +13,21 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters.choices import WorkState
 from playground.clusters.errors import ClusterError, Forbidden, NotFound
 from playground.clusters.selectors.board_nodes import PodUse
 from playground.scenarios import selectors, services
+from playground.scenarios.choices import Visibility
 from playground.scenarios.comparing import LETTERS
-from playground.scenarios.models import Comparison, Visibility
 from playground.scenarios.services.comparing import may_delete, result_of
 from playground.web.access import visible_clusters
 from playground.web.bars import Bar, bar
 from playground.web.numbers import positive_int
 from playground.web.priorities import PriorityScale
 from playground.web.scenarios.sharing import expiry_of, seen_by, site_user, visibilities_for, wants_login
+
+if TYPE_CHECKING:
+    from playground.scenarios.row_types import Comparison
 
 MOVED_SHOWN = 40
 
@@ -201,7 +205,7 @@ def delete(request: HttpRequest, comparison_id: str) -> HttpResponse:
             services.delete_comparison(comparison=comparison, user=site_user(request))
         except Forbidden as error:
             raise PermissionDenied(error.message) from None
-        was_open = comparison.state == Comparison.State.QUEUED
+        was_open = comparison.state == WorkState.QUEUED
         messages.success(
             request,
             "The comparison is cancelled."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from playground.clusters.errors import NotFound
 from playground.engine.releases import release_names
 from playground.scenarios import selectors
-from playground.scenarios.models import Scenario
+from playground.scenarios.choices import Visibility
 from playground.security import CONTENT_SECURITY_POLICY
 from playground.web.numbers import positive_int
 from playground.web.scenarios.badge import GONE, Standing, draw_badge, release_of, standing_of, standing_on
@@ -26,9 +26,12 @@ from playground.web.scenarios.picture import HEIGHT, WIDTH, Shown, as_png, draw
 from playground.web.scenarios.shares import get_share, moment_context, opening_cycle, readable
 from playground.web.scenarios.timeline import view_timeline
 
+if TYPE_CHECKING:
+    from playground.scenarios.row_types import Scenario
+
 FRAME_WIDTH, FRAME_HEIGHT = 760, 480
 _PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-_OPEN_TO_ALL = (Scenario.Visibility.PUBLIC, Scenario.Visibility.UNLISTED)
+_OPEN_TO_ALL = (Visibility.PUBLIC, Visibility.UNLISTED)
 
 
 def _standing(share: Scenario) -> Standing:

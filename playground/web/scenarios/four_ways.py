@@ -13,9 +13,8 @@ from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters import wake
 from playground.engine.scenarios import Way, way_documents
-from playground.scenarios.models import Comparison
+from playground.scenarios import selectors
 from playground.scenarios.services.comparing import result_of
-from playground.scenarios.services.four_ways import FOUR_WAYS
 from playground.scenarios.wake import FOUR_WAYS as TASK
 
 GPU_NODE, GPU_POD = "gpu-", "train-"
@@ -26,7 +25,7 @@ GPU_NODE, GPU_POD = "gpu-", "train-"
 @vary_on_headers("HX-Request")
 def page(request: HttpRequest) -> HttpResponse:
     """No rule, the taint alone, the affinity alone, and both."""
-    comparison = Comparison.objects.filter(public_id=FOUR_WAYS).first()
+    comparison = selectors.four_ways()
     found = result_of(comparison) if comparison is not None else None
     if found is None and cache.add("scenarios:four-ways-asked", 1, 20):
         wake.send(TASK)

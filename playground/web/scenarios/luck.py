@@ -12,9 +12,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters.choices import WorkState
 from playground.clusters.errors import ClusterError, Forbidden
-from playground.scenarios import services
-from playground.scenarios.models import Luck, Scenario
+from playground.scenarios import selectors, services
+from playground.scenarios.choices import ScenarioState
 from playground.scenarios.services.luck import N_SEEDS
 from playground.web.advice import view_luck
 from playground.web.htmx import HtmxHttpRequest
@@ -34,13 +35,13 @@ def luck(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
             if site_user(request) is None and not settings.EMBEDDED:
                 raise Forbidden("running the seeds wants a login")
             if "cancel" in request.POST:
-                services.cancel(Luck.objects.filter(scenario=share))
+                services.cancel(selectors.asked_for("luck", scenario=share))
                 return redirect(here)
             services.request_luck(scenario=share, n_seeds=positive_int(request.POST.get("seeds")) or N_SEEDS)
         except ClusterError as error:
             messages.error(request, error.message)
         return redirect(here)
-    row = Luck.objects.filter(scenario=share).order_by("-touched", "-pk").first()
+    row = selectors.asked_for("luck", scenario=share).order_by("-touched", "-pk").first()
     context: dict[str, Any] = {
         "share": share,
         "row": row,
@@ -51,14 +52,14 @@ def luck(request: HtmxHttpRequest, share_id: str) -> HttpResponse:
     if row is not None:
         context["percent"] = round(100 * row.done / row.n_seeds)
     if request.htmx:
-        if row is not None and row.state == Luck.State.QUEUED:
+        if row is not None and row.state == WorkState.QUEUED:
             return render(request, "scenarios/luck_progress.html", context)
         # A page that waited gets the whole answer.
         response = HttpResponse(status=STOP_POLLING)
         response["HX-Refresh"] = "true"
         return response
     context |= {
-        "recorded": share.state == Scenario.State.RECORDED,
+        "recorded": share.state == ScenarioState.RECORDED,
         "luck": view_luck(row.answer) if row is not None and row.answer is not None else None,
     }
     return render(request, "scenarios/luck.html", context)

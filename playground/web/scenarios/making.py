@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -11,7 +11,6 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from playground.clusters.errors import ClusterError
-from playground.clusters.models import Cluster
 from playground.clusters.selectors.foreign import n_foreign_decisions
 from playground.scenarios import selectors, services
 from playground.scenarios.services.forking import make_text
@@ -20,6 +19,9 @@ from playground.web.numbers import positive_int
 from playground.web.problems import problems_of
 from playground.web.scenarios.shares import shared_page
 from playground.web.scenarios.sharing import expiry_of, said_by, seen_by, site_user, visibilities_for
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

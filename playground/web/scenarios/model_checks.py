@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest
 
 from playground.engine.model import MODEL_DEPARTURES
 from playground.scenarios import services
-from playground.scenarios.models import ModelCheck
 from playground.scenarios.services.model_checks import model_result
 from playground.web.numbers import positive_int
 from playground.web.scenarios.asked_for import Work
+
+if TYPE_CHECKING:
+    from playground.scenarios.row_types import ModelCheck
 
 A_PAGE: Final = 50
 PROPERTIES: Final = (
@@ -109,7 +111,6 @@ def _row(cycle: Mapping[str, Any]) -> dict[str, Any]:
 WORK: Final = Work(
     name="model",
     row="check",
-    model=ModelCheck,
     refused="checking the model wants a login",
     place={"tab": "cycles"},
     ask=lambda request, **of: services.request_model_check(**of),

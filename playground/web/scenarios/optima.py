@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.http import HttpRequest
 
+from playground.clusters.choices import WorkState
 from playground.scenarios import services
-from playground.scenarios.models import Optimum
 from playground.web.numbers import positive_int
 from playground.web.scenarios.asked_for import Work
 from playground.web.scenarios.sharing import wants_login
+
+if TYPE_CHECKING:
+    from playground.scenarios.row_types import Optimum
 
 SHOWN: Final = 100
 
@@ -24,7 +27,7 @@ def _ask(request: HttpRequest, **of: Any) -> Optimum:
 
 
 def _shown(request: HttpRequest, optimum: Optimum | None) -> dict[str, Any]:
-    if optimum is None or optimum.state != Optimum.State.DONE:
+    if optimum is None or optimum.state != WorkState.DONE:
         return {}
     moved = [item for item in optimum.result["pods"] if item["now"] != item["best"]]
     return {"gap": f"{100 * optimum.result.get('gap', 0):.2g}", "pods": moved[:SHOWN]}
@@ -33,7 +36,6 @@ def _shown(request: HttpRequest, optimum: Optimum | None) -> dict[str, Any]:
 WORK: Final = Work(
     name="optimum",
     row="optimum",
-    model=Optimum,
     refused="looking for the best placement wants a login",
     place={"tab": "share"},
     ask=_ask,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -13,7 +13,6 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.errors import ClusterError
-from playground.clusters.models import Cluster
 from playground.clusters.services.runs import request_run
 from playground.scenarios import selectors, services
 from playground.web.access import get_cluster
@@ -23,6 +22,9 @@ from playground.web.problems import Problem, problems_of
 from playground.web.scenarios.past_board import nothing_new, view_past
 from playground.web.scenarios.sharing import site_user
 from playground.web.scenarios.timeline import view_timeline
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 
 @require_safe

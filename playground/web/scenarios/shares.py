@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -17,7 +17,7 @@ from playground.engine.plugins import lacking
 from playground.engine.releases import release_names
 from playground.engine.scenarios import opening_of, with_decisions
 from playground.scenarios import selectors, services
-from playground.scenarios.models import Scenario
+from playground.scenarios.choices import ScenarioState, Visibility
 from playground.scenarios.services.proof import is_whole
 from playground.web.explanation import view_cycle
 from playground.web.htmx import HtmxHttpRequest
@@ -35,6 +35,9 @@ from playground.web.scenarios.sharing import (
     wants_login,
 )
 from playground.web.scenarios.timeline import view_timeline
+
+if TYPE_CHECKING:
+    from playground.scenarios.row_types import Scenario
 
 STOP_POLLING = 286
 
@@ -216,7 +219,7 @@ def raw(request: HttpRequest, share_id: str) -> HttpResponse:
     """The document, byte for byte; with ``?decisions=1`` with what was decided written into it."""
     share = get_share(request, share_id)
     data = bytes(share.document)
-    if request.GET.get("decisions") and share.state == Scenario.State.RECORDED:
+    if request.GET.get("decisions") and share.state == ScenarioState.RECORDED:
         lines = tuple(
             " ".join(filter(None, (digest[:12], f"{namespace}/{name}", outcome, node)))
             for digest, namespace, name, outcome, node in share.cycles.order_by("number").values_list(
@@ -235,10 +238,10 @@ def raw(request: HttpRequest, share_id: str) -> HttpResponse:
 
 def readable(response: HttpResponse, share: Scenario) -> HttpResponse:
     """Pages elsewhere may read what everybody with the link may; nothing of it depends on who asks."""
-    if share.visibility in (Scenario.Visibility.PUBLIC, Scenario.Visibility.UNLISTED):
+    if share.visibility in (Visibility.PUBLIC, Visibility.UNLISTED):
         response.headers["Access-Control-Allow-Origin"] = "*"
         response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
-    if share.visibility != Scenario.Visibility.PUBLIC:
+    if share.visibility != Visibility.PUBLIC:
         response.headers["X-Robots-Tag"] = "noindex"
     return response
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from django.contrib import messages
 from django.http import HttpRequest
@@ -12,10 +12,12 @@ from django.urls import reverse
 
 from playground.engine.releases import release_names, title_of
 from playground.scenarios import services
-from playground.scenarios.models import Upgrade
 from playground.scenarios.services.upgrades import upgrade_result
 from playground.web.scenarios.asked_for import Work
 from playground.web.scenarios.sharing import site_user
+
+if TYPE_CHECKING:
+    from playground.scenarios.row_types import Upgrade
 
 SHOWN: Final = 100
 """Differences of one cause on the page."""
@@ -98,7 +100,6 @@ def _branch(request: HttpRequest, upgrade: Upgrade) -> str:
 WORK: Final = Work(
     name="upgrade",
     row="upgrade",
-    model=Upgrade,
     refused="a preview wants a login",
     place={"tab": "config", "sub": "release"},
     ask=_ask,

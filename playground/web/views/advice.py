@@ -3,7 +3,9 @@
 Every page here shows the newest answer a worker has given, or asks for one. None runs a cycle.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -14,10 +16,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters import lanes
+from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.errors import ClusterError, NotFound
-from playground.clusters.models import Cluster, Cycle, Pod, Question
-from playground.clusters.selectors.cycles import cycle_explanation
-from playground.clusters.selectors.questions import get_question, is_stale, latest_question
+from playground.clusters.selectors.cycles import count_ties, cycle_explanation, get_cycle, last_cycle_named
+from playground.clusters.selectors.pods import find_pod
+from playground.clusters.selectors.questions import get_question, is_stale, latest_question, newest_question
 from playground.clusters.services import questions
 from playground.clusters.services.readiness import expect_questions
 from playground.clusters.trouble import why_waiting
@@ -35,6 +38,9 @@ from playground.web.board import priority_scale
 from playground.web.explanation import view_cycle
 from playground.web.htmx import HtmxHttpRequest
 from playground.web.numbers import positive_int
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, Cycle, Question
 
 STOP_POLLING = 286
 MAX_WEIGHT = 100
@@ -70,15 +76,14 @@ def _ask(request: HttpRequest, cluster: Cluster, kind: str, **params: Any) -> Qu
 def explain(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
     """What it would take to place a pod; with ``?node=``, why not that node."""
     cluster = get_cluster(request, cluster_id)
-    pod = Pod.objects.filter(cluster=cluster, namespace=namespace, name=name).first()
+    pod = find_pod(cluster, namespace, name)
     if pod is None:
         raise Http404(f"There is no pod {namespace}/{name}.")
     node = request.GET.get("node", "").strip()
     params = {"namespace": namespace, "name": name}
     edits = latest_question(cluster, "what-would-it-take", params)
     why = latest_question(cluster, "why-not", {**params, "node": node}) if node else None
-    cycles = Cycle.objects.filter(cluster=cluster, pod_namespace=namespace, pod_name=name)
-    last = cycles.defer("trace").order_by("-number").first()
+    last = last_cycle_named(cluster, namespace, name)
     context = question_context(request, cluster, edits) | {
         "pod": pod,
         "namespace": namespace,
@@ -192,10 +197,10 @@ def cycle_why(request: HtmxHttpRequest, cluster_id: str, number: int) -> HttpRes
 
 
 def _cycle(cluster: Cluster, number: int) -> Cycle:
-    cycle = Cycle.objects.filter(cluster=cluster, number=number).first()
-    if cycle is None:
-        raise Http404(f"There is no cycle {number}.")
-    return cycle
+    try:
+        return get_cycle(cluster, number)
+    except NotFound:
+        raise Http404(f"There is no cycle {number}.") from None
 
 
 # ---- weights
@@ -289,11 +294,10 @@ def luck(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
         if request.htmx:
             return _waiting(request, cluster, asked)
         return redirect("web:luck", cluster.public_id)
-    newest = Question.objects.filter(cluster=cluster, generation=cluster.generation, kind="seeds")
-    question = newest.order_by("-pk").first()
+    question = newest_question(cluster, QuestionKind.SEEDS)
     context = question_context(request, cluster, question) | {
         "tab": "cycles",
-        "n_ties": _n_ties(cluster),
+        "n_ties": count_ties(cluster),
         "most_seeds": questions.N_SEEDS,
         "arrives": arrives_at(request) and not cluster.is_parked,
         "ask": reverse("web:luck", args=[cluster.public_id]),
@@ -301,10 +305,6 @@ def luck(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
         "luck": view_luck(question.answer) if question is not None and question.answer is not None else None,
     }
     return render(request, "advice/luck.html", context)
-
-
-def _n_ties(cluster: Cluster) -> int:
-    return Cycle.objects.filter(cluster=cluster, n_viable__gt=1).count()
 
 
 # ---- one question
@@ -326,13 +326,13 @@ def question(request: HtmxHttpRequest, cluster_id: str, question_id: str) -> Htt
             return render(request, "advice/asking.html", context)
         # A page that waited gets the whole answer from its own address.
         response = HttpResponse(status=STOP_POLLING)
-        if found.state == Question.State.CANCELLED:
+        if found.state == WorkState.CANCELLED:
             # The same page, loaded again, would ask again, and may overtake the answer to the cancelling itself.
             response["HX-Redirect"] = _after_cancelling(cluster, found)
         else:
             response["HX-Refresh"] = "true"
         return response
-    if found.kind == Question.Kind.TRY:
+    if found.kind == QuestionKind.TRY:
         return _tried(request, context, found)
     return redirect(_page_of(cluster, found))
 
@@ -350,7 +350,7 @@ def question_cancel(request: HttpRequest, cluster_id: str, question_id: str) -> 
 
 def _after_cancelling(cluster: Cluster, found: Question) -> str:
     """Where one is led whose question was cancelled: a page that does not ask again by itself."""
-    if found.kind == Question.Kind.TRY:
+    if found.kind == QuestionKind.TRY:
         return reverse("web:question", args=[cluster.public_id, found.public_id])
     page = _page_of(cluster, found)
     return f"{page}{'&' if '?' in page else '?'}{CANCELLED}=1"
@@ -358,17 +358,17 @@ def _after_cancelling(cluster: Cluster, found: Question) -> str:
 
 def _page_of(cluster: Cluster, found: Question) -> str:
     params, public_id = found.params, cluster.public_id
-    if found.kind == Question.Kind.PLAN:
+    if found.kind == QuestionKind.PLAN:
         return reverse("web:plan-answer", args=[public_id, found.public_id])
-    if found.kind == Question.Kind.SEEDS:
+    if found.kind == QuestionKind.SEEDS:
         return reverse("web:luck", args=[public_id])
-    if found.kind == Question.Kind.RULE:
+    if found.kind == QuestionKind.RULE:
         return f"{reverse('web:rules', args=[public_id])}?{urlencode({'tried': found.public_id})}"
-    if found.kind == Question.Kind.WEIGHTS:
+    if found.kind == QuestionKind.WEIGHTS:
         return reverse("web:weights", args=[public_id, params["cycle"]])
-    if found.kind == Question.Kind.GROUP:
+    if found.kind == QuestionKind.GROUP:
         return reverse("web:group", args=[public_id, params["namespace"], params["name"]])
-    if found.kind == Question.Kind.DEVICES:
+    if found.kind == QuestionKind.DEVICES:
         page = reverse("web:cycle-devices", args=[public_id, params["cycle"]])
     elif "cycle" in params:
         page = reverse("web:cycle-why", args=[public_id, params["cycle"]])

@@ -1,9 +1,11 @@
 """The board: nodes, queue, feed and run bar, live."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from asgiref.sync import sync_to_async
@@ -25,12 +27,12 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters import pulse
+from playground.clusters.choices import ClockMode
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import ClusterError, NotFound
-from playground.clusters.models import Cluster, Run
 from playground.clusters.selectors.cycle_pages import recent_cycles
 from playground.clusters.selectors.foreign import n_foreign_decisions
-from playground.clusters.selectors.objects import current_run
+from playground.clusters.selectors.objects import current_run, get_run
 from playground.clusters.selectors.pending import pending_groups
 from playground.clusters.selectors.queue import lanes_of
 from playground.clusters.services.config import set_clock
@@ -46,6 +48,9 @@ from playground.web.htmx import HtmxHttpRequest
 from playground.web.inspector import inspect, reserved_nodes
 from playground.web.listing import sorted_columns
 from playground.web.queue_lanes import view_lanes
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, Run
 
 # Fragments a tick may bring anew: id of the root element, template. The order is that of `have`.
 FRAGMENTS = (
@@ -177,10 +182,10 @@ def run(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
 def run_cancel(request: HtmxHttpRequest, cluster_id: str, run_id: str) -> HttpResponse:
     """Stop a run; what it has done stays done."""
     cluster = get_cluster(request, cluster_id)
-    found = Run.objects.filter(cluster=cluster, public_id=run_id).first()
-    if found is None:
-        raise Http404("There is no such run.")
-    cancel_run(run=found)
+    try:
+        cancel_run(run=get_run(cluster, run_id))
+    except NotFound:
+        raise Http404("There is no such run.") from None
     return _after_deed(request, cluster)
 
 
@@ -190,8 +195,8 @@ def clock(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     cluster = get_cluster(request, cluster_id)
     mode = request.POST.get("mode", "")
     if mode == "toggle":
-        is_auto = cluster.clock_mode == Cluster.ClockMode.REALTIME
-        mode = Cluster.ClockMode.PAUSED if is_auto else Cluster.ClockMode.REALTIME
+        is_auto = cluster.clock_mode == ClockMode.REALTIME
+        mode = ClockMode.PAUSED if is_auto else ClockMode.REALTIME
     try:
         set_clock(cluster=cluster, mode=mode)
     except ClusterError as error:
@@ -284,7 +289,7 @@ def _run_context(cluster: Cluster) -> Mapping[str, Any]:
     newest = current_run(cluster)
     is_open = newest is not None and newest.is_open
     deadline = cluster.next_deadline_ns
-    is_auto = cluster.clock_mode == Cluster.ClockMode.REALTIME
+    is_auto = cluster.clock_mode == ClockMode.REALTIME
     now_ns = virtual_now_ns(cluster)
     return {
         "is_auto": is_auto,

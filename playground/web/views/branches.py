@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from playground.clusters.errors import ClusterError
-from playground.clusters.models import Cluster
 from playground.clusters.selectors.objects import current_run
 from playground.clusters.services.applying_branches import apply_branch, edits_of
 from playground.scenarios.branch_difference import KINDS
 from playground.scenarios.branch_difference import difference as difference_of
 from playground.web.access import get_cluster, visible_clusters
 from playground.web.numbers import positive_int
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 SHOWN = 50
 

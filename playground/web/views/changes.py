@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -10,7 +12,6 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from playground.clusters.errors import ClusterError
-from playground.clusters.models import Cluster
 from playground.clusters.selectors.node_lists import node_page
 from playground.clusters.services.actions import NODE_ACTIONS, Acted, act_on_nodes, act_on_pods
 from playground.scenarios import services as scenarios
@@ -18,6 +19,9 @@ from playground.web.access import get_cluster
 from playground.web.choosing import NODE_BUTTONS
 from playground.web.listing import Listing
 from playground.web.numbers import positive_int
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 SHOWN = 30
 HELD_TOLD = 3

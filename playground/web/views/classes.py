@@ -1,6 +1,8 @@
 """PriorityClasses and PodDisruptionBudgets: who uses them, what they allow, and forms to make and change them."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,7 +12,6 @@ from django.views.decorators.http import require_http_methods
 
 from playground.clusters import kinds
 from playground.clusters.errors import ClusterError, InvalidInput
-from playground.clusters.models import Cluster
 from playground.clusters.rows import row_of
 from playground.clusters.selection import label_selector_of
 from playground.clusters.selectors.classes import (
@@ -25,6 +26,9 @@ from playground.web.access import get_cluster
 from playground.web.board import priority_scale
 from playground.web.classes import budget_rows, class_rows, headline, selecting, standing
 from playground.web.forms.classes import BudgetForm, ObjectForm, PriorityClassForm
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 BUDGETS_SHOWN = 200
 

@@ -1,7 +1,9 @@
 """Clusters: new ones, node pools, and what can be done to one as a whole."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings as site
 from django.contrib import messages
@@ -15,7 +17,6 @@ from django.views.decorators.vary import vary_on_headers
 
 from playground.bodies import in_parts
 from playground.clusters.errors import ClusterError, InvalidInput
-from playground.clusters.models import Cluster
 from playground.clusters.selectors.home_cards import figures_of
 from playground.clusters.services.apply import ApplyResult, apply_documents
 from playground.clusters.services.durations import job_duration, set_job_duration
@@ -35,6 +36,9 @@ from playground.web.forms.clusters import ClusterNameForm, NodePoolForm
 from playground.web.htmx import HtmxHttpRequest
 from playground.web.node_pools import preview as preview_pool
 from playground.web.posted_yaml import yaml_of
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 READING = ["GET", "HEAD", "POST"]
 

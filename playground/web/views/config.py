@@ -1,7 +1,9 @@
 """The cluster's KubeSchedulerConfiguration."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from django.conf import settings as site
@@ -12,7 +14,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from playground.clusters.errors import ClusterError, InvalidInput, InvalidManifest
-from playground.clusters.models import Cluster
 from playground.clusters.selectors import list_mock_extenders
 from playground.clusters.services.config import set_assumed_expiry, set_config
 from playground.clusters.services.extenders import allow_extender_host, allowed_by_person, refused_hosts
@@ -23,6 +24,9 @@ from playground.web.access import get_cluster
 from playground.web.extension_points import edited, installed_plugins, view_profile
 from playground.web.posted_yaml import line_of, read_mapping, yaml_of
 from playground.web.problems import problems_of
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 DEFAULT_PROFILE = "default-scheduler"
 EMPTY = """\

@@ -8,8 +8,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters.choices import CycleOutcome
 from playground.clusters.errors import NotFound
-from playground.clusters.models import Cycle
 from playground.clusters.selectors.aftermath import aftermath
 from playground.clusters.selectors.cycle_pages import CycleSearch, cycle_page, plugins_that_ended
 from playground.clusters.selectors.cycles import Explanation, cycle_explanation, neighbours
@@ -59,7 +59,7 @@ def cycle_list(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     }
     if request.htmx and request.htmx.target == "rows" and not request.htmx.history_restore_request:
         return render(request, "cycles/found.html", context)
-    context |= {"outcomes": Cycle.Outcome.values, "plugins": plugins_that_ended(cluster)}
+    context |= {"outcomes": CycleOutcome.values, "plugins": plugins_that_ended(cluster)}
     return render(request, "cycles/find.html", context)
 
 

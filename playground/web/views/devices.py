@@ -7,8 +7,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from playground.clusters.errors import ClusterError
-from playground.clusters.models import Cycle
+from playground.clusters.errors import ClusterError, NotFound
+from playground.clusters.selectors.cycles import get_cycle
 from playground.clusters.selectors.questions import latest_question
 from playground.clusters.services import questions
 from playground.web.access import get_cluster
@@ -25,9 +25,10 @@ def cycle_devices(request: HtmxHttpRequest, cluster_id: str, number: int) -> Htt
     Looking asks: the answer is about the past and is kept. The fragment alone for htmx.
     """
     cluster = get_cluster(request, cluster_id)
-    row = Cycle.objects.filter(cluster=cluster, number=number).defer("trace").first()
-    if row is None:
-        raise Http404(f"There is no cycle {number}.")
+    try:
+        row = get_cycle(cluster, number)
+    except NotFound:
+        raise Http404(f"There is no cycle {number}.") from None
     node = request.GET.get("node", "").strip()[:253]
     params = {"cycle": number, "node": node}
     found = latest_question(cluster, "devices", params)

@@ -1,6 +1,8 @@
 """Mock extenders: made, edited, asked by the configuration or not, deleted."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.db import transaction
@@ -10,7 +12,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from playground.clusters.errors import ClusterError, InvalidManifest, NotFound
-from playground.clusters.models import Cluster, MockExtender
 from playground.clusters.selectors import get_mock_extender
 from playground.clusters.services.config import set_config
 from playground.clusters.services.mock_extenders import (
@@ -25,6 +26,9 @@ from playground.web.mock_extenders import EXAMPLE, read_rules, rules_text, unwir
 from playground.web.numbers import positive_int
 from playground.web.posted_yaml import line_of
 from playground.web.problems import problems_of
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, MockExtender
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

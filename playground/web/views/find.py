@@ -1,14 +1,20 @@
 """Find: one field for everything, on every page."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from playground.clusters.models import Cluster
 from playground.web.access import get_cluster, visible_clusters
 from playground.web.find import MOST, FoundGroup, find_in_cluster, find_in_site
 from playground.web.htmx import HtmxHttpRequest
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 LONGEST = 200
 

@@ -7,24 +7,26 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from playground.clusters.errors import ClusterError
-from playground.clusters.models import Manifest
+from playground.clusters import kinds
+from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.selectors.groups import attempts_of
+from playground.clusters.selectors.objects import get_object
 from playground.clusters.selectors.questions import latest_question
 from playground.clusters.services import questions
 from playground.web.access import get_cluster
 from playground.web.views.advice import question_context
-
-KIND = "PodGroup"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def group(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> HttpResponse:
     """The newest answer about the group; looking at a group that was never asked about asks, POST asks again."""
     cluster = get_cluster(request, cluster_id)
-    row = Manifest.objects.filter(cluster=cluster, kind=KIND, namespace=namespace, name=name).first()
-    if row is None:
-        raise Http404(f"There is no PodGroup {namespace}/{name}.")
+    kind = kinds.by_kind("PodGroup")
+    assert kind is not None
+    try:
+        manifest = get_object(cluster, kind, namespace, name)
+    except NotFound:
+        raise Http404(f"There is no PodGroup {namespace}/{name}.") from None
     params = {"namespace": namespace, "name": name}
     found = latest_question(cluster, "group", params)
     if found is None or request.method == "POST":
@@ -43,6 +45,6 @@ def group(request: HttpRequest, cluster_id: str, namespace: str, name: str) -> H
         "attempts": attempts_of(
             cluster, namespace, [item["uid"] for item in answer["members"]] if answer else []
         ),
-        "policy": (row.manifest.get("spec") or {}).get("schedulingPolicy") or {},
+        "policy": (manifest.get("spec") or {}).get("schedulingPolicy") or {},
     }
     return render(request, "groups/page.html", context)

@@ -1,10 +1,12 @@
 """Home: the clusters, and what this site is."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -16,13 +18,15 @@ from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters.demo import create_demo
 from playground.clusters.errors import ClusterError
-from playground.clusters.models import Cluster
 from playground.clusters.selectors.home_cards import ClusterFigures, figures_of
 from playground.web.access import visible_clusters
 from playground.web.fragments import digest_of
 from playground.web.htmx import HtmxHttpRequest
 from playground.web.import_preview import DUMP_LINE
 from playground.web.readme import known_differences
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 CARDS = 60
 BRANCHES = 5

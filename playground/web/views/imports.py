@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.db import transaction
@@ -15,7 +15,6 @@ from django.views.decorators.vary import vary_on_headers
 
 from playground.clusters import lanes
 from playground.clusters.errors import ClusterError, NotFound
-from playground.clusters.models import Cluster, Draft
 from playground.clusters.services import drafts
 from playground.clusters.services.apply import ApplyResult, apply_documents
 from playground.clusters.services.lifecycle import create_cluster
@@ -31,6 +30,9 @@ from playground.web.import_preview import (
     view_import,
 )
 from playground.web.problems import problems_of
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, Draft
 
 READING = ["GET", "HEAD", "POST"]
 TOLD_AT_ONCE = 5

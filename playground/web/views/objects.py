@@ -1,6 +1,8 @@
 """All objects by kind, those of one kind, and one as YAML: edit, delete."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,7 +12,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.errors import ClusterError, InvalidManifest
 from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster
 from playground.clusters.rows import row_of
 from playground.clusters.services.fields import FieldValidation
 from playground.clusters.services.objects import delete_object, replace_object
@@ -21,6 +22,9 @@ from playground.web.load import CARRIERS
 from playground.web.objects import view_kinds, view_objects
 from playground.web.posted_yaml import yaml_of
 from playground.web.problems import problems_of
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster
 
 NO_NAMESPACE = "-"
 CLASSES = ("PriorityClass", "PodDisruptionBudget")

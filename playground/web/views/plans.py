@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -12,20 +12,24 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters.choices import QuestionKind, WorkState
 from playground.clusters.errors import ClusterError, NotFound
-from playground.clusters.models import Cluster, Node, Pod, Question
-from playground.clusters.selectors.questions import get_question, is_stale, latest_question
+from playground.clusters.selectors.planning import plan_subject
+from playground.clusters.selectors.questions import get_question, is_stale, latest_question, newest_plans
 from playground.clusters.services import questions
 from playground.clusters.services.plan_branches import branch_of_plan
 from playground.engine.plans import PlanProblem, answer_text, prices_from_text
 from playground.scenarios import services as sharing
-from playground.scenarios.models import Verdict
 from playground.scenarios.selectors import get_verdict
 from playground.web.access import get_cluster
 from playground.web.htmx import HtmxHttpRequest
 from playground.web.plans import LOOKS, TITLES, title_of, view_plan
 from playground.web.scenarios.sharing import site_user
 from playground.web.views.advice import STOP_POLLING, arrives_at, question_context
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, Question
+    from playground.scenarios.row_types import Verdict
 
 NODES_LISTED = 500
 ASKED_WITH_WORDS = ("drain", "lose")
@@ -39,7 +43,7 @@ def overview(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     cluster = get_cluster(request, cluster_id)
     if request.method == "POST":
         try:
-            asked = questions.ask(cluster=cluster, kind=Question.Kind.PLAN, params=_posted(request))
+            asked = questions.ask(cluster=cluster, kind=QuestionKind.PLAN, params=_posted(request))
         except PlanProblem as problem:
             said = f"It cannot be asked: {problem}"
         except ClusterError as error:
@@ -52,34 +56,26 @@ def overview(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
         if request.htmx:
             return render(request, "components/messages.html")
         return redirect("web:plan", cluster.public_id)
-    newest: dict[str, Question] = {}
-    rows = Question.objects.filter(cluster=cluster, generation=cluster.generation, kind=Question.Kind.PLAN)
-    for row in rows.order_by("-pk")[:60]:
-        newest.setdefault(row.params["ask"], row)
+    newest = newest_plans(cluster)
     if request.htmx and (ask := request.GET.get("card", "")) in TITLES:
         return _card_alone(request, cluster, ask, newest.get(ask))
-    n_nodes = Node.objects.filter(cluster=cluster).count()
-    arrives = n_nodes > 0 and not cluster.is_parked and arrives_at(request)
-    no_zones = not Node.objects.filter(cluster=cluster).exclude(zone="").exists()
-    not_asked = (*ASKED_WITH_WORDS, "any-domain") if no_zones else ASKED_WITH_WORDS
+    subject = plan_subject(cluster, limit=NODES_LISTED)
+    arrives = subject.n_nodes > 0 and not cluster.is_parked and arrives_at(request)
+    not_asked = ASKED_WITH_WORDS if subject.has_zones else (*ASKED_WITH_WORDS, "any-domain")
     cards = [_card(cluster, ask, newest.get(ask)) for ask in TITLES]
     for card in cards:
         # What needs no words of a person is asked as the page is opened, once for each state of the cluster.
         found = card["question"]
-        old = found is not None and (card["stale"] or found.state == Question.State.CANCELLED)
+        old = found is not None and (card["stale"] or found.state == WorkState.CANCELLED)
         card["asks"] = arrives and card["ask"] not in not_asked and (found is None or old)
     context = {
         "cluster": cluster,
         "tab": "plan",
         "cards": cards,
-        "n_nodes": n_nodes,
-        "n_pods": Pod.objects.filter(cluster=cluster).exclude(node_name="").count(),
-        "n_pending": Pod.objects.filter(cluster=cluster, node_name="").count(),
-        "nodes": list(
-            Node.objects.filter(cluster=cluster)
-            .order_by("name")
-            .values_list("name", flat=True)[:NODES_LISTED]
-        ),
+        "n_nodes": subject.n_nodes,
+        "n_pods": subject.n_pods,
+        "n_pending": subject.n_pending,
+        "nodes": subject.nodes,
     }
     return render(request, "plan/overview.html", context)
 
@@ -138,7 +134,7 @@ def _question(cluster: Cluster, question_id: str) -> Question:
         found = get_question(cluster, question_id)
     except NotFound as error:
         raise Http404(error.message) from None
-    if found.kind != Question.Kind.PLAN:
+    if found.kind != QuestionKind.PLAN:
         raise Http404("That question is not about the whole cluster.")
     return found
 

@@ -1,7 +1,9 @@
 """Pods: submit one, read its story, list them."""
 
+from __future__ import annotations
+
 import shlex
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
 from django.core.handlers.asgi import ASGIRequest
@@ -11,13 +13,19 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_http_methods, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from playground.clusters.choices import Lane
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import ClusterError, InvalidManifest
-from playground.clusters.models import Cluster, Cycle, Pod, PriorityClass
-from playground.clusters.selectors.classes import budgets_of_pod
+from playground.clusters.selectors.classes import budgets_of_pod, priorities
 from playground.clusters.selectors.cycles import cycle_explanation
 from playground.clusters.selectors.extender_calls import bind_calls_of
-from playground.clusters.selectors.pod_lists import STATES, PodSearch, namespaces_of, pod_page
+from playground.clusters.selectors.pod_lists import (
+    STATES,
+    PodSearch,
+    names_beginning,
+    namespaces_of,
+    pod_page,
+)
 from playground.clusters.selectors.pod_traces import pod_traces
 from playground.clusters.selectors.queue import LANE_TITLES
 from playground.clusters.services.apply import apply_documents
@@ -40,6 +48,9 @@ from playground.web.problems import problems_of
 from playground.web.story import cache_state, story_sentence, story_steps
 from playground.web.swim_lanes import backoffs_elsewhere, swim_lanes
 from playground.web.wire_calls import drawn
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, Cycle, Pod
 
 POD_COLUMNS = (
     ("name", "Pod", False),
@@ -92,7 +103,7 @@ def pod_story(request: HtmxHttpRequest, cluster_id: str, namespace: str, name: s
     is_foreign = story.pod is not None and story.pod.scheduler_name not in profile_names(cluster.config)
     outcome, sentence = story_sentence(story, is_foreign=is_foreign)
     last = story.cycles[-1] if story.cycles else None
-    pending = story.pod is not None and not story.pod.node_name and story.pod.lane != Pod.Lane.BINDING
+    pending = story.pod is not None and not story.pod.node_name and story.pod.lane != Lane.BINDING
     context: dict[str, Any] = {
         "cluster": cluster,
         "tab": "pods",
@@ -158,7 +169,7 @@ def why_not_running(cluster: Cluster, last: Cycle) -> FilterView | None:
 def pod_new(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
     """The form and its YAML. POST with ``deed``: preview (htmx), submit the form, or submit the YAML."""
     cluster = get_cluster(request, cluster_id)
-    classes = [*PriorityClass.objects.filter(cluster=cluster).order_by("-value").values_list("name", "value")]
+    classes = [(name, value) for name, value, _ in priorities(cluster)]
     deed = request.POST.get("deed", "")
     if request.method != "POST":
         form = PodForm(priority_classes=classes, initial=_defaults(cluster))
@@ -264,11 +275,7 @@ def _render(
 
 def _defaults(cluster: Cluster) -> dict[str, Any]:
     """A free name: web-1, web-2, ..."""
-    taken = set(
-        Pod.objects.filter(cluster=cluster, namespace="default", name__startswith="web-").values_list(
-            "name", flat=True
-        )
-    )
+    taken = names_beginning(cluster, "default", "web-")
     number = 1
     while f"web-{number}" in taken:
         number += 1

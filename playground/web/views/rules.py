@@ -1,6 +1,8 @@
 """Rules: filters and scores written on a page as CEL expressions, tried on the cluster before they are kept."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -9,8 +11,8 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from playground.clusters.choices import QuestionKind
 from playground.clusters.errors import ClusterError, NotFound
-from playground.clusters.models import Cluster, Question
 from playground.clusters.selectors.questions import get_question
 from playground.clusters.services import questions
 from playground.clusters.services.config import delete_rule, write_rule
@@ -19,6 +21,9 @@ from playground.engine.configuration import is_policy
 from playground.web.access import get_cluster
 from playground.web.forms.rules import RuleForm
 from playground.web.views.advice import question_context
+
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, Question
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -68,7 +73,7 @@ def _asked(request: HttpRequest, cluster: Cluster) -> Question | None:
         found = get_question(cluster, public_id)
     except NotFound:
         return None
-    return found if found.kind == Question.Kind.RULE else None
+    return found if found.kind == QuestionKind.RULE else None
 
 
 def _initial(request: HttpRequest, known: list[rules.RuleView], asked: Question | None) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """``manage.py screenshots DIR``: every page in light, dark and phone width, on a seeded cluster."""
 
+from __future__ import annotations
+
 import asyncio
 import os
 import socket
@@ -8,16 +10,16 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 
-from playground.clusters import services
+from playground.clusters import selectors, services
+from playground.clusters.choices import CycleOutcome
 from playground.clusters.demo import create_demo
-from playground.clusters.models import Cluster, Cycle, Question
 from playground.clusters.services import questions
 from playground.scenarios.services.gallery import gallery_scenario
 from playground.scenarios.services.moments import compute_moments
@@ -25,7 +27,11 @@ from playground.web import rare_cycles
 from playground.web.rare_cycles import RARE_CYCLES, run_until
 from playground.web.screenshots import browser, shoot
 
+if TYPE_CHECKING:
+    from playground.clusters.row_types import Cluster, Cycle, Question
+
 N_SEEDS = 20
+MOST_CYCLES = 500
 TAUGHT = "tie-break-4-fewest-victims"
 IMPORTANT = """
 apiVersion: v1
@@ -125,20 +131,25 @@ def page_list(cluster: Cluster) -> list[tuple[str, str]]:
         ("replay", reverse("scenarios:replay", args=[cluster.public_id])),
         ("share", reverse("scenarios:share", args=[cluster.public_id])),
     ]
-    for outcome in Cycle.Outcome.values:
-        found = Cycle.objects.filter(cluster=cluster, outcome=outcome).order_by("-n_feasible", "number")
-        cycle = found.only("number", "pod_namespace", "pod_name").first()
+    for outcome in CycleOutcome.values:
+        cycle = _telling(cluster, outcome)
         if cycle is not None:
             pages.append((f"cycle-{outcome}", f"{base}cycles/{cycle.number}/"))
             pages.append((f"story-{outcome}", f"{base}pods/{cycle.pod_namespace}/{cycle.pod_name}/"))
-        if cycle is not None and outcome == Cycle.Outcome.BOUND:
+        if cycle is not None and outcome == CycleOutcome.BOUND:
             pages.append(("weights", reverse("web:weights", args=[cluster.public_id, cycle.number])))
-        if cycle is not None and outcome == Cycle.Outcome.UNSCHEDULABLE:
+        if cycle is not None and outcome == CycleOutcome.UNSCHEDULABLE:
             pod = (cluster.public_id, cycle.pod_namespace, cycle.pod_name)
             pages.append(("board-pod", f"{base}?pod={cycle.pod_namespace}/{cycle.pod_name}"))
             pages.append(("explain", reverse("web:explain", args=pod)))
             pages.append(("why-not", reverse("web:cycle-why", args=[cluster.public_id, cycle.number])))
     return pages
+
+
+def _telling(cluster: Cluster, outcome: str) -> Cycle | None:
+    """Of the cycles that ended so, one with the most feasible nodes."""
+    found = selectors.cycles(cluster, outcome=outcome, limit=MOST_CYCLES).cycles
+    return max(found, key=lambda cycle: (cycle.n_feasible, -cycle.number), default=None)
 
 
 def rare_pages(name: str, cluster: Cluster) -> list[tuple[str, str]]:
@@ -154,10 +165,9 @@ def rare_pages(name: str, cluster: Cluster) -> list[tuple[str, str]]:
 
 def answered(cluster: Cluster) -> list[tuple[str, str]]:
     """Name and path of pages that show an answer: each question is asked and answered here."""
-    pod = (
-        Cycle.objects.filter(cluster=cluster, outcome=Cycle.Outcome.UNSCHEDULABLE).order_by("number").first()
-    )
-    bound = Cycle.objects.filter(cluster=cluster, outcome=Cycle.Outcome.BOUND).order_by("-n_feasible").first()
+    unplaced = selectors.cycles(cluster, outcome=CycleOutcome.UNSCHEDULABLE, limit=MOST_CYCLES).cycles
+    pod = unplaced[-1] if unplaced else None
+    bound = _telling(cluster, CycleOutcome.BOUND)
     if pod is None or bound is None:
         return []
     pending = {"namespace": pod.pod_namespace, "name": pod.pod_name}

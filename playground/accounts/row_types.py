@@ -1,0 +1,24 @@
+"""The types of rows, for annotations of pages and APIs: names for a type checker, which are not there at run time.
+
+Selectors find rows and services write them; what is handed one says so by its type, and can do no more with it
+(docs/decisions/0014-rows-are-handed-out.md).
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playground.accounts.models import (
+        AccessToken,
+        AuditEntry,
+        Invitation,
+        Team,
+        User,
+    )
+
+__all__ = [
+    "AccessToken",
+    "AuditEntry",
+    "Invitation",
+    "Team",
+    "User",
+]
