@@ -9,7 +9,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "templates"
+API_TEMPLATES = ROOT / "playground" / "api" / "templates"
 STYLES = sorted((ROOT / "static" / "css").glob("*.css"))
+PACKAGES = ("templates", "static", "playground", "scheduler_core")
 WIDTH = 160
 # What the linter would not have: a heading beside its text on one line, an empty element that styles draw,
 # a line break within a placeholder.
@@ -24,11 +26,21 @@ def run(*command: str) -> None:
 
 
 def test_templates_are_indented() -> None:
-    run("djhtml", "--tabwidth", "2", "--check", str(TEMPLATES))
+    run("djhtml", "--tabwidth", "2", "--check", str(TEMPLATES), str(API_TEMPLATES))
 
 
 def test_the_linter_finds_nothing_in_templates() -> None:
-    run("djlint", str(TEMPLATES), "--lint", "--quiet", "--profile", "django", "--ignore", NOT_ASKED)
+    run(
+        "djlint",
+        str(TEMPLATES),
+        str(API_TEMPLATES),
+        "--lint",
+        "--quiet",
+        "--profile",
+        "django",
+        "--ignore",
+        NOT_ASKED,
+    )
 
 
 @pytest.mark.parametrize("path", STYLES, ids=lambda path: path.name)
@@ -45,7 +57,9 @@ def test_styles_are_formatted(path: Path) -> None:
 def test_no_line_is_too_long() -> None:
     long = [
         f"{path.relative_to(ROOT)}:{number}"
-        for path in [*sorted(TEMPLATES.rglob("*.html")), *STYLES]
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*"))
+        if path.suffix in (".css", ".html")
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if len(line) > WIDTH
     ]
