@@ -68,7 +68,7 @@ def compare_sides(sides: Sequence[Side]) -> dict[str, Any]:
         ``sides``, ``figures`` (name -> a number a side), ``nSame`` (decisions that are the same on all sides before
         the first that is not, aligned by `differing.beside`), ``divergence`` (None if all are), ``moved``,
         ``nMoved``, ``packing`` (nodes in order, each with its pods on every side), ``nNodes``. What one side did
-        stands under its letter, or at its place in a list.
+        stands at its place in a list; in lists called ``sides`` with its name.
     """
     pairs = beside([[one for one in side.decisions if one.number > side.since] for side in sides])
     n_same = next((place for place, pair in enumerate(pairs) if not pair.is_same), len(pairs))
@@ -76,7 +76,7 @@ def compare_sides(sides: Sequence[Side]) -> dict[str, Any]:
     moved = _moved(sides)
     packing = _packing([side.state for side in sides])
     return {
-        "sides": [_about(side) for side in sides],
+        "sides": [{"name": name, **_about(side)} for name, side in zip(LETTERS, sides, strict=False)],
         "figures": _figures(sides),
         "nSame": n_same,
         "divergence": parted,
@@ -85,6 +85,36 @@ def compare_sides(sides: Sequence[Side]) -> dict[str, Any]:
         "packing": packing[:PACKING_LIMIT],
         "nNodes": len(packing),
         "classes": max((side.state["classes"] for side in sides), key=len),
+    }
+
+
+def with_lists_of_sides(found: dict[str, Any]) -> dict[str, Any]:
+    """What was found, as `compare_sides` tells it: once, what a side did stood under its letter.
+
+    Examples
+    --------
+    >>> old = {"sides": [{"words": "x"}], "divergence": {"a": None}, "moved": [{"a": {"node": "n", "state": ""}}]}
+    >>> new = with_lists_of_sides(old)
+    >>> new["sides"], new["divergence"], new["moved"]
+    ([{'name': 'a', 'words': 'x'}], {'sides': [{'name': 'a', 'decision': None}]}, \
+[{'sides': [{'name': 'a', 'node': 'n', 'state': ''}]}])
+    """
+    names = LETTERS[: len(found["sides"])]
+    if all("name" in side for side in found["sides"]):
+        return found
+    parted = found["divergence"]
+    if parted is not None:
+        parted = {key: value for key, value in parted.items() if key not in names} | {
+            "sides": [{"name": name, "decision": parted[name]} for name in names]
+        }
+    return found | {
+        "sides": [{"name": name, **side} for name, side in zip(names, found["sides"], strict=True)],
+        "divergence": parted,
+        "moved": [
+            {key: value for key, value in item.items() if key not in names}
+            | {"sides": [{"name": name, **item[name]} for name in names]}
+            for item in found["moved"]
+        ],
     }
 
 
@@ -125,7 +155,9 @@ def _divergence(sides: Sequence[Side], pair: Beside[Decision]) -> dict[str, Any]
         "samePod": all(cycle is not None for cycle in cycles),
         "attempt": pair.nth,
         "why": _why(sides, pair, told),
-        **{letter: _said(cycle) for letter, cycle in zip(LETTERS, cycles, strict=False)},
+        "sides": [
+            {"name": name, "decision": _said(cycle)} for name, cycle in zip(LETTERS, cycles, strict=False)
+        ],
         "plugins": _plugins(told),
         "rows": _score_rows(told, cycles),
         "reasons": _reasons(told),
@@ -244,13 +276,12 @@ def _moved(sides: Sequence[Side]) -> list[dict[str, Any]]:
                 "cpuMilli": facts.get("cpu_milli", 0),
                 "priority": facts.get("priority", 0),
                 "priorityClass": facts.get("priority_class", ""),
-                **dict(zip(LETTERS, at, strict=False)),
+                "sides": [{"name": name, **place} for name, place in zip(LETTERS, at, strict=False)],
             }
         )
-    letters = LETTERS[: len(sides)]
     moved.sort(
         key=lambda item: (
-            len({bool(item[letter]["node"]) for letter in letters}) == 1, item["cycle"] or 0, item["pod"],
+            len({bool(place["node"]) for place in item["sides"]}) == 1, item["cycle"] or 0, item["pod"],
         )
     )  # fmt: skip
     return moved

@@ -287,7 +287,10 @@ def shared(do: Caller, work: Callable[[], None]) -> None:
     compared = do(
         "comparisons_create",
         body=do.model(
-            "ComparisonRequest", a={"kind": "scenario", "id": s}, b={"kind": "scenario", "id": s, "cycle": 1}
+            "ComparisonRequest",
+            a={"kind": "scenario", "id": s},
+            b={"kind": "scenario", "id": s, "cycle": 1},
+            more=[{"kind": "scenario", "id": s, "cycle": cycle} for cycle in (2, 3, 4, 4)],
         ),
     )
     work()
@@ -299,7 +302,12 @@ def shared(do: Caller, work: Callable[[], None]) -> None:
         ("upgrade", "UpgradeResult"),
     ):
         assert isinstance(do(f"scenarios_{kind}_read", s).result, getattr(do.models, answer)), kind
-    assert do("comparisons_read", compared.id).state == "done"
+    # Of six sides, the most there may be: once their letters were names of fields, and one was the reader's own.
+    found = do("comparisons_read", compared.id)
+    assert found.state == "done" and isinstance(found.result, do.models.ComparisonResult)
+    assert [side.name for side in found.result.divergence.sides] == list("abcdef")
+    assert [side.decision is None for side in found.result.divergence.sides][:2] == [False, True]
+    assert all(len(item.sides) == 6 for item in found.result.moved) and found.result.moved
     do("comparisons_delete", compared.id)
     do("scenarios_upgrade_share", s)
     do("scenarios_upgrade_branch", s)

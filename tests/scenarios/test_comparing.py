@@ -14,6 +14,7 @@ from playground.scenarios.services import (
     share,
 )
 from playground.scenarios.services.comparing import result_of
+from playground.scenarios.services.recording import packed
 from tests.scenarios.documents import PACKING, node, pod, priority_class, small, small_text, text_of
 from tests.scenarios.test_clusters import made_by_hand
 
@@ -38,11 +39,12 @@ def test_two_configurations_part_at_a_cycle_with_both_score_rows(work):
     found = compared(work, ref(spreading), ref(packing))
     parted = found["divergence"]
     assert parted["cycle"] == found["nSame"] + 1
-    assert parted["a"]["node"] != parted["b"]["node"]
+    decided = [side["decision"] for side in parted["sides"]]
+    assert decided[0]["node"] != decided[1]["node"]
     fit = [[row["points"][side]["NodeResourcesFit"] for row in parted["rows"]] for side in (0, 1)]
     assert fit[0] != fit[1]
     winners = [next(row["node"] for row in parted["rows"] if row["chosen"][side]) for side in (0, 1)]
-    assert winners == [parted["a"]["node"], parted["b"]["node"]]
+    assert winners == [one["node"] for one in decided]
     assert found["figures"]["bound"] == [4, 4]
     spread, packed = found["figures"]["cpuImbalance"]
     assert packed > spread
@@ -64,8 +66,10 @@ def test_two_moments_of_one_cluster(work):
     assert found["nSame"] == 2
     assert found["figures"]["cycles"] == [2, 6]
     assert found["figures"]["bound"][0] == 2 < found["figures"]["bound"][1]
-    assert found["divergence"]["a"] is None
-    assert [item["a"]["state"] for item in found["moved"] if item["pod"] == "default/late"] == ["not there"]
+    assert found["divergence"]["sides"][0] == {"name": "a", "decision": None}
+    assert [item["sides"][0]["state"] for item in found["moved"] if item["pod"] == "default/late"] == [
+        "not there"
+    ]
 
 
 def test_a_share_and_the_cluster_forked_from_it(work):
@@ -172,10 +176,10 @@ def test_three_runs_are_aligned_on_the_page_and_by_rest(client, work):
     assert [side["id"] for side in found["more"]] == ids[2:]
     assert result["figures"]["bound"] == [4, 4, 4] and result["figures"]["pods"] == [5, 5, 4]
     assert result["divergence"]["cycle"] == result["nSame"] + 1
-    assert {"a", "b", "c"} <= result["divergence"].keys()
+    assert [side["name"] for side in result["divergence"]["sides"]] == ["a", "b", "c"]
     assert all(len(row["pods"]) == 3 for row in result["packing"])
     giant = next(item for item in result["moved"] if item["pod"] == "default/giant")
-    assert [giant[letter]["state"] for letter in "abc"] == ["unschedulable", "unschedulable", "not there"]
+    assert [place["state"] for place in giant["sides"]] == ["unschedulable", "unschedulable", "not there"]
     page = client.get(f"/compare/{found['id']}/").content.decode()
     assert page.count('<span class="ab c"') > 3 and "As many pods are bound on all sides" in page
     form = {letter: f"scenario/{id_}" for letter, id_ in zip("abc", ids, strict=True)}
@@ -200,8 +204,9 @@ def test_a_branch_is_aligned_with_its_cluster_and_its_share_by_pod_and_attempt(w
         parted = found["divergence"]
         # What was decided before the branch was made is no difference, and no decision stands beside another pod's.
         if parted is not None:
-            assert parted["pod"] in {side["pod"] for side in (parted["a"], parted["b"]) if side}
-            assert all(side["number"] > 3 for side in [parted["a"]] if side)
+            first, other = (side["decision"] for side in parted["sides"])
+            assert parted["pod"] in {one["pod"] for one in (first, other) if one}
+            assert first is None or first["number"] > 3
         else:
             assert found["nSame"] == found["figures"]["cycles"][1]
 
@@ -211,3 +216,26 @@ def test_it_is_said_which_plugin_made_the_difference(work):
     packing = share(document=small_text(scheduler=PACKING)).scenario
     why = compared(work, ref(spreading), ref(packing))["divergence"]["why"]
     assert why.startswith("NodeResourcesFit makes the difference: for node-")
+
+
+def test_what_was_stored_with_sides_under_letters_is_read(work, client):
+    spreading = share(document=small_text()).scenario
+    packing = share(document=small_text(scheduler=PACKING)).scenario
+    found = compared(work, ref(spreading), ref(packing))
+    comparison = Comparison.objects.get()
+    old = found | {
+        "sides": [{key: value for key, value in side.items() if key != "name"} for side in found["sides"]],
+        "divergence": found["divergence"]
+        | {side["name"]: side["decision"] for side in found["divergence"]["sides"]},
+        "moved": [
+            item
+            | {place["name"]: {"node": place["node"], "state": place["state"]} for place in item["sides"]}
+            for item in found["moved"]
+        ],
+    }
+    for told in (old["divergence"], *old["moved"]):
+        del told["sides"]
+    Comparison.objects.update(result=packed(old))
+    comparison.refresh_from_db()
+    assert result_of(comparison) == found
+    assert client.get(f"/compare/{comparison.public_id}/").status_code == 200

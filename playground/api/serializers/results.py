@@ -283,6 +283,7 @@ class UpgradeResult(Answer):
 
 
 class ComparedSide(Answer):
+    name = text("Of the side: a, b, c, ...")
     words = text()
     detail = text()
     cycles = whole()
@@ -296,6 +297,11 @@ class ComparedCycle(Answer):
     node = text()
     sentence = text()
     message = text()
+
+
+class DecisionOfSide(Answer):
+    name = text("Of the side: a, b, c, ...")
+    decision = ComparedCycle(allow_null=True)
 
 
 class ScoringPlugin(Answer):
@@ -316,7 +322,7 @@ class ReasonRow(Answer):
 
 
 class Divergence(Answer):
-    """The first decision that is not the same on all sides; what each did stands under its letter.
+    """The first decision that is not the same on all sides; `sides` has what each did, in order.
 
     Decisions stand beside each other if they are about the same attempt of the same pod, whatever their cycles are.
     """
@@ -328,12 +334,7 @@ class Divergence(Answer):
     why = text(
         "Of two sides: which plugin, score or filter made the difference; empty where it is not known."
     )
-    a = ComparedCycle(allow_null=True)
-    b = ComparedCycle(allow_null=True)
-    c = ComparedCycle(required=False, allow_null=True)
-    d = ComparedCycle(required=False, allow_null=True)
-    e = ComparedCycle(required=False, allow_null=True)
-    f = ComparedCycle(required=False, allow_null=True)
+    sides = DecisionOfSide(many=True)
     plugins = many(ScoringPlugin(many=True))
     rows = ScoreRow(many=True)
     reasons = ReasonRow(many=True)
@@ -341,6 +342,7 @@ class Divergence(Answer):
 
 
 class PlaceOnSide(Answer):
+    name = text("Of the side: a, b, c, ...")
     node = text()
     state = text()
 
@@ -351,12 +353,7 @@ class MovedPod(Answer):
     cpuMilli = whole()
     priority = whole()
     priorityClass = text()
-    a = PlaceOnSide()
-    b = PlaceOnSide()
-    c = PlaceOnSide(required=False)
-    d = PlaceOnSide(required=False)
-    e = PlaceOnSide(required=False)
-    f = PlaceOnSide(required=False)
+    sides = PlaceOnSide(many=True)
 
 
 class PackedPod(Answer):

@@ -160,12 +160,11 @@ def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
     if found is not None:
         sides = [
             SideView(
-                letter, about["words"], about["detail"], about["cycles"], about["elapsedNs"],
+                about["name"], about["words"], about["detail"], about["cycles"], about["elapsedNs"],
                 side["id"] if side["kind"] == "scenario" else "",
             )
-            for letter, about, side in zip(LETTERS, found["sides"], comparison.sides, strict=False)
+            for about, side in zip(found["sides"], comparison.sides, strict=True)
         ]  # fmt: skip
-        letters = [side.letter for side in sides]
         if found["divergence"] is not None:
             context["divergence"] = _divergence(found["divergence"], sides)
         scale = PriorityScale([tuple(item) for item in found["classes"]])
@@ -176,11 +175,7 @@ def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
             "nodes": [_packed(row, scale) for row in found["packing"]],
             "legend": scale.legend(),
             "moved": [
-                item
-                | {
-                    "mark": scale.mark(item["priority"], item["priorityClass"]),
-                    "places": [item[letter] for letter in letters],
-                }
+                item | {"mark": scale.mark(item["priority"], item["priorityClass"])}
                 for item in found["moved"][: None if request.GET.get("all") else MOVED_SHOWN]
             ],
             "shown_all": bool(request.GET.get("all")) or found["nMoved"] <= MOVED_SHOWN,
@@ -228,7 +223,7 @@ def _divergence(divergence: dict[str, Any], sides: list[SideView]) -> dict[str, 
     """Where the sides part, with a list entry a side."""
     ties = divergence["ties"]
     return divergence | {
-        "said": [(side, divergence[side.letter]) for side in sides],
+        "said": [(side, did["decision"]) for side, did in zip(sides, divergence["sides"], strict=True)],
         "columns": list(zip(sides, divergence["plugins"], strict=True)),
         "table": _score_table(divergence),
         "ties_told": [(side, n_tied or 1) for side, n_tied in zip(sides, ties, strict=True)]
