@@ -1,0 +1,281 @@
+"""Every page of the site with a real cluster's names and numbers, at every width: no box leaves its place.
+
+`PAGES` has an address for each route that shows something, `LEFT_OUT` the reason for each that does not; a route in
+neither fails. A page is loaded once and then made wider and narrower.
+"""
+
+import pytest
+from django.test import Client
+from django.urls import resolve
+
+from playground.clusters import services
+from playground.clusters.models import Cycle, Draft, ForeignDecision, Node, Pod, Question
+from playground.clusters.services import drafts, questions
+from playground.clusters.services.memory import EngineMemory
+from playground.clusters.services.mock_extenders import create_mock_extender
+from playground.scenarios.models import Verdict
+from playground.scenarios.services import branch, request_comparison, share
+from playground.web import urls
+from playground.web.manual import CHAPTERS
+from playground.web.rare_cycles import run_until
+from playground.web.scenarios import urls as scenario_urls
+from tests.browser.boxes import out_of_bounds
+from tests.browser.test_real_clusters import load
+from tests.clusters.builders import make_cluster, make_node, make_pod
+from tests.clusters.devices import claiming, gpu_node, template
+from tests.kube_api.conftest import Kube
+from tests.kube_api.schedulers import Faulty, Packing
+from tests.real_dump import as_yaml, real_dump
+from tests.scenarios.conftest import sent, work
+from tests.scenarios.documents import PACKING, small, text_of
+from tests.web.test_group_page import gang
+
+__all__ = ["sent", "work"]
+
+WIDTHS = (1920, 1440, 1280, 1024, 800, 390)
+
+C = "/c/{c}/"
+PAGES = {
+    "web:home": ("/",),
+    "web:about": ("/about/",),
+    "web:manual": ("/manual/",),
+    "web:manual-chapter": tuple(f"/manual/{chapter}/" for chapter in CHAPTERS),
+    "web:find-all": ("/find/?q=prod",),
+    "web:find": (f"{C}find/?q=ip-10",),
+    "web:new-blank": ("/new/",),
+    "web:new-pools": ("/new/pools/",),
+    "web:new-import": ("/new/import/",),
+    "web:draft": ("/new/import/{draft}/",),
+    "web:board": (
+        C,
+        f"{C}?node={{node}}",
+        f"{C}?pod={{pending}}",
+        f"{C}?pod={{placed}}",
+        f"{C}?view=heat&by=nvidia.com/gpu",
+        f"{C}?view=table&sort=-cpu",
+        f"{C}?group=topology.kubernetes.io/zone&q=memory",
+        "/c/{branch}/",
+        "/c/{devices}/?node=gpu-pool-a100-eu-central-1a-0",
+    ),
+    "web:difference": ("/c/{branch}/difference/",),
+    "web:changes": (f"{C}changes/",),
+    "web:nodes": (f"{C}nodes/",),
+    "web:cycles": (f"{C}cycles/",),
+    "web:cycle": tuple(f"{C}cycles/{{{n}}}/" for n in ("bound", "unschedulable")),
+    "web:pods": (f"{C}pods/", f"{C}pods/?q=nightly"),
+    "web:group": ("/c/{gang}/groups/default/train/",),
+    "web:pod-new": (f"{C}pods/new/",),
+    "web:pod": (f"{C}pods/{{pending}}/", f"{C}pods/{{placed}}/", f"{C}pods/{{decided}}/"),
+    "web:explain": (f"{C}pods/{{pending}}/explain/", f"{C}pods/{{pending}}/explain/?node={{node}}"),
+    "web:cycle-why": tuple(f"{C}cycles/{{{n}}}/why-not/?node={{node}}" for n in ("bound", "unschedulable")),
+    "web:cycle-devices": ("/c/{devices}/cycles/1/devices/",),
+    "web:weights": (f"{C}cycles/{{bound}}/weights/",),
+    "web:luck": (f"{C}luck/",),
+    "web:question": (f"{C}questions/{{tried}}/",),
+    "web:plan": (f"{C}plan/",),
+    "web:plan-answer": tuple(f"{C}plan/{{{n}}}/" for n in ("drain", "backlog", "headroom")),
+    "web:verdict": ("/v/{verdict}/",),
+    "web:objects": (f"{C}objects/",),
+    "web:objects-of-kind": (f"{C}objects/Pod/", f"{C}objects/ReplicaSet/"),
+    "web:object": (f"{C}objects/Node/-/{{node}}/", f"{C}objects/Pod/{{placed}}/"),
+    "web:load": (f"{C}load/Deployment/search/indexer/",),
+    "web:import": (f"{C}import/",),
+    "web:pools": (f"{C}pools/",),
+    "web:config": (f"{C}config/",),
+    "web:release": (f"{C}config/release/",),
+    "web:rules": (f"{C}config/rules/",),
+    "web:classes": (f"{C}config/classes/",),
+    "web:extender-new": (f"{C}config/extenders/new/",),
+    "web:extender": (f"{C}config/extenders/{{extender}}/",),
+    "web:schedulers": (f"{C}schedulers/", "/c/{judged}/schedulers/"),
+    "web:judge": ("/c/{judged}/judge/",),
+    "web:judged": ("/c/{judged}/judge/{decision}/",),
+    "web:settings": (f"{C}cluster/?confirm=delete",),
+    "scenarios:mine": ("/s/",),
+    "scenarios:new": ("/s/new/",),
+    "scenarios:open": ("/open/",),
+    "scenarios:page": ("/s/{share}/", "/s/{share}/?cycle=2"),
+    "scenarios:embed": ("/s/{share}/embed/",),
+    "scenarios:link": ("/s/{share}/link/",),
+    "scenarios:delete": ("/s/{share}/delete/",),
+    "scenarios:optimum": ("/s/{share}/optimum/",),
+    "scenarios:upgrade": ("/s/{share}/upgrade/",),
+    "scenarios:model": ("/s/{share}/model/",),
+    "scenarios:luck": ("/s/{share}/luck/",),
+    "scenarios:cycle": ("/s/{share}/cycles/1/",),
+    "scenarios:gallery": ("/gallery/",),
+    "scenarios:four-ways": ("/gallery/gpu/four-ways/",),
+    "scenarios:differs": ("/differs/",),
+    "scenarios:compare-ask": ("/compare/",),
+    "scenarios:compare": ("/compare/{compared}/",),
+    "scenarios:replay": (f"{C}replay/",),
+    "scenarios:share": (f"{C}share/",),
+    "scenarios:cluster-upgrade": (f"{C}upgrade/",),
+    "scenarios:cluster-model": (f"{C}model/",),
+    "scenarios:cluster-optimum": (f"{C}optimum/",),
+}
+"""Addresses of each route that shows a page; words in braces are from `world`."""
+
+POSTED = "is posted to and leads to another page"
+PART = "is a part of another page, asked for by that page"
+FILE = "answers with a file"
+LEFT_OUT = {
+    **{
+        f"web:{name}": POSTED
+        for name in (
+            "watch", "draft-cancel", "run", "clock", "run-cancel", "cordon", "permit", "apply-branch", "undo", "act",
+            "explain-ask", "try", "question-cancel", "edit-branch", "plan-branch", "plan-share", "verdict-end",
+            "object-delete", "deed",
+        )
+    },
+    **{f"scenarios:{name}": POSTED for name in (
+        "verify", "fork", "branch", "gallery-large", "gallery-open", "compare-delete", "replay-branch", "next-step",
+    )},
+    **dict.fromkeys(("web:live", "web:ticks", "web:inspector", "scenarios:proof"), PART),
+    **dict.fromkeys(("web:verdict-answer", "web:verdict-cluster", "web:export"), FILE),
+    **{f"scenarios:{name}": FILE for name in ("saved", "raw", "picture", "photo", "badge", "oembed")},
+    "scenarios:gallery-show": "leads to the page of the share",
+    "scenarios:whole-cycle": PART,
+}  # fmt: skip
+"""Why a route is not measured."""
+
+RULES = ({"score": {"nodes": ["n3"], "points": 10}},)
+
+
+def test_every_route_is_measured_or_left_out_for_a_reason():
+    routes = {
+        f"{module.app_name}:{route.name}"
+        for module in (urls, scenario_urls)
+        for route in module.urlpatterns
+        if route.name
+    }
+    assert not PAGES.keys() & LEFT_OUT.keys()
+    assert PAGES.keys() | LEFT_OUT.keys() == routes
+
+
+def answered(cluster, kind, **params):
+    question = questions.ask(cluster=cluster, kind=kind, params=params)
+    questions.answer(question_id=question.pk, memory=EngineMemory())
+    question.refresh_from_db()
+    assert question.state == Question.State.DONE, (kind, params)
+    return question.public_id
+
+
+def parts_of(pod):
+    return f"{pod.namespace}/{pod.name}"
+
+
+@pytest.fixture
+def world(work):
+    """Makes what the addresses name, around one large cluster."""
+
+    def make(**size):
+        cluster = load(size.pop("n_nodes"), size.pop("n_pods"), **size)
+        services.apply_documents(cluster=cluster, objects=[make_pod("recommendation-engine-7c9d8f6b5-late0")])
+        run_until(cluster, "idle")
+        cluster.refresh_from_db()
+        own = {"cluster": cluster}
+        pods, cycles = (
+            Pod.objects.filter(**own).order_by("pk"),
+            Cycle.objects.filter(**own).order_by("-number"),
+        )
+        pending = pods.filter(name__startswith="nightly-render").first()
+        bound = cycles.filter(outcome="bound").first()
+        node = Node.objects.filter(**own).order_by("pk").first().name
+        about = {"namespace": pending.namespace, "name": pending.name}
+        answered(cluster, "what-would-it-take", **about)
+        answered(cluster, "why-not", **about, node=node)
+        answered(cluster, "why-not", cycle=bound.number, node=node)
+        answered(cluster, "weights", cycle=bound.number)
+        tried = answered(cluster, "try", manifest=questions.admitted_pod(cluster=cluster, text=TRIED))
+        plans = {
+            "drain": answered(cluster, "plan", ask="drain", nodes=[node]),
+            "backlog": answered(cluster, "plan", ask="backlog"),
+            "headroom": answered(cluster, "plan", ask="headroom"),
+        }
+        client = Client()
+        client.post(f"/c/{cluster.public_id}/plan/{plans['drain']}/share/")
+        made = branch(
+            cluster=cluster, cycle=cluster.next_cycle - 1, name="what if a node of the general pool goes"
+        )
+        services.set_cordon(cluster=made, node=node, unschedulable=True)
+        services.apply_documents(cluster=made, objects=[make_pod("recommendation-engine-7c9d8f6b5-late1")])
+        run_until(made, "idle")
+        scenario = share(document=text_of(small())).scenario
+        other = share(
+            document=text_of(small() | {"scheduler": PACKING, "title": "The same, packed"})
+        ).scenario
+        sides = [{"kind": "scenario", "id": one.public_id, "cycle": None} for one in (scenario, other)]
+        compared = request_comparison(a=sides[0], b=sides[1])
+        drafts.start_preview(text=as_yaml(real_dump(40, 400)))
+        work()
+        judged = self_scheduled(client)
+        found = {
+            "c": cluster, "node": node, "pending": parts_of(pending), "tried": tried, **plans,
+            "placed": parts_of(pods.filter(namespace="shop").exclude(node_name="").first()),
+            "decided": f"{bound.pod_namespace}/{bound.pod_name}",
+            "bound": bound.number,
+            "unschedulable": cycles.filter(outcome="unschedulable").first().number,
+            "branch": made, "gang": gang(), "devices": with_devices(), "judged": judged,
+            "draft": Draft.objects.latest("pk"), "verdict": Verdict.objects.get(),
+            "extender": create_mock_extender(cluster=cluster, name="quota-of-the-teams-that-pay", rules=RULES),
+            "decision": "{0.seq}/{0.kind}".format(ForeignDecision.objects.filter(cluster=judged).first()),
+            "share": scenario, "compared": compared,
+        }  # fmt: skip
+        work()
+        return {key: getattr(value, "public_id", value) for key, value in found.items()}
+
+    return make
+
+
+TRIED = "apiVersion: v1\nkind: Pod\nmetadata: {name: tried}\nspec: {containers: [{name: c, image: i}]}\n"
+
+
+def with_devices():
+    """A pool of GPUs as devices, one of them claimed."""
+    cluster = make_cluster(
+        *(gpu_node(f"gpu-pool-a100-eu-central-1a-{n}", "gpu=4") for n in range(2)),
+        template("one-gpu"),
+        *(claiming(f"feature-recomputation-nightly-worker-{n}") for n in range(3)),
+    )
+    run_until(cluster, "idle")
+    return cluster
+
+
+def self_scheduled(client):
+    """Pods that other schedulers placed."""
+    nodes = [make_node(name, cpu="4") for name in ("n1", "n2", "n3")]
+    pods = [make_pod(f"recommendation-engine-7c9d8f6b5-{n}", cpu="3", schedulerName=scheduler)
+            for n, scheduler in enumerate(("bin-packer", "bin-packer", "faulty"))]  # fmt: skip
+    cluster = make_cluster(*nodes, *pods)
+    kube = Kube(client, f"/k8s/{cluster.public_id}")
+    Packing(kube).decide()
+    Faulty(kube).decide()
+    return cluster
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "size",
+    [
+        {"n_nodes": 200, "n_pods": 3000},
+        {"n_nodes": 200, "n_pods": 3000, "cloud": "gke"},
+        {"n_nodes": 5000, "n_pods": 5400},
+    ],
+    ids=["aws", "gke", "five-thousand"],
+)
+def test_nothing_leaves_its_box_on_any_page_at_any_width(page, asgi_server, world, work, size):
+    places = world(**size)
+    found = []
+    for route, addresses in PAGES.items():
+        for template_ in addresses:
+            path = template_.format(**places)
+            assert resolve(path.partition("?")[0]).view_name == route, path
+            page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+
+            assert page.goto(asgi_server + path).ok, path
+            for width in WIDTHS:
+                page.set_viewport_size({"width": width, "height": 900})
+                found += [f"{template_} at {width}: {wrong}" for wrong in out_of_bounds(page)]
+    assert not found, "\n".join(found)
