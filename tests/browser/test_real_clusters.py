@@ -6,14 +6,12 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.clusters import services
-from playground.clusters.models import Cycle, Node, Pod
+from playground.clusters.models import Node, Pod
 from playground.web.rare_cycles import run_until
-from tests.browser.boxes import out_of_bounds
 from tests.browser.test_pages import what_is_wrong
 from tests.clusters.builders import make_pod
 from tests.real_dump import real_dump
 
-WIDTHS = (1440, 1280, 1920, 390)
 INDEXER, RENDER = "search/indexer", "reports/nightly-render"
 
 
@@ -44,111 +42,13 @@ def board(asgi_server, cluster, query=""):
     return f"{asgi_server}/c/{cluster.public_id}/{query}"
 
 
-def pages_of(cluster):
-    """Every page that names nodes or pods."""
-    node = Node.objects.filter(cluster=cluster).order_by("pk").first().name
-    pod = Pod.objects.filter(cluster=cluster, name__startswith="nightly-render").order_by("pk").first()
-    placed = (
-        Pod.objects.filter(cluster=cluster, namespace="shop").exclude(node_name="").order_by("pk").first()
-    )
-    base = f"/c/{cluster.public_id}/"
-    pages = {
-        "home": "/",
-        "board": base,
-        "board, a node": f"{base}?node={node}",
-        "board, a pod": f"{base}?pod={pod.namespace}/{pod.name}",
-        "board by pool": f"{base}?group=karpenter.sh/nodepool",
-        "heat map": f"{base}?view=heat&by=nvidia.com/gpu",
-        "table": f"{base}?view=table&sort=-cpu",
-        "found": f"{base}?q=gpu",
-        "cycles": f"{base}cycles/",
-        "pods": f"{base}pods/",
-        "pod form": f"{base}pods/new/",
-        "story": f"{base}pods/{placed.namespace}/{placed.name}/",
-        "story of a pending pod": f"{base}pods/{pod.namespace}/{pod.name}/",
-        "explain": f"{base}pods/{pod.namespace}/{pod.name}/explain/",
-        "node yaml": f"{base}objects/Node/-/{node}/",
-        "import": f"{base}import/",
-        "plan": f"{base}plan/",
-        "config": f"{base}config/",
-        "classes": f"{base}config/classes/",
-        "objects": f"{base}objects/",
-        "settings": f"{base}cluster/",
-        "replay": f"{base}replay/",
-        "share": f"{base}share/",
-        "luck": f"{base}luck/",
-    }
-    for outcome in ("bound", "unschedulable"):
-        cycle = Cycle.objects.filter(cluster=cluster, outcome=outcome).order_by("-number").first()
-        if cycle is not None:
-            pages[f"cycle, {outcome}"] = f"{base}cycles/{cycle.number}/"
-            pages[f"why not, {outcome}"] = f"{base}cycles/{cycle.number}/why-not/"
-        if cycle is not None and outcome == "bound":
-            pages["weights"] = f"{base}cycles/{cycle.number}/weights/"
-    return pages
-
-
-def measured(page, asgi_server, pages, widths=WIDTHS):
-    found = []
-    for width in widths:
-        page.set_viewport_size({"width": width, "height": 900})
-        for name, path in pages.items():
-            assert page.goto(asgi_server + path).ok, name
-            found += [f"{name} at {width}: {wrong}" for wrong in out_of_bounds(page)]
-    return found
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("cloud", ["aws", "gke"])
-def test_nothing_leaves_its_box_whatever_the_cloud_calls_it(
-    page, asgi_server, transactional_db, no_broker, complaints, cloud
-):
-    cluster = load(200, 3000, cloud=cloud)
-    services.apply_documents(cluster=cluster, objects=[make_pod("recommendation-engine-7c9d8f6b5-late0")])
-    run_until(cluster, "idle")
-    found = measured(page, asgi_server, pages_of(cluster))
-    assert not found, "\n".join(found)
-
-
-def test_the_other_pages_keep_their_boxes_too(page, asgi_server, real):
-    """What no name of a node or pod fills: measured once in each width, as it is the same for every cloud."""
-    base = f"/c/{real.public_id}/"
-    pages = {
-        "nodes": f"{base}nodes/",
-        "changes": f"{base}changes/",
-        "release": f"{base}config/release/",
-        "rules": f"{base}config/rules/",
-        "schedulers": f"{base}schedulers/",
-        "judge": f"{base}judge/",
-        "objects of a kind": f"{base}objects/Pod/",
-        "node pool": f"{base}pools/",
-        "new import": "/new/import/",
-        "new cluster": "/new/",
-        "known differences": "/about/",
-    }
-    found = measured(page, asgi_server, pages, widths=(1440, 390))
-    assert not found, "\n".join(found)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_five_thousand_nodes_fit_too(page, asgi_server, transactional_db, no_broker, complaints):
+def test_five_thousand_nodes_are_found(page, asgi_server, transactional_db, no_broker, complaints):
     cluster = load(5000, 5400)
-    base = f"/c/{cluster.public_id}/"
-    node = Node.objects.filter(cluster=cluster).first().name
-    pages = {
-        "board": base,
-        "board, a node": f"{base}?node={node}",
-        "table": f"{base}?view=table",
-        "found": f"{base}?q=g5.12xlarge+eu-central-1a",
-        "pods": f"{base}pods/",
-    }
-    found = measured(page, asgi_server, pages)
     page.goto(board(asgi_server, cluster, "?q=g5.12xlarge+eu-central-1a"))
     expect(page.locator(".sums")).to_contain_text(re.compile(r"\d+ of 5,000\s+nodes"))
     expect(page.locator("article.node").first).to_be_visible()  # few enough for cards again
-    assert not found, "\n".join(found)
 
 
 @pytest.mark.slow
@@ -157,11 +57,18 @@ def test_five_thousand_nodes_fit_too(page, asgi_server, transactional_db, no_bro
 def test_boards_with_real_names_are_accessible(page, asgi_server, real, complaints, scheme, width):
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": 844})
-    pages = {
-        name: path
-        for name, path in pages_of(real).items()
-        if name.startswith(("board", "heat", "table", "found"))
+    node = Node.objects.filter(cluster=real).order_by("pk").first().name
+    pod = Pod.objects.filter(cluster=real, name__startswith="nightly-render").order_by("pk").first()
+    queries = {
+        "board": "",
+        "board, a node": f"?node={node}",
+        "board, a pod": f"?pod={pod.namespace}/{pod.name}",
+        "board by pool": "?group=karpenter.sh/nodepool",
+        "heat map": "?view=heat&by=nvidia.com/gpu",
+        "table": "?view=table&sort=-cpu",
+        "found": "?q=gpu",
     }
+    pages = {name: f"/c/{real.public_id}/{query}" for name, query in queries.items()}
     assert not (found := what_is_wrong(page, asgi_server, pages)), "\n".join(found)
 
 

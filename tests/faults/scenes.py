@@ -49,8 +49,8 @@ class Scenes:
     def play(self, scene: str) -> None:
         """One of the scenes below, by name.
 
-        What the scene itself asks of the database may meet a connection that was cut. It ends then, and whoever it
-        had stand still goes on: with both workers standing, the next scene would wait for a third.
+        What the scene itself asks of the database may meet a connection that was cut. It ends then, and the workers it
+        had stand still go on: with both workers standing, the next scene would wait for a third.
         """
         try:
             getattr(self, scene)()
