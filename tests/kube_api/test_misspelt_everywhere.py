@@ -12,7 +12,6 @@ import pytest
 from django.test import Client
 
 from playground.clusters.models import Cluster, LogEntry
-from playground.scenarios.services import shares
 from scheduler_core.scenario import load_scenario, run_scenario
 from scheduler_core.scenario.load import field_notes
 from tests.clusters.builders import make_node, make_pod
@@ -125,10 +124,9 @@ def test_a_scenario_notes_it_in_the_library_and_on_the_command_line(
 
 @pytest.mark.django_db(transaction=True)
 def test_sharing_a_scenario_tells_it_over_rest_and_on_its_page(
-    client: Client, misspelt: dict[str, Any], sent: list[Any], monkeypatch: pytest.MonkeyPatch
+    client: Client, misspelt: dict[str, Any], sent: list[Any]
 ) -> None:
     """The run that stands before the link notes it too; the answer and the page tell it once each."""
-    monkeypatch.setattr(shares, "AT_ONCE_S", 120)
     path = f"steps[0].apply[0].{FIELD}"
     text = json.dumps(scenario(misspelt))
     for status in (201, 200):
