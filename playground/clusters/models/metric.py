@@ -26,7 +26,8 @@ class Metric(models.Model):
 class ClusterMetric(models.Model):
     """The same of one cluster; gone with it, while the sums over all stay as they are."""
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="metrics")
+    # Its constraint begins with the cluster; an index of it alone would only cost room.
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="metrics", db_index=False)
     name = models.CharField(max_length=120)
     labels = models.CharField(max_length=300, blank=True, default="")
     value = models.FloatField(default=0)

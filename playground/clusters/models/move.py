@@ -11,7 +11,8 @@ class QueueMove(models.Model):
     Beside the log, not part of it: a replay tells the same moves again. The newest are kept (services/moves.py).
     """
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="moves")
+    # Every index begins with the cluster; one of it alone would only cost room.
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="moves", db_index=False)
     at_ns = models.BigIntegerField()
     pod_namespace = models.CharField(max_length=253)
     pod_name = models.CharField(max_length=253)
