@@ -11,7 +11,7 @@ from playground.clusters import selectors, services
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, ExtenderCall, LogEntry, Pod, Run
 from playground.clusters.selectors.board_nodes import node_uses
-from playground.clusters.services.advance import as_entry, initial_config, load
+from playground.clusters.services.advance import entries_of, initial_config, load
 from playground.engine.scenario_making import make_text
 from playground.engine.simulator import default_simulator
 from scheduler_core.scenario import load_scenario, run_scenario
@@ -108,7 +108,7 @@ def check_share_and_replay(cluster: Cluster) -> None:
     """A share of it decides, and ends, as the cluster did; and so does its own log."""
     made = make_text(
         name="it", title="it", seed=cluster.seed, start_ns=cluster.start_ns, config=initial_config(cluster),
-        entries=(as_entry(row) for row in LogEntry.objects.filter(cluster=cluster).order_by("seq")),
+        entries=entries_of(LogEntry.objects.filter(cluster=cluster)),
     )  # fmt: skip
     ran = run_scenario(load_scenario(made.text))
     cycles = list(Cycle.objects.filter(cluster=cluster).order_by("number"))

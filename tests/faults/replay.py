@@ -10,7 +10,7 @@ from typing import Any
 
 from playground.clusters import kinds
 from playground.clusters.models import Checkpoint, Cluster, Event, LogEntry
-from playground.clusters.services.advance import as_entry, initial_config, initial_release
+from playground.clusters.services.advance import initial_config, initial_release
 from playground.engine.drive import checkpoint_document
 from playground.engine.entries import CycleRecord, Draft, Entry
 from playground.engine.reading import read
@@ -56,13 +56,13 @@ def replay(cluster: Cluster) -> Replayed:
             for row in batch.inputs:
                 world.fold(row)
             found.read_seq = max(found.read_seq, 0)
-            waiting += [as_entry(row) for row in batch.inputs]
+            waiting += [_entry(row) for row in batch.inputs]
             if batch.outcomes or batch.answers:
                 found.violations.append("outcomes stand behind the last batch's end")
             break
         found.n_batches += 1
         read_seq = batch.ran.payload["read"]
-        waiting += [as_entry(row) for row in batch.inputs]
+        waiting += [_entry(row) for row in batch.inputs]
         deleted = world.deleted_between(found.read_seq, read_seq, batch.inputs)
         overwritten = _unread(waiting, read_seq)
         for row in batch.inputs:
@@ -298,3 +298,7 @@ def _checkpoint_differs(data: bytes, wanted: dict[str, Any], read: int) -> str:
         if left != right:
             return f"{name} is {json.dumps(right)[:200]} instead of {json.dumps(left)[:200]}"
     return ""
+
+
+def _entry(row: LogEntry) -> Entry:
+    return Entry(row.seq, row.source, row.kind, row.at_ns, row.payload, row.cycle)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from playground.clusters import wake
@@ -346,12 +346,13 @@ def unread(cluster: Cluster, read_seq: int) -> list[Entry]:
     rows = LogEntry.objects.filter(
         cluster=cluster, source=LogEntry.Source.API, seq__gt=read_seq, cycle__isnull=True
     )
-    return [as_entry(row) for row in rows.order_by("seq").iterator(2000)]
+    return list(entries_of(rows))
 
 
-def as_entry(row: LogEntry) -> Entry:
-    """A log row as the engine reads it."""
-    return Entry(row.seq, row.source, row.kind, row.at_ns, row.payload, row.cycle)
+def entries_of(rows: QuerySet[LogEntry]) -> Iterator[Entry]:
+    """Log rows as the engine reads them, oldest first; no model instances are made of them."""
+    columns = rows.order_by("seq").values_list("seq", "source", "kind", "at_ns", "payload", "cycle")
+    return (Entry(*row) for row in columns.iterator(2000))
 
 
 def engine_of(cluster: Cluster, memory: EngineMemory, simulator: Simulator) -> Driven:
@@ -425,7 +426,7 @@ def stretch(cluster: Cluster, engine: Engine, after_seq: int, to_seq: int) -> It
         | Q(kind=LogEntry.Kind.RAN, seq__gt=after_seq)
         | Q(kind=LogEntry.Kind.EXTENDER, seq__gt=after_seq, cycle__isnull=False)
     )
-    return (as_entry(row) for row in rows.order_by("seq").iterator(2000))
+    return entries_of(rows)
 
 
 def initial_config(cluster: Cluster) -> dict[str, object] | None:

@@ -13,7 +13,7 @@ from django.db.models import F, Q
 from playground.clusters.author import author
 from playground.clusters.choices import DecisionKind
 from playground.clusters.models import Checkpoint, Cluster, ForeignDecision, LogEntry, Pod
-from playground.clusters.services.advance import as_entry, initial_config, initial_release
+from playground.clusters.services.advance import entries_of, initial_config, initial_release
 from playground.clusters.services.writer import LogWriter
 from playground.engine.judging import Asked, Judged, Start, judged, start_of
 from playground.engine.times import format_seconds
@@ -287,7 +287,7 @@ def _entries(cluster: Cluster, start: Start, to_seq: int) -> Any:
         Q(source=LogEntry.Source.API, seq__gt=start.read_seq)
         | Q(source=LogEntry.Source.ENGINE, seq__gt=start.seq)
     )
-    return (as_entry(row) for row in rows.order_by("seq").iterator(2000))
+    return entries_of(rows)
 
 
 def _forget_old(cluster: Cluster) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from django.db.models import Q
 
 from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry, Question, SeedEnd
-from playground.clusters.services.advance import as_entry
+from playground.clusters.services.advance import entries_of
 from playground.engine import Entry, advise
 from playground.engine.seeds import Beginning, beginning_of
 
@@ -32,11 +32,11 @@ RecordedTie = Callable[[str], tuple[int, bytes] | None]
 
 def run_again(cluster: Cluster, seq: int) -> tuple[Beginning | None, Iterator[Entry]]:
     """The log up to `seq` as every seed runs it: from the newest checkpoint that all of them come by, or whole."""
-    log = LogEntry.objects.filter(cluster=cluster, seq__lte=seq).order_by("seq")
+    log = LogEntry.objects.filter(cluster=cluster, seq__lte=seq)
     beginning, ran_seq = _beginning(cluster, seq)
     if beginning is not None:
         log = log.filter(Q(source=LogEntry.Source.API, seq__gt=beginning.read_seq) | Q(seq__gt=ran_seq))
-    return beginning, (as_entry(row) for row in log.iterator(2000))
+    return beginning, entries_of(log)
 
 
 def _beginning(cluster: Cluster, seq: int) -> tuple[Beginning | None, int]:

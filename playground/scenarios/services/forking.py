@@ -17,7 +17,7 @@ from playground.clusters.errors import Conflict, InvalidInput, NotFound, TooMany
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
 from playground.clusters.rows import rows_of
 from playground.clusters.selectors.objects import get_object
-from playground.clusters.services.advance import as_entry, initial_config, initial_release
+from playground.clusters.services.advance import entries_of, initial_config, initial_release
 from playground.clusters.services.deeds import opening as begins
 from playground.clusters.services.lifecycle import note_opening
 from playground.clusters.services.runs import parse_duration_ns
@@ -247,7 +247,7 @@ def make_text(
         There was no such cycle.
     InvalidManifest
     """
-    log = LogEntry.objects.filter(cluster=cluster).exclude(source=LogEntry.Source.KEPT).order_by("seq")
+    log = LogEntry.objects.filter(cluster=cluster).exclude(source=LogEntry.Source.KEPT)
     cycles = Cycle.objects.filter(cluster=cluster).order_by("number")
     cut = None
     if cycle is not None:
@@ -264,7 +264,7 @@ def make_text(
             start_ns=cluster.start_ns,
             config=initial_config(cluster),
             release=initial_release(cluster),
-            entries=(as_entry(row) for row in log.iterator(2000)),
+            entries=entries_of(log),
             decided=decided,
             cut=cut,
             mock_rules=rules,
