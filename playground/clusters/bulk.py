@@ -5,7 +5,8 @@ from typing import Any
 
 from django.db import connection, models
 
-from playground.clusters.packed import HexField, Packed, PackedJSONField, json_text, pack
+from playground.clusters.packed import HexField, Packed, PackedJSONField, pack
+from playground.engine.compressed import to_json
 
 Row = Sequence[Any]
 
@@ -87,8 +88,12 @@ def _converter(field: Any) -> Callable[[Any], Any] | None:
     if isinstance(field, HexField):
         return bytes.fromhex
     if isinstance(field, models.JSONField):
-        return json_text
+        return _json
     return None
+
+
+def _json(value: Any) -> str:
+    return to_json(value).decode()
 
 
 def _packed(value: Any) -> Packed:

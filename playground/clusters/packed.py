@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.db import models
 
+from playground.engine.compressed import from_json, to_json
+
 VERSION: Final = 2
 
 # Part of the stored format (of version 1, too): a change of a single byte needs a new VERSION beside this one.
@@ -64,21 +66,9 @@ _MARK_OF_1: Final = b"\x01"
 _UID: Final = re.compile(rb'"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"')
 _UID_MARK: Final = b"\xff"  # in no JSON text: it is in no UTF-8
 _SHORT_UID: Final = re.compile(_UID_MARK + rb"(.{16})", re.DOTALL)
-_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 # A small window, which holds the dictionary and one value: each of the copies below is made of that much memory.
 _WINDOW_BITS: Final = -13
 _BEGUN: Final = zlib.compressobj(6, zlib.DEFLATED, _WINDOW_BITS, 6, zlib.Z_DEFAULT_STRATEGY, _DICTIONARY)
-
-
-def json_text(value: Any) -> str:
-    """Compact JSON, keys in their order.
-
-    Raises
-    ------
-    ValueError
-        A number is not finite.
-    """
-    return _ENCODER.encode(value)
 
 
 class Packed(bytes):
@@ -87,13 +77,13 @@ class Packed(bytes):
 
 def pack(value: Any) -> Packed:
     """A JSON value as it is stored."""
-    return pack_text(json_text(value))
+    return pack_text(to_json(value))
 
 
-def pack_text(text: str) -> Packed:
+def pack_text(text: bytes) -> Packed:
     """The same of JSON text, for values whose text is needed more than once."""
     packing = _BEGUN.copy()
-    return Packed(_MARK + packing.compress(_UID.sub(_short, text.encode())) + packing.flush())
+    return Packed(_MARK + packing.compress(_UID.sub(_short, text)) + packing.flush())
 
 
 def _short(uid: re.Match[bytes]) -> bytes:
@@ -120,7 +110,7 @@ def unpack(data: bytes | str) -> Any:
             return json.loads(data)
         raise ValueError(f"a packed column of version {data[0]} cannot be read")
     text = zlib.decompressobj(_WINDOW_BITS, _DICTIONARY).decompress(data[1:])
-    return json.loads(text if data[:1] == _MARK_OF_1 else _SHORT_UID.sub(_long, text))
+    return from_json(text if data[:1] == _MARK_OF_1 else _SHORT_UID.sub(_long, text))
 
 
 if TYPE_CHECKING:

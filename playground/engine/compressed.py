@@ -1,24 +1,53 @@
-"""Documents that are written often, as small as they get in a time that is not noticed."""
+"""Documents that are written often: as JSON, and small, both in a time that is not noticed."""
 
+import json
 import lzma
 import zlib
-from typing import Final
+from typing import Any, Final
 
-SMALL_BYTES: Final = 4_000_000
-"""Above this size the tenfold time of the stronger compression would be noticed (1 s for 20 MB)."""
+import msgspec
+import zstandard
+
+_ENCODER: Final = msgspec.json.Encoder()
+_DECODER: Final = msgspec.json.Decoder()
 _XZ_MAGIC: Final = b"\xfd7zXZ\x00"
+LEVEL: Final = 3
+"""As small as xz makes it, in a fifteenth of the time."""
 
 
-def compress(text: bytes) -> bytes:
-    """About half of what deflate makes of it, unless it is large."""
-    return lzma.compress(text, preset=1) if len(text) <= SMALL_BYTES else zlib.compress(text, 1)
+def to_json(value: Any) -> bytes:
+    """Compact JSON, keys in their order. Numbers are finite: others are refused where they come in."""
+    try:
+        return _ENCODER.encode(value)
+    except (TypeError, UnicodeEncodeError):  # a subclass of a string; half of a surrogate pair
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
-def decompress(data: bytes) -> bytes:
-    """Of either form; what was written before this was so is deflate, whatever its size.
+def from_json(text: bytes) -> Any:
+    """What `to_json`, or the standard library's encoder, was given.
 
     Raises
     ------
-    zlib.error, lzma.LZMAError
+    ValueError
     """
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # half of a surrogate pair, escaped
+        return json.loads(text)
+
+
+def compress(text: bytes) -> bytes:
+    """Zstandard: about two thirds of what deflate makes of it."""
+    return zstandard.compress(text, LEVEL)
+
+
+def decompress(data: bytes) -> bytes:
+    """Of any form that was ever written: Zstandard, xz or deflate.
+
+    Raises
+    ------
+    zstandard.ZstdError, lzma.LZMAError, zlib.error
+    """
+    if data.startswith(zstandard.FRAME_HEADER):
+        return zstandard.decompress(data)
     return lzma.decompress(data) if data.startswith(_XZ_MAGIC) else zlib.decompress(data)

@@ -5,14 +5,13 @@ the calls are written down (the `ran` entry), so a replay makes exactly the same
 """
 
 import gc
-import json
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Self
 
-from playground.engine.compressed import compress, decompress
+from playground.engine.compressed import compress, decompress, from_json, to_json
 from playground.engine.entries import (
     CycleRecord,
     Draft,
@@ -188,8 +187,7 @@ class Engine:
                 "readSeq": self.read_seq,
                 "simulation": self.simulation.checkpoint(),
             }
-            text = json.dumps(document, separators=(",", ":"), sort_keys=False, allow_nan=False)
-            return compress(text.encode())
+            return compress(to_json(document))
 
     def drive(
         self,
@@ -427,7 +425,7 @@ def checkpoint_document(data: bytes) -> dict[str, Any]:
     CheckpointError
         If the format is another one.
     """
-    document: dict[str, Any] = json.loads(decompress(data))
+    document: dict[str, Any] = from_json(decompress(data))
     if document.get("format") != CHECKPOINT_FORMAT:
         raise CheckpointError(f"checkpoint format {document.get('format')!r} is not {CHECKPOINT_FORMAT}")
     return document

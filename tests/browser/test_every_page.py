@@ -2,7 +2,12 @@
 
 `PAGES` has an address for each route that shows something, `LEFT_OUT` the reason for each that does not; a route in
 neither fails. A page is loaded once and then made wider and narrower.
+
+With ``PLAYGROUND_PHOTOGRAPHS=DIR`` each page is photographed, too, in light, dark and on a phone, to be looked at.
 """
+
+import os
+from pathlib import Path
 
 import pytest
 from django.test import Client
@@ -19,6 +24,7 @@ from playground.web import urls
 from playground.web.manual import CHAPTERS
 from playground.web.rare_cycles import run_until
 from playground.web.scenarios import urls as scenario_urls
+from playground.web.screenshots import LOOKS
 from tests.browser.boxes import out_of_bounds
 from tests.browser.test_real_clusters import load
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -265,8 +271,9 @@ def self_scheduled(client):
     ],
     ids=["aws", "gke", "five-thousand"],
 )
-def test_nothing_leaves_its_box_on_any_page_at_any_width(page, asgi_server, world, work, size):
+def test_nothing_leaves_its_box_on_any_page_at_any_width(page, asgi_server, world, work, request, size):
     places = world(**size)
+    photographs = os.environ.get("PLAYGROUND_PHOTOGRAPHS")
     found = []
     for route, addresses in PAGES.items():
         for template_ in addresses:
@@ -278,4 +285,18 @@ def test_nothing_leaves_its_box_on_any_page_at_any_width(page, asgi_server, worl
             for width in WIDTHS:
                 page.set_viewport_size({"width": width, "height": 900})
                 found += [f"{template_} at {width}: {wrong}" for wrong in out_of_bounds(page)]
+            if photographs:
+                photograph(
+                    page, Path(photographs) / request.node.callspec.id, f"{route}{addresses.index(template_)}"
+                )
     assert not found, "\n".join(found)
+
+
+def photograph(page, folder, name):
+    """The page as it is now in every look; the first screens of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for look in LOOKS:
+        page.emulate_media(color_scheme=look.scheme, reduced_motion="reduce")
+        page.set_viewport_size({"width": look.width, "height": 1600})
+        page.screenshot(path=folder / f"{name.replace(':', '-')}-{look.name}.png")
+    page.emulate_media(color_scheme="light")

@@ -1,6 +1,5 @@
 """The scheduling queue as of the engine's last commit."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -8,7 +7,7 @@ from typing import Any, Final
 from django.db.models import F
 
 from playground.clusters.models import Cluster, Pod, QueueSnapshot
-from playground.engine.compressed import decompress
+from playground.engine.compressed import decompress, from_json
 
 LANES: Final = ("active", "permit", "binding", "backoff", "unschedulable", "gated", "foreign")
 """In the order pages show them; ``foreign`` = pods of another scheduler, or of a kind not simulated."""
@@ -148,7 +147,7 @@ def _whole(
     long = [lane for lane, items in head.items() if len(items) < counts[lane]]
     if not long:
         return head
-    known: dict[str, list[dict[str, Any]]] = json.loads(decompress(bytes(snapshot.full)))
+    known: dict[str, list[dict[str, Any]]] = from_json(decompress(bytes(snapshot.full)))
     if snapshot.full_seq in (None, snapshot.engine_seq):
         return known
     rows = Pod.objects.filter(cluster=cluster, lane__in=long)

@@ -1,6 +1,5 @@
 """One batch of an engine becomes rows: outcomes, cycles, queue, run and checkpoint in one transaction."""
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -31,7 +30,7 @@ from playground.clusters.services.memory import Driven
 from playground.clusters.services.moves import keep_moves
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, locked
 from playground.engine import CycleRecord, DriveResult, engine_version
-from playground.engine.compressed import compress
+from playground.engine.compressed import compress, to_json
 from playground.engine.demand import DAY_NS, MAX_VIRTUAL_NS
 from playground.engine.entries import HEAD_ITEMS, Draft
 
@@ -421,8 +420,7 @@ def _keep_queue(
         },
     }
     if queue.whole is not None:
-        text = json.dumps(queue.whole, separators=(",", ":"))
-        snapshot |= {"full": compress(text.encode()), "full_seq": cluster.engine_seq}
+        snapshot |= {"full": compress(to_json(queue.whole)), "full_seq": cluster.engine_seq}
     if not QueueSnapshot.objects.filter(cluster=cluster).update(**snapshot):
         nothing = {"full": compress(b"{}"), "full_seq": 0}
         QueueSnapshot.objects.create(cluster=cluster, **{**nothing, **snapshot})

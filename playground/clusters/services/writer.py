@@ -13,11 +13,12 @@ from playground.clusters.custom_kinds import DEFINITION
 from playground.clusters.errors import NotFound, TooLarge
 from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry
-from playground.clusters.packed import Packed, json_text, pack_text
+from playground.clusters.packed import Packed, pack_text
 from playground.clusters.rows import MODELS, row_values, rows_of, upsert
 from playground.clusters.services import deeds, demand
 from playground.clusters.services.quotas import check_bytes
 from playground.engine.columns import profile_names
+from playground.engine.compressed import to_json
 from playground.engine.validation import LAST_APPLIED
 
 ObjectKey = tuple[str, str, str]
@@ -71,7 +72,7 @@ class LogWriter:
         self._renewed: set[ObjectKey] = set()
         self._n_asked = 0
         self._asked: list[dict[str, Any]] = []
-        self._texts: dict[int, str] = {}
+        self._texts: dict[int, bytes] = {}
         self.may_exceed = False
         self.deed: str | None = ""
         self.lane_of: Callable[[str, str], tuple[str, str]] | None = None
@@ -268,7 +269,7 @@ class LogWriter:
             if (size := len(self._text(manifest))) <= MAX_OBJECT_BYTES:
                 continue
             if copied := (manifest["metadata"].get("annotations") or {}).get(LAST_APPLIED):
-                size = max(size - len(json_text(copied)), len(copied))
+                size = max(size - len(to_json(copied)), len(copied.encode()))
             if size > MAX_OBJECT_BYTES:
                 name = manifest["metadata"]["name"]
                 raise TooLarge(
@@ -291,19 +292,19 @@ class LogWriter:
         self.cluster.stored_bytes += asked_bytes
         self.changed.add("stored_bytes")
 
-    def _text(self, manifest: dict[str, Any]) -> str:
+    def _text(self, manifest: dict[str, Any]) -> bytes:
         """JSON of a manifest that goes into the log and into a row: made once."""
         text = self._texts.get(id(manifest))
         if text is None:
-            text = self._texts[id(manifest)] = json_text(manifest)
+            text = self._texts[id(manifest)] = to_json(manifest)
         return text
 
     def _stored_payload(self, payload: dict[str, Any]) -> dict[str, Any] | Packed:
         if next(iter(payload), None) != "manifest":
             return payload
         rest = {name: value for name, value in payload.items() if name != "manifest"}
-        end = f",{json_text(rest)[1:]}" if rest else "}"
-        return pack_text(f'{{"manifest":{self._text(payload["manifest"])}{end}')
+        end = b"," + to_json(rest)[1:] if rest else b"}"
+        return pack_text(b'{"manifest":' + self._text(payload["manifest"]) + end)
 
     def _row(self, kind: Kind, manifest: dict[str, Any], seq: int) -> dict[str, Any]:
         values = row_values(self.cluster, kind, manifest, seq, self.profiles)
