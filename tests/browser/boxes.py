@@ -42,6 +42,11 @@ OUT_OF_BOUNDS = """() => {
       if (wide > 2 && high > 2) found.add(`${say(before)} lies under ${say(e)}`);
     });
   }
+  const head = document.querySelector('header.app');
+  for (const e of head ? head.querySelectorAll('*') : []) {
+    const under = Math.round(e.getBoundingClientRect().bottom - head.getBoundingClientRect().bottom);
+    if (drawn(e) && under > 1 && !e.closest('svg')) found.add(`${under} px below the header: ${say(e)}`);
+  }
   return [...found].slice(0, 8);
 }"""
 
