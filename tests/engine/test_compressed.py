@@ -1,19 +1,24 @@
-"""Stored documents are small, and those of before are read."""
+"""Stored documents are small and JSON of any value, and those of before are read."""
 
+import json
+import lzma
 import zlib
+from typing import Any
 
 import pytest
+from django.utils.safestring import SafeString
 
-from playground.engine import compressed
+from playground.engine.compressed import compress, decompress, from_json, to_json
 
 
-@pytest.mark.parametrize("small_bytes", [0, 10**6])
-def test_what_was_compressed_in_either_form_is_read(
-    monkeypatch: pytest.MonkeyPatch, small_bytes: int
-) -> None:
-    monkeypatch.setattr(compressed, "SMALL_BYTES", small_bytes)
+def test_documents_of_every_form_there_was_are_read() -> None:
     text = b'{"name":"p%d"}' * 5000
-    stored = compressed.compress(text)
-    assert stored.startswith(b"\xfd7zXZ") is bool(small_bytes)
-    assert compressed.decompress(stored) == text
-    assert compressed.decompress(zlib.compress(text, 1)) == text
+    stored = compress(text)
+    assert stored.startswith(b"\x28\xb5\x2f\xfd")  # Zstandard
+    assert len(stored) <= len(lzma.compress(text, preset=1))
+    assert decompress(stored) == decompress(lzma.compress(text)) == decompress(zlib.compress(text, 1)) == text
+
+
+@pytest.mark.parametrize("value", ["\ud800", {"k": ["\udfff"]}, 2**70, 1e300, {"k": SafeString("x")}])
+def test_what_the_fast_encoder_does_not_take_is_json_all_the_same(value: Any) -> None:
+    assert from_json(to_json(value)) == value == json.loads(to_json(value))

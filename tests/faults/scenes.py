@@ -81,13 +81,16 @@ class Scenes:
         if first is None:
             return
         self._site.order(COMMIT, "stall", self._pk)
-        self._expire()
+        token = self._expire()
         second = self._stalled_besides(COMMIT, first)
-        if second is not None:
-            self._end("two at once", first)
-            second.go_on(0)
-        else:
+        if second is None:
             first.go_on()
+            return
+        if self._row().lease_token > token:
+            self._end("two at once", first)
+        else:  # who came had the lease before the first, and comes to its commit only now: the first's is the newest
+            first.go_on()
+        second.go_on(0)
 
     def fail_over(self) -> None:
         """The database fails over and has lost its newest transaction, the claim; so a token is given out twice."""
