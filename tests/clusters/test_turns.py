@@ -164,5 +164,8 @@ def test_a_batch_that_took_too_long_is_followed_by_a_shorter_one() -> None:
     assert short == Budget(wall_s=pytest.approx(0.1), max_cycles=4096)
     assert next_budget(short, usual, 90.0).wall_s == SHORTEST_BATCH_S
     assert next_budget(short, usual, 0.2).wall_s == pytest.approx(0.2)  # longer by no more than twice
+    # A batch that only read shows no progress: what it took is gone from the time of the next.
+    assert next_budget(usual, usual, 0.6, decided=False).wall_s == pytest.approx(0.1)
+    assert next_budget(usual, usual, 3.2, decided=False).wall_s == SHORTEST_BATCH_S
     raced = Budget(wall_s=0.4, max_cycles=8)
     assert next_budget(raced, usual, 0.1) == raced  # what was said about cycles stands

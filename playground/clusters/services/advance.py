@@ -204,7 +204,8 @@ class _Visitor:
             run = self._next_run(cluster)
             goal = self._goal(cluster, run)
             entries = unread(cluster, driven.engine.read_seq)
-            if len(entries) >= CHECKPOINT_EVERY:
+            reads_first = len(entries) >= CHECKPOINT_EVERY
+            if reads_first:
                 # Their checkpoint is due: before the first decision, which can then be made again from there.
                 run, goal = None, Goal("read")
             if run is None and goal.until == "read" and not entries:
@@ -240,7 +241,7 @@ class _Visitor:
             self.counts.batch(cluster, result, took_s)
             _say(cluster, result, took_s)
             done_s = time.monotonic()
-            budget = next_budget(budget, self.visit.batch, done_s - batch_began_s)
+            budget = next_budget(budget, self.visit.batch, done_s - batch_began_s, decided=not reads_first)
             if done_s + (done_s - batch_began_s) - began >= self.visit.wall_s:  # no time for another like it
                 break
             if result.calls or not result.finished:
@@ -311,11 +312,12 @@ class _Visitor:
         return Goal("idle", until_ns=start + MAX_VIRTUAL_NS, max_cycles=left, cycles_before=run.cycles_done)
 
 
-def next_budget(last: Budget, usual: Budget, took_s: float) -> Budget:
+def next_budget(last: Budget, usual: Budget, took_s: float, *, decided: bool = True) -> Budget:
     """Bounds of the next batch, after one within `last` that took so long with its commit: shorter where that was too
-    long, and longer again, up to `usual`, where there is time."""
-    wall_s = last.wall_s * min(2.0, PROGRESS_S / max(took_s, 0.001))
-    return replace(last, wall_s=min(usual.wall_s, max(SHORTEST_BATCH_S, wall_s)))
+    long, and longer again, up to `usual`, where there is time. A batch that `decided` nothing shows no progress of the
+    run: the next one has what is left of `PROGRESS_S`."""
+    left = min(2.0, PROGRESS_S / max(took_s, 0.001)) if decided else (PROGRESS_S - took_s) / PROGRESS_S
+    return replace(last, wall_s=min(usual.wall_s, max(SHORTEST_BATCH_S, last.wall_s * left)))
 
 
 def _say(cluster: Cluster, result: DriveResult, took_s: float) -> None:
