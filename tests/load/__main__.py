@@ -6,7 +6,7 @@ the board's ticks and fragments are behind the database. ``step``: how long one 
 ``kills``: processes of `manage.py play` are killed and stopped at random; how long a pod waits for its node then.
 ``crowd``: while seeds, shares and a search fill the other lanes, how long a pod of another cluster waits.
 ``site``: pods a second through REST and run, at several sizes. ``plans``: questions about a large cluster.
-``cycles``: a sample of the cycles of a long run, opened whole.
+``cycles``: a sample of the cycles of a long run, opened whole. ``mcp``: how long an agent waits for a tool.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import servers
-from tests.load import cycles, plans, site
+from tests.load import cycles, mcp, plans, site
 from tests.load.crowd import be_crowded, kill_processes
 from tests.load.steps import step_large
 
@@ -72,6 +72,7 @@ def main() -> int:
     site.add_to(commands)
     plans.add_to(commands)
     cycles.add_to(commands)
+    mcp.add_to(commands)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="playground-load-"))
     with contextlib.ExitStack() as stops:
