@@ -1,5 +1,7 @@
 """Every page of the site with a real cluster's names and numbers, at every width: no box leaves its place.
 
+In one of the walks each page's Help is followed into the manual, too.
+
 `PAGES` has an address for each route that shows something, `LEFT_OUT` the reason for each that does not; a route in
 neither fails. A page is loaded once and then made wider and narrower.
 
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 from django.urls import resolve
+from playwright.sync_api import expect
 
 from playground.clusters import services
 from playground.clusters.models import Cycle, Draft, ForeignDecision, Node, Pod, Question
@@ -21,7 +24,7 @@ from playground.clusters.services.mock_extenders import create_mock_extender
 from playground.scenarios.models import Verdict
 from playground.scenarios.services import branch, request_comparison, share
 from playground.web import urls
-from playground.web.manual import CHAPTERS
+from playground.web.manual import CHAPTERS, INDEX, chapter, help_path
 from playground.web.rare_cycles import run_until
 from playground.web.scenarios import urls as scenario_urls
 from playground.web.screenshots import LOOKS
@@ -263,15 +266,17 @@ def self_scheduled(client):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    "size",
+    ("size", "reads_help"),
     [
-        {"n_nodes": 200, "n_pods": 3000},
-        {"n_nodes": 200, "n_pods": 3000, "cloud": "gke"},
-        {"n_nodes": 5000, "n_pods": 5400},
+        ({"n_nodes": 200, "n_pods": 3000}, False),
+        ({"n_nodes": 200, "n_pods": 3000, "cloud": "gke"}, True),
+        ({"n_nodes": 5000, "n_pods": 5400}, False),
     ],
     ids=["aws", "gke", "five-thousand"],
 )
-def test_nothing_leaves_its_box_on_any_page_at_any_width(page, asgi_server, world, sent, work, request, size):
+def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the_manual(
+    page, asgi_server, world, sent, work, request, size, reads_help
+):
     places = world(**size)
     sent.clear()
     photographs = os.environ.get("PLAYGROUND_PHOTOGRAPHS")
@@ -294,7 +299,26 @@ def test_nothing_leaves_its_box_on_any_page_at_any_width(page, asgi_server, worl
                 photograph(
                     page, Path(photographs) / request.node.callspec.id, f"{route}{addresses.index(template_)}"
                 )
+        if reads_help and route not in WITHOUT_HELP:
+            follow_help(page, route)
     assert not found, "\n".join(found)
+
+
+WITHOUT_HELP = {"scenarios:embed": "is a frame in a page of another site"}
+
+
+def follow_help(page, route):
+    """From the page that is open, by keyboard, to the heading of the manual's chapter about it."""
+    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    page.get_by_role("link", name="Help", exact=True).focus()
+    page.keyboard.press("Enter")
+    target = help_path(*route.split(":"))
+    page.wait_for_url(f"**{target}")
+    path, _, heading = target.partition("#")
+    told = chapter(path.removeprefix("/manual/").strip("/") or INDEX)
+    expect(page.get_by_role("heading", level=1)).to_have_text(told.title)
+    if heading:
+        expect(page.locator(f"#{heading}")).to_be_in_viewport()
 
 
 def photograph(page, folder, name):
