@@ -71,6 +71,11 @@ class AgreementView:
         return len(self.found.schedulers) > 1
 
     @property
+    def ours(self) -> str:
+        """What our engine is called beside what it judges, which may be a kube-scheduler itself."""
+        return "the playground" if self.name.startswith("kube-scheduler") else "kube-scheduler"
+
+    @property
     def no_node(self) -> KindCount:
         """Decisions that found no node."""
         return self.found.kinds["no-node"]

@@ -49,6 +49,17 @@ def seen(client: Client, name: str, *args: Any, **query: str) -> str:
     return " ".join(html_of(response).split())
 
 
+def test_a_kube_scheduler_is_not_told_to_agree_with_itself(client: Client, cluster: Cluster) -> None:
+    ForeignDecision.objects.update(
+        scheduler="default-scheduler", author="kube-scheduler/v1.36.2 (linux/amd64)"
+    )
+    seen(client, "judge", cluster.public_id)
+    answer_all()
+    html = seen(client, "judge", cluster.public_id)
+    assert "<b>kube-scheduler</b> agrees with the playground in" in html
+    assert html.count(">kube-scheduler</th>") == html.count(">the playground</th>") == 1
+
+
 def test_looking_has_it_judged_and_then_tells_how_far_they_agree(client: Client, cluster: Cluster) -> None:
     first = seen(client, "judge", cluster.public_id)
     assert "2 schedulers</b> have decided 5 times" in first and 'hx-trigger="every 1s"' in first
