@@ -16,9 +16,13 @@ from scheduler_core.objects.pod import pod_from
 from scheduler_core.plan import headroom as module
 from scheduler_core.plan.headroom import headroom
 from scheduler_core.sim.changes import WriteObject
+from tests.scheduler_core.plan.cloud import cluster
 from tests.scheduler_core.plan.clusters import cluster_of, node, pod, state_of
 
-RECORDED = Path(__file__).parent / "data" / "replicas.jsonl.gz"
+DATA = Path(__file__).parent / "data"
+RECORDED = DATA / "replicas.jsonl.gz"
+CLOUDS = DATA / "clouds.jsonl.gz"
+"""Recorded by kubernetes-sigs/cluster-capacity v1.34.1, which read such a `cluster` over our Kubernetes API."""
 
 
 @pytest.mark.parametrize("case", list(read_cases(RECORDED)), ids=lambda case: case["name"])
@@ -26,6 +30,15 @@ def test_as_many_fit_as_the_capacity_tool_recorded_and_the_same_stops_the_next(
     case: Mapping[str, Any],
 ) -> None:
     assert run_case(case) == []
+
+
+@pytest.mark.parametrize("case", list(read_cases(CLOUDS)), ids=lambda case: case["name"])
+def test_as_many_fit_on_clouds_as_the_capacity_tool_found(case: Mapping[str, Any]) -> None:
+    nodes, pods, seed = case["cloud"]
+    objects = cluster(nodes, pods, 0, seed)
+    for manifest in objects:
+        manifest.get("spec", {}).pop("priorityClassName", None)
+    assert run_case({**case, "objects": objects}) == []
 
 
 def _random_cluster(seed: int) -> list[dict[str, Any]]:
