@@ -90,6 +90,12 @@ class FoundGroup:
     title: str
     items: tuple[Found, ...]
 
+    @property
+    def words(self) -> str:
+        """How many, as it is read out."""
+        kind = "actions" if self.title == "Do" else self.title.lower()
+        return f"{len(self.items)} {kind.removesuffix('s') if len(self.items) == 1 else kind}"
+
 
 def find_in_cluster(cluster: Cluster, words: str) -> list[FoundGroup]:
     """What the words mean in a cluster; without words its pages and what can be done. Four queries."""

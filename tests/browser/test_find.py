@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from playground.clusters.models import Node, Pod, Run
 from tests.browser.boxes import out_of_bounds
 from tests.browser.test_real_clusters import board, real
+from tests.browser.waits import wait_until
 
 __all__ = ["real"]
 
@@ -47,6 +48,27 @@ def test_the_palette_finds_nodes_pods_workloads_and_cycles_by_keyboard(
     expect(page.locator("#found").get_by_role("region", name="Cycles")).to_contain_text("Cycle 12")
     page.keyboard.press("Enter")  # the first of what was found, without walking there
     expect(page).to_have_url(re.compile("/cycles/12/$"))
+
+
+def test_who_types_while_the_page_is_loading_is_answered(page, asgi_server, real):
+    held = []
+    page.route("**/htmx-2*.js", lambda route: held.append(route))
+    page.goto(board(asgi_server, real, "cycles/"), wait_until="commit")
+    expect(page.locator("#palette")).to_be_attached()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("nightly")
+    wait_until(page, lambda: held)
+    held.pop().continue_()
+    expect(page.locator("#found").get_by_role("region", name="Workloads")).to_contain_text("Job in reports")
+    # Who walks in a list that the answer to a further letter replaces is at the field again.
+    page.route(re.compile("q=nightly-r$"), lambda route: held.append(route))
+    page.keyboard.insert_text("-r")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#found a").first).to_be_focused()
+    wait_until(page, lambda: held)
+    held.pop().continue_()
+    expect(page.locator("#palette-q")).to_be_focused()
+    expect(page.locator("#status")).to_have_text("6 pods, 1 workload")
 
 
 def test_deeds_are_done_from_the_palette(page, asgi_server, real, complaints):
