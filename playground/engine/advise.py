@@ -16,23 +16,20 @@ from playground.engine.releases import release_of
 from playground.engine.seeds import Beginning, SeedRun, run_seed
 from scheduler_core.advice import (
     CycleWeights,
-    Limits,
     Sandbox,
     UnknownGroup,
     UnknownNode,
     devices_of,
-    distances,
     group_story,
     try_pod,
     weights_document,
-    what_would_it_take,
     why_not,
 )
 from scheduler_core.advice.weights import PluginWeights
 from scheduler_core.extender import ExtenderAnswer, ExtenderRequest, Transport, no_transport
 from scheduler_core.framework.record import CycleTrace
-from scheduler_core.objects.defaults import PriorityClass, priority_class_from
 from scheduler_core.objects.pod import Pod, pod_from
+from scheduler_core.plan.one_pod import NotPending, edits_document, pending_pod
 from scheduler_core.randomness import Randomness
 from scheduler_core.scenario.make import make_scenario
 from scheduler_core.schedule_one import TIE_STREAM
@@ -41,8 +38,6 @@ from scheduler_core.sim.simulation import Simulation
 
 Report = Callable[[int, int, str], None]
 
-WITH_EXTENDERS: Final = Limits(per_kind=3, exhaustive_pods=20, elsewhere=5)
-"""Every try is a call over the network then."""
 N_SEEDS_SHOWN: Final = 12
 N_SEEDS_COUNTED: Final = 50
 MOST_PROVEN: Final = 24
@@ -60,16 +55,10 @@ def _simulation(engine: Engine) -> Simulation:
 
 
 def _pending(simulation: Simulation, namespace: str, name: str) -> Pod:
-    pod = simulation.world.pod(namespace, name)
-    if pod is None:
-        raise CannotAnswer(f"There is no pod {namespace}/{name}.")
-    if pod.node_name:
-        raise CannotAnswer(f"{pod.key} runs on {pod.node_name} already.")
-    if pod.scheduler_name not in simulation.scheduler.profiles:
-        raise CannotAnswer(f"{pod.key} waits for the scheduler {pod.scheduler_name}, which is not here.")
-    if simulation.scheduler.cache.is_assumed(pod.uid):
-        raise CannotAnswer(f"{pod.key} has its node already and is being bound.")
-    return pod
+    try:
+        return pending_pod(simulation, namespace, name)
+    except NotPending as error:
+        raise CannotAnswer(str(error)) from None
 
 
 def edits_for(
@@ -88,27 +77,7 @@ def edits_for(
     """
     simulation = _simulation(engine)
     pod = _pending(simulation, namespace, name)
-    report(0, 9, "copying the cluster")
-    sandbox = Sandbox(simulation.scheduler, transport=transport)
-    limits = WITH_EXTENDERS if simulation.scheduler.extenders else Limits()
-    advice = what_would_it_take(
-        sandbox,
-        pod,
-        priority_classes=_priority_classes(simulation),
-        limits=limits,
-        report=lambda done, total, what: report(done + 1, total + 1, what),
-    )
-    near, n_nodes = distances(sandbox, pod)
-    return advice.document() | {
-        "distances": [item.document() for item in near],
-        "nNodes": n_nodes,
-        "requests": dict(pod.requests),
-        "priority": pod.priority,
-    }
-
-
-def _priority_classes(simulation: Simulation) -> list[PriorityClass]:
-    return [priority_class_from(stored.manifest) for stored in simulation.world.all("PriorityClass")]
+    return edits_document(simulation, pod, transport=transport, report=report)
 
 
 def why_not_node(

@@ -1,4 +1,5 @@
-"""`plan`: questions about a cluster: what may be drained or lost, how many more fit, which nodes are wanted or spare.
+"""`plan`: questions about a cluster: what may be drained or lost, how many more fit, which nodes are wanted or spare,
+what it would take to place a pod.
 
 The file is a dump (`kubectl get nodes,pods,... -A -o yaml`), or a scenario, which is run to its end first. The exit
 status is 0 when nothing is hurt (or something fits), 1 when it is, 2 when a file or a name cannot be used.
@@ -15,9 +16,11 @@ from typing import Any
 
 from scheduler_core.cli.manifests import MAX_BYTES, manifests_of, scenario_of_dump
 from scheduler_core.errors import InvalidObject
+from scheduler_core.framework.record import BOUND
 from scheduler_core.objects.documents import DocumentError, load_documents
 from scheduler_core.plan.answer import GOOD
 from scheduler_core.plan.answers import answer_question, answer_text
+from scheduler_core.plan.one_pod import NotPending, edits_document, pending_pod
 from scheduler_core.plan.prices import read_prices
 from scheduler_core.plan.question import ANY_DOMAIN, ANY_NODE, BACKLOG, CONSOLIDATE, DRAIN, HEADROOM, LOSE
 from scheduler_core.scenario import Scenario, ScenarioError, load_scenario, run_scenario
@@ -26,6 +29,7 @@ from scheduler_core.sim.simulation import Simulation
 
 HARMLESS, HURT, UNUSABLE = 0, 1, 2
 _SHOWN = 40
+WHAT_WOULD_IT_TAKE = "what-would-it-take"
 
 
 class _Unusable(ValueError):
@@ -67,11 +71,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 "--workload", metavar="KIND/NAMESPACE/NAME", help="only the pending pods of a Deployment, ..."
             )
 
+    question = questions.add_parser(
+        WHAT_WOULD_IT_TAKE, help="edits after which a pending pod finds a node, those that hurt least first"
+    )
+    question.add_argument("pod", metavar="NAMESPACE/NAME", help="a pending pod of the cluster")
+
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
     try:
         simulation = _cluster(options.file, options.release)
+        if options.question == WHAT_WOULD_IT_TAKE:
+            return _what_would_it_take(simulation, options)
         answer = answer_question(simulation, _question(options))
         if options.json:
             sys.stdout.write(answer_text(answer))
@@ -86,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
         said = str(error)
     except ScenarioError as error:
         said = "\n".join(f"{options.file}: {problem}" for problem in error.problems[:20])
-    except _Unusable as error:
+    except (_Unusable, NotPending) as error:
         said = str(error)
     if options.json:
         print(json.dumps({"status": "unusable", "error": said}, ensure_ascii=False))
@@ -160,6 +171,26 @@ def _print(answer: Mapping[str, Any]) -> None:
     luck = answer["luck"]
     if luck is not None and luck["holds"] < luck["seeds"]:
         print(f"It holds with {luck['holds']} of {luck['seeds']} seeds.")
+
+
+def _what_would_it_take(simulation: Simulation, options: argparse.Namespace) -> int:
+    namespace, _, name = options.pod.rpartition("/")
+    found = edits_document(simulation, pending_pod(simulation, namespace or "default", name))
+    if options.json:
+        sys.stdout.write(answer_text(found))
+        return HARMLESS if found["outcome"] == BOUND else HURT
+    if found["node"]:
+        print(f"{found['pod']} fits as things are, on {found['node']}.")
+    else:
+        print(f"{found['pod']} waits: {found['message']}")
+    for edit in found["edits"][:_SHOWN]:
+        print(f"  {edit['title']}, then it goes to {edit['node']}")
+        if edit["note"]:
+            print(f"    {edit['note']}")
+    _and_more(len(found["edits"]), "edits")
+    if not found["edits"] and not found["node"]:
+        print(f"  none of the {found['nTried']:,} edits that were tried helps")
+    return HARMLESS if found["outcome"] == BOUND else HURT
 
 
 def _and_more(number: int, what: str) -> None:

@@ -95,3 +95,54 @@ def ask(client: Client, cluster: Cluster, params: dict[str, Any], memory: Engine
     row.refresh_from_db()
     assert row.state == Question.State.DONE, (params, row.error)
     return row
+
+
+@pytest.mark.slow
+def test_what_a_pod_of_200_nodes_takes_is_the_same_by_page_rest_and_command_line(
+    client: Client, db: None, sent: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster, memory, objects = make_cluster(), EngineMemory(), cloud.cluster(200, 3_000, 3)
+    services.apply_documents(cluster=cluster, objects=objects)
+    run = services.request_run(cluster=cluster, until="idle")
+    while run.state in Run.OPEN:
+        services.advance(cluster_id=cluster.pk, memory=memory)
+        run.refresh_from_db()
+    stays = cluster.pods.filter(node_name="").first()
+    assert stays is not None
+    asked = client.post(
+        f"/api/v1/clusters/{cluster.public_id}/pods/{stays.namespace}/{stays.name}/what-would-it-take"
+    )
+    row = Question.objects.get(public_id=asked.json()["id"])
+    questions.answer(question_id=row.pk, memory=memory)
+    by_rest = client.get(asked.json()["url"]).json()["answer"]
+    html = page(client, "explain", cluster.public_id, stays.namespace, stays.name).replace("<wbr>", "")
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    main(
+        [
+            "plan",
+            "--release",
+            "1.36",
+            "--json",
+            str(dump),
+            "what-would-it-take",
+            f"{stays.namespace}/{stays.name}",
+        ]
+    )
+    by_command = json.loads(capsys.readouterr().out)
+    assert by_rest["edits"] and _without_draws(by_rest) == _without_draws(by_command)
+    for edit in by_command["edits"]:
+        assert edit["title"].replace("'", "&#x27;") in html
+
+
+def _without_draws(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer without what the next cycle's draw decides among nodes as good, and without the objects themselves."""
+    kept = {key: answer[key] for key in ("pod", "outcome", "nNodes", "nTried", "nMore", "requests")}
+    reasons = answer["message"].partition(" preemption: ")[0]
+    nearest = sorted(item["words"] for item in answer["distances"])
+    edits = [
+        {key: value for key, value in edit.items() if key not in ("node", "change", "feasible", "displaced")}
+        | {"displaced": [(one["pod"], one["ownerIsThere"], bool(one["node"])) for one in edit["displaced"]]}
+        for edit in answer["edits"]
+    ]
+    return kept | {"edits": edits, "reasons": reasons, "nearest": nearest}

@@ -72,3 +72,19 @@ def test_a_mangled_file_is_told_with_its_place(tmp_path: Path, capsys: pytest.Ca
     broken["status"]["allocatable"]["cpu"] = "lots"
     assert main(["plan", _dump(tmp_path, broken), "any-node"]) == 2
     assert "allocatable.cpu" in capsys.readouterr().err
+
+
+def test_what_it_takes_is_told_of_a_pending_pod_and_of_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _dump(tmp_path, node("a", cpu="2"), pod("large", cpu="3"), pod("there", on="a", cpu="100m"))
+    assert main(["plan", path, "what-would-it-take", "large"]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("default/large waits: 0/1 nodes are available: 1 Insufficient cpu.")
+    assert "  Lower the cpu request from 3 to 1.9, then it goes to a" in said
+    assert main(["plan", "--json", path, "what-would-it-take", "default/large"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [edit["node"] for edit in found["edits"] if edit["kind"] == "lower-request"] == ["a"]
+    for name, words in (("there", "default/there runs on a already."), ("x/y", "There is no pod x/y.")):
+        assert main(["plan", path, "what-would-it-take", name]) == 2
+        assert capsys.readouterr().err == f"{words}\n"
