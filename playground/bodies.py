@@ -1,14 +1,20 @@
-"""Bodies: that of a request, bounded, for the surfaces that read it themselves; a long answer's, in parts."""
+"""Bodies: how large one may be, packed and unpacked; that of a request, read; a long answer's, in parts."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Final
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.handlers.asgi import ASGIRequest
 from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
+
+_GZIP: Final = b"\x1f\x8b"
+MOST_PARTS: Final = 100
+"""Of a gzip'd file; programs write one, or one a processor."""
 
 
 class BodyTooLarge(Exception):
@@ -23,6 +29,56 @@ class BodyTooLarge(Exception):
     def __init__(self, limit_bytes: int) -> None:
         super().__init__(f"the body is larger than the {limit_bytes / 2**20:.0f} MB one request may carry")
         self.limit_bytes = limit_bytes
+
+
+class NotUnpacked(ValueError):
+    """What begins as a gzip'd file is none to its end."""
+
+
+def size_words(n_bytes: int) -> str:
+    """How large an upload is that is too large, and what can be done."""
+    return f"This upload has {n_bytes / 2**20:,.0f} MB; {taken_words()}"
+
+
+def taken_words() -> str:
+    """What is taken instead of an upload that is too large."""
+    limit = f"{settings.PLAYGROUND_MAX_UPLOAD_BYTES / 2**20:,.0f} MB"
+    unpacked_limit = f"{settings.PLAYGROUND_MAX_UNPACKED_BYTES / 2**20:,.0f} MB"
+    return (
+        f"at most {limit} are taken."
+        f" Pack a larger dump with gzip and upload the .gz file: it may have {unpacked_limit} unpacked."
+    )
+
+
+def unpacked(data: bytes) -> bytes:
+    """A gzip'd upload unpacked, no further than the limit; any other as it is.
+
+    Raises
+    ------
+    BodyTooLarge
+        Unpacked it has more than an upload may.
+    NotUnpacked
+    """
+    if not data.startswith(_GZIP):
+        return data
+    limit = settings.PLAYGROUND_MAX_UNPACKED_BYTES
+    found: list[bytes] = []
+    room = limit + 1
+    for _ in range(MOST_PARTS):
+        inflater = zlib.decompressobj(wbits=31)
+        try:
+            found.append(inflater.decompress(data, room))
+        except zlib.error as error:
+            raise NotUnpacked(f"the gzip'd file is damaged: {error}") from None
+        room -= len(found[-1])
+        if room <= 0:
+            raise BodyTooLarge(limit)
+        if not inflater.eof:
+            raise NotUnpacked("the gzip'd file ends too early")
+        data = inflater.unused_data.lstrip(b"\0")
+        if not data:
+            return b"".join(found)
+    raise NotUnpacked(f"the gzip'd file has more than {MOST_PARTS} parts")
 
 
 def read_body(request: HttpRequest, *, limit_bytes: int | None = None) -> bytes:

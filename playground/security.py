@@ -9,6 +9,8 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
 from django.http.request import split_domain_port
 
+from playground.bodies import size_words
+
 Handler = Callable[[HttpRequest], HttpResponse]
 
 CONTENT_SECURITY_POLICY = "; ".join(
@@ -99,9 +101,6 @@ class RequestSizeMiddleware:
             and not request.path_info.startswith(("/api/", "/k8s/"))
         ):
             return HttpResponse(
-                f"This upload has {int(length) / 2**20:.0f} MB; "
-                f"at most {settings.PLAYGROUND_MAX_UPLOAD_BYTES / 2**20:.0f} MB are taken.\n",
-                status=413,
-                content_type="text/plain; charset=utf-8",
+                f"{size_words(int(length))}\n", status=413, content_type="text/plain; charset=utf-8"
             )
         return self.get_response(request)

@@ -20,6 +20,8 @@ import yaml
 
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 64
+MAX_PLACED = 16 * 2**20
+"""Characters of the longest text that is composed again to find a line."""
 
 TAG_PREFIX = "tag:yaml.org,2002:"
 _PLAIN_TAGS = frozenset(TAG_PREFIX + name for name in ("str", "int", "float", "bool", "null", "map", "seq"))
@@ -105,7 +107,9 @@ class LineMap:
     text: str
 
     def place(self, document: int, path: str) -> tuple[int, int] | None:
-        """Line and column (from 1) of `path` in a document, or of its nearest parent that exists."""
+        """Line and column (from 1) of `path` in a document, or its nearest parent that exists; None in a long text."""
+        if len(self.text) > MAX_PLACED:
+            return None
         loader = _loader(self.text)
         try:
             for index, root in _composed(loader):

@@ -1,5 +1,6 @@
 """Home: what this is, two doors, clusters with their branches, and lessons from their beginning."""
 
+import gzip
 import re
 
 import pytest
@@ -83,6 +84,28 @@ def test_the_preview_says_who_is_pending_and_why_as_soon_as_a_worker_knows(
     expect(page.locator("#pools")).to_contain_text("eu-central-1b")
     assert not out_of_bounds(page)
     assert not Cluster.objects.exists()
+
+
+def test_a_file_that_is_too_large_is_told_before_it_is_sent_and_read_when_it_is_packed(
+    page, asgi_server, transactional_db, no_broker, complaints, settings
+):
+    settings.PLAYGROUND_MAX_UPLOAD_BYTES = 2**20
+    text = (as_yaml(real_dump(4, 240)) + "#" * 2**21).encode()
+    sent = []
+    page.on("request", lambda request: sent.append(request.method))
+    page.goto(f"{asgi_server}/new/import/")
+    file = page.get_by_label("From a file")
+    file.set_input_files({"name": "dump.yaml", "mimeType": "application/yaml", "buffer": text})
+    said = "This upload has 2 MB; at most 1 MB are taken. Pack a larger dump with gzip"
+    assert file.evaluate("e => e.validationMessage").startswith(said)
+    for button in ("Preview", "Create cluster"):
+        page.get_by_role("button", name=button).click()
+    assert "POST" not in sent
+    packed = {"name": "dump.yaml.gz", "mimeType": "application/gzip", "buffer": gzip.compress(text)}
+    file.set_input_files(packed)
+    expect(page.locator("#dump-progress")).to_be_visible()
+    drafts.work_on(draft_id=Draft.objects.latest("pk").pk)
+    expect(page.locator("#import-preview")).to_contain_text(re.compile(r"\d+ create"))
 
 
 def test_who_leaves_the_preview_wants_no_answer(page, asgi_server, transactional_db, no_broker):

@@ -1,10 +1,13 @@
 """Forms: what they make, what they refuse and where, and that nothing of a refused one is kept."""
 
+import gzip
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from playground.clusters.models import Cluster, Node, Pod, Run
+from playground.clusters.models import Cluster, Draft, Node, Pod, Run
+from playground.clusters.services import drafts
 from tests.markup import html_of
 from tests.web import factories
 
@@ -97,6 +100,62 @@ def test_an_import_shows_what_it_will_do_before_it_does_it(client, no_broker):
 def test_a_file_is_imported_like_pasted_text(client, no_broker):
     upload = SimpleUploadedFile("cluster.yaml", NODE.encode())
     client.post(url("new-import"), {"text": "", "upload": upload, "cluster_name": "f", "deed": "import"})
+    assert Node.objects.get().name == "n1"
+
+
+def packed_upload(data):
+    return {"text": "", "upload": SimpleUploadedFile("cluster.yaml.gz", data), "cluster_name": "f"}
+
+
+def test_a_packed_file_is_imported_like_the_text_in_it(client, no_broker):
+    first, second = NODE[: len(NODE) // 2].encode(), NODE[len(NODE) // 2 :].encode()
+    data = gzip.compress(first) + gzip.compress(second) + bytes(7)  # as several processors write it, padded
+    client.post(url("new-import"), packed_upload(data) | {"deed": "import"})
+    assert Node.objects.get().name == "n1"
+
+
+PACKED = gzip.compress(NODE.encode())
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (gzip.compress(bytes(9 * 2**20)), "has more than 8 MB unpacked, which is the most that is read."),
+        (gzip.compress(b" " * 2**19) * 99, "has more than 8 MB unpacked, which is the most that is read."),
+        (gzip.compress(b"") * 101, "cannot be read: the gzip&#x27;d file has more than 100 parts."),
+        (PACKED[:-9], "cannot be read: the gzip&#x27;d file ends too early."),
+        (PACKED[:12] + b"\xff" + PACKED[13:], "cannot be read: the gzip&#x27;d file is damaged"),
+        (b"# " + bytes(2**20), "This upload has 1 MB; at most 1 MB are taken. Pack a larger dump with gzip"),
+    ],
+    ids=["a bomb", "a bomb in parts", "many parts", "truncated", "damaged", "too large"],
+)
+@pytest.mark.parametrize("deed", ["preview", "import"])
+def test_a_file_that_is_too_large_or_damaged_is_refused_in_words(
+    client, no_broker, settings, data, words, deed
+):
+    settings.PLAYGROUND_MAX_UPLOAD_BYTES, settings.PLAYGROUND_MAX_UNPACKED_BYTES = 2**20, 8 * 2**20
+    response = client.post(url("new-import"), packed_upload(data) | {"deed": deed})
+    assert response.status_code == 400 and words in html_of(response)
+    assert not Cluster.objects.exists()
+
+
+def test_pasted_text_that_is_too_large_is_refused_in_the_same_words(client, no_broker, settings):
+    settings.PLAYGROUND_MAX_UPLOAD_BYTES = 2**20
+    response = client.post(url("new-import"), {"text": "#" * (2**20 + 1), "deed": "import"})
+    assert response.status_code == 400 and "at most 1 MB are taken. Pack" in html_of(response)
+
+
+def test_a_packed_dump_may_have_more_than_a_request(client, no_broker, settings, monkeypatch):
+    """A worker reads it, for its preview and for its cluster."""
+    settings.PLAYGROUND_MAX_UPLOAD_BYTES, settings.PLAYGROUND_MAX_UNPACKED_BYTES = 2000, 20_000
+    monkeypatch.setattr(drafts, "READ_AT_ONCE_BYTES", 2000)
+    data = gzip.compress(f"{NODE}\n{'#' * 10_000}".encode())
+    for deed, done in (("preview", "What will happen"), ("import", "created")):
+        client.post(url("new-import"), packed_upload(data) | {"deed": deed})
+        draft = Draft.objects.latest("pk")
+        drafts.work_on(draft_id=draft.pk)
+        page = client.get(url("draft", draft.public_id), follow=True)
+        assert page.status_code == 200 and done in html_of(page)
     assert Node.objects.get().name == "n1"
 
 

@@ -120,6 +120,7 @@ def apply_documents(
     *,
     cluster: Cluster | None,
     text: str | bytes | None = None,
+    posted: Sequence[Posted] | None = None,
     objects: Iterable[Mapping[str, Any]] | None = None,
     content_type: str = "application/yaml",
     dry_run: bool = False,
@@ -133,7 +134,9 @@ def apply_documents(
     cluster
         Where to. None = one that is still to be made, for a dry run only: nothing is locked then.
     text
-        Multi-document YAML or JSON, lists included. Give either this or `objects`.
+        Multi-document YAML or JSON, lists included. Give this, `posted` or `objects`.
+    posted
+        A text that was read before (`read_posted`).
     objects
         Manifests as data.
     content_type
@@ -157,7 +160,7 @@ def apply_documents(
     """
     if text is not None:
         posted = read_posted(text, content_type)
-    else:
+    elif posted is None:
         try:
             posted = admission.from_objects(objects or ())
         except ManifestProblem as problem:

@@ -13,8 +13,15 @@ YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yam
 JSON_TYPES = ("application/json",)
 
 
-def read_posted(text: str | bytes, content_type: str = "application/yaml") -> list[Posted]:
+def read_posted(
+    text: str | bytes, content_type: str = "application/yaml", *, max_bytes: int | None = None
+) -> list[Posted]:
     """Every object of a posted text.
+
+    Parameters
+    ----------
+    max_bytes
+        The most it may have; None = what one request may carry.
 
     Raises
     ------
@@ -23,7 +30,7 @@ def read_posted(text: str | bytes, content_type: str = "application/yaml") -> li
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in YAML_TYPES + JSON_TYPES:
         raise Unsupported(f"{media_type or 'no media type'}: send application/yaml or application/json")
-    limit = settings.PLAYGROUND_MAX_UPLOAD_BYTES
+    limit = settings.PLAYGROUND_MAX_UPLOAD_BYTES if max_bytes is None else max_bytes
     try:
         return admission.read_posted(text, json_only=media_type in JSON_TYPES, max_bytes=limit)
     except ManifestProblem as problem:

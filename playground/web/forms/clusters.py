@@ -3,7 +3,9 @@
 from typing import Any
 
 from django import forms
+from django.conf import settings
 
+from playground.bodies import BodyTooLarge, NotUnpacked, size_words, unpacked
 from playground.engine.releases import newest_proved, release_outlines
 from playground.web.forms.quantities import AmountsField, NameField, PairsField, QuantityField, TaintsField
 
@@ -60,7 +62,7 @@ class NodePoolForm(forms.Form):
 
 
 class ImportForm(forms.Form):
-    """Manifests, pasted or from a file; a file wins."""
+    """Manifests, pasted or from a file, which may be gzip'd; a file wins."""
 
     cluster_name = forms.CharField(max_length=100, required=False, label="Cluster name")
     kubernetes_release = ReleaseField()
@@ -73,7 +75,21 @@ class ImportForm(forms.Form):
         data = super().clean() or {}
         upload = data.get("upload")
         text = data.get("text") or ""
-        data["manifests"] = upload.read() if upload else text
-        if not data["manifests"].strip():
-            self.add_error("text", "Paste YAML or JSON, or choose a file.")
+        size = upload.size if upload else len(text.encode())
+        if size > settings.PLAYGROUND_MAX_UPLOAD_BYTES:
+            # Not read at all: a file waits on the disk.
+            self.add_error("upload" if upload else "text", size_words(size))
+            return data
+        try:
+            data["manifests"] = unpacked(upload.read()) if upload else text
+        except BodyTooLarge as error:
+            limit = f"{error.limit_bytes / 2**20:,.0f} MB"
+            self.add_error(
+                "upload", f"This file has more than {limit} unpacked, which is the most that is read."
+            )
+        except NotUnpacked as error:
+            self.add_error("upload", f"This file cannot be read: {error}.")
+        else:
+            if not data["manifests"].strip():
+                self.add_error("text", "Paste YAML or JSON, or choose a file.")
         return data

@@ -5,11 +5,13 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from django.conf import settings
 from django.template import Library
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from playground.bodies import taken_words
 from playground.clusters.selectors.queue import LANE_TITLES
 from playground.engine.releases import patch_of, title_of
 from playground.engine.words import headline, placed
@@ -78,6 +80,12 @@ def shortened(name: str) -> SafeString:
     before = format_html('<span class="h">{}</span>', head) if head else ""
     after = format_html('<span class="dm">{}</span>', domain) if domain else ""
     return format_html('<span class="nm" title="{}">{}<b>{}</b>{}</span>', name, before, tail, after)
+
+
+@register.simple_tag
+def upload_limit() -> SafeString:
+    """Attributes of a field for a dump: how much of it is taken, and what is said of more (playground.js)."""
+    return format_html('data-most="{}" data-taken="{}"', settings.PLAYGROUND_MAX_UPLOAD_BYTES, taken_words())
 
 
 @register.simple_tag(takes_context=True)
