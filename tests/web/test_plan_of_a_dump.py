@@ -118,17 +118,7 @@ def test_what_a_pod_of_200_nodes_takes_is_the_same_by_page_rest_and_command_line
     html = page(client, "explain", cluster.public_id, stays.namespace, stays.name).replace("<wbr>", "")
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    main(
-        [
-            "plan",
-            "--release",
-            "1.36",
-            "--json",
-            str(dump),
-            "what-would-it-take",
-            f"{stays.namespace}/{stays.name}",
-        ]
-    )
+    main(["plan", "--json", str(dump), "what-would-it-take", f"{stays.namespace}/{stays.name}"])
     by_command = json.loads(capsys.readouterr().out)
     assert by_rest["edits"] and _without_draws(by_rest) == _without_draws(by_command)
     for edit in by_command["edits"]:
