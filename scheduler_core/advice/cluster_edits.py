@@ -28,7 +28,7 @@ from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.preemption.potential import PodsOfPlaces, potential_victims
 from scheduler_core.objects.defaults import SYSTEM_CRITICAL_PRIORITY
-from scheduler_core.objects.node import LABEL_HOSTNAME, TAINT_UNSCHEDULABLE, Node, node_from
+from scheduler_core.objects.node import LABEL_HOSTNAME, LABEL_ZONE, TAINT_UNSCHEDULABLE, Node, node_from
 from scheduler_core.objects.pod import Pod
 from scheduler_core.objects.resources import CPU, MEMORY
 
@@ -100,16 +100,11 @@ def node_like(node: Node, name: str) -> tuple[Edit, Node]:
         "status": status,
     }
     made = node_from(manifest)
-    capacity = ", ".join(
-        amount_words(resource, amount)
-        for resource, amount in made.allocatable.items()
-        if amount and (resource in (CPU, MEMORY) or "/" in resource)
-    )
     edit = Edit(
         edits.ADD_NODE,
         edits.NODES,
         f"Add a node like {node.name}",
-        capacity + "".join(f", taint {taint}" for taint in made.taints),
+        described(made),
         (),
         (f"kind: Node, name: {name}",),
         COST_NODE,
@@ -118,6 +113,18 @@ def node_like(node: Node, name: str) -> tuple[Edit, Node]:
         {"write": manifest},
     )
     return edit, made
+
+
+def described(node: Node) -> str:
+    """What a new node has, where it stands, what it keeps off."""
+    words = [
+        amount_words(resource, amount)
+        for resource, amount in node.allocatable.items()
+        if amount and (resource in (CPU, MEMORY) or "/" in resource)
+    ]
+    if LABEL_ZONE in node.meta.labels:
+        words.append(f"zone {node.meta.labels[LABEL_ZONE]}")
+    return ", ".join([*words, *(f"taint {taint}" for taint in node.taints)])
 
 
 # ---- pods

@@ -84,16 +84,18 @@ def like_with(node: Node, name: str, labels: Labels) -> tuple[Edit, Node]:
     put = {key: value for key, value in labels.items() if like.meta.labels.get(key) != value}
     meta = like.manifest["metadata"]
     manifest = {**like.manifest, "metadata": {**meta, "labels": {**meta["labels"], **put}}}
+    made = node_from(manifest)
     words = ", ".join(f"{key}={value}" for key, value in put.items())
     edit = replace(
         base,
         kind=edits.ADD_LABELLED_NODE,
         title=f"Add a node like {node.name} with {words}",
+        note=cluster_edits.described(made),
         added=(*base.added, *(f"labels: {{{key}: {value}}}" for key, value in put.items())),
         size=base.size + len(put) / 100,
         change={"write": manifest},
     )
-    return edit, node_from(manifest)
+    return edit, made
 
 
 def larger(node: Node, name: str) -> Iterator[tuple[Edit, Node]]:
@@ -142,14 +144,16 @@ def in_new_domain(node: Node, name: str, key: str) -> tuple[Edit, Node]:
     meta = like.manifest["metadata"]
     value = f"{node.meta.labels.get(key, 'zone')}-new"
     manifest = {**like.manifest, "metadata": {**meta, "labels": {**meta["labels"], key: value}}}
+    made = node_from(manifest)
     edit = replace(
         base,
         kind=edits.ADD_ZONE,
         title=f"Add a node like {node.name} in a new {key.rsplit('/', 1)[-1]}",
+        note=cluster_edits.described(made),
         added=(*base.added, f"labels: {{{key}: {value}}}"),
         cost=COST_NODE,
         price="1 node in a new place",
         size=base.size + 1,
         change={"write": manifest},
     )
-    return edit, node_from(manifest)
+    return edit, made

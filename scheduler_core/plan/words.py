@@ -68,7 +68,7 @@ def any_domain_verdict(label: str, answers: Mapping[str, TakenAway]) -> str:
         return f"Any one {noun} of {total} can be lost: every pod that is made again finds a node."
     moving = answers[kind].count(LANDS) + left[kind]
     if not n_good:
-        best = f"the kindest, {kind}, leaves {left[kind]:,} of {moving:,} pods without a node"
+        best = f"even {kind} leaves {left[kind]:,} of {moving:,} pods without a node"
         return f"No {noun} can be lost: {best}."
     worst = max(left, key=lambda value: (left[value], value))
     return f"{n_good} of {total} {noun}s can be lost; {worst} leaves {left[worst]:,} pods without a node."
@@ -87,7 +87,8 @@ def room_verdict(rooms: Sequence[tuple[str, Headroom]], n_workloads: int) -> str
     if not full:
         return f"At least one more pod of each of {asked} fits."
     named = ", ".join(full[:_NAMED]) + (f" and {len(full) - _NAMED:,} more" if len(full) > _NAMED else "")
-    return f"Of {len(full):,} of {asked} not one pod more fits: {named}."
+    have = "has" if len(full) == 1 else "have"
+    return f"{len(full):,} of {asked} {have} no room for another pod: {named}."
 
 
 def headroom_verdict(answer: Headroom) -> str:
