@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from playground.clusters.models import Node, Pod, Run
 from tests.browser.boxes import out_of_bounds
+from tests.browser.test_keyboard import tab_to
 from tests.browser.test_real_clusters import board, real
 from tests.browser.waits import wait_until
 
@@ -121,6 +122,33 @@ def test_pods_are_filtered_and_sorted_and_the_address_says_so(page, asgi_server,
     expect(page.locator(".pager")).to_contain_text("Page 2 of 7")
     first = Pod.objects.filter(cluster=real).order_by("pk")[100].name
     expect(rows.first).to_contain_text(first)
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_lists_are_filtered_and_sorted_by_keyboard(page, asgi_server, real, complaints, width):
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(board(asgi_server, real, "pods/"))
+    heading, rows = page.locator("#rows h2"), page.locator("#rows tbody tr")
+    tab_to(page, page.locator("#f-q"))
+    page.keyboard.type("indexer")
+    expect(heading).to_have_text("10 pods")
+    tab_to(page, page.locator("#f-lane"))
+    page.keyboard.type("Unsch")
+    expect(page).to_have_url(re.compile("lane=unschedulable"))
+    expect(heading).to_have_text("8 pods")
+    tab_to(page, page.get_by_role("link", name="cpu", exact=True))
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("sort=-cpu"))
+    tab_to(page, page.get_by_role("link", name="Show all"), "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(heading).to_have_text("700 pods")
+    expect(rows).to_have_count(100)
+    page.goto(board(asgi_server, real, "?view=table&group=none"))
+    tab_to(page, page.get_by_role("searchbox", name="Find nodes"))
+    page.keyboard.type("gpu eu-central-1a")
+    expect(page.locator(".sums")).to_contain_text(re.compile(r"\d+ of 80\s+nodes"))
+    expect(page.get_by_role("searchbox", name="Find nodes")).to_be_focused()
+    assert not out_of_bounds(page)
 
 
 def test_a_link_to_a_node_in_a_list_opens_it_on_the_board(page, asgi_server, real, complaints):

@@ -82,6 +82,30 @@ def test_nodes_are_tainted_together_and_back_by_keyboard(page, asgi_server, clus
     assert not tainted.exists()
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_node_is_edited_and_is_as_before_by_keyboard(page, asgi_server, cluster, complaints, width):
+    page.set_viewport_size({"width": width, "height": 844})
+    node = Node.objects.filter(cluster=cluster).order_by("pk").first()
+    before = node.labels, node.taints
+    page.goto(f"{asgi_server}/c/{cluster.public_id}/objects/Node/-/{node.name}/")
+    for field, words in (("labels", "disk=nvme"), ("taints", "maintenance=yes:NoSchedule")):
+        tab_to(page, page.locator(f"#id_{field}"))
+        page.keyboard.press("ControlOrMeta+a")
+        page.keyboard.type(words)
+    tab_to(page, page.get_by_role("button", name="Save fields"))
+    page.keyboard.press("Enter")
+    expect(page.locator("#messages")).to_contain_text(node.name)
+    node.refresh_from_db()
+    assert node.labels["disk"] == "nvme" and node.taints[0]["key"] == "maintenance"
+    page.locator("h1").focus()
+    page.keyboard.press("z")
+    expect(page.locator("h1")).to_have_text(f"Last change: change Node {node.name}")
+    page.keyboard.press("z")
+    expect(page.locator("#messages")).to_contain_text(f"Undone: change Node {node.name}")
+    node.refresh_from_db()
+    assert (node.labels, node.taints) == before
+
+
 @pytest.fixture
 def branched(transactional_db, no_broker):
     """A cluster that ran, and a branch of it in which a node was cordoned and its pod made anew."""

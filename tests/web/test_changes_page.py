@@ -9,6 +9,7 @@ from django.urls import reverse
 from playground.clusters import services
 from playground.clusters.models import Cluster, Node, Pod
 from playground.clusters.services import actions
+from playground.clusters.services.durations import job_duration
 from playground.web.choosing import NODE_BUTTONS, POD_BUTTONS
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -41,6 +42,69 @@ def test_the_page_names_the_last_change_and_undoes_it(client, cluster):
     assert "Something else was done meanwhile" in told(client, stale)
     client.post(path("undo", cluster))
     assert "Nothing to undo" in client.get(path("changes", cluster)).content.decode()
+
+
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: i}]}
+"""
+NODE, POD = "objects/Node/-/n1/", "objects/Pod/default/p1/"
+EDITS = {
+    "a node's labels and taints": (NODE, {"deed": "form", "labels": "disk=ssd", "taints": "gpu=t4:NoSchedule"}),
+    "a node's resources": (NODE, {"deed": "form", "cpu": "12"}),
+    "a node's YAML": (NODE, {"text": ("metadata:", "metadata:\n  labels: {disk: nvme}")}),
+    "a node goes": (NODE + "delete/", {"sure": "yes"}),
+    "a cordon": ("nodes/n1/cordon/", {"unschedulable": "1"}),
+    "a pod's labels": (POD, {"deed": "form", "labels": "app=train"}),
+    "a pod's YAML": (POD, {"text": ("metadata:", "metadata:\n  annotations: {seen: 'yes'}")}),
+    "a pod goes": (POD + "delete/", {"sure": "yes"}),
+    "a pod": ("pods/new/", {"deed": "yaml", "yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: new}\n"
+              "spec: {containers: [{name: c, image: i}]}\n"}),
+    "a scale": ("objects/Deployment/shop/web/", {"text": ("replicas: 2", "replicas: 5")}),
+    "a pool": ("pools/", {"pool": "more", "count": "3", "cpu": "4", "memory": "8Gi", "pods": "110"}),
+    "an import": ("import/", {"deed": "import", "text": DEPLOYMENT.replace("name: web,", "name: api,")}),
+    "a priority class": ("config/classes/", {"deed": "class", "name": "silver", "value": "500", "policy": "Never"}),
+    "the configuration": ("config/", {"deed": "save", "text": "apiVersion: kubescheduler.config.k8s.io/v1\n"
+                          "kind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: tight}]\n"}),
+    "the release": ("config/release/", {"release": "1.35"}),
+    "the name": ("cluster/rename/", {"name": "Another name"}),
+    "the clock": ("clock/", {"mode": "realtime"}),
+    "how long jobs last": ("cluster/jobs/", {"duration": "5m"}),
+}  # fmt: skip
+"""Each edit a page has a form for: its address below the cluster's, and what is posted; of a text what is changed."""
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_every_edit_of_a_page_is_undone_by_its_key(client, cluster, name):
+    services.apply_documents(cluster=cluster, text=DEPLOYMENT)
+    address, posted = EDITS[name]
+    address = f"/c/{cluster.public_id}/{address}"
+
+    def standing():
+        row = Cluster.objects.get(pk=cluster.pk)
+        facts = row.name, row.config, row.kubernetes_release, row.clock_mode, row.rate, job_duration(row)
+        return facts, "".join(services.export_manifests(cluster=row))
+
+    before = standing()
+    if isinstance(posted.get("text"), tuple):
+        posted = posted | {"text": client.get(address).context["text"].replace(*posted["text"])}
+    elif posted.get("deed") == "form" or "pool" in posted:
+        posted = client.get(address).context["form"].initial | posted
+    assert client.post(address, posted).status_code in (201, 302)
+    assert standing() != before
+    page = client.get(path("changes", cluster)).content.decode()
+    last = page.partition("Last change:")[2].partition("</h1>")[0]
+    assert last and "create Deployment shop/web" not in last, "another change than the one before it"
+    done = client.post(path("undo", cluster), {"change": services.last_deed(cluster).seq})
+    assert "Undone: " in told(client, done)
+    assert standing() == before
 
 
 @pytest.mark.parametrize(
