@@ -2,8 +2,8 @@
 
 In one of the walks each page's Help is followed into the manual, too.
 
-`PAGES` has an address for each route that shows something, `LEFT_OUT` the reason for each that does not; a route in
-neither fails. A page is loaded once and then made wider and narrower.
+`PAGES`, `ACCOUNTS` and `OF_STRANGERS` have an address for each route that shows something, `LEFT_OUT` the reason for
+each that does not; a route in none fails. A page is loaded once and then made wider and narrower.
 
 With ``PLAYGROUND_PHOTOGRAPHS=DIR`` each page is photographed, too, in light, dark and on a phone, to be looked at.
 """
@@ -16,6 +16,9 @@ from django.test import Client
 from django.urls import resolve
 from playwright.sync_api import expect
 
+from playground.accounts import invitations, teams
+from playground.accounts.models import User
+from playground.accounts.tokens import create_token
 from playground.clusters import services
 from playground.clusters.models import Cycle, Draft, ForeignDecision, Node, Pod, Question
 from playground.clusters.services import drafts, questions
@@ -24,11 +27,14 @@ from playground.clusters.services.mock_extenders import create_mock_extender
 from playground.scenarios.models import Verdict
 from playground.scenarios.services import branch, request_comparison, share
 from playground.web import urls
+from playground.web.accounts import urls as account_urls
 from playground.web.manual import CHAPTERS, INDEX, chapter, help_path
 from playground.web.rare_cycles import run_until
 from playground.web.scenarios import urls as scenario_urls
 from playground.web.screenshots import LOOKS
 from tests.browser.boxes import out_of_bounds
+from tests.browser.test_account_and_api import ada
+from tests.browser.test_accounts_walk import log_in
 from tests.browser.test_real_clusters import load
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.devices import claiming, gpu_node, template
@@ -39,7 +45,7 @@ from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import PACKING, small, text_of
 from tests.web.test_group_page import gang
 
-__all__ = ["sent", "work"]
+__all__ = ["ada", "sent", "work"]
 
 WIDTHS = (1920, 1440, 1280, 1024, 800, 390)
 
@@ -151,15 +157,42 @@ LEFT_OUT = {
 RULES = ({"score": {"nodes": ["n3"], "points": 10}},)
 
 
+ACCOUNTS = {
+    "accounts:account": ("/account/",),
+    "accounts:password": ("/account/password/",),
+    "accounts:email": ("/account/email/",),
+    "accounts:team": ("/account/teams/{team}/",),
+    "accounts:people": ("/account/people/",),
+    "accounts:audit": ("/account/audit/",),
+    "accounts:invitation": ("/account/invitation/{invitation}/", "/account/invitation/none/"),
+}
+"""Those of one who is logged in to a site for a team."""
+OF_STRANGERS = {
+    "accounts:login": ("/account/login/",),
+    "accounts:reset": ("/account/reset/",),
+    "accounts:reset-sent": ("/account/reset/sent/",),
+    "accounts:reset-confirm": ("/account/reset/none/none/",),
+    "accounts:invitation": ("/account/invitation/{invitation}/",),
+}
+LEFT_OUT |= {
+    f"accounts:{name}": POSTED
+    for name in (
+        "logout", "token-delete", "sessions-end", "session-end", "team-new", "team-invite", "team-member",
+        "team-withdraw", "people-invite", "people-withdraw", "people-reset", "people-deed",
+    )
+}  # fmt: skip
+
+
 def test_every_route_is_measured_or_left_out_for_a_reason():
     routes = {
         f"{module.app_name}:{route.name}"
-        for module in (urls, scenario_urls)
+        for module in (urls, scenario_urls, account_urls)
         for route in module.urlpatterns
         if route.name
     }
-    assert not PAGES.keys() & LEFT_OUT.keys()
-    assert PAGES.keys() | LEFT_OUT.keys() == routes
+    measured = PAGES.keys() | ACCOUNTS.keys() | OF_STRANGERS.keys()
+    assert not measured & LEFT_OUT.keys()
+    assert measured | LEFT_OUT.keys() == routes
 
 
 def answered(cluster, kind, **params):
@@ -319,6 +352,41 @@ def follow_help(page, route):
     expect(page.get_by_role("heading", level=1)).to_have_text(told.title)
     if heading:
         expect(page.locator(f"#{heading}")).to_be_in_viewport()
+
+
+def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada, settings, request):
+    settings.PLAYGROUND_MAIL = True
+    name = "maximiliane-von-hohenstein-schwarzenberg"
+    User.objects.filter(pk=ada.pk).update(
+        is_superuser=True, username=name, email=f"{name}@infrastructure.example.org"
+    )
+    ada.refresh_from_db()
+    team = teams.create_team(name="platform-engineering-and-reliability-of-payments", owner=ada)
+    create_token(
+        user=ada, name="the dashboard of the payments team in the hall", scope="read", cluster="", days=7
+    )
+    _, secret = invitations.create_invitation(by=ada, team=team, days=7, email="")
+    places = {"team": team.pk, "invitation": secret}
+    photographs = os.environ.get("PLAYGROUND_PHOTOGRAPHS")
+    found = []
+
+    def walk(pages):
+        for route, addresses in pages.items():
+            for address in addresses:
+                page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+                page.goto(asgi_server + address.format(**places))
+                expect(page.get_by_role("heading", level=1)).to_be_visible()
+                for width in WIDTHS:
+                    page.set_viewport_size({"width": width, "height": 900})
+                    found.extend(f"{address} at {width}: {wrong}" for wrong in out_of_bounds(page))
+                if photographs:
+                    photograph(page, Path(photographs) / "accounts", f"{route}{addresses.index(address)}")
+            follow_help(page, route)
+
+    walk(OF_STRANGERS)
+    log_in(page, asgi_server, name, "correct horse battery")
+    walk(ACCOUNTS)
+    assert not found, "\n".join(found)
 
 
 def photograph(page, folder, name):
