@@ -27,6 +27,7 @@ from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.gallery import ORDER, gallery_text
 from scheduler_core.scenario.gallery.four_ways import four_ways
 from scheduler_core.scenario.load import (
+    FieldNote,
     dump_scenario,
     field_notes,
     load_scenario,
@@ -108,7 +109,7 @@ class ScenarioFacts:
     recorded_digest, recorded_lines
         What the document itself claims was decided; empty if it claims nothing.
     field_notes
-        Misspelt fields and kinds of its objects, a sentence each.
+        Misspelt fields and kinds of its objects.
     """
 
     name: str
@@ -131,7 +132,7 @@ class ScenarioFacts:
     recorded_digest: str = ""
     recorded_engine: str = ""
     recorded_lines: tuple[str, ...] = ()
-    field_notes: tuple[str, ...] = ()
+    field_notes: tuple[FieldNote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

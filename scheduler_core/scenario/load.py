@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler_core.config.wire import Problems, encode
 from scheduler_core.errors import ConfigurationError, InvalidObject
@@ -168,20 +168,28 @@ def plugin_notes(scenario: Scenario) -> list[str]:
     ]
 
 
-def field_notes(scenario: Scenario) -> list[str]:
+class FieldNote(NamedTuple):
+    """Something misspelt: where (`objects[3].spec.nodeSelectr`), and a sentence with the place and what is near."""
+
+    path: str
+    words: str
+
+
+def field_notes(scenario: Scenario) -> list[FieldNote]:
     """Fields that the kinds of a scenario's objects and patches do not have, and kinds that are most likely misspelt.
 
     They change nothing. The first 20.
     """
     found = (
-        f"{problem.said_of(f'{path}.{problem.path}')}, which has no effect"
+        FieldNote(at, f"{problem.said_of(at)}, which has no effect")
         for path, problems in _unknown_fields(scenario)
         for problem in problems
+        for at in [f"{path}.{problem.path}"]
     )
     return list(islice(chain(_unknown_kinds(scenario), found), _MOST_NOTES))
 
 
-def _unknown_kinds(scenario: Scenario) -> Iterator[str]:
+def _unknown_kinds(scenario: Scenario) -> Iterator[FieldNote]:
     placed = [(f"objects[{index}]", manifest) for index, manifest in enumerate(scenario.objects)]
     placed += [(f"kept[{index}]", manifest) for index, manifest in enumerate(scenario.kept)]
     for number, step in enumerate(scenario.steps):
@@ -190,7 +198,8 @@ def _unknown_kinds(scenario: Scenario) -> Iterator[str]:
         version, kind = manifest["apiVersion"], manifest["kind"]
         near = misspelt_kind(version, kind)
         if near:
-            yield f"{path}.kind: {version} has no kind {kind} (did you mean {near}?), so the object has no effect"
+            said = f"{version} has no kind {kind} (did you mean {near}?), so the object has no effect"
+            yield FieldNote(f"{path}.kind", f"{path}.kind: {said}")
 
 
 def _unknown_fields(scenario: Scenario) -> Iterator[tuple[str, list[FieldProblem]]]:

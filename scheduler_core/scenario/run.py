@@ -431,7 +431,7 @@ def run(
     result = runner.run
     result.collect()
     cassette = runner.transport.cassette
-    result.notes += [*plugin_notes(scenario), *field_notes(scenario)]
+    result.notes += [*plugin_notes(scenario), *(note.words for note in field_notes(scenario))]
     result.notes += [f"a plugin failed: {said}" for said in runner.simulation.plugin_failures[:20]]
     result.notes += [f"no recorded answer to {what}" for what in cassette.missing[:20]]
     result.notes += [f"the request differs from the recorded one: {what}" for what in cassette.changed[:20]]

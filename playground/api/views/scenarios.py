@@ -13,14 +13,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.accounts.authentication import MayEnter
-from playground.api.documentation import number, operation, query
-from playground.api.queries import flag, whole_number
+from playground.api.documentation import FIELD_VALIDATION, number, operation, query
+from playground.api.queries import flag, one_of, whole_number
 from playground.api.serializers import scenarios as answers
 from playground.api.serializers.answers import MANIFEST
 from playground.api.views.base import PlaygroundView, accepted, django_request
 from playground.bodies import BodyTooLarge, read_body
 from playground.clusters import selectors as cluster_selectors
 from playground.clusters.errors import TooLarge
+from playground.clusters.services.fields import MODES
 from playground.engine.plugins import lacking
 from playground.scenarios import selectors, services
 from playground.scenarios.choices import Visibility
@@ -198,6 +199,7 @@ class Scenarios(PlaygroundView):
         errors=(400, 404, 413),
         parameters=[
             *SEEN_BY,
+            FIELD_VALIDATION,
         ],
         example=EXAMPLE,
         example_media_type="application/yaml",
@@ -215,7 +217,13 @@ class Scenarios(PlaygroundView):
         except BodyTooLarge:
             raise TooLarge(f"a scenario that is shared has at most {max_bytes():,} bytes") from None
         return shared_answer(
-            request, services.share(document=document, owner=self.person, **_seen_by(request))
+            request,
+            services.share(
+                document=document,
+                owner=self.person,
+                field_validation=one_of(request, "fieldValidation", MODES, default="Warn"),
+                **_seen_by(request),
+            ),
         )
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from playground.accounts import audit
 from playground.accounts.models import Team
 from playground.clusters import jobs, lanes
-from playground.clusters.errors import Forbidden, InvalidInput, InvalidManifest, TooLarge
+from playground.clusters.errors import Forbidden, InvalidInput, InvalidManifest, TooLarge, UnknownFields
 from playground.engine.carrying import Unfolded, unfolded
 from playground.engine.scenarios import (
     FreshRun,
@@ -129,6 +129,7 @@ def share(
     opens_at: int | None = None,
     run: FreshRun | None = None,
     share_key: str = "",
+    field_validation: str = "Warn",
 ) -> Shared:
     """Share a document. The same owner, content, visibility, note and moment give the same share.
 
@@ -155,22 +156,25 @@ def share(
         What a fresh run of exactly this document found, if that is known already.
     share_key
         What makes it the same share, instead of owner, digest and visibility.
+    field_validation
+        Of fields that its objects' kinds do not have: ``Warn`` tells them, ``Strict`` refuses, ``Ignore`` is silent.
 
     Raises
     ------
     InvalidManifest
         The document is no scenario, or a step of it cannot be done; nothing is kept.
-    InvalidInput, TooLarge, QuotaExceeded
+    UnknownFields, InvalidInput, TooLarge, QuotaExceeded
     """
     team = checked_audience(visibility, team, owner, expires)
     data, facts, carried = checked_document(document)
+    notes_of_fields = _told(facts, field_validation)
     if carried is not None:
         note, opens_at = note or carried.note, opens_at if opens_at is not None else carried.opens_at
     note = _checked_note(note)
     key = share_key or _share_key(owner, facts.digest, visibility, team, note, opens_at)
     known = _known(key)
     if known is not None:
-        return _again(known, data, expires, facts)
+        return _again(known, data, expires, notes_of_fields)
     if run is None and _is_small(facts):
         run = _first_run(data, owner)
     if opens_at is not None:
@@ -231,8 +235,8 @@ def share(
         known = _known(key)
         if known is None:
             raise
-        return _again(known, data, expires, facts)
-    return Shared(scenario, True, code, field_notes=facts.field_notes)
+        return _again(known, data, expires, notes_of_fields)
+    return Shared(scenario, True, code, field_notes=notes_of_fields)
 
 
 def delete_share(*, scenario: Scenario, user: Any = None, code: str = "") -> None:
@@ -268,7 +272,22 @@ def _known(key: str) -> Scenario | None:
     return scenario
 
 
-def _again(known: Scenario, data: bytes, expires: datetime | None, facts: ScenarioFacts) -> Shared:
+def _told(facts: ScenarioFacts, field_validation: str) -> tuple[str, ...]:
+    """What is said of misspelt fields beside the link.
+
+    Raises
+    ------
+    UnknownFields
+        Where that is wanted: each with its place.
+    """
+    if field_validation == "Strict" and facts.field_notes:
+        errors = [UnknownFields(note.words, path=note.path, kind="Scenario") for note in facts.field_notes]
+        errors[0].causes = tuple(errors[1:])
+        raise errors[0]
+    return tuple(note.words for note in facts.field_notes) if field_validation == "Warn" else ()
+
+
+def _again(known: Scenario, data: bytes, expires: datetime | None, field_notes: tuple[str, ...]) -> Shared:
     notes = []
     if bytes(known.document) != data:
         notes.append(
@@ -278,7 +297,7 @@ def _again(known: Scenario, data: bytes, expires: datetime | None, facts: Scenar
     if known.expires != expires:
         until = f"{known.expires:%Y-%m-%d %H:%M} UTC" if known.expires else "it is deleted"
         notes.append(f"The link lives until {until}, as it was shared first.")
-    return Shared(known, False, None, tuple(notes), facts.field_notes)
+    return Shared(known, False, None, tuple(notes), field_notes)
 
 
 def _share_key(
