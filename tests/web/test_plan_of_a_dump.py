@@ -60,11 +60,7 @@ def test_page_rest_and_command_line_give_the_same_bytes(
     asked: list[Asked],
 ) -> None:
     cluster, memory = make_cluster(), EngineMemory()
-    services.apply_documents(cluster=cluster, objects=cloud.cluster(*size))
-    run = services.request_run(cluster=cluster, until="idle")
-    while run.state in Run.OPEN:  # a visit of a worker has an end, however slow the machine is
-        services.advance(cluster_id=cluster.pk, memory=memory)
-        run.refresh_from_db()
+    fill(cluster, cloud.cluster(*size), memory)
     cluster.refresh_from_db()
     # The file is read once; each question is a command of its own all the same.
     monkeypatch.setattr(plan, "_cluster", cache(plan._cluster))
@@ -86,6 +82,15 @@ def test_page_rest_and_command_line_give_the_same_bytes(
         assert capsys.readouterr().out == body, params
 
 
+def fill(cluster: Cluster, objects: list[dict[str, Any]], memory: EngineMemory) -> None:
+    """Bring the objects in, and have what waits decided."""
+    services.apply_documents(cluster=cluster, objects=objects)
+    run = services.request_run(cluster=cluster, until="idle")
+    while run.state in Run.OPEN:  # a visit of a worker has an end, however slow the machine is
+        services.advance(cluster_id=cluster.pk, memory=memory)
+        run.refresh_from_db()
+
+
 def ask(client: Client, cluster: Cluster, params: dict[str, Any], memory: EngineMemory) -> Question:
     """Ask by the form, and have a worker answer."""
     fields = {key: " ".join(value) if isinstance(value, list) else value for key, value in params.items()}
@@ -102,11 +107,7 @@ def test_what_a_pod_of_200_nodes_takes_is_the_same_by_page_rest_and_command_line
     client: Client, db: None, sent: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster, memory, objects = make_cluster(), EngineMemory(), cloud.cluster(200, 3_000, 3)
-    services.apply_documents(cluster=cluster, objects=objects)
-    run = services.request_run(cluster=cluster, until="idle")
-    while run.state in Run.OPEN:
-        services.advance(cluster_id=cluster.pk, memory=memory)
-        run.refresh_from_db()
+    fill(cluster, objects, memory)
     stays = cluster.pods.filter(node_name="").first()
     assert stays is not None
     asked = client.post(
