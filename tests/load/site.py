@@ -26,6 +26,7 @@ from tests import servers
 ROOT = Path(__file__).resolve().parents[2]
 POSTED_AT_ONCE = 5000
 N_CLASSES = 5
+WATCHED_EVERY_S = 0.05
 
 
 def add_to(commands: Any) -> None:
@@ -49,6 +50,9 @@ def add_to(commands: Any) -> None:
         help="pods before those measured: what a site allocates once is no growth",
     )
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument(
+        "--clusters", type=int, default=1, help="run side by side, each with so many pods: figures are sums"
+    )
     parser.add_argument("--core", nargs=3, metavar=("NODES", "PODS", "KIND"), help=argparse.SUPPRESS)
     parser.set_defaults(measure=measure_site)
 
@@ -63,13 +67,21 @@ def measure_site(options: argparse.Namespace, folder: Path, stops: contextlib.Ex
             for n_nodes in options.nodes:
                 for kind in options.kinds:
                     row = {"database": database, "nodes": n_nodes, "pods": kind}
-                    row |= site.run(n_nodes, options.pods, kind, warm_up=options.warm_up)
+                    row |= site.run(
+                        n_nodes, options.pods, kind, n_clusters=options.clusters, warm_up=options.warm_up
+                    )
                     row |= _core(n_nodes, options.pods, kind)
                     rows.append(row)
                     print(json.dumps(row), file=sys.stderr, flush=True)
             peak = site.peak_mb()
         rows.append({"database": database, "peak_mb": peak})
-    return {"pods": options.pods, "workers": options.workers, "rows": rows, "load": os.getloadavg()[0]}
+    return {
+        "pods": options.pods,
+        "workers": options.workers,
+        "clusters": options.clusters,
+        "rows": rows,
+        "load": os.getloadavg()[0],
+    }
 
 
 def nodes(number: int) -> list[dict[str, Any]]:
@@ -167,56 +179,74 @@ class Site:
         _start(command, folder / "play.log", ends)
         _until(lambda: _answers(f"{self.address}/readyz"), 180, "play does not get ready")
 
-    def run(self, n_nodes: int, n_pods: int, kind: str, *, warm_up: int = 0) -> dict[str, Any]:
-        from tests.load.__main__ import _send
-
-        made = _send(f"{self.address}/api/v1/clusters/", {"name": f"{kind}-{n_nodes}"})
-        cluster = f"{self.address}/api/v1/clusters/{made['id']}"
-        for objects in _parts(nodes(n_nodes)):
-            _send(f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": objects})
-        for objects in _parts(pods(warm_up, kind, "warm-")):
-            _send(f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": objects})
-        self._finish(cluster, n_pods=warm_up)
+    def run(
+        self, n_nodes: int, n_pods: int, kind: str, *, n_clusters: int = 1, warm_up: int = 0
+    ) -> dict[str, Any]:
+        """`n_pods` in each of `n_clusters`, which are run side by side; figures of all of them together."""
+        clusters = [self._make(f"{kind}-{n_nodes}-{number}", n_nodes) for number in range(n_clusters)]
+        for cluster in clusters:
+            self._post(cluster, pods(warm_up, kind, "warm-"))
+        self._finish(clusters, n_pods=warm_up)
         before = self._size()
         began = time.monotonic()
-        for objects in _parts(pods(n_pods, kind)):
-            _send(f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": objects})
+        for cluster in clusters:
+            self._post(cluster, pods(n_pods, kind))
         posted_s = time.monotonic() - began
         posted = self._size()
         cpu = _cpu_seconds(os.getpid())
-        ran_s, longest_s = self._finish(cluster, n_pods=n_pods)
+        ran_s, longest_s = self._finish(clusters, n_pods=n_pods)
+        all_pods = n_pods * n_clusters
         spent = {pid: seconds - cpu.get(pid, 0.0) for pid, seconds in _cpu_seconds(os.getpid()).items()}
         after = self._size()
         return {
-            "per_s": round(n_pods / ran_s),
-            # Of the process that decides, and of all others; a busy machine does not change them much.
-            "worker_cpu_ms_per_pod": round(1000 * max(spent.values()) / n_pods, 3),
-            "others_cpu_ms_per_pod": round(1000 * (sum(spent.values()) - max(spent.values())) / n_pods, 3),
-            "per_s_with_post": round(n_pods / (posted_s + ran_s)),
+            "per_s": round(all_pods / ran_s),
+            # Of the process that decides most, and of all others; a busy machine does not change them much.
+            "worker_cpu_ms_per_pod": round(1000 * max(spent.values()) / all_pods, 3),
+            "others_cpu_ms_per_pod": round(1000 * (sum(spent.values()) - max(spent.values())) / all_pods, 3),
+            "per_s_with_post": round(all_pods / (posted_s + ran_s)),
             "posted_s": round(posted_s, 2),
             "ran_s": round(ran_s, 2),
             "longest_without_progress_s": round(longest_s, 2),
-            "mb_per_1000_cycles": round((after - posted) / n_pods / 1000, 2),
-            "mb_per_1000_pods_posted": round((posted - before) / n_pods / 1000, 2),
+            "mb_per_1000_cycles": round((after - posted) / all_pods / 1000, 2),
+            "mb_per_1000_pods_posted": round((posted - before) / all_pods / 1000, 2),
         }
 
-    def _finish(self, cluster: str, *, n_pods: int) -> tuple[float, float]:
-        """Run until idle; seconds, and the longest without a step ahead."""
+    def _make(self, name: str, n_nodes: int) -> str:
         from tests.load.__main__ import _send
 
-        began = moved = time.monotonic()
-        run = _send(f"{cluster}/run", {"until": "idle"})
-        done, longest = 0, 0.0
-        while run["state"] in ("queued", "running"):
-            time.sleep(0.02)
-            run = _get(f"{self.address}{run['url']}")
-            now = time.monotonic()
-            if run["cyclesDone"] != done:
-                done, longest, moved = run["cyclesDone"], max(longest, now - moved), now
-            if now - moved > 120:
-                raise SystemExit(f"the run stands still: {run}")
-        if run["podsBound"] != n_pods:
-            raise SystemExit(f"{run['podsBound']} of {n_pods} pods were bound: {run}")
+        made = _send(f"{self.address}/api/v1/clusters/", {"name": name})
+        cluster = f"{self.address}/api/v1/clusters/{made['id']}"
+        self._post(cluster, nodes(n_nodes))
+        return cluster
+
+    @staticmethod
+    def _post(cluster: str, objects: list[dict[str, Any]]) -> None:
+        from tests.load.__main__ import _send
+
+        for part in _parts(objects):
+            _send(f"{cluster}/apply", {"apiVersion": "v1", "kind": "List", "items": part})
+
+    def _finish(self, clusters: list[str], *, n_pods: int) -> tuple[float, float]:
+        """Run all until idle; seconds, and the longest that one of them stood without a step ahead."""
+        from tests.load.__main__ import _send
+
+        began = time.monotonic()
+        runs = [_send(f"{cluster}/run", {"until": "idle"}) for cluster in clusters]
+        moved, longest, going = [began] * len(runs), 0.0, set(range(len(runs)))
+        while going:
+            time.sleep(WATCHED_EVERY_S)
+            for number in sorted(going):
+                run, done = _get(f"{self.address}{runs[number]['url']}"), runs[number]["cyclesDone"]
+                now = time.monotonic()
+                if run["cyclesDone"] != done:
+                    longest, moved[number] = max(longest, now - moved[number]), now
+                if now - moved[number] > 120:
+                    raise SystemExit(f"the run stands still: {run}")
+                if run["state"] not in ("queued", "running"):
+                    going.remove(number)
+                    if run["podsBound"] != n_pods:
+                        raise SystemExit(f"{run['podsBound']} of {n_pods} pods were bound: {run}")
+                runs[number] = run
         return time.monotonic() - began, longest
 
     def peak_mb(self) -> int | None:
