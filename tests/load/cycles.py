@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 BATCH = 5000
+ROUNDS_KEPT = 6
+"""Pods of earlier rounds are deleted before the next: a cluster holds 100,000 objects at most."""
 
 
 def add_to(commands: Any) -> None:
@@ -66,6 +68,8 @@ def open_cycles(options: argparse.Namespace, folder: Path, stops: contextlib.Exi
             run.refresh_from_db()
         if run.state != run.State.DONE:
             raise SystemExit(f"the run did not end: {run.state}, {run.message}")
+        if rounds > ROUNDS_KEPT:
+            _delete_pods(cluster, f"r{rounds - ROUNDS_KEPT}-")
     numbers = list(Cycle.objects.filter(cluster=cluster).order_by("number").values_list("number", flat=True))
     sample = random.Random(options.seed).sample(numbers, min(options.sample, len(numbers)))
     cold, warm = ([_open(cluster.pk, number) for number in sample] for _ in range(2))
@@ -79,6 +83,21 @@ def open_cycles(options: argparse.Namespace, folder: Path, stops: contextlib.Exi
         "warm": _summary([took_ms for _, took_ms in warm]),
         "load": os.getloadavg()[0],
     }
+
+
+def _delete_pods(cluster: Any, prefix: str) -> None:
+    from playground.clusters import kinds
+    from playground.clusters.models import Pod
+    from playground.clusters.services import deletion
+    from playground.clusters.services.writer import writing
+
+    kind = kinds.by_kind("Pod")
+    assert kind is not None
+    keys = list(Pod.objects.filter(cluster=cluster, name__startswith=prefix).values_list("pk", flat=True))
+    for start in range(0, len(keys), BATCH):
+        with writing(cluster) as writer:
+            for pod in Pod.objects.filter(pk__in=keys[start : start + BATCH]):
+                deletion.delete_in(writer, kind, pod.manifest, 0)
 
 
 def _open(cluster_id: int, number: int) -> tuple[bool, float]:
