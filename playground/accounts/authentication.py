@@ -77,7 +77,7 @@ def may_write(request: Request) -> bool:
     return not isinstance(request.auth, AccessToken) or request.auth.scope == TokenScope.WRITE
 
 
-class Session(SessionAuthentication):
+class SessionLogin(SessionAuthentication):
     """The person logged in to the pages; writes need the pages' CSRF token."""
 
     def authenticate(self, request: Request) -> tuple[Any, None] | None:

@@ -4,18 +4,18 @@ See README.md.
 """
 
 from playground.engine.drive import Budget, CheckpointError, DriveResult, Engine, Goal, drive
-from playground.engine.entries import CycleRecord, Draft, Entry
+from playground.engine.entries import CycleRecord, Entry, NewEntry
 from playground.engine.version import engine_version
 
 __all__ = [
     "Budget",
     "CheckpointError",
     "CycleRecord",
-    "Draft",
     "DriveResult",
     "Engine",
     "Entry",
     "Goal",
+    "NewEntry",
     "drive",
     "engine_version",
 ]

@@ -7,9 +7,9 @@ from playground.engine.entries import (
     HEAD_ITEMS,
     HOLDING,
     CycleRecord,
-    Draft,
     Entry,
     MoveRecord,
+    NewEntry,
     OutsideCall,
     QueueState,
 )
@@ -132,7 +132,7 @@ class CoreSimulator:
         stored = simulation.world.get(kind, namespace, name)
         return None if stored is None else stored.manifest
 
-    def outcomes(self, simulation: Simulation) -> Sequence[Draft]:
+    def outcomes(self, simulation: Simulation) -> Sequence[NewEntry]:
         """Drain what the cluster did by itself, in order."""
         return [_draft(outcome) for outcome in simulation.drain_outcomes()]
 
@@ -190,13 +190,13 @@ def _move(move: QueueMove) -> MoveRecord:
     )  # fmt: skip
 
 
-def _draft(outcome: Outcome) -> Draft:
+def _draft(outcome: Outcome) -> NewEntry:
     cycle = outcome.cycle or None
     if isinstance(outcome, ObjectWritten):
         payload: dict[str, Any] = {"manifest": outcome.manifest, "reason": outcome.reason}
-        return Draft("write", outcome.at_ns, payload, cycle)
+        return NewEntry("write", outcome.at_ns, payload, cycle)
     if isinstance(outcome, EventRecorded):
-        return Draft("event", outcome.at_ns, {"manifest": outcome.manifest}, cycle)
+        return NewEntry("event", outcome.at_ns, {"manifest": outcome.manifest}, cycle)
     payload = {
         "apiVersion": outcome.api_version,
         "kind": outcome.kind,
@@ -204,7 +204,7 @@ def _draft(outcome: Outcome) -> Draft:
         "name": outcome.name,
         "reason": outcome.reason,
     }
-    return Draft("delete", outcome.at_ns, payload, cycle)
+    return NewEntry("delete", outcome.at_ns, payload, cycle)
 
 
 def record_of(trace: CycleTrace) -> CycleRecord:

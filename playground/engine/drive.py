@@ -14,10 +14,10 @@ from typing import Any, Final, Literal, Self
 from playground.engine.compressed import compress, decompress, from_json, to_json
 from playground.engine.entries import (
     CycleRecord,
-    Draft,
     Entry,
     ExtenderEntry,
     MoveRecord,
+    NewEntry,
     OutsideCall,
     QueueState,
 )
@@ -93,7 +93,7 @@ class DriveResult:
         Of pods in the queue, in order.
     """
 
-    outcomes: Sequence[Draft]
+    outcomes: Sequence[NewEntry]
     cycles: Sequence[CycleRecord]
     ran: dict[str, Any]
     stop: str

@@ -26,7 +26,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class NewEntry:
     """An entry the engine asks for; the commit gives it its sequence number."""
 
     kind: str

@@ -3,7 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, Protocol
 
-from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall, QueueState
+from playground.engine.entries import CycleRecord, Entry, MoveRecord, NewEntry, OutsideCall, QueueState
 from playground.engine.timing import ExtensionPointTimes
 
 
@@ -99,7 +99,7 @@ class Simulator(Protocol):
         """An object as it is now; None when there is none. `namespace` is empty for cluster-scoped kinds."""
         ...
 
-    def outcomes(self, simulation: Any) -> Sequence[Draft]:
+    def outcomes(self, simulation: Any) -> Sequence[NewEntry]:
         """Drain what the engine did since the last call, in order."""
         ...
 

@@ -18,7 +18,14 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes, may_write
+from playground.accounts.authentication import (
+    BearerToken,
+    MayEnter,
+    Requests,
+    SessionLogin,
+    Writes,
+    may_write,
+)
 from playground.accounts.choices import Role
 from playground.bodies import warning_header
 from playground.clusters import kinds, selectors, services
@@ -83,7 +90,7 @@ class _JSON(DefaultContentNegotiation):
 class KubernetesAPI(APIView):
     """Everything under `/k8s/{id}`."""
 
-    authentication_classes = [BearerToken, Session]
+    authentication_classes = [BearerToken, SessionLogin]
     permission_classes = [MayEnter]
     throttle_classes = [Requests, Writes]
     renderer_classes = [JSONRenderer]

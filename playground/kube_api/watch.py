@@ -34,7 +34,7 @@ BOOKMARK_S: Final = 15.0
 BATCH: Final = 500
 _OBJECT_ENTRIES: Final = (EntryKind.WRITE, EntryKind.DELETE)
 
-Change = tuple[str, dict[str, Any]]
+WatchEvent = tuple[str, dict[str, Any]]
 
 
 @dataclass(slots=True)
@@ -118,8 +118,8 @@ class Watch:
                 found.append(manifest)
         return found
 
-    def _changes(self, cluster: Cluster, last: int) -> list[Change]:
-        found: list[Change] = []
+    def _changes(self, cluster: Cluster, last: int) -> list[WatchEvent]:
+        found: list[WatchEvent] = []
         while True:
             entries = selectors.log_after(
                 cluster,
@@ -139,7 +139,7 @@ class Watch:
         self.since = max(self.since, last)
         return found
 
-    def _change(self, cluster: Cluster, entry: LogEntry) -> Change | None:
+    def _change(self, cluster: Cluster, entry: LogEntry) -> WatchEvent | None:
         manifest = entry.payload.get("manifest")
         if entry.kind not in _OBJECT_ENTRIES or not isinstance(manifest, dict):
             return None

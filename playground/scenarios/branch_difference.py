@@ -18,7 +18,7 @@ KINDS: Final = ("newly pending", "moved", "newly placed", "gone", "new")
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ComparedCycle:
     """A cycle, as far as it is compared."""
 
     number: int
@@ -28,7 +28,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PodDifference:
     """A pod that is not where it is in the parent.
 
     Attributes
@@ -63,7 +63,7 @@ class Parting:
         Candidates with their points and what rejects them, a side: those that either side chose first.
     """
 
-    pair: Beside[Decision]
+    pair: Beside[ComparedCycle]
     place: int
     n_places: int
     why: str
@@ -72,7 +72,7 @@ class Parting:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class BranchDifference:
     """What a branch came to.
 
     Attributes
@@ -85,7 +85,7 @@ class Difference:
         Pods of the parent that wait for their first attempt: it was not run since.
     """
 
-    changes: list[Change]
+    changes: list[PodDifference]
     counts: Mapping[str, int]
     n_same: int
     n_decisions: int
@@ -93,7 +93,7 @@ class Difference:
     parting: Parting | None
 
 
-def difference(*, branch: Cluster, parent: Cluster, place: int = 1) -> Difference:
+def difference(*, branch: Cluster, parent: Cluster, place: int = 1) -> BranchDifference:
     """Compare a branch with its parent, pod by pod and attempt by attempt. Nine queries at most.
 
     Parameters
@@ -110,7 +110,9 @@ def difference(*, branch: Cluster, parent: Cluster, place: int = 1) -> Differenc
         if kind:
             namespace, _, name = pod.partition("/")
             changes.append(
-                Change(kind, namespace, name, before.get(pod) or "", after.get(pod) or "", last.get(pod))
+                PodDifference(
+                    kind, namespace, name, before.get(pod) or "", after.get(pod) or "", last.get(pod)
+                )
             )
     changes.sort(key=lambda change: KINDS.index(change.kind))
     pairs = beside(sides)
@@ -123,7 +125,7 @@ def difference(*, branch: Cluster, parent: Cluster, place: int = 1) -> Differenc
         parting = _parting(
             pair, place, len(parted), (parent, branch), (before.get(pair.pod), after.get(pair.pod))
         )
-    return Difference(
+    return BranchDifference(
         changes,
         Counter(change.kind for change in changes),
         len(pairs) - len(parted),
@@ -152,16 +154,17 @@ def _places(cluster: Cluster) -> dict[str, str]:
     return {f"{namespace}/{name}": node for namespace, name, node in found.iterator(chunk_size=5000)}
 
 
-def _decisions(cluster: Cluster, after: int) -> list[Decision]:
+def _decisions(cluster: Cluster, after: int) -> list[ComparedCycle]:
     rows = Cycle.objects.filter(cluster=cluster, number__gt=after).order_by("number")
     found = rows.values_list("number", "pod_namespace", "pod_name", "outcome", "node")[:MOST_DECISIONS]
     return [
-        Decision(number, f"{space}/{name}", outcome, node) for number, space, name, outcome, node in found
+        ComparedCycle(number, f"{space}/{name}", outcome, node)
+        for number, space, name, outcome, node in found
     ]
 
 
 def _parting(
-    pair: Beside[Decision],
+    pair: Beside[ComparedCycle],
     place: int,
     n_places: int,
     clusters: tuple[Cluster, Cluster],
@@ -214,4 +217,4 @@ def _candidates(
     return rows
 
 
-__all__ = ["KINDS", "Change", "Difference", "Parting", "difference"]
+__all__ = ["KINDS", "BranchDifference", "Parting", "PodDifference", "difference"]

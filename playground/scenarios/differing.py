@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 
-class Decided(Protocol):
+class DecidedCycle(Protocol):
     """What is asked of a decision."""
 
     @property
@@ -25,7 +25,7 @@ class Decided(Protocol):
     def node(self) -> str: ...
 
 
-D = TypeVar("D", bound=Decided)
+D = TypeVar("D", bound=DecidedCycle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,4 +159,4 @@ def points_of(document: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     }
 
 
-__all__ = ["Beside", "Decided", "beside", "points_of", "why"]
+__all__ = ["Beside", "DecidedCycle", "beside", "points_of", "why"]

@@ -33,7 +33,7 @@ def get_cluster(request: HttpRequest, cluster_id: str) -> Cluster:
     if request.method not in ("GET", "HEAD", "OPTIONS"):
         person = request.user if request.user.is_authenticated else None
         match = request.resolver_match
-        deletes = match is not None and match.kwargs.get("deed") == "delete"
+        deletes = match is not None and match.kwargs.get("action") == "delete"
         try:
             check_role(cluster, person, Role.OWNER if deletes else Role.EDITOR)
         except Forbidden as error:

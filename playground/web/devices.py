@@ -10,7 +10,7 @@ WORDS = {"in use": "allocated", "taken": "takes it"}
 
 
 @dataclass(frozen=True)
-class NodeGroup:
+class AlikeNodes:
     """Nodes that say the same, for the same causes."""
 
     verdict: str
@@ -40,7 +40,7 @@ class DevicesView:
     """
 
     answer: Mapping[str, Any]
-    groups: tuple[NodeGroup, ...]
+    groups: tuple[AlikeNodes, ...]
     rows: tuple[Mapping[str, Any], ...]
     n_not_tried: int
     n_more: int
@@ -96,7 +96,7 @@ def _in_order(row: Mapping[str, Any]) -> tuple[bool, int, str]:
     return (row["place"] < 0, row["place"], row["request"])
 
 
-def _groups(nodes: Sequence[Mapping[str, Any]]) -> tuple[NodeGroup, ...]:
+def _groups(nodes: Sequence[Mapping[str, Any]]) -> tuple[AlikeNodes, ...]:
     """Feasible nodes first, the others by what stood against their devices."""
     found: dict[tuple[str, str, str], list[str]] = {}
     for item in nodes:
@@ -107,7 +107,7 @@ def _groups(nodes: Sequence[Mapping[str, Any]]) -> tuple[NodeGroup, ...]:
             key = (item["verdict"], item["reason"], what)
         found.setdefault(key, []).append(item["node"])
     ordered = sorted(found.items(), key=lambda pair: (pair[0][0] != "allocated", -len(pair[1])))
-    return tuple(NodeGroup(*key, tuple(names)) for key, names in ordered)
+    return tuple(AlikeNodes(*key, tuple(names)) for key, names in ordered)
 
 
 def _counted(refusals: Mapping[str, int]) -> str:

@@ -1,4 +1,4 @@
-"""Everything a person may be looking for, by a few words: pages, deeds, nodes, pods, workloads, cycles, clusters."""
+"""Everything a person may be looking for, by a few words: pages, actions, nodes, pods, workloads, cycles, clusters."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SITE_PAGES: Final = (
     ("Known differences", "to kube-scheduler", "web:about"),
 )
 # (words, what happens, name of the path that is posted to, fields)
-DEEDS: Final = (
+ACTIONS: Final = (
     ("Step one cycle", "the first pod of activeQ", "web:run", {"until": "cycle"}),
     ("Run until idle", "cycle after cycle, over timers", "web:run", {"until": "idle"}),
     ("Auto: let the clock run", "1x", "web:clock", {"mode": "realtime"}),
@@ -71,7 +71,7 @@ class Found:
     icon, title, detail
         As it is drawn.
     href
-        Where it leads; of a deed, where it is posted to.
+        Where it leads; of an action, where it is posted to.
     fields
         What is posted; empty for a link.
     """
@@ -100,16 +100,17 @@ class FoundGroup:
 def find_in_cluster(cluster: Cluster, words: str) -> list[FoundGroup]:
     """What the words mean in a cluster; without words its pages and what can be done. Four queries."""
     one = [cluster.public_id]
-    deeds = [
-        Found("play", title, detail, reverse(path, args=one), fields) for title, detail, path, fields in DEEDS
+    actions = [
+        Found("play", title, detail, reverse(path, args=one), fields)
+        for title, detail, path, fields in ACTIONS
     ]
     pages = [Found("file", title, detail, reverse(path, args=one)) for title, detail, path in PAGES]
     site = [Found("file", title, detail, reverse(path)) for title, detail, path in SITE_PAGES]
     if not words:
-        return _groups((("Do", deeds), ("Pages", pages)))
+        return _groups((("Do", actions), ("Pages", pages)))
     return _groups(
         (
-            ("Do", [deed for deed in deeds if _has(deed, words)]),
+            ("Do", [action for action in actions if _has(action, words)]),
             ("Nodes", _nodes(cluster, words)),
             ("Pods", _pods(cluster, words)),
             ("Workloads", _workloads(cluster, words)),

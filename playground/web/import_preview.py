@@ -22,7 +22,7 @@ PODS_NAMED = 12
 
 
 @dataclass(frozen=True)
-class Change:
+class PreviewItem:
     """One object of the preview."""
 
     verb: str
@@ -38,7 +38,7 @@ class KindGroup:
 
     kind: str
     count: int
-    changes: tuple[Change, ...]
+    changes: tuple[PreviewItem, ...]
 
     @property
     def n_more(self) -> int:
@@ -340,7 +340,7 @@ def _is(n: int) -> str:
 
 def _group(group: Mapping[str, Any]) -> KindGroup:
     changes = tuple(
-        Change(row["verb"], *_DRAWN[row["verb"]], row["name"], row["detail"]) for row in group["changes"]
+        PreviewItem(row["verb"], *_DRAWN[row["verb"]], row["name"], row["detail"]) for row in group["changes"]
     )
     return KindGroup(group["kind"], group["count"], changes)
 

@@ -109,7 +109,7 @@ def _row(kind: Kind, count: int) -> KindRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectRow:
+class ListedObject:
     """One object; `namespace` is ``-`` for kinds that live in none."""
 
     namespace: str
@@ -123,7 +123,7 @@ class ObjectsView:
     """The page of one kind."""
 
     row: KindRow
-    objects: Sequence[ObjectRow]
+    objects: Sequence[ListedObject]
     named: str
     next_after: str
 
@@ -150,8 +150,8 @@ def view_objects(cluster: Cluster, kind: Kind, *, named: str, after: str) -> Obj
     )
 
 
-def _object(meta: dict[str, Any]) -> ObjectRow:
+def _object(meta: dict[str, Any]) -> ListedObject:
     labels = [f"{key}={value}" for key, value in sorted((meta.get("labels") or {}).items())]
-    return ObjectRow(
+    return ListedObject(
         meta.get("namespace") or "-", meta["name"], str(meta.get("creationTimestamp") or ""), labels[:LABELS]
     )

@@ -19,7 +19,7 @@ _TOLD_BY_CYCLES = ("FailedScheduling", "Scheduled")
 
 
 @dataclass(frozen=True)
-class Step:
+class StoryStep:
     """One thing that happened; `order` sorts steps of the same moment.
 
     Attributes
@@ -72,7 +72,7 @@ _OWN_EVENTS = {
 }
 
 
-def story_steps(story: PodTraces, *, now_ns: int | None = None) -> list[Step]:
+def story_steps(story: PodTraces, *, now_ns: int | None = None) -> list[StoryStep]:
     """Put everything in order of virtual time, oldest first.
 
     Parameters
@@ -158,11 +158,11 @@ def _words(cycle: Cycle) -> str:
     return cycle.sentence or cycle.message
 
 
-def _cycle(cycle: Cycle) -> Step:
+def _cycle(cycle: Cycle) -> StoryStep:
     repeats = (
         f" The same {cycle.repeats} more time{'' if cycle.repeats == 1 else 's'}." if cycle.repeats else ""
     )
-    return Step(
+    return StoryStep(
         at_ns=cycle.at_ns,
         order=1,
         css="k-cyc",
@@ -173,9 +173,9 @@ def _cycle(cycle: Cycle) -> Step:
     )
 
 
-def _moves_and_cycles(story: PodTraces, now_ns: int | None) -> list[Step]:
+def _moves_and_cycles(story: PodTraces, now_ns: int | None) -> list[StoryStep]:
     """Queue moves and attempts in the order they took turns, which virtual time alone does not tell."""
-    steps: list[Step] = []
+    steps: list[StoryStep] = []
     cycles = iter(story.cycles)
     cycle = next(cycles, None)
     last_lane = -1  # place in `steps` of the newest move
@@ -217,7 +217,7 @@ def _left_queue_ns(story: PodTraces, now_ns: int | None) -> int | None:
     return min(known, default=now_ns)
 
 
-def _move(move: QueueMove, *, started_anew: bool) -> Step:
+def _move(move: QueueMove, *, started_anew: bool) -> StoryStep:
     title, css = _LANES.get(move.target, (f"Into {move.target}", "k-none"))
     if started_anew:
         detail = "the scheduler started anew, with another configuration"
@@ -227,7 +227,7 @@ def _move(move: QueueMove, *, started_anew: bool) -> Step:
             detail += f"; {move.cause} came during it"
     else:
         detail = f"event {move.event}"
-    return Step(
+    return StoryStep(
         at_ns=move.at_ns,
         order=1,
         css=css,
@@ -240,24 +240,26 @@ def _move(move: QueueMove, *, started_anew: bool) -> Step:
     )
 
 
-def _event(event: Event) -> Step:
-    return Step(event.at_ns, 3, "k-ev", f"Event {event.reason}", event.message)
+def _event(event: Event) -> StoryStep:
+    return StoryStep(event.at_ns, 3, "k-ev", f"Event {event.reason}", event.message)
 
 
-def _decision(row: ForeignDecision) -> Step:
+def _decision(row: ForeignDecision) -> StoryStep:
     """What another scheduler decided, and how that stands beside our own decision."""
     if row.kind == DecisionKind.EVICT:
-        return Step(row.at_ns, 1.5, "k-u", "Evicted", f"by {row.program}, for a pod that is not known yet")
+        return StoryStep(
+            row.at_ns, 1.5, "k-u", "Evicted", f"by {row.program}, for a pod that is not known yet"
+        )
     css = {"bind": "k-b", "preempt": "k-p"}.get(row.kind, "k-u")
     title = {
         "bind": f"{row.program} chose {row.node}",
         "preempt": f"{row.program} made room on {row.node}",
     }.get(row.kind, f"{row.program} found no node")
     told = view_decision(row)
-    return Step(row.at_ns, 1.5, css, title, told.why or row.message, decision=told)
+    return StoryStep(row.at_ns, 1.5, css, title, told.why or row.message, decision=told)
 
 
-def _entries(entries: Sequence[LogEntry]) -> list[Step]:
+def _entries(entries: Sequence[LogEntry]) -> list[StoryStep]:
     steps = []
     before: dict[str, Any] = {}
     for entry in entries:
@@ -274,33 +276,33 @@ def _entries(entries: Sequence[LogEntry]) -> list[Step]:
             else "by a person"
         )
         if entry.kind == EntryKind.DELETE:
-            steps.append(Step(entry.at_ns, 4, "k-u", "Deleted", who))
+            steps.append(StoryStep(entry.at_ns, 4, "k-u", "Deleted", who))
         elif entry.kind == EntryKind.WRITE:
             steps += _written(entry, before, manifest, who)
         before = manifest or before
     return steps
 
 
-def _written(entry: LogEntry, before: dict[str, Any], manifest: dict[str, Any], who: str) -> list[Step]:
+def _written(entry: LogEntry, before: dict[str, Any], manifest: dict[str, Any], who: str) -> list[StoryStep]:
     """Name what a write changed, as far as it matters to scheduling."""
     if entry.created:
-        return [Step(entry.at_ns, 0, "k-none", "Created", who)]
+        return [StoryStep(entry.at_ns, 0, "k-none", "Created", who)]
     spec, old_spec = manifest.get("spec") or {}, before.get("spec") or {}
     status, old_status = manifest.get("status") or {}, before.get("status") or {}
     steps = []
     if spec.get("nodeName") and not old_spec.get("nodeName"):
         words, posted = f"spec.nodeName: {spec['nodeName']}", entry.source == EntrySource.API
-        steps.append(Step(entry.at_ns, 2, "k-b", "Bound", words, posted=posted))
+        steps.append(StoryStep(entry.at_ns, 2, "k-b", "Bound", words, posted=posted))
     nominated, old = status.get("nominatedNodeName"), old_status.get("nominatedNodeName")
     if nominated != old and not spec.get("nodeName"):
         words = f"to {nominated}" if nominated else f"to {old} was cleared"
-        steps.append(Step(entry.at_ns, 2, "k-p", "Nominated" if nominated else "Nomination", words))
+        steps.append(StoryStep(entry.at_ns, 2, "k-p", "Nominated" if nominated else "Nomination", words))
     if status.get("phase") != old_status.get("phase") and status.get("phase"):
         css = "k-r" if status["phase"] == "Running" else "k-none"
-        steps.append(Step(entry.at_ns, 2, css, str(status["phase"]), who))
+        steps.append(StoryStep(entry.at_ns, 2, css, str(status["phase"]), who))
     going = (manifest.get("metadata") or {}).get("deletionTimestamp")
     if going and not (before.get("metadata") or {}).get("deletionTimestamp"):
-        steps.append(Step(entry.at_ns, 2, "k-u", "Terminating", f"until {going}, {who}"))
+        steps.append(StoryStep(entry.at_ns, 2, "k-u", "Terminating", f"until {going}, {who}"))
     if not steps and entry.source == EntrySource.API:
-        steps.append(Step(entry.at_ns, 2, "k-none", "Edited", who))
+        steps.append(StoryStep(entry.at_ns, 2, "k-none", "Edited", who))
     return steps

@@ -8,7 +8,7 @@ from playground.clusters.choices import CycleOutcome
 from playground.clusters.selectors.pod_traces import STORY_LIMIT, PodTraces
 from playground.engine.backoff import backoffs_ns
 from playground.web import amounts
-from playground.web.story import Step
+from playground.web.story import StoryStep
 
 N_TICKS = 6
 LEAST_WIDTH = 0.4
@@ -114,7 +114,7 @@ def backoffs_elsewhere(
 
 def swim_lanes(
     story: PodTraces,
-    steps: Sequence[Step],
+    steps: Sequence[StoryStep],
     *,
     start_ns: int,
     now_ns: int,

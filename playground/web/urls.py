@@ -110,6 +110,6 @@ urlpatterns = [
     path("c/<slug:cluster_id>/judge/", judge.judge, name="judge"),
     path("c/<slug:cluster_id>/judge/<int:seq>/<slug:kind>/", judge.decision, name="judged"),
     path("c/<slug:cluster_id>/cluster/", clusters.settings, name="settings"),
-    path("c/<slug:cluster_id>/cluster/<slug:deed>/", clusters.deed, name="deed"),
+    path("c/<slug:cluster_id>/cluster/<slug:action>/", clusters.action, name="cluster-action"),
     path("c/<slug:cluster_id>/export.yaml", clusters.export, name="export"),
 ]

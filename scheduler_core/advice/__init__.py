@@ -6,9 +6,9 @@ All of it is asked of a copy (`Sandbox`): nothing here changes a cluster. See RE
 from scheduler_core.advice.devices import devices_of
 from scheduler_core.advice.edits import Edit, FailedEdit, ProvenEdit
 from scheduler_core.advice.group_story import GroupStory, Remedy, UnknownGroup, group_story
-from scheduler_core.advice.judge import ForeignDecision, Judge, Verdict, share_of_agreement
+from scheduler_core.advice.judge import ForeignDecision, Judge, Judgement, share_of_agreement
 from scheduler_core.advice.sandbox import Sandbox
-from scheduler_core.advice.try_pod import Tried, try_pod
+from scheduler_core.advice.try_pod import TriedPod, try_pod
 from scheduler_core.advice.weights import CycleWeights, Interval, PluginWeights, Switch, weights_document
 from scheduler_core.advice.what_would_it_take import Advice, Limits, what_would_it_take
 from scheduler_core.advice.why_not import Distance, UnknownNode, WhyNot, distances, why_not
@@ -23,16 +23,16 @@ __all__ = [
     "GroupStory",
     "Interval",
     "Judge",
+    "Judgement",
     "Limits",
     "PluginWeights",
     "ProvenEdit",
     "Remedy",
     "Sandbox",
     "Switch",
-    "Tried",
+    "TriedPod",
     "UnknownGroup",
     "UnknownNode",
-    "Verdict",
     "WhyNot",
     "devices_of",
     "distances",

@@ -65,7 +65,7 @@ class ForeignDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judgement:
     """A foreign decision beside ours.
 
     Attributes
@@ -232,7 +232,7 @@ class Judge:
             return pod.scheduler_name
         return _DEFAULT_PROFILE if _DEFAULT_PROFILE in profiles else next(iter(profiles))
 
-    def judge(self, manifest: Mapping[str, Any], decision: ForeignDecision, *, number: int = 0) -> Verdict:
+    def judge(self, manifest: Mapping[str, Any], decision: ForeignDecision, *, number: int = 0) -> Judgement:
         """What we would have decided about a pod, beside what another scheduler did.
 
         Parameters
@@ -245,10 +245,10 @@ class Judge:
         pod = pod_from(manifest)
         if pod.node_name:
             said = f"the pod was on {pod.node_name} already"
-            return Verdict(UNKNOWN, "", None, reasons=(said,))
+            return Judgement(UNKNOWN, "", None, reasons=(said,))
         trace, made = self._consider(pod, number)
         if trace.outcome == ERROR:
-            return Verdict(UNKNOWN, trace.outcome, trace, reasons=(trace.error or "",))
+            return Judgement(UNKNOWN, trace.outcome, trace, reasons=(trace.error or "",))
         if decision.kind == BIND and pod.nominated_node_name and trace.node not in (None, decision.node):
             # Room was made elsewhere, where we looked alone: their node is compared with all.
             trace, made = self._consider(replace(pod, nominated_node_name=""), number)
@@ -269,7 +269,7 @@ class Judge:
         info = QueuedPodInfo(pod, pod.key, self._clock.now_ns, attempts=1)
         return scheduler.considered(info, framework)
 
-    def _bind(self, decision: ForeignDecision, trace: CycleTrace, made: Decision) -> Verdict:
+    def _bind(self, decision: ForeignDecision, trace: CycleTrace, made: Decision) -> Judgement:
         attempt = made.attempt
         ours = trace.node or ""
         n_tied = trace.n_tied
@@ -278,14 +278,14 @@ class Judge:
         feasible = attempt.feasible.tolist()
         if not there or row not in feasible:
             plugin, reasons = _rejection(made, row) if there else ("", (f"there is no node {decision.node}",))
-            return Verdict(
+            return Judgement(
                 INFEASIBLE, trace.outcome, trace, ours, n_tied=n_tied, plugin=plugin, reasons=reasons
             )
         best = trace.best_total
         if decision.node == ours:
-            return Verdict(AGREE, BOUND, trace, ours, best, best, n_tied)
+            return Judgement(AGREE, BOUND, trace, ours, best, best, n_tied)
         if row in made.tied_rows.tolist():
-            return Verdict(TIE, BOUND, trace, ours, best, best, n_tied)
+            return Judgement(TIE, BOUND, trace, ours, best, best, n_tied)
         attempt.gather_scores()
         own = feasible.index(row)
         chosen = [attempt.name_of(item) for item in feasible].index(ours)
@@ -298,7 +298,7 @@ class Judge:
         most = max((item[0] for item in differences), default=0)
         plugin = next((name for amount, name in differences if amount == most), "")
         scores = attempt.scores.get(plugin)
-        return Verdict(
+        return Judgement(
             DIFFERENT,
             BOUND,
             trace,
@@ -329,25 +329,27 @@ def _rejection(made: Decision, row: int) -> tuple[str, tuple[str, ...]]:
     return said[0], said[2]
 
 
-def _no_node(trace: CycleTrace) -> Verdict:
+def _no_node(trace: CycleTrace) -> Judgement:
     if trace.outcome == BOUND:
-        return Verdict(DIFFERENT, BOUND, trace, trace.node or "", our_points=trace.best_total)
+        return Judgement(DIFFERENT, BOUND, trace, trace.node or "", our_points=trace.best_total)
     if trace.outcome == PREEMPTING:
-        return Verdict(DIFFERENT, PREEMPTING, trace, trace.nominated_node or "", victims=tuple(trace.victims))
-    return Verdict(AGREE, trace.outcome, trace)
+        return Judgement(
+            DIFFERENT, PREEMPTING, trace, trace.nominated_node or "", victims=tuple(trace.victims)
+        )
+    return Judgement(AGREE, trace.outcome, trace)
 
 
-def _preemption(decision: ForeignDecision, trace: CycleTrace) -> Verdict:
+def _preemption(decision: ForeignDecision, trace: CycleTrace) -> Judgement:
     ours, victims = trace.nominated_node or "", tuple(trace.victims)
     if trace.outcome == BOUND:
-        return Verdict(DIFFERENT, BOUND, trace, trace.node or "", our_points=trace.best_total)
+        return Judgement(DIFFERENT, BOUND, trace, trace.node or "", our_points=trace.best_total)
     found: Mapping[str, Any] = trace.preemption or {}
     candidates: Sequence[Mapping[str, Any]] = found.get("candidates") or ()
     by_node = {str(item["node"]): item for item in candidates}
     theirs = by_node.get(decision.node)
     if trace.outcome != PREEMPTING or theirs is None:
         reasons = _no_candidate(found, decision.node)
-        return Verdict(
+        return Judgement(
             INFEASIBLE,
             trace.outcome,
             trace,
@@ -359,13 +361,13 @@ def _preemption(decision: ForeignDecision, trace: CycleTrace) -> Verdict:
     # A client may nominate alone, and evict later or never: then the node is what it decided.
     same = not decision.victims or sorted(decision.victims) == sorted(map(str, theirs["victims"]))
     if not same:
-        return Verdict(DIFFERENT, PREEMPTING, trace, ours, plugin="victims", victims=victims)
+        return Judgement(DIFFERENT, PREEMPTING, trace, ours, plugin="victims", victims=victims)
     n_tied = int(found.get("nTied") or 0)
     if decision.node == ours:
-        return Verdict(AGREE, PREEMPTING, trace, ours, n_tied=n_tied, victims=victims)
+        return Judgement(AGREE, PREEMPTING, trace, ours, n_tied=n_tied, victims=victims)
     if theirs["eliminatedAt"] is None:
-        return Verdict(TIE, PREEMPTING, trace, ours, n_tied=n_tied, victims=victims)
-    return Verdict(DIFFERENT, PREEMPTING, trace, ours, plugin=str(theirs["eliminatedAt"]), victims=victims)
+        return Judgement(TIE, PREEMPTING, trace, ours, n_tied=n_tied, victims=victims)
+    return Judgement(DIFFERENT, PREEMPTING, trace, ours, plugin=str(theirs["eliminatedAt"]), victims=victims)
 
 
 def _no_candidate(found: Mapping[str, Any], node: str) -> tuple[str, ...]:

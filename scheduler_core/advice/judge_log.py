@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final, Protocol
 
-from scheduler_core.advice.judge import ForeignDecision, Judge, Verdict
+from scheduler_core.advice.judge import ForeignDecision, Judge, Judgement
 from scheduler_core.releases import release_from
 from scheduler_core.version import ENGINE_VERSION
 
@@ -259,7 +259,7 @@ def _n_agreed(verdicts: Iterable[Judged]) -> int:
     return sum(item.verdict in ("agree", "tie") for item in verdicts)
 
 
-def _plain(key: int, found: Verdict) -> Judged:
+def _plain(key: int, found: Judgement) -> Judged:
     return Judged(
         key,
         found.verdict,

@@ -59,7 +59,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PodOnNode:
     """A pod, a node, and who else is nominated to the node.
 
     Attributes
@@ -78,20 +78,20 @@ class Place:
         return self.snapshot.nodes.node(self.row)
 
 
-def values_of(plugin: Plugin, place: Place, state: Any) -> list[Value]:
+def values_of(plugin: Plugin, place: PodOnNode, state: Any) -> list[Value]:
     """What `plugin` compared; empty where this module has no words for what it declares (`Plugin.compares`)."""
     words = _WORDS.get(plugin.compares)
     return [] if words is None else list(words(place, state))
 
 
-def _unschedulable(place: Place, state: Any) -> Iterator[Value]:
+def _unschedulable(place: PodOnNode, state: Any) -> Iterator[Value]:
     cordoned = place.node.unschedulable
     tolerates = place.pod.tolerates(_CORDON)
     asks = "tolerates cordoned nodes" if tolerates else "no toleration for cordoned nodes"
     yield Value("", asks, f"spec.unschedulable: {str(cordoned).lower()}", tolerates or not cordoned)
 
 
-def _node_name(place: Place, state: Any) -> Iterator[Value]:
+def _node_name(place: PodOnNode, state: Any) -> Iterator[Value]:
     wanted = place.pod.node_name
     yield Value(
         "",
@@ -101,7 +101,7 @@ def _node_name(place: Place, state: Any) -> Iterator[Value]:
     )
 
 
-def _taints(place: Place, state: Any) -> Iterator[Value]:
+def _taints(place: PodOnNode, state: Any) -> Iterator[Value]:
     hard = [taint for taint in place.node.taints if taint.effect in ("NoSchedule", "NoExecute")]
     for taint in hard:
         matching = next((item for item in place.pod.tolerations if item.tolerates(taint)), None)
@@ -120,7 +120,7 @@ def _tolerated(pod: Pod) -> str:
     return f"tolerates {', '.join(dict.fromkeys(names))}" if names else "no tolerations"
 
 
-def _affinity(place: Place, state: Any) -> Iterator[Value]:
+def _affinity(place: PodOnNode, state: Any) -> Iterator[Value]:
     labels, spec = place.node.meta.labels, place.pod.manifest.get("spec") or {}
     for key, value in (spec.get("nodeSelector") or {}).items():
         yield Value(key, f"{key}={value}", _label(labels, key), labels.get(key) == value)
@@ -141,7 +141,7 @@ def _label(labels: Mapping[str, str], key: str) -> str:
     return f"{key}={labels[key]}" if key in labels else f"no label {key}"
 
 
-def _ports(place: Place, state: Any) -> Iterator[Value]:
+def _ports(place: PodOnNode, state: Any) -> Iterator[Value]:
     nodes = place.snapshot.nodes
     holders: dict[tuple[str, int], list[str]] = {}
     for pod_id in nodes.pods_on(place.row):
@@ -156,7 +156,7 @@ def _ports(place: Place, state: Any) -> Iterator[Value]:
         )
 
 
-def _resources(place: Place, state: Any) -> Iterator[Value]:
+def _resources(place: PodOnNode, state: Any) -> Iterator[Value]:
     nodes = place.snapshot.nodes
     n_nominated = len(place.nominated)
 
@@ -183,7 +183,7 @@ def _resources(place: Place, state: Any) -> Iterator[Value]:
     yield has("pods", total - int(nodes.n_pods[place.row]), total, n_nominated, 1, "1 pod")
 
 
-def _spread(place: Place, state: Any) -> Iterator[Value]:
+def _spread(place: PodOnNode, state: Any) -> Iterator[Value]:
     labels = place.node.meta.labels
     for constraint in state.constraints:
         key = constraint.key
@@ -204,7 +204,7 @@ def _spread(place: Place, state: Any) -> Iterator[Value]:
         )
 
 
-def _pod_affinity(place: Place, state: Any) -> Iterator[Value]:
+def _pod_affinity(place: PodOnNode, state: Any) -> Iterator[Value]:
     pod = place.pod
     for term in pod.required_affinity:
         found = _matching(place, term)
@@ -228,7 +228,7 @@ def _selected(term: AffinityTerm) -> str:
     return str(term.selector) or ("no pod" if term.selector.is_nothing else "any pod")
 
 
-def _matching(place: Place, term: AffinityTerm) -> list[str]:
+def _matching(place: PodOnNode, term: AffinityTerm) -> list[str]:
     listers = place.snapshot.listers
     return [
         other.name
@@ -237,7 +237,7 @@ def _matching(place: Place, term: AffinityTerm) -> list[str]:
     ]
 
 
-def _against(place: Place) -> list[str]:
+def _against(place: PodOnNode) -> list[str]:
     listers = place.snapshot.listers
     domains: dict[str, None] = {}
     pods = place.snapshot.pods
@@ -263,7 +263,7 @@ def _against(place: Place) -> list[str]:
     return list(found)
 
 
-def _in_domain(place: Place, key: str) -> Iterator[Pod]:
+def _in_domain(place: PodOnNode, key: str) -> Iterator[Pod]:
     nodes = place.snapshot.nodes
     column = nodes.label_column(key)
     own = int(column[place.row])
@@ -286,7 +286,7 @@ def _some(names: list[str]) -> str:
     return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
 
 
-_WORDS: Mapping[str, Callable[[Place, Any], Iterator[Value]]] = {
+_WORDS: Mapping[str, Callable[[PodOnNode, Any], Iterator[Value]]] = {
     "cordon": _unschedulable,
     "node name": _node_name,
     "taints": _taints,
@@ -300,4 +300,4 @@ _WORDS: Mapping[str, Callable[[Place, Any], Iterator[Value]]] = {
 
 REQUESTS = "requests"
 
-__all__ = ["REQUESTS", "Place", "Value", "values_of"]
+__all__ = ["REQUESTS", "PodOnNode", "Value", "values_of"]

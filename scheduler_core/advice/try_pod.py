@@ -17,7 +17,7 @@ GATED = "gated"
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedPod:
     """What would happen.
 
     Attributes
@@ -39,20 +39,22 @@ class Tried:
         return {"outcome": self.outcome, "sentence": self.sentence, "cycle": cycle}
 
 
-def try_pod(original: Scheduler, pod: Pod, *, transport: Transport = no_transport) -> Tried:
+def try_pod(original: Scheduler, pod: Pod, *, transport: Transport = no_transport) -> TriedPod:
     """Run the pod's cycle on a copy whose queue holds nothing else; the original stays as it is."""
     if pod.node_name:
-        return Tried(NOT_OURS, f"{pod.key} names {pod.node_name} as its node: no scheduler is asked.", None)
+        return TriedPod(
+            NOT_OURS, f"{pod.key} names {pod.node_name} as its node: no scheduler is asked.", None
+        )
     if pod.scheduler_name not in original.profiles:
-        return Tried(
+        return TriedPod(
             NOT_OURS, f"{pod.key} waits for the scheduler {pod.scheduler_name}, which is not here.", None
         )
     scheduler = Sandbox(original, transport=transport).scheduler
     scheduler.handle(ObjectChanged("Pod", None, pod))
     if not scheduler.can_schedule():
         gates = ", ".join(pod.scheduling_gates)
-        return Tried(GATED, f"{pod.key} is held back by its scheduling gates: {gates}.", None)
+        return TriedPod(GATED, f"{pod.key} is held back by its scheduling gates: {gates}.", None)
     scheduler.schedule_one()
     trace = scheduler.traces[0]
     trace.dry_run = True
-    return Tried(trace.outcome, trace.sentence, trace)
+    return TriedPod(trace.outcome, trace.sentence, trace)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scheduler_core.advice.edits import amount_words
-from scheduler_core.advice.node_values import REQUESTS, Place, Value, values_of
+from scheduler_core.advice.node_values import REQUESTS, PodOnNode, Value, values_of
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.cluster.node_table import Rows
 from scheduler_core.framework.attempt import Attempt
@@ -165,7 +165,7 @@ def why_not(sandbox: Sandbox, pod: Pod, node_name: str) -> WhyNot:
         for other in nominator.pods_for(node_name)
         if other.priority >= pod.priority and other.uid != pod.uid
     )
-    place = Place(pod, snapshot, row, nominated)
+    place = PodOnNode(pod, snapshot, row, nominated)
     stop, told = _stop(attempt, row, beside_nominated=bool(nominated))
     answers = [
         _filter_answer(plugin, attempt.framework, place, stopped=plugin.name == stop, told=told)
@@ -202,7 +202,7 @@ def _stop(attempt: Attempt, row: int, *, beside_nominated: bool) -> tuple[str, t
 
 
 def _filter_answer(
-    plugin: FilterPlugin[Any], framework: Framework, place: Place, *, stopped: bool, told: tuple[str, ...]
+    plugin: FilterPlugin[Any], framework: Framework, place: PodOnNode, *, stopped: bool, told: tuple[str, ...]
 ) -> FilterAnswer:
     snapshot, pod = place.snapshot, place.pod
     state: Any = None

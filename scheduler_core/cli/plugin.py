@@ -22,20 +22,20 @@ LONGEST_NAME = 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    deeds = parser.add_subparsers(dest="deed", required=True)
-    new = deeds.add_parser("new", help="write a package: class, oracle twin, test and README")
+    actions = parser.add_subparsers(dest="action", required=True)
+    new = actions.add_parser("new", help="write a package: class, oracle twin, test and README")
     new.add_argument("name", metavar="NAME", help="the plugin's name, such as NightShift")
     new.add_argument("--into", metavar="DIR", default=".", help="folder the package's own folder is made in")
-    checks = deeds.add_parser("check", help="run the conformance kit and measure what a call costs")
+    checks = actions.add_parser("check", help="run the conformance kit and measure what a call costs")
     checks.add_argument("plugin", metavar="PLUGIN", help="a known plugin's name, or MODULE:CLASS")
-    deeds.add_parser("list", help="all plugins a configuration may name")
+    actions.add_parser("list", help="all plugins a configuration may name")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the command."""
-    if options.deed == "new":
+    if options.action == "new":
         return _new(options.name, Path(options.into))
-    if options.deed == "check":
+    if options.action == "check":
         return _check(options.plugin)
     outside = installed_plugins.outside()
     for name, spec in installed_plugins.known().catalog.items():

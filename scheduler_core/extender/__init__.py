@@ -1,12 +1,12 @@
 """HTTP extenders over an injected transport."""
 
 from scheduler_core.extender.chain import (
-    Candidate,
     ExtenderBinding,
     ExtenderChain,
     ExtenderFilterResult,
     ExtenderPreemptionResult,
     ExtenderScores,
+    FeasibleNode,
     bind_request,
     extender_chain,
     parse_bind_answer,
@@ -22,7 +22,6 @@ from scheduler_core.extender.transport import (
 from scheduler_core.extender.wire import Victims
 
 __all__ = [
-    "Candidate",
     "Extender",
     "ExtenderAnswer",
     "ExtenderBinding",
@@ -32,6 +31,7 @@ __all__ = [
     "ExtenderPreemptionResult",
     "ExtenderRequest",
     "ExtenderScores",
+    "FeasibleNode",
     "Transport",
     "Victims",
     "bind_request",

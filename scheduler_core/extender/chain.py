@@ -33,7 +33,7 @@ _PRINTED_SLACK = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FeasibleNode:
     """A node the pod may go to, as the chain hands it on.
 
     Attributes
@@ -54,7 +54,7 @@ class ExtenderFilterResult:
 
     Attributes
     ----------
-    candidates : list of Candidate
+    candidates : list of FeasibleNode
         In the order of the last answer; a name comes twice when an extender said it twice.
     failed : dict of str to (Code, str)
         Node name -> verdict, for any name an extender gave, even of a node it also let pass or that is unknown.
@@ -64,7 +64,7 @@ class ExtenderFilterResult:
     calls : list of ExtenderCall
     """
 
-    candidates: list[Candidate]
+    candidates: list[FeasibleNode]
     failed: dict[str, tuple[Code, str]] = field(default_factory=dict)
     error: str | None = None
     calls: list[ExtenderCall] = field(default_factory=list)
@@ -143,7 +143,7 @@ class ExtenderChain:
 
     def filter_nodes(self, pod: Pod, nodes: Sequence[Node]) -> ExtenderFilterResult:
         """Have the feasible nodes (in evaluation order) filtered."""
-        result = ExtenderFilterResult([Candidate(node) for node in nodes])
+        result = ExtenderFilterResult([FeasibleNode(node) for node in nodes])
         for extender in self.extenders:
             if not result.candidates:
                 break
@@ -158,7 +158,7 @@ class ExtenderChain:
     def _filter(self, extender: Extender, pod: Pod, result: ExtenderFilterResult) -> str | None:
         request = extender.request(FILTER, self._candidates_body(extender, pod, result.candidates))
         reply, error = self._ask(extender, FILTER, request)
-        left: list[Candidate] = []
+        left: list[FeasibleNode] = []
         if error is None:
             try:
                 said = wire.filter_answer(reply.text)
@@ -180,7 +180,7 @@ class ExtenderChain:
 
     # ---- prioritize
 
-    def prioritize(self, pod: Pod, candidates: Sequence[Candidate]) -> ExtenderScores:
+    def prioritize(self, pod: Pod, candidates: Sequence[FeasibleNode]) -> ExtenderScores:
         """Ask all interested extenders at once for scores. Their errors do not matter: no score then."""
         scores = ExtenderScores()
         asked = [item for item in self.extenders if item.is_prioritizer and item.is_interested(pod)]
@@ -266,7 +266,7 @@ class ExtenderChain:
 
     # ---- inside
 
-    def _candidates_body(self, extender: Extender, pod: Pod, candidates: Sequence[Candidate]) -> Document:
+    def _candidates_body(self, extender: Extender, pod: Pod, candidates: Sequence[FeasibleNode]) -> Document:
         names = nodes = None
         if extender.node_cache_capable:
             names = [candidate.node.name for candidate in candidates]
@@ -277,7 +277,7 @@ class ExtenderChain:
             nodes = [self._printed_node(candidate) for candidate in candidates]
         return wire.candidates_body(wire.pod_document(pod), names, nodes, legacy=extender.legacy_wire)
 
-    def _printed_node(self, candidate: Candidate) -> Document:
+    def _printed_node(self, candidate: FeasibleNode) -> Document:
         """Printed forms are kept: a node changes far less often than it is asked about."""
         node = candidate.node
         if candidate.is_answered:
@@ -329,8 +329,8 @@ def _call(
 
 
 def _understood(
-    extender: Extender, said: wire.FilterAnswer, before: Sequence[Candidate]
-) -> tuple[list[Candidate], str | None]:
+    extender: Extender, said: wire.FilterAnswer, before: Sequence[FeasibleNode]
+) -> tuple[list[FeasibleNode], str | None]:
     """The candidates a filter answer leaves, or what is wrong with it."""
     if extender.node_cache_capable and said.node_names is not None:
         known = {candidate.node.name: candidate for candidate in before}
@@ -343,7 +343,7 @@ def _understood(
         return [known[name] for name in said.node_names], None
     # Upstream makes a node info of the bare object: no pods, and images are the cache's business.
     nodes = [dataclasses.replace(node_from(manifest), images=()) for manifest in said.nodes or ()]
-    return [Candidate(node, is_answered=True) for node in nodes], None
+    return [FeasibleNode(node, is_answered=True) for node in nodes], None
 
 
 def _victims(

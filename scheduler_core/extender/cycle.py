@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scheduler_core.extender.chain import Candidate, ExtenderChain, ExtenderFilterResult
+from scheduler_core.extender.chain import ExtenderChain, ExtenderFilterResult, FeasibleNode
 from scheduler_core.extender.transport import ExtenderCall
 from scheduler_core.framework.attempt import EXTENDER, Attempt
 from scheduler_core.framework.status import Code
@@ -38,7 +38,7 @@ class ExtendedAttempt:
         self.attempt = attempt
         self.calls: list[ExtenderCall] = []
         self.scores: list[tuple[str, dict[str, int]]] = []
-        self._candidates: Sequence[Candidate] | None = None
+        self._candidates: Sequence[FeasibleNode] | None = None
         self._guest_rows: list[int] = []
 
     def __enter__(self) -> ExtendedAttempt:
@@ -83,7 +83,7 @@ class ExtendedAttempt:
         if candidates is None:
             nodes = attempt.snapshot.nodes
             rows = attempt.feasible[np.argsort(attempt.snapshot.rank[attempt.feasible], kind="stable")]
-            candidates = [Candidate(nodes.node(row)) for row in rows.tolist()]
+            candidates = [FeasibleNode(nodes.node(row)) for row in rows.tolist()]
         scores = self.chain.prioritize(attempt.pod, candidates)
         self.calls.extend(scores.calls)
         self.scores = scores.by_extender

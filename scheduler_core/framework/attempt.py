@@ -40,7 +40,7 @@ from scheduler_core.framework.interface import (
 from scheduler_core.framework.nominated_pods import NominatedPods
 from scheduler_core.framework.runtime import Framework
 from scheduler_core.framework.status import SUCCESS, Code, Status
-from scheduler_core.framework.world import World
+from scheduler_core.framework.world import AttemptWorlds
 from scheduler_core.objects.pod import Pod
 from scheduler_core.thresholds import thresholds
 
@@ -356,7 +356,7 @@ class Attempt:
         places = self.nominated_places(self.rows)
         if not len(places):
             return
-        world = World(self, self.rows[places])
+        world = AttemptWorlds(self, self.rows[places])
         rows = np.arange(len(places), dtype=np.int64)
         stop, code, detail = verdicts = world.run_filters_with_nominated(rows)
         rejections, statuses = world.told(rows, verdicts)
@@ -570,9 +570,9 @@ class Attempt:
         places = [turns[row] if row in turns else int(self.snapshot.rank[row]) for row in rows.tolist()]
         return rows[np.argsort(places, kind="stable")]
 
-    def what_if(self, rows: Rows) -> World:
+    def what_if(self, rows: Rows) -> AttemptWorlds:
         """The given rows, each in a world of its own."""
-        return World(self, rows)
+        return AttemptWorlds(self, rows)
 
     # ---- Score
 

@@ -485,7 +485,7 @@ class FilteredCycle(Protocol):
         """The verdict on one node; a node that was not filtered, or is not there, is not resolvable."""
         ...
 
-    def what_if(self, rows: Rows) -> World:
+    def what_if(self, rows: Rows) -> RowWorlds:
         """The given rows, each in a world of its own."""
         ...
 
@@ -498,7 +498,7 @@ class FilteredCycle(Protocol):
         ...
 
 
-class World(Protocol):
+class RowWorlds(Protocol):
     """Some rows in worlds of their own, with every filter plugin's state for them."""
 
     nodes: WhatIf
@@ -629,10 +629,10 @@ __all__ = [
     "QueuedPod",
     "Reads",
     "ReservePlugin",
+    "RowWorlds",
     "ScorePlugin",
     "Scores",
     "Status",
     "Verdicts",
-    "World",
     "default_normalize",
 ]

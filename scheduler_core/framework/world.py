@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scheduler_core.framework.attempt import Attempt
 
 
-class World:
+class AttemptWorlds:
     """Some rows of an attempt, each in a world of its own, with every filter plugin's state for them.
 
     Parameters

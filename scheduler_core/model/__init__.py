@@ -10,7 +10,7 @@ the objects, not from the columns and kept answers the decision came from.
 from scheduler_core.model.departures import DEPARTURES
 from scheduler_core.model.report import ModelReport
 from scheduler_core.model.run import check_scenario
-from scheduler_core.model.verdict import FAILS, HOLDS, LEAVES, NOT_COMPUTED, PROPERTIES, Verdict
+from scheduler_core.model.verdict import FAILS, HOLDS, LEAVES, NOT_COMPUTED, PROPERTIES, PropertyVerdict
 
 __all__ = [
     "DEPARTURES",
@@ -20,6 +20,6 @@ __all__ = [
     "NOT_COMPUTED",
     "PROPERTIES",
     "ModelReport",
-    "Verdict",
+    "PropertyVerdict",
     "check_scenario",
 ]

@@ -16,7 +16,7 @@ from typing import Any
 from scheduler_core.model import filters
 from scheduler_core.model.filters import Feasibility
 from scheduler_core.model.moment import Moment, Place, ports_of
-from scheduler_core.model.verdict import CASUALTY, FAILS, HOLDS, LEAVES, NOT_COMPUTED, Verdict
+from scheduler_core.model.verdict import CASUALTY, FAILS, HOLDS, LEAVES, NOT_COMPUTED, PropertyVerdict
 from scheduler_core.objects.fields import format_time_ns
 from scheduler_core.objects.pod import PREEMPTED_BY_SCHEDULER, Pod
 
@@ -152,7 +152,7 @@ class Casualties:
 
 def check_casualty(
     told: Mapping[str, Any], moment: Moment, asked: Feasibility, preempts: bool
-) -> Verdict | None:
+) -> PropertyVerdict | None:
     """Check the preemption of a cycle; None for a cycle that placed its pod or ended in an error.
 
     Parameters
@@ -166,19 +166,21 @@ def check_casualty(
         return None
     unknown = _beyond_the_model(told)
     if unknown:
-        return Verdict(CASUALTY, NOT_COMPUTED, f"{unknown} had a say, which the model does not evaluate.")
+        return PropertyVerdict(
+            CASUALTY, NOT_COMPUTED, f"{unknown} had a say, which the model does not evaluate."
+        )
     if any(call.get("verb") == "preempt" for call in told["extenders"]):
-        return Verdict(CASUALTY, LEAVES, "Extenders had a say about nodes and victims.", "extender")
+        return PropertyVerdict(CASUALTY, LEAVES, "Extenders had a say about nodes and victims.", "extender")
     casualties = Casualties(moment, asked)
     if not told["victims"]:
         return _no_victims(told, casualties, asked, preempts)
     place = next((item for item in asked.places if item.node.name == told["nominatedNode"]), None)
     pods = [] if place is None else [pod for pod in place.pods if pod.key in told["victims"]]
     if place is None or len(pods) != len(told["victims"]):
-        return Verdict(CASUALTY, FAILS, f"The victims are not all on {told['nominatedNode']}.")
+        return PropertyVerdict(CASUALTY, FAILS, f"The victims are not all on {told['nominatedNode']}.")
     above = next((pod for pod in pods if pod.priority >= asked.pod.priority), None)
     if above is not None:
-        return Verdict(CASUALTY, FAILS, f"{above.key} (priority {above.priority}) is no lower pod.")
+        return PropertyVerdict(CASUALTY, FAILS, f"{above.key} (priority {above.priority}) is no lower pod.")
     chosen = casualties.candidate(place, pods)
     return _against_kubernetes(chosen, place, told, casualties) or _against_all(chosen, casualties)
 
@@ -198,18 +200,18 @@ def _beyond_the_model(told: Mapping[str, Any]) -> str:
 
 def _against_kubernetes(
     chosen: Candidate, place: Place, told: Mapping[str, Any], casualties: Casualties
-) -> Verdict | None:
+) -> PropertyVerdict | None:
     """What Kubernetes' own rules say: the reprieve on that node, and the best of the candidates that were tried."""
     refusal = casualties.asked.verdict(place, without=chosen.victims)
     if refusal is not None:
         said = f"Without its victims {chosen.node} is still not feasible ({refusal.plugin})."
-        return Verdict(CASUALTY, FAILS, said)
+        return PropertyVerdict(CASUALTY, FAILS, said)
     own = casualties.reprieved(place)
     if own is None or {pod.uid for pod in own.victims} != {pod.uid for pod in chosen.victims}:
         names = "none" if own is None else _names(own.victims)
         said = f"On {chosen.node} the reprieve leaves {names} to be evicted, not {_names(chosen.victims)}."
         example = {} if own is None else own.document()
-        return Verdict(CASUALTY, FAILS, said, counterexample=example)
+        return PropertyVerdict(CASUALTY, FAILS, said, counterexample=example)
     tried = {entry["node"] for entry in (told["preemption"] or {}).get("candidates", ())}
     recorded = told["filter"] or {}
     untried: Candidate | None = None
@@ -220,10 +222,10 @@ def _against_kubernetes(
         verdict = recorded.get(found.node)
         if verdict is None or verdict["code"] != "Unschedulable":
             said = f"{found.node} was not tried; evicting {_names(found.victims)} there would have lost less."
-            return Verdict(CASUALTY, LEAVES, said, "unresolvable", found.document())
+            return PropertyVerdict(CASUALTY, LEAVES, said, "unresolvable", found.document())
         if found.node in tried:
             said = f"{found.node} loses less: {_names(found.victims)} instead of {_names(chosen.victims)}."
-            return Verdict(CASUALTY, FAILS, said, counterexample=found.document())
+            return PropertyVerdict(CASUALTY, FAILS, said, counterexample=found.document())
         untried = found if untried is None or found.loss < untried.loss else untried
     if untried is None:
         return None
@@ -231,24 +233,24 @@ def _against_kubernetes(
     if sampling.get("tried", 0) >= sampling.get("potential", 0):
         if len(tried) < sampling.get("wanted", 0):
             said = f"{untried.node} was tried and is no candidate, and evicting {_names(untried.victims)} makes room."
-            return Verdict(CASUALTY, FAILS, said, counterexample=untried.document())
+            return PropertyVerdict(CASUALTY, FAILS, said, counterexample=untried.document())
         # Those that violate a budget have a list of their own: it is full, and the search goes on for others.
         said = (
             f"As many candidates that violate a budget are kept as are wanted; {untried.node}, which came later, would"
             f" lose less: {_names(untried.victims)}."
         )
-        return Verdict(CASUALTY, LEAVES, said, "candidates", untried.document())
+        return PropertyVerdict(CASUALTY, LEAVES, said, "candidates", untried.document())
     said = (
         f"{sampling['tried']} of {sampling['potential']} nodes were tried; {untried.node}, which was not, would lose"
         f" less: {_names(untried.victims)}."
     )
-    return Verdict(CASUALTY, LEAVES, said, "candidates", untried.document())
+    return PropertyVerdict(CASUALTY, LEAVES, said, "candidates", untried.document())
 
 
-def _against_all(chosen: Candidate, casualties: Casualties) -> Verdict:
+def _against_all(chosen: Candidate, casualties: Casualties) -> PropertyVerdict:
     """What the model says: no set on any node loses less."""
     if casualties.n_sets > MAX_SETS:
-        return Verdict(
+        return PropertyVerdict(
             CASUALTY,
             NOT_COMPUTED,
             f"The victims are what Kubernetes' reprieve finds; {casualties.n_sets:,} sets of pods are too many to"
@@ -260,32 +262,32 @@ def _against_all(chosen: Candidate, casualties: Casualties) -> Verdict:
         why = "reprieve"
         place = next(item for item in casualties.asked.places if item.node.name == better.node)
         if casualties.asked.verdict(place, without=better.victims) is not None:
-            why, said = "promised", f"{said} The room there counts as a nominated pod's."
-        return Verdict(CASUALTY, LEAVES, said, why, better.document())
+            why, said = "nominatedRoom", f"{said} The room there counts as a nominated pod's."
+        return PropertyVerdict(CASUALTY, LEAVES, said, why, better.document())
     n_sets = f"{casualties.n_sets:,} compared"
     said = f"No set of lower pods on any node loses less than {_names(chosen.victims)} ({n_sets})."
-    return Verdict(CASUALTY, HOLDS, said, "budgets" if chosen.loss[0] else "", chosen.document())
+    return PropertyVerdict(CASUALTY, HOLDS, said, "budgets" if chosen.loss[0] else "", chosen.document())
 
 
 def _no_victims(
     told: Mapping[str, Any], casualties: Casualties, asked: Feasibility, preempts: bool
-) -> Verdict:
+) -> PropertyVerdict:
     """No pod was evicted: none could be, or Kubernetes does not want to."""
     pod = asked.pod
     if pod.required_affinity and casualties.n_sets > MAX_SETS:
         said = f"{casualties.n_sets:,} sets of pods are too many to compare (at most {MAX_SETS:,})."
-        return Verdict(CASUALTY, NOT_COMPUTED, said)
+        return PropertyVerdict(CASUALTY, NOT_COMPUTED, said)
     found = _some_room(casualties, asked)
     if found is None:
-        return Verdict(CASUALTY, HOLDS, "Evicting lower pods would not make room on any node.")
+        return PropertyVerdict(CASUALTY, HOLDS, "Evicting lower pods would not make room on any node.")
     names = f"{_names(found.victims)} on {found.node}"
     if not preempts:
-        return Verdict(
+        return PropertyVerdict(
             CASUALTY, LEAVES, f"Evicting {names} would make room.", "noPreemption", found.document()
         )
     if pod.preemption_policy == "Never":
         said = f"Evicting {names} would make room; its preemptionPolicy is Never."
-        return Verdict(CASUALTY, LEAVES, said, "preemptionPolicy", found.document())
+        return PropertyVerdict(CASUALTY, LEAVES, said, "preemptionPolicy", found.document())
     place = next((item for item in asked.places if item.node.name == pod.nominated_node_name), None)
     if place is not None and any(
         other.priority < pod.priority
@@ -294,20 +296,22 @@ def _no_victims(
         for other in place.pods
     ):
         said = f"Evicting {names} would make room; victims on {place.node.name} are still terminating."
-        return Verdict(CASUALTY, LEAVES, said, "terminating", found.document())
+        return PropertyVerdict(CASUALTY, LEAVES, said, "terminating", found.document())
     verdict = (told["filter"] or {}).get(found.node)
     if verdict is None or verdict["code"] != "Unschedulable":
         said = f"Evicting {names} would make room; {found.node} was not tried."
-        return Verdict(CASUALTY, LEAVES, said, "unresolvable", found.document())
+        return PropertyVerdict(CASUALTY, LEAVES, said, "unresolvable", found.document())
     at = next(item for item in asked.places if item.node.name == found.node)
     if casualties.reprieved(at) is None:
         counted = asked.verdict(at, without=found.victims) is not None
         said = f"Evicting {names} would make room" + (
             "; it counts as a nominated pod's." if counted else ", though not evicting all lower pods there."
         )
-        return Verdict(CASUALTY, LEAVES, said, "promised" if counted else "reprieve", found.document())
+        return PropertyVerdict(
+            CASUALTY, LEAVES, said, "nominatedRoom" if counted else "reprieve", found.document()
+        )
     said = f"No pod was evicted, and evicting {names} would make room."
-    return Verdict(CASUALTY, FAILS, said, counterexample=found.document())
+    return PropertyVerdict(CASUALTY, FAILS, said, counterexample=found.document())
 
 
 def _some_room(casualties: Casualties, asked: Feasibility) -> Candidate | None:

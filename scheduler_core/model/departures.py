@@ -26,7 +26,7 @@ DEPARTURES: Final[Mapping[str, str]] = {
     "nominated": (
         "A pod that was nominated to a node is tried there alone, and takes it without asking the other nodes."
     ),
-    "promised": (
+    "nominatedRoom": (
         "Room that was made for a nominated pod of equal or higher priority counts as taken: filters run twice on"
         " such a node, with the nominated pods and without them, and both must pass. A plugin that PreFilter skipped is"
         " asked in neither: the anti-affinity of a nominated pod may be overlooked."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler_core.model.moment import ACTIVE, BACKOFF, GATED, OTHER, Moment, Waiting
-from scheduler_core.model.verdict import FAILS, HOLDS, LEAVES, NOT_COMPUTED, ORDER, Verdict
+from scheduler_core.model.verdict import FAILS, HOLDS, LEAVES, NOT_COMPUTED, ORDER, PropertyVerdict
 
 _WHY = {BACKOFF: "backoff", GATED: "gated", OTHER: "otherScheduler"}
 _WORDS = {
@@ -14,18 +14,18 @@ _WORDS = {
 }
 
 
-def check_order(uid: str, moment: Moment, queue_sort: str) -> Verdict:
+def check_order(uid: str, moment: Moment, queue_sort: str) -> PropertyVerdict:
     """Check a cycle about the pod of a uid."""
     taken = moment.pod(uid)
     if taken is None:
-        return Verdict(ORDER, FAILS, "The pod taken did not wait for a node.")
+        return PropertyVerdict(ORDER, FAILS, "The pod taken did not wait for a node.")
     if queue_sort != "PrioritySort":
-        return Verdict(ORDER, NOT_COMPUTED, f"{queue_sort} orders the queue, not PrioritySort.")
+        return PropertyVerdict(ORDER, NOT_COMPUTED, f"{queue_sort} orders the queue, not PrioritySort.")
     key = taken.pod.key
     if taken.lane == ACTIVE:
         first = min((item for item in moment.waiting if item.lane == ACTIVE), key=_rank)
         if _rank(first) < _rank(taken):
-            return Verdict(
+            return PropertyVerdict(
                 ORDER,
                 FAILS,
                 f"{key} (priority {taken.pod.priority}) was taken before {first.pod.key} (priority"
@@ -33,12 +33,12 @@ def check_order(uid: str, moment: Moment, queue_sort: str) -> Verdict:
                 counterexample={"pod": first.pod.key, "priority": first.pod.priority},
             )
     elif taken.lane != BACKOFF or any(item.lane == ACTIVE for item in moment.waiting):
-        return Verdict(ORDER, FAILS, f"{key} was taken and was not ready ({taken.lane}).")
+        return PropertyVerdict(ORDER, FAILS, f"{key} was taken and was not ready ({taken.lane}).")
     above = [item for item in moment.waiting if item.pod.priority > taken.pod.priority]
     if above:
         first = max(above, key=lambda item: item.pod.priority)
         why = _WHY.get(first.lane, "hints")
-        return Verdict(
+        return PropertyVerdict(
             ORDER,
             LEAVES,
             f"{key} (priority {taken.pod.priority}) goes first, since {first.pod.key} (priority"
@@ -48,8 +48,8 @@ def check_order(uid: str, moment: Moment, queue_sort: str) -> Verdict:
         )
     if taken.lane == BACKOFF:
         said = f"{key} was taken out of backoffQ before its time, as activeQ was empty."
-        return Verdict(ORDER, LEAVES, said, "popFromBackoff")
-    return Verdict(ORDER, HOLDS, f"No pod that waits is more important than {key}.")
+        return PropertyVerdict(ORDER, LEAVES, said, "popFromBackoff")
+    return PropertyVerdict(ORDER, HOLDS, f"No pod that waits is more important than {key}.")
 
 
 def _rank(item: Waiting) -> tuple[int, int]:

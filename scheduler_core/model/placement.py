@@ -8,13 +8,13 @@ from typing import Any
 from scheduler_core.model import filters, scores
 from scheduler_core.model.filters import Feasibility
 from scheduler_core.model.moment import Moment, Place
-from scheduler_core.model.verdict import FAILS, HOLDS, LEAVES, NOT_COMPUTED, PLACEMENT, Verdict
+from scheduler_core.model.verdict import FAILS, HOLDS, LEAVES, NOT_COMPUTED, PLACEMENT, PropertyVerdict
 from scheduler_core.releases import Release
 
 
 def check_placement(
     told: Mapping[str, Any], moment: Moment, asked: Feasibility, args: Mapping[str, Any]
-) -> Verdict:
+) -> PropertyVerdict:
     """Check what a cycle decided.
 
     Parameters
@@ -25,10 +25,10 @@ def check_placement(
         Arguments of the profile's plugins by name.
     """
     if told["error"] and not told["node"]:
-        return Verdict(PLACEMENT, NOT_COMPUTED, f"The cycle ended in an error: {told['error']}")
+        return PropertyVerdict(PLACEMENT, NOT_COMPUTED, f"The cycle ended in an error: {told['error']}")
     if told["filter"] is None and told["preFilter"]["plugin"] not in (None, *filters.EVALUATED):
         said = f"{told['preFilter']['plugin']} rejected all nodes; the model takes its word."
-        return Verdict(PLACEMENT, NOT_COMPUTED, said)
+        return PropertyVerdict(PLACEMENT, NOT_COMPUTED, said)
     recorded: Mapping[str, Any] = told["filter"] or {}
     others = _taken_as_recorded(told, recorded)
     wrong = _disagreement(told, recorded, asked)
@@ -36,17 +36,17 @@ def check_placement(
         return wrong
     chosen, feasible = told["node"], list(told["feasible"])
     if not chosen and feasible:
-        return Verdict(
+        return PropertyVerdict(
             PLACEMENT, FAILS, f"{feasible[0]} is feasible, and the pod was placed nowhere.",
             counterexample={"node": feasible[0]},
         )  # fmt: skip
     if chosen and chosen not in feasible:
-        return Verdict(PLACEMENT, FAILS, f"The pod was placed on {chosen}, which is not feasible.")
+        return PropertyVerdict(PLACEMENT, FAILS, f"The pod was placed on {chosen}, which is not feasible.")
     if len(feasible) > 1:
         wrong = _not_viable(told, asked, args, moment.release)
         if wrong is not None:
             return wrong
-    return _left(told, recorded, asked) or Verdict(PLACEMENT, HOLDS, _words(told, others))
+    return _left(told, recorded, asked) or PropertyVerdict(PLACEMENT, HOLDS, _words(told, others))
 
 
 def _words(told: Mapping[str, Any], others: str) -> str:
@@ -80,7 +80,9 @@ def _is_nominated(told: Mapping[str, Any]) -> bool:
     return bool(told["node"]) and told["nodesEvaluated"] == 1 and told["nNodes"] > 1
 
 
-def _disagreement(told: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibility) -> Verdict | None:
+def _disagreement(
+    told: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibility
+) -> PropertyVerdict | None:
     """A node the model judges otherwise than the cycle did."""
     for place in asked.places:
         name = place.node.name
@@ -102,13 +104,13 @@ def _disagreement(told: Mapping[str, Any], recorded: Mapping[str, Any], asked: F
             else f"{name} is not feasible ({refusal.plugin}), and passed every filter."
         )
         right = "feasible" if refusal is None else refusal.plugin
-        return Verdict(PLACEMENT, FAILS, said, counterexample={"node": name, "model": right})
+        return PropertyVerdict(PLACEMENT, FAILS, said, counterexample={"node": name, "model": right})
     return None
 
 
 def _not_viable(
     told: Mapping[str, Any], asked: Feasibility, args: Mapping[str, Any], release: Release
-) -> Verdict | None:
+) -> PropertyVerdict | None:
     """A feasible node that scores higher than the chosen one, or points that were not summed or given rightly."""
     total: Mapping[str, int] | None = told["total"]
     if not total:
@@ -126,18 +128,20 @@ def _not_viable(
         for name in sorted(right or ()):
             if right is not None and by_node.get(name) != right[name]:
                 said = f"{plugin} gave {name} {by_node.get(name)} points; they are {right[name]}."
-                return Verdict(PLACEMENT, FAILS, said, counterexample={"node": name, "points": right[name]})
+                return PropertyVerdict(
+                    PLACEMENT, FAILS, said, counterexample={"node": name, "points": right[name]}
+                )
     if not told["extenders"]:
         weights = told["weights"]
         for name in sorted(total):
             summed = sum(by_node[name] * weights[plugin] for plugin, by_node in given.items())
             if summed != total[name]:
                 said = f"The points of {name} sum up to {summed}, not {total[name]}."
-                return Verdict(PLACEMENT, FAILS, said, counterexample={"node": name, "total": summed})
+                return PropertyVerdict(PLACEMENT, FAILS, said, counterexample={"node": name, "total": summed})
     best = max(total.values())
     if total[told["node"]] != best:
         name = min(name for name in total if total[name] == best)
-        return Verdict(
+        return PropertyVerdict(
             PLACEMENT, FAILS,
             f"{told['node']} ({total[told['node']]} points) was taken, and {name} ({best}) is viable.",
             counterexample={"node": name, "total": best},
@@ -145,7 +149,7 @@ def _not_viable(
     return None
 
 
-def _left(told: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibility) -> Verdict | None:
+def _left(told: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibility) -> PropertyVerdict | None:
     """Where Kubernetes left the model on purpose: a feasible node that was out of the question."""
     for place in asked.places:
         name = place.node.name
@@ -160,13 +164,13 @@ def _left(told: Mapping[str, Any], recorded: Mapping[str, Any], asked: Feasibili
                 return _leaves("extender", place, "and an extender left it out")
             continue
         if asked.verdict(place) is not None:
-            return _leaves("promised", place, "and its room counts as a nominated pod's")
+            return _leaves("nominatedRoom", place, "and its room counts as a nominated pod's")
     if told["extenders"] and told["node"] and len(told["feasible"]) > 1:
         said = "Extenders had a say about the nodes and their points."
-        return Verdict(PLACEMENT, LEAVES, said, "extender")
+        return PropertyVerdict(PLACEMENT, LEAVES, said, "extender")
     return None
 
 
-def _leaves(why: str, place: Place, words: str) -> Verdict:
+def _leaves(why: str, place: Place, words: str) -> PropertyVerdict:
     name = place.node.name
-    return Verdict(PLACEMENT, LEAVES, f"{name} is feasible, {words}.", why, {"node": name})
+    return PropertyVerdict(PLACEMENT, LEAVES, f"{name} is feasible, {words}.", why, {"node": name})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler_core.model.departures import DEPARTURES
-from scheduler_core.model.verdict import FAILS, LEAVES, PROPERTIES, STATUSES, Verdict
+from scheduler_core.model.verdict import FAILS, LEAVES, PROPERTIES, STATUSES, PropertyVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class CheckedCycle:
     outcome: str
     counts: Mapping[str, int]
     """`possible`, `feasible` and `viable` nodes."""
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[PropertyVerdict, ...]
 
     def document(self) -> dict[str, Any]:
         """JSON-able."""
@@ -51,7 +51,7 @@ class ModelReport:
                 found[verdict.property][verdict.status] += 1
         return found
 
-    def with_status(self, status: str) -> list[tuple[CheckedCycle, Verdict]]:
+    def with_status(self, status: str) -> list[tuple[CheckedCycle, PropertyVerdict]]:
         """Verdicts of one kind, in order of cycles."""
         return [(cycle, item) for cycle in self.cycles for item in cycle.verdicts if item.status == status]
 

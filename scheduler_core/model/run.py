@@ -9,7 +9,7 @@ from scheduler_core.model.moment import Moment
 from scheduler_core.model.order import check_order
 from scheduler_core.model.placement import check_placement
 from scheduler_core.model.report import CheckedCycle, ModelReport
-from scheduler_core.model.verdict import CASUALTY, NOT_COMPUTED, PLACEMENT, Verdict
+from scheduler_core.model.verdict import CASUALTY, NOT_COMPUTED, PLACEMENT, PropertyVerdict
 from scheduler_core.scenario.run import run
 from scheduler_core.scenario.types import MAX_CYCLES, Scenario
 from scheduler_core.sim.simulation import Simulation
@@ -51,19 +51,19 @@ class Checker:
                     f"{moment.n_objects:,} nodes and pods are too many to be evaluated one by one (at most"
                     f" {self._max_objects:,})."
                 )
-                verdicts.append(Verdict(PLACEMENT, NOT_COMPUTED, said))
+                verdicts.append(PropertyVerdict(PLACEMENT, NOT_COMPUTED, said))
                 if not told["node"] and not told["error"]:
-                    verdicts.append(Verdict(CASUALTY, NOT_COMPUTED, said))
+                    verdicts.append(PropertyVerdict(CASUALTY, NOT_COMPUTED, said))
             elif scheduler.cycle > moment.cycle + 1:
                 # What the members before this one took is not in the moment.
                 said = (
                     "The members of a pod group are placed one after the other before any of them is bound;"
                     " the model looks at single pods."
                 )
-                verdicts.append(Verdict(PLACEMENT, NOT_COMPUTED, said))
+                verdicts.append(PropertyVerdict(PLACEMENT, NOT_COMPUTED, said))
             elif not trace.is_full:
                 said = f"The cycle ended in an error: {told['error']}"
-                verdicts.append(Verdict(PLACEMENT, NOT_COMPUTED, said))
+                verdicts.append(PropertyVerdict(PLACEMENT, NOT_COMPUTED, said))
             else:
                 plan = next(item for item in scheduler.loaded.plans if item.scheduler_name == trace.profile)
                 rules = Rules.of((plugin.name for plugin in framework.filter), plan.args)

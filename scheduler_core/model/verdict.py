@@ -14,7 +14,7 @@ STATUSES: Final = (HOLDS, LEAVES, FAILS, NOT_COMPUTED)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PropertyVerdict:
     """One property of one cycle.
 
     Attributes

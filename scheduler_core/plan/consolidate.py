@@ -23,7 +23,7 @@ from scheduler_core.plan.pending import classes_of, without_rules
 from scheduler_core.plan.prices import PriceList
 from scheduler_core.plan.take_away import (
     OF_THE_NODE,
-    Budgets,
+    EvictionBudgets,
     TakenAway,
     follow_drain,
     owner_kind,
@@ -186,7 +186,7 @@ def _most_saved(
     """
     budgets = list(sandbox.scheduler.cache.listers.all("PodDisruptionBudget"))
     movable = {node.name: _movable(sandbox, node.name) for node in nodes}
-    never = Budgets(budgets)
+    never = EvictionBudgets(budgets)
     stays = {
         node.name: is_control_plane(node)
         or any(not owner_kind(pod) or never.covering(pod) > 1 for pod in movable[node.name])

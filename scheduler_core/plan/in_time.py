@@ -11,7 +11,7 @@ from scheduler_core.clock import SECOND_NS
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
-from scheduler_core.plan.take_away import OF_THE_NODE, Budgets, cordoned, in_listed_order, owner_kind
+from scheduler_core.plan.take_away import OF_THE_NODE, EvictionBudgets, cordoned, in_listed_order, owner_kind
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
 
@@ -78,7 +78,7 @@ def drain_in_time(
             if pod.is_terminating:
                 continue
             # Read for each: an eviction takes from the budget that the next one asks.
-            why = Budgets(stored.typed for stored in world.all("PodDisruptionBudget")).refusal(pod)
+            why = EvictionBudgets(stored.typed for stored in world.all("PodDisruptionBudget")).refusal(pod)
             if why:
                 refused[pod.key] = why
                 continue

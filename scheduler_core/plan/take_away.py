@@ -256,7 +256,7 @@ class _Following:
                     self._tell(pod, name, ENDING if pod.is_terminating else WITH_NODE)
                 else:
                     waiting.append((pod, name))
-        budgets = Budgets(trial.sandbox.scheduler.cache.listers.all("PodDisruptionBudget"))
+        budgets = EvictionBudgets(trial.sandbox.scheduler.cache.listers.all("PodDisruptionBudget"))
         if self.until_harm and self._is_refused(waiting, budgets):
             return
         while waiting:
@@ -282,7 +282,7 @@ class _Following:
             if trial.sandbox.scheduler.cache.pod(pod.uid) is not None:
                 self._tell(pod, name, BLOCKED, reason=budgets.refusal(pod))
 
-    def _is_refused(self, pods: Sequence[tuple[Pod, str]], budgets: Budgets) -> bool:
+    def _is_refused(self, pods: Sequence[tuple[Pod, str]], budgets: EvictionBudgets) -> bool:
         """Tell the first pod that no landing of others could help: a budget gets back no more than it gave."""
         for pod, name in pods:
             if why := budgets.refusal(pod):
@@ -345,7 +345,7 @@ class _Following:
         return landed
 
 
-class Budgets:
+class EvictionBudgets:
     """What each PodDisruptionBudget still allows, as the eviction API counts it."""
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
@@ -398,7 +398,7 @@ class Budgets:
 def held_up(sandbox: Sandbox) -> dict[str, list[str]]:
     """Budget -> nodes with a pod whose eviction it refuses now, in evaluation order: a drain waits there."""
     cache = sandbox.scheduler.cache
-    budgets = Budgets(cache.listers.all("PodDisruptionBudget"))
+    budgets = EvictionBudgets(cache.listers.all("PodDisruptionBudget"))
     found: dict[str, set[str]] = {}
     for pod in cache.pods_in_order():
         if pod.is_terminating or owner_kind(pod) in OF_THE_NODE:

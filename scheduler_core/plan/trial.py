@@ -27,7 +27,7 @@ MAX_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class TrialOutcome:
     """What became of one pod.
 
     Attributes
@@ -161,7 +161,7 @@ class Trial:
         self._undo.append(take_off)
         return pod_ids
 
-    def place(self, pod: Pod, *, preempt: bool = True) -> Placed:
+    def place(self, pod: Pod, *, preempt: bool = True) -> TrialOutcome:
         """Decide about a pod that is on no node, and give it its place.
 
         A preemption's victims are taken off their node and the pod is decided again, nominated there.
@@ -179,7 +179,7 @@ class Trial:
             if decision.node_name is not None and decision.error is None:
                 message = self._take(candidate, decision.node_name)
                 if not message:
-                    return Placed(pod, decision.node_name, victims=tuple(victims))
+                    return TrialOutcome(pod, decision.node_name, victims=tuple(victims))
                 break
             message = decision.message or ""
             found = decision.post_filter
@@ -189,7 +189,7 @@ class Trial:
                 self.remove_pod(victim)
                 victims.append((victim, found.nominated_node_name))
             candidate = nominated(pod, found.nominated_node_name)
-        return Placed(pod, None, message, tuple(victims))
+        return TrialOutcome(pod, None, message, tuple(victims))
 
     def decide(self, pod: Pod, *, preempt: bool) -> Decision:
         """One scheduling cycle; nothing is taken."""

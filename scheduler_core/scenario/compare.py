@@ -59,7 +59,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparedRuns:
     """Two runs beside each other.
 
     Attributes
@@ -108,7 +108,7 @@ class Comparison:
         }
 
 
-def compare(a: ScenarioRun, b: ScenarioRun) -> Comparison:
+def compare(a: ScenarioRun, b: ScenarioRun) -> ComparedRuns:
     """Compare two runs: of two configurations, two scenarios, or two seeds.
 
     Where the runs kept summaries only, both are run again up to the cycle in which they part, for its scores.
@@ -129,7 +129,7 @@ def compare(a: ScenarioRun, b: ScenarioRun) -> Comparison:
     )
     figures_a, figures_b = a.metrics(), b.metrics()
     on_a, on_b = _by_node(in_a), _by_node(in_b)
-    return Comparison(
+    return ComparedRuns(
         n_same,
         divergence,
         moved,

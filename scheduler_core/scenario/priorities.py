@@ -188,11 +188,11 @@ def with_classes(document: Mapping[str, Any]) -> Mapping[str, Any]:
                 explained.append(classes.explained(item))
             if any(new is not old for new, old in zip(explained, items, strict=True)):
                 step, changed = {**step, "apply": explained}, True
-        elif isinstance(step, Mapping) and (deed := step.get("patch") or step.get("delete")):
-            if deed.get("kind") == "PriorityClass" and "patch" in step:
-                classes.now.patched(deed["name"], deed["patch"])
-            elif deed.get("kind") == "PriorityClass":
-                classes.now.deleted(deed["name"])
+        elif isinstance(step, Mapping) and (target := step.get("patch") or step.get("delete")):
+            if target.get("kind") == "PriorityClass" and "patch" in step:
+                classes.now.patched(target["name"], target["patch"])
+            elif target.get("kind") == "PriorityClass":
+                classes.now.deleted(target["name"])
         new_steps.append(step)
     if not changed:
         return document

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core.releases import Release
-from scheduler_core.scenario.compare import Comparison, compare
+from scheduler_core.scenario.compare import ComparedRuns, compare
 from scheduler_core.scenario.errors import ScenarioError
 from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.run import run, run_prefix
@@ -48,7 +48,7 @@ class Toggle:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class UpgradeDifference:
     """A pod of which the two runs say something else.
 
     Attributes
@@ -88,13 +88,13 @@ class Cause:
     proved : str
         `alone`: shown by a run with this alone put back; `together`: by one with all of these put back, and not by
         the runs with fewer.
-    differences : tuple of Difference
+    differences : tuple of UpgradeDifference
         In the order of the run.
     """
 
     toggles: tuple[Toggle, ...]
     proved: str
-    differences: tuple[Difference, ...]
+    differences: tuple[UpgradeDifference, ...]
 
     @property
     def name(self) -> str:
@@ -112,9 +112,9 @@ class UpgradePreview:
         Of either run.
     causes : tuple of Cause
         The one with most differences first.
-    unexplained : tuple of Difference
+    unexplained : tuple of UpgradeDifference
         That no gate and no change takes away: a fault of this engine, and empty otherwise.
-    comparison : Comparison
+    comparison : ComparedRuns
         The two runs side by side, the first divergence with every score.
     n_runs : int
         Whole runs that were made.
@@ -126,12 +126,12 @@ class UpgradePreview:
     n_cycles: tuple[int, int]
     n_unbound: tuple[int, int]
     causes: tuple[Cause, ...]
-    unexplained: tuple[Difference, ...]
-    comparison: Comparison = field(repr=False)
+    unexplained: tuple[UpgradeDifference, ...]
+    comparison: ComparedRuns = field(repr=False)
     n_runs: int = 2
 
     @property
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[UpgradeDifference]:
         """All of them."""
         return [one for cause in self.causes for one in cause.differences] + list(self.unexplained)
 
@@ -322,7 +322,7 @@ class _Search:
         return found
 
     def _chain(
-        self, older: ScenarioRun, newer: ScenarioRun, comparison: Comparison
+        self, older: ScenarioRun, newer: ScenarioRun, comparison: ComparedRuns
     ) -> list[tuple[tuple[Toggle, ...], Ends]]:
         """Toggles in the order they are found, each with how pods end once they and those before are put back."""
         found: list[tuple[tuple[Toggle, ...], Ends]] = []
@@ -395,9 +395,9 @@ class _Search:
     def _attributed(
         self,
         chain: Sequence[tuple[tuple[Toggle, ...], Ends]],
-        differences: Sequence[Difference],
+        differences: Sequence[UpgradeDifference],
         older: Ends,
-    ) -> tuple[list[Cause], list[Difference]]:
+    ) -> tuple[list[Cause], list[UpgradeDifference]]:
         left = list(differences)
         causes: list[Cause] = []
         alone: list[Ends] = []
@@ -420,8 +420,8 @@ class _Search:
 
 
 def _taken_away(
-    left: Sequence[Difference], runs: Sequence[Ends], older: Ends
-) -> tuple[tuple[Difference, ...], list[Difference]]:
+    left: Sequence[UpgradeDifference], runs: Sequence[Ends], older: Ends
+) -> tuple[tuple[UpgradeDifference, ...], list[UpgradeDifference]]:
     """The differences whose pods end in all these runs as in the older release, and the rest."""
     is_gone = [all(ends.get(one.pod) == older.get(one.pod) for ends in runs) for one in left]
     gone = tuple(one for one, gone in zip(left, is_gone, strict=True) if gone)
@@ -431,7 +431,7 @@ def _taken_away(
 _WORD = re.compile(r"[A-Z]?[a-z]+")
 
 
-def _likely_first(toggles: Sequence[Toggle], comparison: Comparison) -> list[Toggle]:
+def _likely_first(toggles: Sequence[Toggle], comparison: ComparedRuns) -> list[Toggle]:
     """The toggles, those whose names have most words in common with what differs first: only the order of a search."""
     parted = comparison.divergence
     if parted is None:
@@ -479,7 +479,7 @@ def _unbound(ends: Ends) -> int:
     return sum(not node for node, _, _ in ends.values())
 
 
-def _differences(a: ScenarioRun, b: ScenarioRun, before: Ends, after: Ends) -> list[Difference]:
+def _differences(a: ScenarioRun, b: ScenarioRun, before: Ends, after: Ends) -> list[UpgradeDifference]:
     evicted = {one.pod for one in b.evictions} - {one.pod for one in a.evictions}
     cycles = {trace.pod: trace.number for trace in b.cycles}
     first = _first_difference(a, b)
@@ -498,7 +498,7 @@ def _differences(a: ScenarioRun, b: ScenarioRun, before: Ends, after: Ends) -> l
             kind = OTHER_WORDS if old[1] != new[1] else OTHER_COURSE
         cycle = cycles.get(pod, 0)
         found.append(
-            Difference(
+            UpgradeDifference(
                 pod, kind, old[0] or old[1], new[0] or new[1], cycle, first is not None and cycle > first
             )
         )
@@ -508,10 +508,10 @@ def _differences(a: ScenarioRun, b: ScenarioRun, before: Ends, after: Ends) -> l
 __all__ = [
     "KINDS",
     "Cause",
-    "Difference",
     "Progress",
     "ScenarioError",
     "Toggle",
+    "UpgradeDifference",
     "UpgradePreview",
     "preview",
     "put_back",

@@ -19,7 +19,7 @@ from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim import resizing
 from scheduler_core.sim.durations import duration_ns
-from scheduler_core.sim.kubelet_admission import NodeUse, Rejection, rejection
+from scheduler_core.sim.kubelet_admission import KubeletRejection, NodeUse, rejection
 from scheduler_core.sim.pod_index import PodIndex
 from scheduler_core.sim.timers import Timers
 from scheduler_core.sim.world import ACTS, World, with_conditions
@@ -199,7 +199,7 @@ class Kubelet:
         ]
         self._world.patch_status(pod, status, "started")
 
-    def _reject(self, pod: Pod, why: Rejection) -> None:
+    def _reject(self, pod: Pod, why: KubeletRejection) -> None:
         """Source: pkg/kubelet/kubelet.go rejectPod, v1.34."""
         self._world.record_event(pod.manifest, "Warning", why.reason, "", why.message, "kubelet")
         kept = {

@@ -17,7 +17,7 @@ ALL_ADDRESSES = "0.0.0.0"
 NATIVE = ("cpu", "memory", "ephemeral-storage")
 
 
-class Rejection(NamedTuple):
+class KubeletRejection(NamedTuple):
     """Why a kubelet does not start a pod: as the pod's status says it."""
 
     reason: str
@@ -71,7 +71,7 @@ def _count(used: dict[str, int], pod: Pod, sign: int) -> None:
         used[name] = used.get(name, 0) + sign * amount
 
 
-def rejection(pod: Pod, node: Node, use: NodeUse) -> Rejection | None:
+def rejection(pod: Pod, node: Node, use: NodeUse) -> KubeletRejection | None:
     """Why the node's kubelet rejects the pod; the first reason of several, as upstream. None: it starts."""
     used = use.of(node.name)
     wanted = {"pods": 1, **pod.requests}
@@ -86,12 +86,14 @@ def rejection(pod: Pod, node: Node, use: NodeUse) -> Rejection | None:
             continue
         capacity, in_use = node.allocatable.get(name, 0), used.get(name, 0)
         if in_use + amount > capacity:
-            return Rejection(
+            return KubeletRejection(
                 f"OutOf{name}",
                 f"Node didn't have enough resource: {name}, requested: {amount}, used: {in_use}, capacity: {capacity}",
             )
     failed = _failed_predicate(pod, node, use)
-    return None if failed is None else Rejection(failed[0], f"Predicate {failed[0]} failed: {failed[1]}")
+    return (
+        None if failed is None else KubeletRejection(failed[0], f"Predicate {failed[0]} failed: {failed[1]}")
+    )
 
 
 def _failed_predicate(pod: Pod, node: Node, use: NodeUse) -> tuple[str, str] | None:

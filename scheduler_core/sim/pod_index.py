@@ -12,7 +12,7 @@ Owner = tuple[str, str, str]
 """(kind, namespace, uid): a uid alone may be derived from the name, and so shared by two kinds."""
 
 
-class PodGroup:
+class OwnedPods:
     """The pods of one owner.
 
     Attributes
@@ -50,7 +50,7 @@ class PodGroup:
         return [self.pods[name] for name in sorted(self.pods) if is_active(self.pods[name])]
 
 
-NO_PODS = PodGroup()
+NO_PODS = OwnedPods()
 """For owners without pods; never written to."""
 
 _NONE_THERE: Mapping[str, Pod] = {}
@@ -66,11 +66,11 @@ class PodIndex:
     """
 
     def __init__(self) -> None:
-        self._by_owner: dict[Owner, PodGroup] = {}
+        self._by_owner: dict[Owner, OwnedPods] = {}
         self._by_node: dict[str, dict[str, Pod]] = {}
         self.orphans: dict[str, dict[str, Pod]] = {}
 
-    def of_owner(self, owner: Owner) -> PodGroup:
+    def of_owner(self, owner: Owner) -> OwnedPods:
         return self._by_owner.get(owner, NO_PODS)
 
     def on_node(self, node_name: str) -> Mapping[str, Pod]:
@@ -106,7 +106,7 @@ class PodIndex:
     def _own(self, owner: Owner, name: str, pod: Pod) -> None:
         group = self._by_owner.get(owner)
         if group is None:
-            group = self._by_owner[owner] = PodGroup()
+            group = self._by_owner[owner] = OwnedPods()
         before = group.pods.get(name)
         if before is not None:
             group.count(before, -1)

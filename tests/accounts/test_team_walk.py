@@ -49,7 +49,7 @@ def team_mode(settings: Any, db: None, wakes: list[Any]) -> None:
 
 @pytest.fixture
 def names(team_mode: None) -> dict[str, str]:
-    return make_world(make_people()) | {"deed": "rename"}
+    return make_world(make_people()) | {"action": "rename"}
 
 
 def client_of(name: str) -> Client:

@@ -38,7 +38,7 @@ NAMES: Final = {
     "seq": "1",
     "path": "api/v1/namespaces/default/pods/p1",
     "user": "vic",
-    "deed": "close",
+    "action": "close",
     "group": "train",
     "rule": "ssd",
     "host": "127.0.0.1:8888",

@@ -1,4 +1,4 @@
-"""A client generated from the document does every deed of the pages against a running site."""
+"""A client generated from the document does every action of the pages against a running site."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from playground.clusters import wake
 from playground.clusters.models import Cycle
 from playground.scenarios import services
 from tests.api import told
-from tests.api.test_deeds import PAGES, NoOperation
+from tests.api.test_pages_as_operations import PAGES, NoOperation
 from tests.clusters.builders import make_node, make_pod
 from tests.scenarios.conftest import sent, work
 from tests.scenarios.documents import small, text_of
@@ -113,7 +113,7 @@ def do(here: Path, asgi_server: str, sent: list[Any], monkeypatch: pytest.Monkey
     caller.close()
 
 
-def test_the_generated_client_does_every_deed_of_the_pages(do: Caller, work: Callable[[], None]) -> None:
+def test_the_generated_client_does_every_action_of_the_pages(do: Caller, work: Callable[[], None]) -> None:
     c = scheduled(do, work)
     asked(do, work, c)
     searched(do, work, c)
@@ -324,7 +324,7 @@ def imported(do: Caller, work: Callable[[], None]) -> None:
     """A dump, looked at first."""
     body = do.model("Manifest", **make_node("n1"))
     draft = do("drafts_create", body=body, kubernetes_release="1.35")
-    assert do("drafts_commit", draft.id, body=do.model("DraftCommit", name="of a dump")).deed == "import"
+    assert do("drafts_commit", draft.id, body=do.model("DraftCommit", name="of a dump")).action == "import"
     work()
     draft = do("drafts_read", draft.id)
     assert isinstance(draft.preview, do.models.DraftPreview) and draft.preview.facts.nodes == 1

@@ -44,7 +44,7 @@ def test_a_dump_is_previewed_and_committed(
     assert (early.status_code, early.json()["reason"]) == (409, "Conflict")
     work()
     draft = api.get(path).json()
-    assert (draft["state"], draft["deed"], draft["kubernetesRelease"]) == ("done", "preview", "1.35")
+    assert (draft["state"], draft["action"], draft["kubernetesRelease"]) == ("done", "preview", "1.35")
     kinds = {one["kind"]: one["count"] for one in draft["preview"]["kinds"]}
     assert (kinds["Node"], kinds["Pod"], draft["preview"]["facts"]["pending"]) == (1, 2, 2)
     told = draft["preview"]["decided"]["pods"]
@@ -53,7 +53,7 @@ def test_a_dump_is_previewed_and_committed(
     assert not Cluster.objects.exists()
     assert api.post(f"{path}commit", {"nam": "prod"}).status_code == 400
     committed = api.post(f"{path}commit", {"name": "prod"})
-    assert committed.status_code == 202 and committed.json()["deed"] == "import"
+    assert committed.status_code == 202 and committed.json()["action"] == "import"
     assert api.post(f"{path}commit").status_code == 409
     work()
     draft = api.get(path).json()

@@ -37,9 +37,9 @@ def test_no_surface_takes_it(api: Api, cluster: Cluster) -> None:
             content_type="application/merge-patch+json",
         ),
         "pod page": client.post(
-            f"/c/{cluster.public_id}/pods/new/", {"deed": "yaml", "yaml": YAML, "then": "queue"}
+            f"/c/{cluster.public_id}/pods/new/", {"action": "yaml", "yaml": YAML, "then": "queue"}
         ),
-        "import page": client.post(f"/c/{cluster.public_id}/import/", {"deed": "import", "text": YAML}),
+        "import page": client.post(f"/c/{cluster.public_id}/import/", {"action": "import", "text": YAML}),
         "share page": client.post("/s/new/", {"text": share}),
     }
     told = {name: (answer.status_code, HUGE in answer.content.decode()) for name, answer in answers.items()}

@@ -140,7 +140,7 @@ LEFT_OUT = {
         for name in (
             "watch", "draft-cancel", "run", "clock", "run-cancel", "cordon", "permit", "apply-branch", "undo", "act",
             "explain-ask", "try", "question-cancel", "edit-branch", "plan-branch", "plan-share", "verdict-end",
-            "object-delete", "deed",
+            "object-delete", "cluster-action",
         )
     },
     **{f"scenarios:{name}": POSTED for name in (
@@ -178,7 +178,7 @@ LEFT_OUT |= {
     f"accounts:{name}": POSTED
     for name in (
         "logout", "token-delete", "sessions-end", "session-end", "team-new", "team-invite", "team-member",
-        "team-withdraw", "people-invite", "people-withdraw", "people-reset", "people-deed",
+        "team-withdraw", "people-invite", "people-withdraw", "people-reset", "people-action",
     )
 }  # fmt: skip
 

@@ -72,7 +72,7 @@ def test_who_types_while_the_page_is_loading_is_answered(page, asgi_server, real
     expect(page.locator("#status")).to_have_text("6 pods, 1 workload")
 
 
-def test_deeds_are_done_from_the_palette(page, asgi_server, real, complaints):
+def test_actions_are_done_from_the_palette(page, asgi_server, real, complaints):
     page.goto(board(asgi_server, real, "cycles/"))
     page.keyboard.press("Control+k")
     page.keyboard.type("until idle")

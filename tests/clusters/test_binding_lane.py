@@ -158,7 +158,7 @@ def test_assumed_pods_expire_where_the_cluster_says_so(cluster: Cluster, client:
         "assumed": ["default/p1"],
     }
     for bad in ("-1", "0.5", "nan", "soon", "1e12"):
-        client.post(f"{base}config/", {"deed": "expiry", "expiry": bad})
+        client.post(f"{base}config/", {"action": "expiry", "expiry": bad})
         assert Cluster.objects.get(pk=cluster.pk).assumed_expiry_ns == 0, bad
     answer = client.put(
         f"{api}/assumed-pods/",
@@ -166,7 +166,7 @@ def test_assumed_pods_expire_where_the_cluster_says_so(cluster: Cluster, client:
         content_type="application/json",
     )
     assert answer.status_code == 400 and "durationToExpireAssumedPodSeconds" in answer.content.decode()
-    answer = client.post(f"{base}config/", {"deed": "expiry", "expiry": "30"}, follow=True)
+    answer = client.post(f"{base}config/", {"action": "expiry", "expiry": "30"}, follow=True)
     assert "Assumed pods expire after 30 s without news" in answer.content.decode()
     run(cluster)
     assert outcome(cluster) == "binding"

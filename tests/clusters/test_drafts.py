@@ -84,8 +84,10 @@ def test_a_large_dump_is_read_and_imported_by_a_worker(at_once, monkeypatch, cli
     work_on_draft(draft_id=draft.pk)
     draft.refresh_from_db()
     assert draft.state == "done" and draft.answer["facts"]["nodes"] == 5 and draft.answer["import"]["rebuilt"]
-    response = client.post(reverse("web:new-import"), {"text": text, "cluster_name": "big", "deed": "import"})
-    importing = Draft.objects.get(deed="import")
+    response = client.post(
+        reverse("web:new-import"), {"text": text, "cluster_name": "big", "action": "import"}
+    )
+    importing = Draft.objects.get(action="import")
     page = reverse("web:draft", args=[importing.public_id])
     assert response["Location"] == page and not Cluster.objects.exists()
     assert "The cluster is being made" in client.get(page, **HTMX).content.decode()

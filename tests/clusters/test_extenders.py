@@ -14,10 +14,10 @@ from playground.clusters import selectors, services
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import (
+    Change,
     Checkpoint,
     Cluster,
     Cycle,
-    Deed,
     Event,
     ExtenderCall,
     LogEntry,
@@ -330,7 +330,7 @@ def test_an_undo_between_a_bind_call_and_its_answer_has_it_called_again(own_site
     mock = services.create_mock_extender(cluster=cluster, rules=[])
     services.set_config(cluster=cluster, config=configuration(services.mock_extender_url(mock), "bind"))
     run(cluster, "cycle")
-    assert [item.words for item in Deed.objects.order_by("-id")[:2]] == [
+    assert [item.words for item in Change.objects.order_by("-id")[:2]] == [
         "run one cycle",
         "change the configuration",
     ]
@@ -338,14 +338,14 @@ def test_an_undo_between_a_bind_call_and_its_answer_has_it_called_again(own_site
     # As if a client had written while the answer was awaited: all that came after the cycle's batch is undone.
     ran = LogEntry.objects.filter(kind="ran").order_by("seq")
     intended = next(entry for entry in ran if entry.payload["cycles"])
-    deed = Deed.objects.order_by("-id")[0]
-    deed.seq = intended.seq + 1
-    deed.before |= {"next_cycle": 2, "engine_seq": intended.seq, "cursor_seq": intended.payload["read"]}
-    deed.before |= {
+    change = Change.objects.order_by("-id")[0]
+    change.seq = intended.seq + 1
+    change.before |= {"next_cycle": 2, "engine_seq": intended.seq, "cursor_seq": intended.payload["read"]}
+    change.before |= {
         "call": ExtenderCall.objects.order_by("-id")[0].pk,
         "run": Run.objects.order_by("-id")[0].pk,
     }
-    deed.save()
+    change.save()
 
     services.undo(cluster=cluster)
 

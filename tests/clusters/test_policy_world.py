@@ -108,7 +108,7 @@ def test_an_extender_of_this_machine_is_called_once_it_is_allowed_on_the_page(
         assert f"Allow {host}" in client.get(page).content.decode()
         with pytest.raises(InvalidInput, match="no extender"):
             extenders.allow_extender_host(cluster=cluster, host="127.0.0.1:1")
-        assert client.post(page, {"host": host, "deed": "allow"}).status_code == 302
+        assert client.post(page, {"host": host, "action": "allow"}).status_code == 302
         shown = client.get(page).content.decode()
         assert f"Forbid {host}" in shown
         assert f"Allow {host}" not in shown
@@ -117,7 +117,7 @@ def test_an_extender_of_this_machine_is_called_once_it_is_allowed_on_the_page(
         work(cluster)
         assert list(Cycle.objects.values_list("outcome", "node")) == [("bound", "n1")]
         assert ExtenderCall.objects.filter(error="").count() == 1
-        client.post(page, {"host": host, "deed": "forbid"})
+        client.post(page, {"host": host, "action": "forbid"})
         cluster.refresh_from_db()
         assert extenders.refused_hosts(cluster) == [host]
 

@@ -13,10 +13,10 @@ from playground.clusters.author import written_by
 from playground.clusters.errors import Conflict
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import (
+    Change,
     Checkpoint,
     Cluster,
     Cycle,
-    Deed,
     Event,
     LogEntry,
     Manifest,
@@ -29,7 +29,7 @@ from playground.clusters.models import (
     QueueSnapshot,
     Run,
 )
-from playground.clusters.services import config, deeds, extenders
+from playground.clusters.services import changes, config, extenders
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
 from playground.scenarios.services.forking import make_text
@@ -132,7 +132,7 @@ def grown(cluster: Cluster, key: str) -> dict[str, Any]:
     return found | {"metadata": found["metadata"] | {"labels": {"app": "web", "grown": key}}}
 
 
-DEEDS: dict[str, tuple[Callable[[Cluster], Any], str]] = {
+CHANGES: dict[str, tuple[Callable[[Cluster], Any], str]] = {
     "apply_documents": (
         lambda cluster: services.apply_documents(cluster=cluster, objects=[make_node("n3"), labelled("more")]),
         "create Node n3 and 1 more",
@@ -226,38 +226,38 @@ DEEDS: dict[str, tuple[Callable[[Cluster], Any], str]] = {
     "request_run": (lambda cluster: services.request_run(cluster=cluster, until="30s"), "run for 30s"),
 }  # fmt: skip
 
-NO_DEEDS = {
+NO_CHANGES = {
     "advance", "sweep", "take_turn", "tidy", "recompute_trace", "request_trace", "answer_as_mock_extender",  # workers
     "clone_cluster", "create_cluster", "serve_mock_extenders",  # begin a cluster
     "delete_cluster", "reset_cluster",  # leave nothing behind that could go back: each asks before
     "cancel_run", "unpark_cluster", "offer_clock",  # write nothing that is decided by
     "decide_permit",  # has a test of its own below
     "act_on_nodes", "act_on_pods", "apply_branch", "edits_of",  # have theirs in test_what_if.py
-    "export_manifests", "last_deed", "mock_extender_url", "mock_rules_of", "mock_rules_throughout", "one_deed",
+    "export_manifests", "last_change", "mock_extender_url", "mock_rules_of", "mock_rules_throughout", "one_change",
     "parse_duration_ns", "parse_taint", "undo", "with_extenders_at",  # write nothing
 }  # fmt: skip
 
 
 def test_every_service_that_changes_a_cluster_is_tried_here() -> None:
     functions = {name for name in services.__all__ if name[0].islower()}
-    tried = {name.split(",")[0].split(" ")[0] for name in DEEDS}
-    assert functions == tried | NO_DEEDS
+    tried = {name.split(",")[0].split(" ")[0] for name in CHANGES}
+    assert functions == tried | NO_CHANGES
 
 
 @pytest.mark.parametrize("with_run", [False, True], ids=["at once", "after a run"])
-@pytest.mark.parametrize("name", DEEDS)
+@pytest.mark.parametrize("name", CHANGES)
 def test_the_cluster_is_as_it_was_whatever_was_done(name: str, with_run: bool) -> None:
     cluster = a_cluster()
     before, text = picture(cluster), make_text(cluster=cluster).text
-    deed, words = DEEDS[name]
-    deed(cluster)
+    change, words = CHANGES[name]
+    change(cluster)
     work(cluster)
     assert differences(before, picture(cluster)), "it changed nothing, and so tells nothing here"
     if with_run:
         services.request_run(cluster=cluster)
         work(cluster)
         assert services.undo(cluster=cluster).words == "run until idle"
-    last = services.last_deed(cluster)
+    last = services.last_change(cluster)
     assert last is not None and last.words == words
 
     undone = services.undo(cluster=cluster, seq=last.seq)
@@ -269,7 +269,7 @@ def test_the_cluster_is_as_it_was_whatever_was_done(name: str, with_run: bool) -
     assert make_text(cluster=cluster).text == text
 
 
-def test_what_is_decided_next_is_what_would_have_been_decided_without_the_deed() -> None:
+def test_what_is_decided_next_is_what_would_have_been_decided_without_the_change() -> None:
     twins = [a_cluster(), a_cluster()]
     services.set_cordon(cluster=twins[0], node="n1", unschedulable=True)
     services.request_run(cluster=twins[0])
@@ -287,12 +287,12 @@ def test_what_is_decided_next_is_what_would_have_been_decided_without_the_deed()
     assert ours == theirs and len(ours) > 4
 
 
-def test_an_undo_needs_a_deed_and_the_one_that_was_meant() -> None:
+def test_an_undo_needs_a_change_and_the_one_that_was_meant() -> None:
     cluster = make_cluster()
     with pytest.raises(Conflict, match="there is nothing to undo"):
         services.undo(cluster=cluster)
     services.apply_documents(cluster=cluster, objects=[make_node("n1")])
-    first = services.last_deed(cluster)
+    first = services.last_change(cluster)
     services.apply_documents(cluster=cluster, objects=[make_node("n2")])
     assert first is not None
     with pytest.raises(
@@ -305,18 +305,18 @@ def test_an_undo_needs_a_deed_and_the_one_that_was_meant() -> None:
         services.undo(cluster=cluster)
 
 
-def test_only_the_newest_deeds_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deeds, "KEPT", 3)
-    monkeypatch.setattr(deeds, "TRIM_EVERY", 1)
+def test_only_the_newest_changes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "KEPT", 3)
+    monkeypatch.setattr(changes, "TRIM_EVERY", 1)
     cluster = make_cluster()
     for number in range(6):
         services.apply_documents(cluster=cluster, objects=[make_node(f"n{number}")])
-    assert list(Deed.objects.order_by("id").values_list("words", flat=True)) == [
+    assert list(Change.objects.order_by("id").values_list("words", flat=True)) == [
         "create Node n3", "create Node n4", "create Node n5",
     ]  # fmt: skip
 
 
-def test_a_run_under_way_goes_on_from_before_the_deed_and_one_asked_for_later_is_cancelled() -> None:
+def test_a_run_under_way_goes_on_from_before_the_change_and_one_asked_for_later_is_cancelled() -> None:
     cluster = make_cluster(make_node("n1", "64"), *(make_pod(f"p{number}") for number in range(12)))
     run = services.request_run(cluster=cluster)
     visit = services.Visit(wall_s=0, batch=Budget(wall_s=60, max_cycles=4))
@@ -360,7 +360,7 @@ def test_a_worker_in_the_middle_of_a_batch_cannot_commit_what_was_undone() -> No
     assert same_objects(folded(cluster), stored(cluster))
 
 
-def test_what_other_schedulers_decide_is_no_deed_and_goes_with_the_one_before() -> None:
+def test_what_other_schedulers_decide_is_no_change_and_goes_with_the_one_before() -> None:
     cluster = a_cluster()
     services.create_object(cluster=cluster, manifest=make_pod("theirs", schedulerName="bin-packer"))
     with written_by("bin-packer/v1"):
@@ -370,16 +370,16 @@ def test_what_other_schedulers_decide_is_no_deed_and_goes_with_the_one_before() 
     assert not cluster.foreign.exists()
 
 
-def test_several_requests_are_one_deed_within_one_deed_and_nothing_if_one_fails() -> None:
+def test_several_requests_are_one_change_within_one_change_and_nothing_if_one_fails() -> None:
     cluster = a_cluster()
     before = picture(cluster)
-    with services.one_deed("make room"):
+    with services.one_change("make room"):
         services.set_cordon(cluster=cluster, node="n1", unschedulable=True)
         services.set_release(cluster=cluster, name="1.35")
     assert services.undo(cluster=cluster).words == "make room"
     work(cluster)
     assert differences(before, picture(cluster)) == []
-    with pytest.raises(Conflict), services.one_deed("make room"):
+    with pytest.raises(Conflict), services.one_change("make room"):
         services.set_cordon(cluster=cluster, node="n1", unschedulable=True)
         raise Conflict("the next one is refused")
     assert differences(before, picture(cluster)) == []
@@ -439,7 +439,7 @@ def test_allowing_a_host_is_undone(settings: Any) -> None:
 
 def test_a_log_that_was_shortened_goes_no_further_back() -> None:
     cluster = a_cluster()
-    last = services.last_deed(cluster)
+    last = services.last_change(cluster)
     assert last is not None
     Cluster.objects.filter(pk=cluster.pk).update(compacting_seq=last.seq)
     with pytest.raises(Conflict, match="cannot be undone any more"):

@@ -62,13 +62,13 @@ def nodes(cluster: Cluster) -> dict[str, Any]:
 # ---- actions on many
 
 
-def test_many_pods_are_deleted_by_one_deed_that_is_undone_at_once() -> None:
+def test_many_pods_are_deleted_by_one_change_that_is_undone_at_once() -> None:
     cluster = a_cluster()
     before = stored(cluster)
     acted = services.act_on_pods(cluster=cluster, action="delete", pods=["default/web-0", "default/web-2"])
     assert (acted.words, acted.n_changed) == ("delete 2 Pods", 2)
     assert set(Pod.objects.filter(terminating=True).values_list("name", flat=True)) == {"web-0", "web-2"}
-    last = services.last_deed(cluster)
+    last = services.last_change(cluster)
     assert last is not None and last.words == "delete 2 Pods"
     services.undo(cluster=cluster)
     assert same_objects(stored(cluster), before)
@@ -178,7 +178,7 @@ def branched(cluster: Cluster) -> Cluster:
     return made
 
 
-def test_all_kinds_of_edits_are_applied_as_one_deed_of_the_parent() -> None:
+def test_all_kinds_of_edits_are_applied_as_one_change_of_the_parent() -> None:
     parent = a_cluster()
     before = stored(parent)
     made = branched(parent)

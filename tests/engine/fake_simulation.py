@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from playground.engine.entries import CycleRecord, Draft, Entry, MoveRecord, OutsideCall, QueueState
+from playground.engine.entries import CycleRecord, Entry, MoveRecord, NewEntry, OutsideCall, QueueState
 
 SECOND_NS = 1_000_000_000
 
@@ -55,7 +55,7 @@ class FakeSimulation:
         self.unschedulable: list[str] = []
         self.going: dict[str, int] = {}
         self.n_cycles = 0
-        self.new_outcomes: list[Draft] = []
+        self.new_outcomes: list[NewEntry] = []
         self.new_cycles: list[CycleRecord] = []
         self.kept: bool | Container[int] = True
 
@@ -151,7 +151,7 @@ class FakeSimulation:
                 "reason": "Killed",
             }
             self._forget(key)
-            self.new_outcomes.append(Draft("delete", at_ns, payload))
+            self.new_outcomes.append(NewEntry("delete", at_ns, payload))
             self.active += self.unschedulable
             self.unschedulable = []
 
@@ -168,7 +168,7 @@ class FakeSimulation:
             }
             self.pods[key] = bound
             self.new_outcomes.append(
-                Draft("write", self.now_ns, {"manifest": bound, "reason": "Bound"}, self.n_cycles)
+                NewEntry("write", self.now_ns, {"manifest": bound, "reason": "Bound"}, self.n_cycles)
             )
         else:
             self.unschedulable.append(key)
@@ -180,7 +180,7 @@ class FakeSimulation:
             "reason": "Scheduled" if node else "FailedScheduling",
             "message": node or "no fit",
         }
-        self.new_outcomes.append(Draft("event", self.now_ns, {"manifest": event}, self.n_cycles))
+        self.new_outcomes.append(NewEntry("event", self.now_ns, {"manifest": event}, self.n_cycles))
         digest = hashlib.sha256(f"{key}/{node}/{self.n_cycles}".encode()).hexdigest()
         self.new_cycles.append(
             CycleRecord(
@@ -287,7 +287,7 @@ class FakeSimulator:
     ) -> dict[str, Any] | None:
         return simulation.nodes.get(name) if kind == "Node" else simulation.pods.get(f"{namespace}/{name}")
 
-    def outcomes(self, simulation: FakeSimulation) -> Sequence[Draft]:
+    def outcomes(self, simulation: FakeSimulation) -> Sequence[NewEntry]:
         drained, simulation.new_outcomes = simulation.new_outcomes, []
         return drained
 

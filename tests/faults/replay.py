@@ -12,7 +12,7 @@ from playground.clusters import kinds
 from playground.clusters.models import Checkpoint, Cluster, Event, LogEntry
 from playground.clusters.services.advance import initial_config, initial_release
 from playground.engine.drive import checkpoint_document
-from playground.engine.entries import CycleRecord, Draft, Entry
+from playground.engine.entries import CycleRecord, Entry, NewEntry
 from playground.engine.reading import read
 from playground.engine.relay import Relay
 from playground.engine.simulator import default_simulator
@@ -213,12 +213,12 @@ class _World:
         return entries
 
 
-def _row_time(draft: Draft) -> int:
+def _row_time(draft: NewEntry) -> int:
     """When it happened, as its row tells it: an Event's eventTime has microseconds."""
     return draft.at_ns // 1000 * 1000 if draft.kind == "event" else draft.at_ns
 
 
-def _key(draft: Draft) -> Key:
+def _key(draft: NewEntry) -> Key:
     payload = draft.payload if draft.kind == "delete" else draft.payload["manifest"]
     kind = kinds.by_kind(payload["kind"])
     assert kind is not None

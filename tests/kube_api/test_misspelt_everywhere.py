@@ -72,20 +72,20 @@ def test_the_import_page_tells_before_and_after(
 ) -> None:
     page = f"/c/{cluster.public_id}/import/"
     text = {"text": json.dumps(misspelt)}
-    shown = client.post(page, text | {"deed": "preview"}, headers={"HX-Request": "true"}).content.decode()
+    shown = client.post(page, text | {"action": "preview"}, headers={"HX-Request": "true"}).content.decode()
     told_once(shown)
     done = client.post(page, text, follow=True).content.decode()
     assert "Left out:" in done
     told_once(done)
 
 
-@pytest.mark.parametrize("deed", ["yaml", "from_yaml"])
+@pytest.mark.parametrize("action", ["yaml", "from_yaml"])
 def test_the_form_of_a_pod_refuses(
-    client: Client, cluster: Cluster, misspelt: dict[str, Any], deed: str
+    client: Client, cluster: Cluster, misspelt: dict[str, Any], action: str
 ) -> None:
     before = LogEntry.objects.filter(cluster=cluster).count()
     page = f"/c/{cluster.public_id}/pods/new/"
-    shown = client.post(page, {"deed": deed, "yaml": json.dumps(misspelt, indent=1)})
+    shown = client.post(page, {"action": action, "yaml": json.dumps(misspelt, indent=1)})
     told_once(shown.content.decode().replace("&quot;", '"').split("<textarea")[0], FIELD + ":")
     assert LogEntry.objects.filter(cluster=cluster).count() == before
 

@@ -105,8 +105,8 @@ def test_no_surface_takes_a_priority_that_is_no_class_s(
         "a dump": raised(lambda: services.apply_documents(cluster=cluster, objects=[{
             "apiVersion": "v1", "kind": "List", "items": [GREEDY]}])),
         "a new cluster": raised(lambda: services.apply_documents(cluster=None, objects=[GREEDY], dry_run=True)),
-        "the form's YAML": answer_of(client.post(f"{site}/pods/new/", {"yaml": text, "deed": "yaml"})),
-        "the import page": answer_of(client.post(f"{site}/import/", {"text": text, "deed": "apply"})),
+        "the form's YAML": answer_of(client.post(f"{site}/pods/new/", {"yaml": text, "action": "yaml"})),
+        "the import page": answer_of(client.post(f"{site}/import/", {"text": text, "action": "apply"})),
         "a try": raised(lambda: admitted_pod(cluster=cluster, text=text)),
         "the library": raised(lambda: prepare(GREEDY)),
         "a shared scenario": raised(lambda: share(document=json.dumps(scenario(make_node(), GREEDY)))),
@@ -185,12 +185,12 @@ def test_no_class_of_a_users_reaches_the_systems(
         "REST apply": client.post(f"{api}/apply", manifest, content_type="application/json"),
         "REST create": client.post(f"{api}/priorityclasses/", manifest, content_type="application/json"),
         "the import page": client.post(
-            f"/c/{cluster.public_id}/import/", {"text": json.dumps(manifest), "deed": "apply"}
+            f"/c/{cluster.public_id}/import/", {"text": json.dumps(manifest), "action": "apply"}
         ),
     }
     if named:
         answers["server-side apply"] = kube.apply(f"{CLASSES}/{named}", manifest)
-    assert client.post(site, form | {"deed": "class"}).status_code in (400, 403, 404, 409, 422)
+    assert client.post(site, form | {"action": "class"}).status_code in (400, 403, 404, 409, 422)
     for surface, answer in answers.items():
         if surface == "create" and named == "system-node-critical":
             assert answer.status_code in (409, 422)

@@ -88,7 +88,7 @@ def test_the_page_of_a_policy_shows_it_and_has_no_switches_to_save(client, sent)
     cluster = clusters.create_cluster(name="old", config=POLICY)
     page = client.get(f"/c/{cluster.public_id}/config/")
     assert page.status_code == 200 and "MostRequestedPriority" in page.content.decode()
-    answer = client.post(f"/c/{cluster.public_id}/config/", {"deed": "points"})
+    answer = client.post(f"/c/{cluster.public_id}/config/", {"action": "points"})
     assert answer.status_code == 400 and "a Policy has no profiles" in answer.content.decode()
     cluster.refresh_from_db()
     assert cluster.config == POLICY

@@ -34,11 +34,11 @@ def test_the_page_names_the_last_change_and_undoes_it(client, cluster):
     services.set_cordon(cluster=cluster, node="n1", unschedulable=True)
     page = client.get(path("changes", cluster)).content.decode()
     assert "Last change: <b>cordon Node n1</b>" in page and "create Node n1 and 4 more" in page
-    deed = services.last_deed(cluster)
-    done = client.post(path("undo", cluster), {"change": deed.seq})
+    change = services.last_change(cluster)
+    done = client.post(path("undo", cluster), {"change": change.seq})
     assert done.status_code == 302 and "Undone: cordon Node n1." in told(client, done)
     assert not Node.objects.filter(unschedulable=True).exists()
-    stale = client.post(path("undo", cluster), {"change": deed.seq})
+    stale = client.post(path("undo", cluster), {"change": change.seq})
     assert "Something else was done meanwhile" in told(client, stale)
     client.post(path("undo", cluster))
     assert "Nothing to undo" in client.get(path("changes", cluster)).content.decode()
@@ -57,21 +57,21 @@ spec:
 """
 NODE, POD = "objects/Node/-/n1/", "objects/Pod/default/p1/"
 EDITS = {
-    "a node's labels and taints": (NODE, {"deed": "form", "labels": "disk=ssd", "taints": "gpu=t4:NoSchedule"}),
-    "a node's resources": (NODE, {"deed": "form", "cpu": "12"}),
+    "a node's labels and taints": (NODE, {"action": "form", "labels": "disk=ssd", "taints": "gpu=t4:NoSchedule"}),
+    "a node's resources": (NODE, {"action": "form", "cpu": "12"}),
     "a node's YAML": (NODE, {"text": ("metadata:", "metadata:\n  labels: {disk: nvme}")}),
     "a node goes": (NODE + "delete/", {"sure": "yes"}),
     "a cordon": ("nodes/n1/cordon/", {"unschedulable": "1"}),
-    "a pod's labels": (POD, {"deed": "form", "labels": "app=train"}),
+    "a pod's labels": (POD, {"action": "form", "labels": "app=train"}),
     "a pod's YAML": (POD, {"text": ("metadata:", "metadata:\n  annotations: {seen: 'yes'}")}),
     "a pod goes": (POD + "delete/", {"sure": "yes"}),
-    "a pod": ("pods/new/", {"deed": "yaml", "yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: new}\n"
+    "a pod": ("pods/new/", {"action": "yaml", "yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: new}\n"
               "spec: {containers: [{name: c, image: i}]}\n"}),
     "a scale": ("objects/Deployment/shop/web/", {"text": ("replicas: 2", "replicas: 5")}),
     "a pool": ("pools/", {"pool": "more", "count": "3", "cpu": "4", "memory": "8Gi", "pods": "110"}),
-    "an import": ("import/", {"deed": "import", "text": DEPLOYMENT.replace("name: web,", "name: api,")}),
-    "a priority class": ("config/classes/", {"deed": "class", "name": "silver", "value": "500", "policy": "Never"}),
-    "the configuration": ("config/", {"deed": "save", "text": "apiVersion: kubescheduler.config.k8s.io/v1\n"
+    "an import": ("import/", {"action": "import", "text": DEPLOYMENT.replace("name: web,", "name: api,")}),
+    "a priority class": ("config/classes/", {"action": "class", "name": "silver", "value": "500", "policy": "Never"}),
+    "the configuration": ("config/", {"action": "save", "text": "apiVersion: kubescheduler.config.k8s.io/v1\n"
                           "kind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: tight}]\n"}),
     "the release": ("config/release/", {"release": "1.35"}),
     "the name": ("cluster/rename/", {"name": "Another name"}),
@@ -95,14 +95,14 @@ def test_every_edit_of_a_page_is_undone_by_its_key(client, cluster, name):
     before = standing()
     if isinstance(posted.get("text"), tuple):
         posted = posted | {"text": client.get(address).context["text"].replace(*posted["text"])}
-    elif posted.get("deed") == "form" or "pool" in posted:
+    elif posted.get("action") == "form" or "pool" in posted:
         posted = client.get(address).context["form"].initial | posted
     assert client.post(address, posted).status_code in (201, 302)
     assert standing() != before
     page = client.get(path("changes", cluster)).content.decode()
     last = page.partition("Last change:")[2].partition("</h1>")[0]
     assert last and "create Deployment shop/web" not in last, "another change than the one before it"
-    done = client.post(path("undo", cluster), {"change": services.last_deed(cluster).seq})
+    done = client.post(path("undo", cluster), {"change": services.last_change(cluster).seq})
     assert "Undone: " in told(client, done)
     assert standing() == before
 

@@ -122,7 +122,7 @@ def test_budgets_say_what_they_allow_and_why(client: Client, cluster: Cluster) -
 
 
 def test_a_class_is_made_changed_and_deleted_by_its_form(client: Client, cluster: Cluster) -> None:
-    made = client.post(url(cluster), {"deed": "class", "name": "silver", "value": "500", "policy": "Never"})
+    made = client.post(url(cluster), {"action": "class", "name": "silver", "value": "500", "policy": "Never"})
     assert made.status_code == 302 and made["Location"].endswith("#class-silver")
     silver = PriorityClass.objects.get(cluster=cluster, name="silver")
     assert (silver.value, silver.preemption_policy) == (500, "Never")
@@ -132,7 +132,7 @@ def test_a_class_is_made_changed_and_deleted_by_its_form(client: Client, cluster
     changed = client.post(
         url(cluster, **{"class": "silver"}),
         {
-            "deed": "class",
+            "action": "class",
             "version": version,
             "value": "9",
             "policy": "PreemptLowerPriority",
@@ -155,7 +155,7 @@ def test_a_budget_is_made_and_changed_by_its_form(client: Client, cluster: Clust
     made = client.post(
         url(cluster),
         {
-            "deed": "budget",
+            "action": "budget",
             "name": "mixed",
             "namespace": "default",
             "rule": "maxUnavailable",
@@ -178,7 +178,7 @@ def test_a_budget_is_made_and_changed_by_its_form(client: Client, cluster: Clust
     opened = html_of(client.get(url(cluster, budget="default/mixed")))
     assert 'value="app=web,tier in (a,b),!old,env notin (test)"' in opened
     values = dict(re.findall(r'name="(\w+)" value="([^"]*)"[^>]*id="budget-', opened))
-    values |= {"deed": "budget", "rule": "minAvailable", "amount": "3", "selector": "app=web"}
+    values |= {"action": "budget", "rule": "minAvailable", "amount": "3", "selector": "app=web"}
     assert client.post(url(cluster, budget="default/mixed"), values).status_code == 302
     budget.refresh_from_db()
     assert (budget.min_available, budget.max_unavailable) == ("3", "")
@@ -204,7 +204,7 @@ def test_a_budget_is_made_and_changed_by_its_form(client: Client, cluster: Clust
 def test_what_is_wrong_with_a_budget_is_said_at_its_form(
     client: Client, cluster: Cluster, wrong: dict[str, str], words: str
 ) -> None:
-    asked = {"deed": "budget", "name": "new", "namespace": "default", "rule": "minAvailable", "amount": "1"}
+    asked = {"action": "budget", "name": "new", "namespace": "default", "rule": "minAvailable", "amount": "1"}
     before = cluster.last_seq
     answer = client.post(url(cluster), asked | {"selector": "app=x"} | wrong)
     assert answer.status_code >= 400
@@ -226,7 +226,7 @@ def test_an_edit_keeps_what_the_form_does_not_show(client: Client, cluster: Clus
         client.post(
             url(cluster, budget="default/bare"),
             {
-                "deed": "budget",
+                "action": "budget",
                 "version": row_.resource_version,
                 "selector": "",
                 "rule": "minAvailable",

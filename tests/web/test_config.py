@@ -74,14 +74,14 @@ def test_what_was_written_besides_stays():
 
 def test_the_page_saves_switches_and_refuses_nonsense(client, cluster):
     url = reverse("web:config", args=[cluster.public_id])
-    posted = fields(default_profile()) | {"deed": "points", "profile": "default-scheduler"}
+    posted = fields(default_profile()) | {"action": "points", "profile": "default-scheduler"}
     del posted["on:score:ImageLocality"]
     assert client.post(url, posted).status_code == 302
     cluster.refresh_from_db()
     assert cluster.config["profiles"][0]["plugins"]["score"]["disabled"] == [{"name": "ImageLocality"}]
     html = html_of(get(client, "config", cluster.public_id))
     assert "1 difference" in html and "off, default on" in html
-    response = client.post(url, fields(default_profile()) | {"deed": "points", "w:NodeAffinity": "-4"})
+    response = client.post(url, fields(default_profile()) | {"action": "points", "w:NodeAffinity": "-4"})
     assert response.status_code == 400 and "error" in html_of(response)
 
 

@@ -48,7 +48,7 @@ def test_rules_decide_once_the_scheduler_asks_and_no_longer_when_it_does_not(
     extender = made(client, cluster)
     html = html_of(client.get(page(cluster, extender)))
     assert "not in the configuration" in html and 'value="prioritize" id="verb-prioritize" checked' in html
-    asked = {"deed": "ask", "verbs": ["filter", "prioritize"], "weight": "3", "ignorable": "on"}
+    asked = {"action": "ask", "verbs": ["filter", "prioritize"], "weight": "3", "ignorable": "on"}
     assert client.post(page(cluster, extender), asked).status_code == 302
     cluster.refresh_from_db()
     (entry,) = cluster.config["extenders"]
@@ -61,7 +61,7 @@ def test_rules_decide_once_the_scheduler_asks_and_no_longer_when_it_does_not(
     html = html_of(client.get(reverse("web:cycle", args=[cluster.public_id, cycle.number])))
     assert "no quota on n1" in html and extender.public_id in html
     assert "<dd>1</dd>" in html_of(client.get(page(cluster, extender)))
-    client.post(page(cluster, extender), {"deed": "leave"})
+    client.post(page(cluster, extender), {"action": "leave"})
     cluster.refresh_from_db()
     assert "extenders" not in cluster.config
 
@@ -90,10 +90,10 @@ def test_saving_changes_rules_and_name(client, cluster):
 
 def test_deleting_takes_it_out_of_the_configuration(client, cluster):
     extender = made(client, cluster)
-    client.post(page(cluster, extender), {"deed": "ask", "verbs": ["filter"]})
+    client.post(page(cluster, extender), {"action": "ask", "verbs": ["filter"]})
     config = html_of(client.get(reverse("web:config", args=[cluster.public_id])))
     assert "quota" in config and page(cluster, extender) in config
-    assert client.post(page(cluster, extender), {"deed": "delete"}).status_code == 302
+    assert client.post(page(cluster, extender), {"action": "delete"}).status_code == 302
     cluster.refresh_from_db()
     assert "extenders" not in cluster.config and not MockExtender.objects.exists()
     assert client.get(page(cluster, extender)).status_code == 404
@@ -101,7 +101,7 @@ def test_deleting_takes_it_out_of_the_configuration(client, cluster):
 
 def test_asking_without_a_verb_is_refused(client, cluster):
     extender = made(client, cluster)
-    response = client.post(page(cluster, extender), {"deed": "ask"})
+    response = client.post(page(cluster, extender), {"action": "ask"})
     assert response.status_code == 400 and "one verb at least" in html_of(response)
     cluster.refresh_from_db()
     assert cluster.config is None

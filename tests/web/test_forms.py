@@ -39,7 +39,7 @@ POOL = {
     "taints": "gpu=true:NoSchedule",
 }
 POD = {"name": "p", "namespace": "default", "copies": "1", "cpu": "500m", "memory": "1Gi", "image": "x",
-       "deed": "form"}  # fmt: skip
+       "action": "form"}  # fmt: skip
 
 
 def url(name, *args):
@@ -65,7 +65,7 @@ def test_a_node_pool_makes_a_cluster(client, no_broker):
 
 
 def test_the_pool_preview_keeps_nothing(client, no_broker):
-    html = html_of(client.post(url("new-pools"), POOL | {"deed": "preview"}, **HTMX))
+    html = html_of(client.post(url("new-pools"), POOL | {"action": "preview"}, **HTMX))
     assert "gpu-1" in html and not Cluster.objects.exists()
 
 
@@ -89,17 +89,17 @@ def test_a_bad_pool_is_refused_at_its_field(client, no_broker, field, value, wor
 
 
 def test_an_import_shows_what_it_will_do_before_it_does_it(client, no_broker):
-    response = client.post(url("new-import"), {"text": NODE, "deed": "preview"}, **HTMX)
+    response = client.post(url("new-import"), {"text": NODE, "action": "preview"}, **HTMX)
     html = html_of(response)
     assert "1 ignored" in html and "Wombat w" in html and "makes this kind" in html and "n1" in html
     assert not Cluster.objects.exists()
-    client.post(url("new-import"), {"text": NODE, "cluster_name": "real", "deed": "import"})
+    client.post(url("new-import"), {"text": NODE, "cluster_name": "real", "action": "import"})
     assert Node.objects.get().name == "n1" and Cluster.objects.get().name == "real"
 
 
 def test_a_file_is_imported_like_pasted_text(client, no_broker):
     upload = SimpleUploadedFile("cluster.yaml", NODE.encode())
-    client.post(url("new-import"), {"text": "", "upload": upload, "cluster_name": "f", "deed": "import"})
+    client.post(url("new-import"), {"text": "", "upload": upload, "cluster_name": "f", "action": "import"})
     assert Node.objects.get().name == "n1"
 
 
@@ -110,7 +110,7 @@ def packed_upload(data):
 def test_a_packed_file_is_imported_like_the_text_in_it(client, no_broker):
     first, second = NODE[: len(NODE) // 2].encode(), NODE[len(NODE) // 2 :].encode()
     data = gzip.compress(first) + gzip.compress(second) + bytes(7)  # as several processors write it, padded
-    client.post(url("new-import"), packed_upload(data) | {"deed": "import"})
+    client.post(url("new-import"), packed_upload(data) | {"action": "import"})
     assert Node.objects.get().name == "n1"
 
 
@@ -129,19 +129,19 @@ PACKED = gzip.compress(NODE.encode())
     ],
     ids=["a bomb", "a bomb in parts", "many parts", "truncated", "damaged", "too large"],
 )
-@pytest.mark.parametrize("deed", ["preview", "import"])
+@pytest.mark.parametrize("action", ["preview", "import"])
 def test_a_file_that_is_too_large_or_damaged_is_refused_in_words(
-    client, no_broker, settings, data, words, deed
+    client, no_broker, settings, data, words, action
 ):
     settings.PLAYGROUND_MAX_UPLOAD_BYTES, settings.PLAYGROUND_MAX_UNPACKED_BYTES = 2**20, 8 * 2**20
-    response = client.post(url("new-import"), packed_upload(data) | {"deed": deed})
+    response = client.post(url("new-import"), packed_upload(data) | {"action": action})
     assert response.status_code == 400 and words in html_of(response)
     assert not Cluster.objects.exists()
 
 
 def test_pasted_text_that_is_too_large_is_refused_in_the_same_words(client, no_broker, settings):
     settings.PLAYGROUND_MAX_UPLOAD_BYTES = 2**20
-    response = client.post(url("new-import"), {"text": "#" * (2**20 + 1), "deed": "import"})
+    response = client.post(url("new-import"), {"text": "#" * (2**20 + 1), "action": "import"})
     assert response.status_code == 400 and "at most 1 MB are taken. Pack" in html_of(response)
 
 
@@ -150,8 +150,8 @@ def test_a_packed_dump_may_have_more_than_a_request(client, no_broker, settings,
     settings.PLAYGROUND_MAX_UPLOAD_BYTES, settings.PLAYGROUND_MAX_UNPACKED_BYTES = 2000, 20_000
     monkeypatch.setattr(drafts, "READ_AT_ONCE_BYTES", 2000)
     data = gzip.compress(f"{NODE}\n{'#' * 10_000}".encode())
-    for deed, done in (("preview", "What will happen"), ("import", "created")):
-        client.post(url("new-import"), packed_upload(data) | {"deed": deed})
+    for action, done in (("preview", "What will happen"), ("import", "created")):
+        client.post(url("new-import"), packed_upload(data) | {"action": action})
         draft = Draft.objects.latest("pk")
         drafts.work_on(draft_id=draft.pk)
         page = client.get(url("draft", draft.public_id), follow=True)
@@ -160,19 +160,19 @@ def test_a_packed_dump_may_have_more_than_a_request(client, no_broker, settings,
 
 
 def test_a_bad_import_names_the_line_and_keeps_nothing(client, no_broker):
-    response = client.post(url("new-import"), {"text": BAD, "cluster_name": "bad", "deed": "import"})
+    response = client.post(url("new-import"), {"text": BAD, "cluster_name": "bad", "action": "import"})
     html = html_of(response)
     assert response.status_code == 400 and "line 5" in html and "8x" in html and 'class="ebad"' in html
     assert not Cluster.objects.exists()
 
 
 def test_an_empty_import_is_refused(client, no_broker):
-    assert client.post(url("new-import"), {"text": " ", "deed": "import"}).status_code == 400
+    assert client.post(url("new-import"), {"text": " ", "action": "import"}).status_code == 400
 
 
 def test_importing_into_a_cluster_says_created_updated_unchanged(client, cluster):
     text = "apiVersion: v1\nkind: Node\nmetadata: {name: node-1, labels: {disk: hdd}}\n"
-    html = client.post(url("import", cluster.public_id), {"text": text, "deed": "preview"}, **HTMX).content
+    html = client.post(url("import", cluster.public_id), {"text": text, "action": "preview"}, **HTMX).content
     assert b"1 update" in html
 
 
@@ -188,7 +188,7 @@ def test_copies_of_a_pod_are_numbered(client, cluster):
 
 
 def test_the_form_writes_the_yaml_beside_it(client, cluster):
-    form = POD | {"deed": "preview", "toleration_0_key": "gpu", "toleration_0_operator": "Exists",
+    form = POD | {"action": "preview", "toleration_0_key": "gpu", "toleration_0_operator": "Exists",
                   "toleration_1_key": "spot", "toleration_1_value": "true", "required_0_key": "os",
                   "required_0_values": "linux",
                   "affinity_0_key": "disk", "affinity_0_operator": "In", "affinity_0_values": "ssd",
@@ -218,7 +218,7 @@ spec:
 
 def test_the_form_follows_the_yaml(client, cluster):
     address = url("pod-new", cluster.public_id)
-    html = html_of(client.post(address, POD | {"deed": "from_yaml", "yaml": EDITED}, **HTMX))
+    html = html_of(client.post(address, POD | {"action": "from_yaml", "yaml": EDITED}, **HTMX))
     for words in (
         'value="typed"',
         'value="250m"',
@@ -227,13 +227,13 @@ def test_the_form_follows_the_yaml(client, cluster):
     ):
         assert words in html, words
     bad = EDITED.replace("250m", "1x")
-    html = html_of(client.post(address, POD | {"deed": "from_yaml", "yaml": bad}, **HTMX))
+    html = html_of(client.post(address, POD | {"action": "from_yaml", "yaml": bad}, **HTMX))
     assert "line 12" in html and 'name="name" value="p"' in html
 
 
 def test_what_the_form_has_no_field_for_stays_in_the_yaml(client, cluster):
     address = url("pod-new", cluster.public_id)
-    form = POD | {"deed": "preview", "yaml": EDITED, "cpu": "2"}
+    form = POD | {"action": "preview", "yaml": EDITED, "cpu": "2"}
     html = html_of(client.post(address, form, **HTMX))
     assert "terminationGracePeriodSeconds: 5" in html and "cpu: &#x27;2&#x27;" in html
     assert "spot" not in html  # the form's rows were emptied
@@ -241,7 +241,7 @@ def test_what_the_form_has_no_field_for_stays_in_the_yaml(client, cluster):
 
 def test_a_filled_row_brings_another_one(client, cluster):
     address = url("pod-new", cluster.public_id)
-    form = POD | {"deed": "preview", "toleration_0_key": "gpu"}
+    form = POD | {"action": "preview", "toleration_0_key": "gpu"}
     html = html_of(client.post(address, form, **HTMX))
     assert 'id="rows-toleration" hx-swap-oob' in html and 'name="toleration_1_key"' in html
     html = html_of(client.post(address, form | {"toleration_1_key": ""}, **HTMX))
@@ -348,7 +348,7 @@ def test_a_changed_row_keeps_what_it_has_no_field_for_and_an_emptied_one_takes_o
 
 
 def test_pod_affinity_and_spread_are_of_the_pods_own_labels_unless_told_otherwise(client, cluster):
-    form = POD | {"deed": "preview", "labels": "app=p", "pod_affinity_0_key": "zone",
+    form = POD | {"action": "preview", "labels": "app=p", "pod_affinity_0_key": "zone",
                   "pod_affinity_0_selector": "app=db", "pod_affinity_0_rule": "Required",
                   "pod_anti_affinity_0_key": "kubernetes.io/hostname", "pod_anti_affinity_0_rule": "Preferred",
                   "pod_anti_affinity_0_weight": "70", "spread_0_key": "zone"}  # fmt: skip
@@ -360,7 +360,7 @@ def test_pod_affinity_and_spread_are_of_the_pods_own_labels_unless_told_otherwis
     # They follow the pod's labels as long as no others are written.
     text = client.post(address, form | {"labels": "app=q", "yaml": text}, **HTMX).context["text"]
     assert text.count("app: q\n") == 3 and "app: p\n" not in text
-    client.post(address, form | {"deed": "form"})
+    client.post(address, form | {"action": "form"})
     affinity = Pod.objects.get(cluster=cluster, name="p").manifest["spec"]["affinity"]
     assert sorted(affinity) == ["podAffinity", "podAntiAffinity"]
 
@@ -391,7 +391,7 @@ def test_a_term_that_names_pods_says_within_which_topology(client, cluster):
 
 
 def test_the_server_refuses_a_row_at_its_line(client, cluster):
-    form = POD | {"deed": "preview", "pod_affinity_0_key": "zone", "pod_affinity_0_selector": "a b=db"}
+    form = POD | {"action": "preview", "pod_affinity_0_key": "zone", "pod_affinity_0_selector": "a b=db"}
     html = html_of(client.post(url("pod-new", cluster.public_id), form, **HTMX))
     assert "labelSelector.matchLabels[a b]" in html and "1 error, line 13" in html
 
@@ -405,10 +405,10 @@ def test_a_bad_quantity_is_refused_at_its_field(client, cluster):
 
 def test_yaml_is_submitted_by_itself_and_refused_at_its_line(client, cluster):
     good = "apiVersion: v1\nkind: Pod\nmetadata: {name: y}\nspec:\n  containers:\n  - {name: c, image: x}\n"
-    client.post(url("pod-new", cluster.public_id), {"yaml": good, "deed": "yaml"})
+    client.post(url("pod-new", cluster.public_id), {"yaml": good, "action": "yaml"})
     assert Pod.objects.filter(cluster=cluster, name="y").exists()
     bad = good.replace("name: y", "name: z") + "  priority: high\n"
-    response = client.post(url("pod-new", cluster.public_id), {"yaml": bad, "deed": "yaml"})
+    response = client.post(url("pod-new", cluster.public_id), {"yaml": bad, "action": "yaml"})
     assert response.status_code == 400 and "line 7" in html_of(response)
     assert not Pod.objects.filter(cluster=cluster, name="z").exists()
 
@@ -418,7 +418,7 @@ def test_a_node_is_edited_by_its_common_fields(client, cluster):
     form = client.get(address).context["form"]
     posted = {
         **form.initial,
-        "deed": "form",
+        "action": "form",
         "cpu": "12",
         "taints": "gpu=true:NoSchedule",
         "unschedulable": "on",
@@ -433,7 +433,7 @@ def test_a_node_is_edited_by_its_common_fields(client, cluster):
 
 def test_a_pods_labels_are_edited_by_form(client, cluster):
     address = url("object", cluster.public_id, "Pod", "default", "train-2")
-    assert client.post(address, {"deed": "form", "labels": "app=train"}).status_code == 302
+    assert client.post(address, {"action": "form", "labels": "app=train"}).status_code == 302
     assert Pod.objects.get(cluster=cluster, name="train-2").manifest["metadata"]["labels"] == {"app": "train"}
 
 
@@ -473,8 +473,8 @@ def test_unknown_objects_are_not_found(client, cluster):
 
 
 def test_a_cluster_is_renamed_cloned_reset_exported_and_deleted(client, cluster):
-    def do(deed, **data):
-        return client.post(url("deed", cluster.public_id, deed), data)
+    def do(action, **data):
+        return client.post(url("cluster-action", cluster.public_id, action), data)
 
     do("rename", name="other")
     assert Cluster.objects.filter(name="other").exists()
@@ -489,7 +489,7 @@ def test_a_cluster_is_renamed_cloned_reset_exported_and_deleted(client, cluster)
     assert Cluster.objects.filter(pk=cluster.pk).exists()
     do("delete", sure="yes")
     assert not Cluster.objects.filter(pk=cluster.pk).exists()
-    assert client.post(url("deed", Cluster.objects.get().public_id, "explode")).status_code == 404
+    assert client.post(url("cluster-action", Cluster.objects.get().public_id, "explode")).status_code == 404
 
 
 CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -500,7 +500,7 @@ def test_a_configuration_is_saved_and_taken_back(client, cluster):
     assert client.post(address, {"text": CONFIG + "parallelism: 4\n"}).status_code == 302
     cluster.refresh_from_db()
     assert cluster.config["parallelism"] == 4
-    client.post(address, {"deed": "default"})
+    client.post(address, {"action": "default"})
     cluster.refresh_from_db()
     assert cluster.config is None
 

@@ -168,5 +168,5 @@ def test_a_configuration_whose_plugin_is_gone_is_told_and_can_be_replaced(site, 
         assert client.get(f"{api}/{path}", follow=True).status_code == 200, path
     told = client.get(f"{api}/config/").json()
     assert told["config"] == config() and "NightShift" in told["problem"]
-    assert client.post(f"{base}config/", {"deed": "default"}).status_code == 302
+    assert client.post(f"{base}config/", {"action": "default"}).status_code == 302
     assert "cannot be used" not in html_of(client.get(f"{base}config/"))

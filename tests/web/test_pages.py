@@ -344,7 +344,7 @@ def test_a_set_aside_engine_says_why_and_can_be_tried_again(client, cluster):
     Cluster.objects.filter(pk=cluster.pk).update(parked_reason="the engine failed: boom")
     html = html_of(get(client, "board", cluster.public_id))
     assert "the engine failed: boom" in html and "Try again" in html
-    client.post(reverse("web:deed", args=[cluster.public_id, "retry"]))
+    client.post(reverse("web:cluster-action", args=[cluster.public_id, "retry"]))
     cluster.refresh_from_db()
     assert not cluster.parked_reason
 

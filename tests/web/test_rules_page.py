@@ -43,7 +43,7 @@ def page_of(cluster):
 
 def test_a_rule_is_tried_before_it_is_kept(client):
     cluster = make_cluster(disk_node("n1", "ssd"), disk_node("n2", "hdd"), make_pod("p"))
-    asked = client.post(page_of(cluster), RULE | {"deed": "try", "pod": "default/p"})
+    asked = client.post(page_of(cluster), RULE | {"action": "try", "pod": "default/p"})
     assert asked.status_code == 302 and "tried=" in asked.url
     question = Question.objects.get(cluster=cluster)
     questions.answer(question_id=question.pk, memory=EngineMemory())
@@ -56,9 +56,9 @@ def test_a_rule_is_tried_before_it_is_kept(client):
 
 def test_what_is_wrong_with_a_rule_is_said_at_its_field_and_nothing_is_asked_or_kept(client):
     cluster = make_cluster(disk_node("n1", "ssd"))
-    for deed in ("try", "save"):
+    for action in ("try", "save"):
         wrong = client.post(
-            page_of(cluster), RULE | {"deed": deed, "filter": "true &&\nnod.x", "score": "f(1)"}
+            page_of(cluster), RULE | {"action": action, "filter": "true &&\nnod.x", "score": "f(1)"}
         )
         html = html_of(wrong)
         assert wrong.status_code == 400 and "line 2, column 1: there is no &quot;nod&quot;" in html
@@ -70,7 +70,7 @@ def test_what_is_wrong_with_a_rule_is_said_at_its_field_and_nothing_is_asked_or_
         {"weight": "0"},
         {"normalize": "Up"},
     ):
-        assert client.post(page_of(cluster), RULE | {"deed": "save"} | changed).status_code == 400
+        assert client.post(page_of(cluster), RULE | {"action": "save"} | changed).status_code == 400
     cluster.refresh_from_db()
     assert cluster.config is None and not Question.objects.exists()
 
@@ -79,7 +79,7 @@ def test_a_kept_rule_decides_is_explained_weighed_shared_and_deleted(client):
     cluster = make_cluster(
         disk_node("n1", "ssd"), disk_node("n2", "hdd"), disk_node("n3", "ssd"), make_pod("p")
     )
-    saved = client.post(page_of(cluster), RULE | {"deed": "save"})
+    saved = client.post(page_of(cluster), RULE | {"action": "save"})
     assert saved.status_code == 302
     cluster.refresh_from_db()
     (profile,) = cluster.config["profiles"]
@@ -104,10 +104,10 @@ def test_a_kept_rule_decides_is_explained_weighed_shared_and_deleted(client):
     switches = html_of(client.get(reverse("web:config", args=[cluster.public_id])))
     fields = dict.fromkeys(re.findall(r'name="(on:[^"]+)"[^>]* checked', switches), "on")
     del fields["on:score:Rule/fast-disk"]
-    client.post(reverse("web:config", args=[cluster.public_id]), {"deed": "points", **fields})
+    client.post(reverse("web:config", args=[cluster.public_id]), {"action": "points", **fields})
     cluster.refresh_from_db()
     assert {"name": "Rule/fast-disk"} in cluster.config["profiles"][0]["plugins"]["score"]["disabled"]
-    client.post(page_of(cluster), {"deed": "delete", "name": "fast-disk"})
+    client.post(page_of(cluster), {"action": "delete", "name": "fast-disk"})
     cluster.refresh_from_db()
     assert "Rule/" not in str(cluster.config)
 
@@ -152,7 +152,7 @@ def test_rules_over_lists_over_labels_that_lack_and_over_amounts_decide_are_expl
         pod["metadata"]["labels"] = {"app": "web"}
     cluster = make_cluster(*nodes, *pods)
     for name, (expression, reason) in rules.items():
-        form = {"name": name, "filter": expression, "reason": reason, "weight": "1", "deed": "save"}
+        form = {"name": name, "filter": expression, "reason": reason, "weight": "1", "action": "save"}
         assert client.post(page_of(cluster), form).status_code == 302, name
     request_run(cluster=cluster, until="idle")
     advance(cluster_id=cluster.pk, memory=EngineMemory())

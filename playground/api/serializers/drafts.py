@@ -110,7 +110,10 @@ class Draft(Answer):
     id = text()
     url = text()
     page = text("Address of the page.")
-    deed = word("preview", "import", words="`import` after a commit.")
+    action = word("preview", "import", words="`import` after a commit.")
+    deed = word(
+        "preview", "import", words="The same as `action`; its name before, which goes with the next version."
+    )
     state = word("queued", "done", "failed", "cancelled")
     kubernetesRelease = text("The release that decides.")
     createdAt = moment()
@@ -129,6 +132,7 @@ EXAMPLE: dict[str, Any] = {
     "id": "d4w8kq2zsm",
     "url": "/api/v1/drafts/d4w8kq2zsm/",
     "page": "https://playground.example/new/import/d4w8kq2zsm/",
+    "action": "preview",
     "deed": "preview",
     "state": "done",
     "kubernetesRelease": "1.36",

@@ -21,7 +21,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from playground.accounts import repeats
-from playground.accounts.authentication import BearerToken, MayEnter, Requests, Session, Writes
+from playground.accounts.authentication import BearerToken, MayEnter, Requests, SessionLogin, Writes
 from playground.accounts.choices import Role
 from playground.api import errors
 from playground.api.documentation import OperationSchema
@@ -51,7 +51,7 @@ class AlwaysJSON(DefaultContentNegotiation):
 class PlaygroundView(APIView):
     """Base of every view here; a view makes one call into a service or selector and renders what it gives."""
 
-    authentication_classes = [BearerToken, Session]
+    authentication_classes = [BearerToken, SessionLogin]
     permission_classes = [MayEnter]
     throttle_classes = [Requests, Writes]
     renderer_classes = [JSONRenderer]

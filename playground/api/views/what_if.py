@@ -14,7 +14,7 @@ from playground.api.serializers import answers, requests
 from playground.api.views.base import PlaygroundView
 from playground.clusters import selectors, services
 from playground.clusters.errors import Conflict
-from playground.clusters.services.deeds import KEPT
+from playground.clusters.services.changes import KEPT
 from playground.scenarios.branch_difference import difference
 from playground.scenarios.services import undo
 
@@ -35,7 +35,7 @@ class Changes(PlaygroundView):
         """What people did to the cluster, newest first: the first one is what an undo would undo."""
         cluster = self.cluster(cluster_id)
         limit = whole_number(request, "limit", default=20, least=1, most=KEPT) or 20
-        rows = cluster.deeds.order_by("-id")[:limit]
+        rows = cluster.changes.order_by("-id")[:limit]
         return Response(
             {
                 "items": [

@@ -1,9 +1,9 @@
 """Rows of a cluster. Models hold data and constraints; services write them, selectors read them."""
 
+from playground.clusters.models.change import Change, EarlierCycle
 from playground.clusters.models.checkpoint import Checkpoint, QueueSnapshot
 from playground.clusters.models.cluster import Cluster
 from playground.clusters.models.cycle import Cycle
-from playground.clusters.models.deed import Deed, EarlierCycle
 from playground.clusters.models.draft import Draft
 from playground.clusters.models.event import Event
 from playground.clusters.models.extender import ExtenderCall, MockExtender
@@ -17,11 +17,11 @@ from playground.clusters.models.question import Question, SeedEnd
 from playground.clusters.models.run import Run
 
 __all__ = [
+    "Change",
     "Checkpoint",
     "Cluster",
     "ClusterMetric",
     "Cycle",
-    "Deed",
     "Draft",
     "EarlierCycle",
     "Event",

@@ -13,7 +13,7 @@ class Draft(models.Model):
     ----------
     text
         zlib of what was posted.
-    deed
+    action
         ``preview``, or ``import``: make the cluster.
     wanted
         Of an import: ``name``, ``release`` and ``rebuildOwners``.
@@ -40,7 +40,7 @@ class Draft(models.Model):
     created = models.DateTimeField(auto_now_add=True)
     touched = models.DateTimeField(auto_now=True)  # wall time of the last sign of life
     text = models.BinaryField()
-    deed = models.CharField(max_length=8, default=PREVIEW)
+    action = models.CharField(max_length=8, default=PREVIEW)
     wanted = models.JSONField(default=dict)
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     done = models.IntegerField(default=0)
@@ -60,7 +60,7 @@ class Draft(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.deed} {self.public_id}: {self.state}"
+        return f"{self.action} {self.public_id}: {self.state}"
 
     @property
     def is_open(self) -> bool:

@@ -47,7 +47,7 @@ class CycleSearch:
 
 
 @dataclass(frozen=True)
-class CyclePage:
+class FoundCycles:
     """A page of cycles, from 1, without their traces, and how many were found."""
 
     cycles: list[Cycle]
@@ -61,7 +61,9 @@ def recent_cycles(cluster: Cluster, *, limit: int = FEED_SIZE) -> list[Cycle]:
     return [*Cycle.objects.filter(cluster=cluster).defer("trace").order_by("-number")[:limit]]
 
 
-def cycle_page(cluster: Cluster, search: CycleSearch, *, page: int = 1, limit: int = PAGE_SIZE) -> CyclePage:
+def cycle_page(
+    cluster: Cluster, search: CycleSearch, *, page: int = 1, limit: int = PAGE_SIZE
+) -> FoundCycles:
     """One page of what is looked for. Three queries."""
     found = _found(cluster, search)
     n_found = found.count()
@@ -70,7 +72,7 @@ def cycle_page(cluster: Cluster, search: CycleSearch, *, page: int = 1, limit: i
     # Keys first: a database that sorts whole rows carries their messages and traces along.
     ids = [*found.order_by(*_order(search)).values_list("pk", flat=True)[(page - 1) * limit : page * limit]]
     by_id = Cycle.objects.defer("trace").in_bulk(ids)
-    return CyclePage([by_id[pk] for pk in ids if pk in by_id], n_found, page, n_pages)
+    return FoundCycles([by_id[pk] for pk in ids if pk in by_id], n_found, page, n_pages)
 
 
 def plugins_that_ended(cluster: Cluster) -> list[str]:

@@ -12,6 +12,7 @@ from playground.clusters.services.apply import (
     apply_documents,
 )
 from playground.clusters.services.applying_branches import AppliedBranch, apply_branch, edits_of
+from playground.clusters.services.changes import one_change
 from playground.clusters.services.config import (
     offer_clock,
     set_assumed_expiry,
@@ -19,7 +20,6 @@ from playground.clusters.services.config import (
     set_config,
     set_release,
 )
-from playground.clusters.services.deeds import one_deed
 from playground.clusters.services.housekeeping import tidy
 from playground.clusters.services.lifecycle import (
     clone_cluster,
@@ -59,7 +59,7 @@ from playground.clusters.services.runs import (
 )
 from playground.clusters.services.traces import recompute_trace, request_trace
 from playground.clusters.services.turns import take_turn
-from playground.clusters.services.undo import Undone, last_deed, undo
+from playground.clusters.services.undo import Undone, last_change, undo
 
 __all__ = [
     "Acted",
@@ -90,12 +90,12 @@ __all__ = [
     "evict_pod",
     "expand_pool",
     "export_manifests",
-    "last_deed",
+    "last_change",
     "mock_extender_url",
     "mock_rules_of",
     "mock_rules_throughout",
     "offer_clock",
-    "one_deed",
+    "one_change",
     "parse_duration_ns",
     "parse_taint",
     "patch_object",

@@ -1,4 +1,4 @@
-"""One action on many pods or nodes: all of them or none, one deed.
+"""One action on many pods or nodes: all of them or none, one change.
 
 As `kubectl delete`, `cordon`, `uncordon`, `drain`, `taint` and `label` with many names do it.
 """
@@ -17,12 +17,12 @@ from playground.clusters.models import Cluster, Pod
 from playground.clusters.rows import rows_of
 from playground.clusters.services import deletion
 from playground.clusters.services.apply import apply_documents
-from playground.clusters.services.deeds import one_deed
+from playground.clusters.services.changes import one_change
 from playground.clusters.services.objects import evict_pod
 from playground.clusters.services.pools import parse_taint
 from playground.clusters.services.writer import writing
 
-Change = Callable[[Mapping[str, Any]], dict[str, Any]]
+Edit = Callable[[Mapping[str, Any]], dict[str, Any]]
 """The manifest as it is to be, of the one that is."""
 
 MOST: Final = 1000
@@ -77,7 +77,7 @@ def act_on_pods(*, cluster: Cluster, action: str, pods: Sequence[str]) -> Acted:
         by_namespace.setdefault(namespace, []).append(name)
     kind = _kind("Pod")
     words = _in_words(action, "Pod", list(dict.fromkeys(pods)))
-    with one_deed(words), writing(cluster) as writer:
+    with one_change(words), writing(cluster) as writer:
         rows = [
             row
             for namespace, names in by_namespace.items()
@@ -110,14 +110,14 @@ def act_on_nodes(*, cluster: Cluster, action: str, nodes: Sequence[str], value: 
     _check(action, NODE_ACTIONS, nodes, "nodes")
     names = list(dict.fromkeys(nodes))
     words = _in_words(action, "Node", names, value.strip() if action in NEEDS_VALUE else "")
-    with one_deed(words):
+    with one_change(words):
         if action == "delete":
             return Acted(words, _delete(cluster, names))
         if action == "drain":
             changed = _change(cluster, names, _cordoned)
             evicted, held = _evict(cluster, names)
             return Acted(words, changed + evicted, held)
-        changes: dict[str, Callable[[], Change]] = {
+        changes: dict[str, Callable[[], Edit]] = {
             "cordon": lambda: _cordoned,
             "uncordon": lambda: _uncordoned,
             "taint": lambda: _tainting(value),
@@ -170,7 +170,7 @@ def _delete(cluster: Cluster, names: Sequence[str]) -> int:
     return len(rows)
 
 
-def _change(cluster: Cluster, names: Sequence[str], change: Change) -> int:
+def _change(cluster: Cluster, names: Sequence[str], change: Edit) -> int:
     rows = _rows(cluster, _kind("Node"), names, "nodes")
     result = apply_documents(cluster=cluster, objects=[change(row.manifest) for row in rows])
     return len(result.configured)
@@ -207,7 +207,7 @@ def _uncordoned(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return dict(manifest) | {"spec": spec}
 
 
-def _tainting(value: str) -> Change:
+def _tainting(value: str) -> Edit:
     text = value.strip()
     if text.endswith("-"):
         head, _, effect = text[:-1].partition(":")
@@ -238,7 +238,7 @@ def _with_taints(
     return dict(manifest) | {"spec": spec | ({"taints": taints} if taints else {})}
 
 
-def _labelling(value: str) -> Change:
+def _labelling(value: str) -> Edit:
     text = value.strip()
     key, equals, word = text.partition("=")
     removed = not equals and text.endswith("-")

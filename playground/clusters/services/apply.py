@@ -15,12 +15,12 @@ from playground.clusters.rows import row_of, rows_of
 from playground.clusters.services import deletion
 from playground.clusters.services.admitting import Surroundings, admitted
 from playground.clusters.services.apply_order import in_order, missing_owners, owners_not_here
-from playground.clusters.services.changes import same, updated, without_server_fields
 from playground.clusters.services.cluster_ips import with_addresses
 from playground.clusters.services.fields import FieldValidation
 from playground.clusters.services.identity import generated_name, object_uid
 from playground.clusters.services.namespace_limits import with_namespace_limits
 from playground.clusters.services.posted import as_error, read_posted
+from playground.clusters.services.updates import same, updated, without_server_fields
 from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, writing
 from playground.clusters.upstream_kinds import why_unknown
 from playground.engine import admission

@@ -15,14 +15,14 @@ from django.db.models import QuerySet
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.errors import Conflict
 from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster, Deed, LogEntry
+from playground.clusters.models import Change, Cluster, LogEntry
 from playground.clusters.rows import row_of
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.as_written import before_write, is_binding, with_edit
-from playground.clusters.services.changes import without_server_fields
+from playground.clusters.services.changes import one_change
 from playground.clusters.services.config import set_assumed_expiry, set_config, set_release
-from playground.clusters.services.deeds import one_deed
 from playground.clusters.services.objects import bind_pod, delete_object, replace_object
+from playground.clusters.services.updates import without_server_fields
 from playground.clusters.services.writer import ObjectKey, locked
 
 MOST_EDITS: Final = 2000
@@ -47,10 +47,12 @@ class AppliedBranch:
     n_edits: int
 
 
-def edits_of(cluster: Cluster, *, since: int | None = None) -> QuerySet[Deed]:
+def edits_of(cluster: Cluster, *, since: int | None = None) -> QuerySet[Change]:
     """What people changed since a number of the log, or since the cluster began, oldest first; the newest hundred."""
     seq = cluster.opening_seq if since is None else since
-    return Deed.objects.filter(cluster=cluster, seq__gt=seq).exclude(words__startswith="run ").order_by("id")
+    return (
+        Change.objects.filter(cluster=cluster, seq__gt=seq).exclude(words__startswith="run ").order_by("id")
+    )
 
 
 def apply_branch(*, branch: Cluster, parent: Cluster) -> AppliedBranch:
@@ -75,7 +77,7 @@ def apply_branch(*, branch: Cluster, parent: Cluster) -> AppliedBranch:
     if len(chosen) > MOST_EDITS:
         raise Conflict(f"a branch with more than {MOST_EDITS:,} edits is not applied at once", kind="Cluster")
     words = f'apply the edits of branch "{branch.name}"'
-    with one_deed(words):
+    with one_change(words):
         locked(parent.pk)  # until all is done
         _Application(parent, chosen).run()
     parent.refresh_from_db()

@@ -1,152 +1,217 @@
-"""How an existing object takes a new manifest: what the writer may change and what stays the server's own."""
+"""What a person did, so that it can be undone: one row a change, written in the transaction that does it.
 
-from collections.abc import Mapping
+A change is what one request writes to the log, or several requests within `one_change`. What other schedulers decide is
+none, as little as what ours does; nor is how a cluster begins (`opening`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from playground.clusters.custom_kinds import DEFINITION
-from playground.clusters.kinds import Kind
-from playground.clusters.services.cluster_ips import with_kept_addresses
-from playground.engine.admission import POD_UPDATES, ManifestProblem, Posted, as_read_today
-from playground.engine.columns import budget_columns
+from django.db import transaction
+from django.db.models import OuterRef, Subquery
 
-SERVER_METADATA: Final = (
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "managedFields",
-)
-NOT_KEPT: Final = ("managedFields", "selfLink", "generation", "resourceVersion")
-_POD_MUTABLE: Final = (
-    "activeDeadlineSeconds",
-    "terminationGracePeriodSeconds",
-    "tolerations",
-    "schedulingGates",
+from playground.clusters.author import author
+from playground.clusters.models import (
+    Change,
+    Cluster,
+    EarlierCycle,
+    ExtenderCall,
+    LogEntry,
+    MockExtender,
+    QueueMove,
+    Run,
 )
 
+KEPT: Final = 100
+"""Changes of a cluster that can be undone, the newest."""
+TRIM_EVERY: Final = 10
+MOST_WORDS: Final = 300
+ENGINE_COLUMNS: Final = (
+    "next_cycle",
+    "engine_seq",
+    "cursor_seq",
+    "last_input_seq",
+    "now_ns",
+    "next_deadline_ns",
+    "next_deadline_what",
+)
+"""Of the cluster's row: where its engine stood. Kept of each change, as the engine moves them by itself."""
+PERSONS_COLUMNS: Final = (
+    "name",
+    "config",
+    "kubernetes_release",
+    "feature_gates",
+    "assumed_expiry_ns",
+    "clock_mode",
+    "rate",
+    "kinds_seq",
+    "extender_hosts",
+)
+"""Of the cluster's row: what people set. Kept of the changes that set them anew."""
 
-def without_server_fields(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest of a new object without what only an API server sets."""
-    meta = {
-        key: value
-        for key, value in (manifest.get("metadata") or {}).items()
-        if key not in NOT_KEPT and key not in ("deletionTimestamp", "deletionGracePeriodSeconds")
-    }
-    return dict(manifest) | {"metadata": meta}
+
+@dataclass(slots=True)
+class _Together:
+    words: str
+    more: dict[str, Any]
+    rows: dict[int, Change] = field(default_factory=dict)
 
 
-def updated(
-    kind: Kind, posted: Posted, old: Mapping[str, Any], new: Mapping[str, Any], seq: int
-) -> dict[str, Any]:
-    """The object after an update of everything but its status.
+_together: ContextVar[_Together | None] = ContextVar("together", default=None)
+_is_opening: ContextVar[bool] = ContextVar("is_opening", default=False)
+
+
+@contextmanager
+def one_change(words: str = "", more: dict[str, Any] | None = None) -> Iterator[None]:
+    """What is written within is one change, all of it or nothing; within another one it is part of that.
 
     Parameters
     ----------
-    posted
-        Where `new` came from, for the place of an error.
-    old
-        As stored.
-    new
-        After admission.
-    seq
-        Of the entry that will hold it.
-
-    Raises
-    ------
-    ManifestProblem
-        A field that may not change does.
+    words
+        What is done, as a command; empty: as the first part of it says.
+    more
+        What a caller wants to have back when the change is undone (`Undone.more`).
     """
-    old_meta = old["metadata"]
-    meta = {key: value for key, value in new["metadata"].items() if key not in NOT_KEPT}
-    for key in SERVER_METADATA:
-        meta.pop(key, None)
-        if key in old_meta:
-            meta[key] = old_meta[key]
-    result = dict(new) | {"metadata": meta}
-    # A node's status is what its kubelet reports, and here only the client can say it.
-    # A definition's status is worked out with it, and a custom resource may have one that is a field like others.
-    theirs = kind.row_kind == DEFINITION or (kind.custom is not None and "status" not in kind.subresources)
-    if not theirs and not (kind.row_kind == "Node" and new.get("status")):
-        result.pop("status", None)
-        if "status" in old:
-            result["status"] = old["status"]
-    if (
-        kind.row_kind == "PodDisruptionBudget"
-        and result.get("spec") != old.get("spec")
-        and budget_columns(old)["given"]
-    ):
-        # A status from elsewhere counted by the old rule: from here on it is computed.
-        result.pop("status", None)
-    if kind.row_kind == "Pod":
-        result["spec"] = _pod_spec(posted, as_read_today(old)["spec"], dict(new["spec"]))
-    if kind.row_kind == "Service":
-        result = with_kept_addresses(result, old, seq)
-    if "spec" in result or "generation" in old_meta:
-        generation = int(old_meta.get("generation") or 1)
-        meta["generation"] = generation + (1 if _wish(kind, result) != _wish(kind, old) else 0)
-    return result
+    if _together.get() is not None:
+        yield
+        return
+    token = _together.set(_Together(words, more or {}))
+    try:
+        with transaction.atomic():
+            yield
+    finally:
+        _together.reset(token)
 
 
-def _wish(kind: Kind, manifest: Mapping[str, Any]) -> Any:
-    """What counts as another generation when it changes."""
-    if kind.custom is None:
-        return manifest.get("spec")
-    aside = ("apiVersion", "kind", "metadata", *kind.subresources)
-    return {key: value for key, value in manifest.items() if key not in aside}
+@contextmanager
+def opening() -> Iterator[None]:
+    """What is written within is how a cluster begins, and cannot be undone."""
+    token = _is_opening.set(True)
+    try:
+        yield
+    finally:
+        _is_opening.reset(token)
 
 
-def same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether an update would change nothing."""
-    return _comparable(old) == _comparable(new)
+def standing(cluster: Cluster, at_ns: int, *, rules: bool = False) -> dict[str, Any]:
+    """The cluster before a change: its row, and its mock extenders where they count calls or are about to change."""
+    kept = {name: getattr(cluster, name) for name in (*ENGINE_COLUMNS, *PERSONS_COLUMNS)}
+    mocks = {"mocks": _mocks_of(cluster)} if rules or (cluster.config or {}).get("extenders") else {}
+    newest = {} if _is_opening.get() else {"newest": _newest_rows(cluster)}
+    return {"seq": cluster.next_seq, "at_ns": at_ns, **kept, **mocks, **newest}
 
 
-def _comparable(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    meta = {
-        key: value
-        for key, value in manifest["metadata"].items()
-        if key not in NOT_KEPT and value not in ({}, None)
+def note(
+    cluster: Cluster, before: dict[str, Any], told: Sequence[tuple[str, str]], words: str | None
+) -> None:
+    """Keep a change, if it is one. In the transaction that does it, with the cluster locked.
+
+    Parameters
+    ----------
+    before
+        `standing` at its beginning.
+    told
+        Verb and object of each entry that is a person's, in order.
+    words
+        What was done, where the entries do not say it well; None is no change.
+    """
+    if _is_opening.get() or words is None or not (told or words):
+        return
+    changed = {name: before[name] for name in PERSONS_COLUMNS if getattr(cluster, name) != before[name]}
+    changed |= {name: before[name] for name in ("mocks",) if name in before}
+    together = _together.get()
+    if together is not None and cluster.pk in together.rows:
+        change = together.rows[cluster.pk]
+        if changed.keys() - change.before.keys():
+            change.before = changed | change.before
+            change.save(update_fields=["before"])
+        return
+    kept = {name: before[name] for name in ENGINE_COLUMNS} | changed | {"at_ns": before["at_ns"]}
+    change = Change.objects.create(
+        cluster_id=cluster.pk,
+        seq=before["seq"],
+        words=((together.words if together else "") or words or _in_words(told))[:MOST_WORDS],
+        program=author(),
+        before=kept | before["newest"] | {"more": together.more if together else {}},
+    )
+    if together is not None:
+        together.rows[cluster.pk] = change
+    if change.pk % TRIM_EVERY == 0:
+        _trim(cluster)
+
+
+def _mocks_of(cluster: Cluster) -> list[dict[str, Any]]:
+    """The cluster's mock extenders as they are."""
+    rows = MockExtender.objects.filter(cluster=cluster).order_by("pk")
+    return [dict(row) for row in rows.values("public_id", "name", "rules", "calls")]
+
+
+def _newest_rows(cluster: Cluster) -> dict[str, int]:
+    """Ids of the newest rows that carry no number of the log."""
+    models = {"run": Run, "move": QueueMove, "call": ExtenderCall}
+    newest = {
+        name: Subquery(model._default_manager.filter(cluster=OuterRef("pk")).order_by("-id").values("id")[:1])
+        for name, model in models.items()
     }
-    return {key: value for key, value in manifest.items() if value is not None} | {"metadata": meta}
+    found = Cluster.objects.filter(pk=cluster.pk).annotate(**newest).values(*newest).get()
+    return {name: found[name] or 0 for name in models}
 
 
-def _pod_spec(posted: Posted, old: Mapping[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Source: pkg/apis/core/validation/validation.go ValidatePodUpdate, v1.34."""
-    if old.get("nodeName") and not new.get("nodeName"):
-        new["nodeName"] = old["nodeName"]
-    for key in ("serviceAccountName", "serviceAccount"):
-        if key in old:
-            new[key] = old[key]
-    gates = [gate.get("name") for gate in new.get("schedulingGates") or ()]
-    known = [gate.get("name") for gate in old.get("schedulingGates") or ()]
-    for position, gate in enumerate(gates):
-        if gate not in known:
-            raise posted.problem(
-                "a gate may be removed, not added", path=f"spec.schedulingGates[{position}].name", value=gate
-            )
-    for toleration in old.get("tolerations") or ():
-        if toleration not in (new.get("tolerations") or ()):
-            new.setdefault("tolerations", []).append(toleration)
-    # While gated, a pod may still be told more narrowly where to go.
-    loose = ("nodeSelector", "affinity") if known else ()
-    for key in sorted({*old, *new}):
-        if key in _POD_MUTABLE or key in loose or _images_aside(old.get(key)) == _images_aside(new.get(key)):
-            continue
-        raise posted.problem(
-            POD_UPDATES,
-            path=f"spec.{key}",
-            value=new.get(key),
-        )
-    return new
+def _trim(cluster: Cluster) -> None:
+    oldest = Change.objects.filter(cluster=cluster).order_by("-id")[KEPT - 1 : KEPT].first()
+    if oldest is not None:
+        Change.objects.filter(cluster=cluster, id__lt=oldest.pk).delete()
+        EarlierCycle.objects.filter(cluster=cluster, replaced_seq__lt=oldest.seq).delete()
 
 
-def _images_aside(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value or None
-    loose = ("image", "imagePullPolicy")
-    return [
-        {key: item for key, item in part.items() if key not in loose} if isinstance(part, dict) else part
-        for part in value
-    ] or None
+# ---- words
 
 
-__all__ = ["ManifestProblem", "same", "updated", "without_server_fields"]
+def _in_words(told: Sequence[tuple[str, str]]) -> str:
+    verbs = {verb for verb, _ in told}
+    kinds = {what.partition(" ")[0] for _, what in told}
+    verb, what = told[0]
+    if len(told) == 1:
+        return f"{verb} {what}".strip()
+    if len(verbs) == len(kinds) == 1:
+        return f"{verb} {len(told)} {_plural(next(iter(kinds)))}"
+    return f"{verb} {what} and {len(told) - 1} more"
+
+
+def _plural(kind: str) -> str:
+    if kind.endswith("y"):
+        return f"{kind[:-1]}ies"
+    return f"{kind}es" if kind.endswith(("s", "ch")) else f"{kind}s"
+
+
+def told_of(
+    source: str, kind: str, key: tuple[str, str, str], payload: dict[str, Any], created: bool
+) -> tuple[str, str] | None:
+    """Verb and object of an entry, as a command; None of one that is not a person's."""
+    if source == LogEntry.Source.ENGINE or payload.get("by") or key[0] == "Lease":
+        return None
+    place = f"{key[1]}/{key[2]}" if key[1] else key[2]
+    what = f"{key[0].partition('.')[0]} {place}"
+    match kind:
+        case LogEntry.Kind.WRITE:
+            return ("create" if created else "change", what)
+        case LogEntry.Kind.DELETE:
+            return ("delete", what)
+        case LogEntry.Kind.PERMIT:
+            return (payload["decision"], f"Pod {payload['namespace']}/{payload['name']}")
+        case LogEntry.Kind.CONFIG:
+            release = payload.get("release")
+            return ("follow", f"Kubernetes {release['name']}") if release else ("change", "the configuration")
+        case LogEntry.Kind.EXPIRY:
+            return ("change", "how long assumed pods are believed")
+        case LogEntry.Kind.CLOCK:
+            return ("pause", "the clock") if payload["mode"] == "paused" else ("let", "the clock run")
+    return None
+
+
+__all__ = ["KEPT", "note", "one_change", "opening", "standing", "told_of"]

@@ -32,7 +32,7 @@ from playground.clusters.services.writer import LogWriter, ObjectKey, key_of, lo
 from playground.engine import CycleRecord, DriveResult, engine_version
 from playground.engine.compressed import compress, to_json
 from playground.engine.demand import DAY_NS, MAX_VIRTUAL_NS
-from playground.engine.entries import HEAD_ITEMS, Draft
+from playground.engine.entries import HEAD_ITEMS, NewEntry
 
 CHECKPOINT_EVERY: Final = 1000
 COSTLY_CHECKPOINT_MS: Final = 200
@@ -207,7 +207,7 @@ def _refuse_races(cluster: Cluster, result: DriveResult) -> None:
         raise Raced
 
 
-def _key(draft: Draft) -> ObjectKey:
+def _key(draft: NewEntry) -> ObjectKey:
     payload = draft.payload
     if draft.kind == "delete":
         kind = kinds.by_kind(payload["kind"])
@@ -284,7 +284,7 @@ def _fold(writer: LogWriter, outcomes: Any, deleted: set[tuple[ObjectKey, str]])
     collect(writer, gone, delete_dependent)
 
 
-def _stored(cluster: Cluster, keyed: list[tuple[Draft, ObjectKey]]) -> dict[ObjectKey, dict[str, Any]]:
+def _stored(cluster: Cluster, keyed: list[tuple[NewEntry, ObjectKey]]) -> dict[ObjectKey, dict[str, Any]]:
     """The objects there are of those the batch writes, with the manifests of those it deletes."""
     wanted: dict[tuple[str, str], set[str]] = {}
     deleted = {key for draft, key in keyed if draft.kind == "delete"}

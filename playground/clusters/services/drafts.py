@@ -93,7 +93,7 @@ def start_import(*, text: str | bytes, owner: Any, name: str, release: str, rebu
     """
     raw = text.encode() if isinstance(text, str) else text
     wanted = {"name": name, "release": release, "rebuildOwners": rebuild_owners}
-    draft = Draft(owner=owner, text=zlib.compress(raw, 3), deed=Draft.IMPORT, wanted=wanted)
+    draft = Draft(owner=owner, text=zlib.compress(raw, 3), action=Draft.IMPORT, wanted=wanted)
     draft.doing = WAITING
     return _put(draft)
 
@@ -111,11 +111,11 @@ def commit_draft(*, public_id: str, owner: Any, name: str) -> Draft:
     _check_room(draft)
     with transaction.atomic():
         rows = Draft.objects.filter(
-            pk=draft.pk, deed=Draft.PREVIEW, state=Draft.State.DONE, wanted__keep=True
+            pk=draft.pk, action=Draft.PREVIEW, state=Draft.State.DONE, wanted__keep=True
         )
         wanted = {**draft.wanted, "name": name}
         told = {"doing": WAITING, "done": 0, "total": 0, "touched": timezone.now()}
-        if not rows.update(deed=Draft.IMPORT, state=Draft.State.QUEUED, wanted=wanted, **told):
+        if not rows.update(action=Draft.IMPORT, state=Draft.State.QUEUED, wanted=wanted, **told):
             raise Conflict(_why_it_stays(draft), kind="Draft", name=public_id)
         transaction.on_commit(lambda: wake.send(wake.DRAFT, draft_id=draft.pk), robust=True)
     draft.refresh_from_db()
@@ -124,7 +124,7 @@ def commit_draft(*, public_id: str, owner: Any, name: str) -> Draft:
 
 def _why_it_stays(draft: Draft) -> str:
     """Why no cluster is made of a draft."""
-    if draft.deed == Draft.IMPORT:
+    if draft.action == Draft.IMPORT:
         return "it was committed already"
     if draft.is_open:
         return "the preview is under way; wait until it is done"
@@ -138,7 +138,7 @@ def _put(draft: Draft) -> Draft:
         _check_room(draft)
     with transaction.atomic():
         draft.save()
-        mine = Draft.objects.filter(owner=draft.owner, deed=Draft.PREVIEW).order_by("-pk")
+        mine = Draft.objects.filter(owner=draft.owner, action=Draft.PREVIEW).order_by("-pk")
         last = mine.values_list("pk", flat=True)[KEPT_PER_PERSON : KEPT_PER_PERSON + 1].first()
         if last is not None:
             mine.filter(pk__lte=last).delete()
@@ -200,7 +200,7 @@ def work_on(*, draft_id: int) -> None:
     if draft is None:
         return
     try:
-        if draft.deed == Draft.IMPORT:
+        if draft.action == Draft.IMPORT:
             _import(draft)
         else:
             _preview(draft)

@@ -102,7 +102,7 @@ def allow_extender_host(*, cluster: Cluster, host: str, allowed: bool = True) ->
             {*row.extender_hosts, host} if allowed else {*row.extender_hosts} - {host}
         )
         writer.changed.add("extender_hosts")
-        writer.deed = f"{'allow' if allowed else 'forbid'} calls of {host}"
+        writer.words = f"{'allow' if allowed else 'forbid'} calls of {host}"
         wake.cluster_on_commit(row)
     return cluster
 

@@ -26,12 +26,12 @@ from playground.clusters.models import (
 )
 from playground.clusters.rows import rows_of
 from playground.clusters.services.as_written import written_objects
-from playground.clusters.services.changes import without_server_fields
+from playground.clusters.services.changes import opening
 from playground.clusters.services.config import checked_config, checked_release
-from playground.clusters.services.deeds import opening
 from playground.clusters.services.identity import object_uid
 from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.quotas import check_clusters, lock_person
+from playground.clusters.services.updates import without_server_fields
 from playground.clusters.services.writer import locked, writing
 from playground.engine.admission import SYSTEM_PREFIX, DocumentWriter, system_priority_classes
 from playground.engine.releases import SIMULATION
@@ -120,7 +120,7 @@ def rename_cluster(*, cluster: Cluster, name: str) -> Cluster:
     with writing(cluster) as writer:
         if writer.cluster.name == checked:
             return cluster
-        writer.deed = f'rename the cluster to "{checked}"'
+        writer.words = f'rename the cluster to "{checked}"'
         writer.cluster.name = checked
         writer.changed.add("name")
     return cluster
@@ -184,7 +184,7 @@ def reset_cluster(*, cluster: Cluster) -> Cluster:
         row.cycles.all().delete()
         row.checkpoints.all().delete()
         row.runs.all().delete()
-        row.deeds.all().delete()
+        row.changes.all().delete()
         row.earlier_cycles.all().delete()
         row.foreign.all().delete()
         # An intended bind call would be work for ever, and an old answer would be shown with a new cycle.

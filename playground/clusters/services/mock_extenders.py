@@ -8,7 +8,7 @@ from django.conf import settings
 
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest
 from playground.clusters.models import Cluster, MockExtender
-from playground.clusters.services.deeds import opening
+from playground.clusters.services.changes import opening
 from playground.clusters.services.writer import writing
 from playground.engine.configuration import ConfigurationProblem
 from playground.engine.mock_extender import OWN_PATH, check_rules
@@ -33,7 +33,7 @@ def create_mock_extender(*, cluster: Cluster, rules: Sequence[Any], name: str = 
     """
     _check(rules)
     with writing(cluster, rules=True) as writer:
-        writer.deed = f"make mock extender {name}".strip()
+        writer.words = f"make mock extender {name}".strip()
         if MockExtender.objects.filter(cluster=cluster).count() >= MAX_PER_CLUSTER:
             raise Conflict(f"a cluster has at most {MAX_PER_CLUSTER} mock extenders", kind="MockExtender")
         return MockExtender.objects.create(cluster=cluster, name=_name(name), rules=list(rules))
@@ -44,7 +44,7 @@ def update_mock_extender(
 ) -> MockExtender:
     """Give it other rules, which count calls from 0 again, or another name."""
     with writing(extender.cluster, rules=True) as writer:
-        writer.deed = f"change mock extender {extender.name}".strip()
+        writer.words = f"change mock extender {extender.name}".strip()
         row = MockExtender.objects.select_for_update(of=("self",)).get(pk=extender.pk)
         if rules is not None:
             _check(rules)
@@ -58,7 +58,7 @@ def update_mock_extender(
 def delete_mock_extender(*, extender: MockExtender) -> None:
     """Remove it; a configuration that names it gets 404 from then on."""
     with writing(extender.cluster, rules=True) as writer:
-        writer.deed = f"delete mock extender {extender.name}".strip()
+        writer.words = f"delete mock extender {extender.name}".strip()
         extender.delete()
 
 

@@ -21,10 +21,10 @@ from playground.clusters.rows import row_of, rows_of
 from playground.clusters.services import deletion, foreign
 from playground.clusters.services.admitting import Surroundings, admitted
 from playground.clusters.services.apply import clean_posted, new_object
-from playground.clusters.services.changes import same, updated
-from playground.clusters.services.deeds import one_deed
+from playground.clusters.services.changes import one_change
 from playground.clusters.services.fields import FieldValidation
 from playground.clusters.services.posted import as_error
+from playground.clusters.services.updates import same, updated
 from playground.clusters.services.writer import LogWriter, key_of, writing
 from playground.clusters.versions import as_served, as_stored
 from playground.engine import admission
@@ -349,9 +349,9 @@ def bind_pod(
         }
         by = foreign.note_bound(writer, row, node)
         # What an extender of ours binds is decided by the scheduler.
-        writer.deed = None
+        writer.words = None
         if not by and row.lane != Pod.Lane.BINDING:
-            writer.deed = f"bind Pod {namespace}/{name} to Node {node}"
+            writer.words = f"bind Pod {namespace}/{name} to Node {node}"
         stored = writer.write(LogEntry.Source.API, kind, bound, created=False, by=by)
         wake.cluster_on_commit(writer.cluster)
     return stored
@@ -369,7 +369,7 @@ def evict_pod(*, cluster: Cluster, namespace: str, name: str, grace_s: int | Non
     kind = _kind("Pod")
     with writing(cluster) as writer:
         row = _existing(writer.cluster, kind, namespace, name)
-        writer.deed = f"evict Pod {namespace}/{name}"
+        writer.words = f"evict Pod {namespace}/{name}"
         budgets = [
             budget
             for budget in PodDisruptionBudget.objects.filter(cluster=cluster, namespace=namespace).order_by(
@@ -407,7 +407,7 @@ def evict_pod(*, cluster: Cluster, namespace: str, name: str, grace_s: int | Non
             )
         by = foreign.note_evicted(writer, row)
         if by:
-            writer.deed = None
+            writer.words = None
         last = deletion.delete_in(writer, kind, row.manifest, grace_s, by)
         wake.cluster_on_commit(writer.cluster)
     return last
@@ -426,7 +426,7 @@ def set_cordon(*, cluster: Cluster, node: str, unschedulable: bool) -> dict[str,
     spec.pop("unschedulable", None)
     if unschedulable:
         spec["unschedulable"] = True
-    with one_deed(f"{'cordon' if unschedulable else 'uncordon'} Node {node}"):
+    with one_change(f"{'cordon' if unschedulable else 'uncordon'} Node {node}"):
         return replace_object(cluster=cluster, manifest=dict(row.manifest) | {"spec": spec})
 
 

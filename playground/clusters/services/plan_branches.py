@@ -12,7 +12,7 @@ from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, LogEntry, Node, Pod, Question
 from playground.clusters.rows import rows_of
 from playground.clusters.services.apply import apply_documents
-from playground.clusters.services.deeds import one_deed
+from playground.clusters.services.changes import one_change
 from playground.clusters.services.deletion import delete_in
 from playground.clusters.services.lifecycle import clone_cluster
 from playground.clusters.services.objects import set_cordon
@@ -45,7 +45,7 @@ def branch_of_plan(*, question: Question, owner: Any = None) -> Cluster:
     with transaction.atomic():
         name = f"{question.cluster.name[:40]}: {answer['verdict'][:55]}"
         clone = clone_cluster(cluster=question.cluster, name=name, owner=owner)
-        with one_deed(f"carry out the plan: {answer['verdict']}"):
+        with one_change(f"carry out the plan: {answer['verdict']}"):
             _carry_out(clone, answer)
         request_run(cluster=clone, until="idle")
     return clone

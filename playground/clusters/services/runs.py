@@ -73,7 +73,7 @@ def request_run(*, cluster: Cluster, until: str = "idle", max_cycles: int = 100_
         if Run.objects.filter(cluster=cluster, state__in=Run.OPEN).count() >= MAX_OPEN_RUNS:
             raise Conflict(f"{MAX_OPEN_RUNS} runs wait already", kind="Run")
         check_bytes(writer.cluster.creator)
-        writer.deed = {Run.Until.CYCLE: "run one cycle", Run.Until.IDLE: "run until idle"}.get(
+        writer.words = {Run.Until.CYCLE: "run one cycle", Run.Until.IDLE: "run until idle"}.get(
             Run.Until(goal), f"run for {until}"
         )
         run = Run.objects.create(

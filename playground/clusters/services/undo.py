@@ -1,7 +1,7 @@
-"""Undo: the log goes back to where the last deed began, and with it every row that it made.
+"""Undo: the log goes back to where the last change began, and with it every row that it made.
 
 The README says why it goes back and does not append the reverse. Objects, cycles, clock, configuration, queue and the
-scheduler's memory are then as they were, so what is decided next is what would have been decided without the deed.
+scheduler's memory are then as they were, so what is decided next is what would have been decided without the change.
 Sequence numbers go on, so that no reader sees one twice, and watches are told to list anew, as after a reset.
 """
 
@@ -21,9 +21,9 @@ from playground.clusters.custom_kinds import DEFINITION, table_of
 from playground.clusters.errors import Conflict
 from playground.clusters.kinds import Kind
 from playground.clusters.models import (
+    Change,
     Cluster,
     Cycle,
-    Deed,
     EarlierCycle,
     Event,
     ExtenderCall,
@@ -35,8 +35,8 @@ from playground.clusters.models import (
     Run,
 )
 from playground.clusters.rows import MODELS, row_values, upsert
+from playground.clusters.services.changes import PERSONS_COLUMNS
 from playground.clusters.services.config import recheck_waiting
-from playground.clusters.services.deeds import PERSONS_COLUMNS
 from playground.clusters.services.writer import LogWriter, ObjectKey, locked
 from playground.engine.columns import profile_names
 
@@ -52,13 +52,13 @@ class Undone:
     Attributes
     ----------
     words
-        The deed, as a command.
+        The change, as a command.
     cycles
         Cycles that were decided since, and are gone with it.
     more
-        What who noted the deed wanted to have back.
+        What who noted the change wanted to have back.
     before_seq, after_seq
-        The newest input before the deed, and the one that tells of the undo.
+        The newest input before the change, and the one that tells of the undo.
     """
 
     words: str
@@ -68,20 +68,20 @@ class Undone:
     after_seq: int = 0
 
 
-def last_deed(cluster: Cluster) -> Deed | None:
+def last_change(cluster: Cluster) -> Change | None:
     """What an undo would undo. One query."""
-    return Deed.objects.filter(cluster=cluster).order_by("-id").first()
+    return Change.objects.filter(cluster=cluster).order_by("-id").first()
 
 
 def undo(*, cluster: Cluster, seq: int | None = None) -> Undone:
-    """Undo the last deed, with what the scheduler decided since.
+    """Undo the last change, with what the scheduler decided since.
 
-    A run that was asked for before the deed goes on from there; one asked for later is cancelled.
+    A run that was asked for before the change goes on from there; one asked for later is cancelled.
 
     Parameters
     ----------
     seq
-        The deed that is meant (`Deed.seq`); None is whichever is the last one.
+        The change that is meant (`Change.seq`); None is whichever is the last one.
 
     Raises
     ------
@@ -90,57 +90,57 @@ def undo(*, cluster: Cluster, seq: int | None = None) -> Undone:
     """
     with transaction.atomic():
         row = locked(cluster.pk)
-        deed = last_deed(row)
-        if deed is None:
+        change = last_change(row)
+        if change is None:
             raise Conflict("there is nothing to undo", kind="Cluster")
-        if seq is not None and seq != deed.seq:
+        if seq is not None and seq != change.seq:
             raise Conflict(
-                f'something else was done meanwhile: "{deed.words}" would be undone now', kind="Cluster"
+                f'something else was done meanwhile: "{change.words}" would be undone now', kind="Cluster"
             )
-        if row.compacting_seq >= deed.seq:
+        if row.compacting_seq >= change.seq:
             raise Conflict(
-                f'"{deed.words}" cannot be undone any more: the log was shortened up to entry'
+                f'"{change.words}" cannot be undone any more: the log was shortened up to entry'
                 f" {row.compacting_seq:,} (PLAYGROUND_KEEP_LOG_DAYS)",
                 kind="Cluster",
             )
-        undone = _undo(row, deed)
+        undone = _undo(row, change)
         wake.cluster_on_commit(row)
     cluster.refresh_from_db()
     return undone
 
 
-def _undo(row: Cluster, deed: Deed) -> Undone:
-    before = deed.before
+def _undo(row: Cluster, change: Change) -> Undone:
+    before = change.before
     cycles = row.next_cycle - before["next_cycle"]
-    touched = _touched(row, deed.seq)
-    n_bound = _take_back_cycles(row, deed)
-    _take_back_calls(row, deed)
+    touched = _touched(row, change.seq)
+    n_bound = _take_back_cycles(row, change)
+    _take_back_calls(row, change)
     _take_back_runs(row, before["run"], cycles, n_bound)
     to_seq = row.last_seq
-    LogEntry.objects.filter(cluster=row, seq__gte=deed.seq).exclude(object_kind=_STAYS).delete()
-    Event.objects.filter(cluster=row, resource_version__gte=deed.seq).delete()
-    ForeignDecision.objects.filter(cluster=row, seq__gte=deed.seq).delete()
+    LogEntry.objects.filter(cluster=row, seq__gte=change.seq).exclude(object_kind=_STAYS).delete()
+    Event.objects.filter(cluster=row, resource_version__gte=change.seq).delete()
+    ForeignDecision.objects.filter(cluster=row, seq__gte=change.seq).delete()
     QueueMove.objects.filter(cluster=row, id__gt=before["move"]).delete()
     row.checkpoints.filter(engine_seq__gt=before["engine_seq"]).delete()
-    _take_back_row(row, deed)
-    _restore(row, [key for key in touched if key[0] == DEFINITION], deed.seq)
-    _restore(row, [key for key in touched if key[0] != DEFINITION], deed.seq)
+    _take_back_row(row, change)
+    _restore(row, [key for key in touched if key[0] == DEFINITION], change.seq)
+    _restore(row, [key for key in touched if key[0] != DEFINITION], change.seq)
     if "config" in before:
         recheck_waiting(row)
-    Deed.objects.filter(cluster=row, id__gte=deed.pk).delete()
+    Change.objects.filter(cluster=row, id__gte=change.pk).delete()
     writer = LogWriter(row)
     writer.may_exceed = True
     # The engine reads it, and so writes the queue and the pods' lanes as they are now.
-    told = {"words": deed.words, "from": deed.seq, "to": to_seq, "cycles": cycles}
+    told = {"words": change.words, "from": change.seq, "to": to_seq, "cycles": cycles}
     after_seq = writer.append(LogEntry.Source.API, LogEntry.Kind.UNDO, told)
     row.save()
     writer.flush()
-    return Undone(deed.words, cycles, before.get("more") or {}, before["last_input_seq"], after_seq)
+    return Undone(change.words, cycles, before.get("more") or {}, before["last_input_seq"], after_seq)
 
 
-def _take_back_row(row: Cluster, deed: Deed) -> None:
+def _take_back_row(row: Cluster, change: Change) -> None:
     """The cluster's row as it was; an engine at work on it is fenced off, as by a reset."""
-    before = deed.before
+    before = change.before
     for name in ("next_cycle", "engine_seq", "cursor_seq", "last_input_seq", "now_ns"):
         setattr(row, name, before[name])
     row.next_deadline_ns = before["next_deadline_ns"]
@@ -159,16 +159,16 @@ def _take_back_row(row: Cluster, deed: Deed) -> None:
     row.lease_holder, row.lease_expires = "", None
     row.failures, row.last_error, row.parked_reason = 0, "", ""
     newest = row.checkpoints.order_by("-engine_seq").values_list("engine_seq", flat=True).first() or 0
-    row.entries_since_checkpoint = max(0, deed.seq - 1 - newest)
+    row.entries_since_checkpoint = max(0, change.seq - 1 - newest)
     _restore_mocks(row, before.get("mocks"))
 
 
-def _take_back_cycles(row: Cluster, deed: Deed) -> int:
+def _take_back_cycles(row: Cluster, change: Change) -> int:
     """Cycles since are gone, and those that went on since are told as before; how many of the gone had bound a pod."""
-    gone = Cycle.objects.filter(cluster=row, number__gte=deed.before["next_cycle"])
+    gone = Cycle.objects.filter(cluster=row, number__gte=change.before["next_cycle"])
     n_bound = gone.filter(outcome=Cycle.Outcome.BOUND).count()
     gone.delete()
-    earlier = EarlierCycle.objects.filter(cluster=row, replaced_seq__gte=deed.seq)
+    earlier = EarlierCycle.objects.filter(cluster=row, replaced_seq__gte=change.seq)
     # Of one that went on twice the first is what it was.
     for then in earlier.order_by("-replaced_seq", "-id"):
         Cycle.objects.filter(cluster=row, number=then.number).update(**then.news, trace=then.trace)
@@ -176,16 +176,16 @@ def _take_back_cycles(row: Cluster, deed: Deed) -> int:
     return n_bound
 
 
-def _take_back_calls(row: Cluster, deed: Deed) -> None:
+def _take_back_calls(row: Cluster, change: Change) -> None:
     """Bind calls whose answers are gone are to be made again, unless their pods are bound by then."""
     answers = LogEntry.objects.filter(
-        cluster=row, kind=LogEntry.Kind.EXTENDER, cycle__isnull=True, seq__gte=deed.seq
+        cluster=row, kind=LogEntry.Kind.EXTENDER, cycle__isnull=True, seq__gte=change.seq
     )
     uids = {
         (payload["call"].get("pod") or {}).get("uid") for payload in answers.values_list("payload", flat=True)
     }
     calls = ExtenderCall.objects.filter(cluster=row)
-    calls.filter(id__gt=deed.before["call"]).delete()
+    calls.filter(id__gt=change.before["call"]).delete()
     for uid in sorted(filter(None, uids)):
         last = calls.filter(pod_uid=uid, verb="bind").order_by("-id").first()
         if last is not None:
@@ -274,4 +274,4 @@ def _drop(row: Cluster, kind_name: str, namespace: str, names: list[str], kind: 
     rows.delete()
 
 
-__all__ = ["Undone", "last_deed", "undo"]
+__all__ = ["Undone", "last_change", "undo"]

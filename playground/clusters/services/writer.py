@@ -15,7 +15,7 @@ from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.packed import Packed, pack_text
 from playground.clusters.rows import MODELS, row_values, rows_of, upsert
-from playground.clusters.services import deeds, demand
+from playground.clusters.services import changes, demand
 from playground.clusters.services.quotas import check_bytes
 from playground.engine.columns import profile_names
 from playground.engine.compressed import to_json
@@ -54,9 +54,9 @@ class LogWriter:
     ----------
     may_exceed
         Whether it writes over a quota: what only gets smaller is not refused.
-    deed
+    words
         What is done, as a command, where the entries do not say it well; it can be undone also without an entry. None:
-        another scheduler does it, and it is no deed.
+        another scheduler does it, and it is no change.
     lane_of
         Set by the engine's commit: a pod's namespace and name -> its lane and reserved node, written with its row.
     """
@@ -74,7 +74,7 @@ class LogWriter:
         self._asked: list[dict[str, Any]] = []
         self._texts: dict[int, bytes] = {}
         self.may_exceed = False
-        self.deed: str | None = ""
+        self.words: str | None = ""
         self.lane_of: Callable[[str, str], tuple[str, str]] | None = None
         self._asks_for_pods = False
         self.namespace_limits: dict[str, Any] = {}
@@ -213,7 +213,7 @@ class LogWriter:
     def told(self) -> list[tuple[str, str]]:
         """Verb and object of what a person does with this, in order."""
         found = (
-            deeds.told_of(source, kind, (row_kind, namespace, name), payload, created)
+            changes.told_of(source, kind, (row_kind, namespace, name), payload, created)
             for _, _, source, kind, _, _, row_kind, namespace, name, created, payload in self._entries
         )
         return [item for item in found if item is not None]
@@ -367,7 +367,7 @@ def key_of(kind: Kind, manifest: Mapping[str, Any]) -> ObjectKey:
 def writing(cluster: Cluster, *, rules: bool = False) -> Iterator[LogWriter]:
     """One short transaction that holds the cluster's lock; flushed at its end, nothing kept on an error.
 
-    What a person does with it is noted as a deed that can be undone (deeds.py); with `rules` it changes mock
+    What a person does with it is noted as a change that can be undone (changes.py); with `rules` it changes mock
     extenders.
 
     PostgreSQL locks the row; SQLite's transactions begin IMMEDIATE and so hold the one write lock.
@@ -380,9 +380,9 @@ def writing(cluster: Cluster, *, rules: bool = False) -> Iterator[LogWriter]:
     """
     with transaction.atomic():
         writer = LogWriter(locked(cluster.pk))
-        before = deeds.standing(writer.cluster, writer.at_ns, rules=rules)
+        before = changes.standing(writer.cluster, writer.at_ns, rules=rules)
         yield writer
-        deeds.note(writer.cluster, before, writer.told(), writer.deed)
+        changes.note(writer.cluster, before, writer.told(), writer.words)
         writer.flush()
     for field in Cluster._meta.concrete_fields:
         setattr(cluster, field.attname, getattr(writer.cluster, field.attname))

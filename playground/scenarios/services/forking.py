@@ -18,7 +18,7 @@ from playground.clusters.models import Cluster, Cycle, LogEntry, Pod
 from playground.clusters.rows import rows_of
 from playground.clusters.selectors.objects import get_object
 from playground.clusters.services.advance import entries_of, initial_config, initial_release
-from playground.clusters.services.deeds import opening as begins
+from playground.clusters.services.changes import opening as begins
 from playground.clusters.services.lifecycle import note_opening
 from playground.clusters.services.runs import parse_duration_ns
 from playground.engine import scenario_making
@@ -107,7 +107,7 @@ def do_next_step(*, cluster: Cluster) -> str:
         step = draft.steps[draft.next_step]
         untouched = draft.input_seq == cluster.last_input_seq
         kept = {"draft": {"step": draft.next_step, "input": draft.input_seq}}
-        with clusters.one_deed(step["words"], kept):
+        with clusters.one_change(step["words"], kept):
             _do(cluster, step["verb"], step["argument"])
         draft.next_step += 1
         cluster.refresh_from_db()

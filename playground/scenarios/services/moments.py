@@ -20,9 +20,9 @@ from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
 from playground.clusters.services.advance import initial_config, initial_release, nearest, stretch
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.apply_order import in_order
+from playground.clusters.services.changes import opening
 from playground.clusters.services.compaction import check_past_is_there
 from playground.clusters.services.config import set_assumed_expiry
-from playground.clusters.services.deeds import opening
 from playground.clusters.services.lifecycle import create_cluster, note_opening
 from playground.clusters.services.mock_extenders import mock_rules_of, serve_mock_extenders
 from playground.clusters.services.writer import writing

@@ -78,13 +78,13 @@ def reset(request: HttpRequest, user_id: int) -> HttpResponse:
 
 @administrators
 @require_POST
-def deed(request: HttpRequest, user_id: int, deed: str) -> HttpResponse:
+def action(request: HttpRequest, user_id: int, action: str) -> HttpResponse:
     """Close an account, or open it again."""
     person = _person(user_id)
-    if deed not in ("close", "open"):
-        raise Http404(f'There is no "{deed}" to do.')
+    if action not in ("close", "open"):
+        raise Http404(f'There is no "{action}" to do.')
     try:
-        passwords.set_active(by=request.user, user=person, active=deed == "open")
+        passwords.set_active(by=request.user, user=person, active=action == "open")
     except TeamError as error:
         messages.error(request, error.message)
     return redirect("accounts:people")

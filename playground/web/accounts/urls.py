@@ -30,6 +30,6 @@ urlpatterns = [
     path("people/invite/", people.invite, name="people-invite"),
     path("people/invitations/<int:invitation_id>/withdraw/", people.withdraw, name="people-withdraw"),
     path("people/<int:user_id>/reset/", people.reset, name="people-reset"),
-    path("people/<int:user_id>/<slug:deed>/", people.deed, name="people-deed"),
+    path("people/<int:user_id>/<slug:action>/", people.action, name="people-action"),
     path("audit/", audit.audit, name="audit"),
 ]

@@ -175,7 +175,7 @@ def run(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
         request_run(cluster=cluster, until=until)
     except ClusterError as error:
         messages.error(request, error.message)
-    return _after_deed(request, cluster)
+    return _after_action(request, cluster)
 
 
 @require_POST
@@ -186,7 +186,7 @@ def run_cancel(request: HtmxHttpRequest, cluster_id: str, run_id: str) -> HttpRe
         cancel_run(run=get_run(cluster, run_id))
     except NotFound:
         raise Http404("There is no such run.") from None
-    return _after_deed(request, cluster)
+    return _after_action(request, cluster)
 
 
 @require_POST
@@ -201,7 +201,7 @@ def clock(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
         set_clock(cluster=cluster, mode=mode)
     except ClusterError as error:
         messages.error(request, error.message)
-    return _after_deed(request, cluster)
+    return _after_action(request, cluster)
 
 
 @require_POST
@@ -234,7 +234,7 @@ def cordon(request: HttpRequest, cluster_id: str, name: str) -> HttpResponse:
     return redirect(f"{reverse('web:board', args=[cluster.public_id])}?node={name}#inspector")
 
 
-def _after_deed(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
+def _after_action(request: HtmxHttpRequest, cluster: Cluster) -> HttpResponse:
     """The board again; htmx is told to ask for what changed, as a tick does.
 
     The answer brings no part of the board itself: a tick may have been faster and have brought a newer one.

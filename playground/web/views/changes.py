@@ -34,7 +34,7 @@ def changes(request: HttpRequest, cluster_id: str) -> HttpResponse:
     context = {
         "cluster": cluster,
         "tab": "changes",
-        "deeds": list(cluster.deeds.order_by("-id")[:SHOWN]),
+        "changes": list(cluster.changes.order_by("-id")[:SHOWN]),
         "next_cycle": cluster.next_cycle,
     }
     return render(request, "changes/page.html", context)

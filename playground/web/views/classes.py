@@ -52,9 +52,9 @@ def classes(request: HttpRequest, cluster_id: str) -> HttpResponse:
         )
         return render(request, "config/stands.html", {"stands": said})
     problem, status = "", 200
-    deed = request.POST.get("deed", "")
-    if request.method == "POST" and deed in forms:
-        form = forms[deed] = _form(cluster, deed, request.GET.get(deed, ""), data=request.POST)
+    action = request.POST.get("action", "")
+    if request.method == "POST" and action in forms:
+        form = forms[action] = _form(cluster, action, request.GET.get(action, ""), data=request.POST)
         if form.is_valid():
             manifest = form.applied()  # type: ignore[attr-defined]
             try:
@@ -69,13 +69,13 @@ def classes(request: HttpRequest, cluster_id: str) -> HttpResponse:
                 )
                 anchor = (
                     f"class-{name}"
-                    if deed == "class"
+                    if action == "class"
                     else f"budget-{manifest['metadata']['namespace']}-{name}"
                 )
                 return redirect(f"{reverse('web:classes', args=[cluster.public_id])}#{anchor}")
         else:
             status = 400
-        problem = deed
+        problem = action
     view = class_uses(cluster)
     uses = budget_uses(cluster)
     scale = priority_scale(cluster)
@@ -98,15 +98,15 @@ def classes(request: HttpRequest, cluster_id: str) -> HttpResponse:
     return render(request, "config/classes.html", context, status=status)
 
 
-def _form(cluster: Cluster, deed: str, place: str, data: Any = None) -> ObjectForm:
+def _form(cluster: Cluster, action: str, place: str, data: Any = None) -> ObjectForm:
     """The form of one object, or an empty one; 404 for an object that is not there."""
     namespace, _, name = place.rpartition("/")
-    kind = kinds.by_kind("PriorityClass" if deed == "class" else "PodDisruptionBudget")
+    kind = kinds.by_kind("PriorityClass" if action == "class" else "PodDisruptionBudget")
     assert kind is not None
     row = row_of(cluster, kind, namespace or "default", name) if name else None
     if name and row is None:
         raise Http404(f'{kind.resource} "{place}" not found')
-    form = PriorityClassForm if deed == "class" else BudgetForm
+    form = PriorityClassForm if action == "class" else BudgetForm
     return form(data, manifest=None if row is None else row.manifest)
 
 

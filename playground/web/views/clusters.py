@@ -92,40 +92,40 @@ def settings(request: HttpRequest, cluster_id: str) -> HttpResponse:
 
 
 @require_POST
-def deed(request: HttpRequest, cluster_id: str, deed: str) -> HttpResponse:
+def action(request: HttpRequest, cluster_id: str, action: str) -> HttpResponse:
     """Do one of: rename, clone, jobs, reset, delete, retry. Reset and delete ask once more first."""
     cluster = get_cluster(request, cluster_id)
     page = redirect("web:settings", cluster.public_id)
     name = request.POST.get("name", "").strip()
-    if deed in ("reset", "delete") and request.POST.get("sure") != "yes":
-        return redirect(f"{reverse('web:settings', args=[cluster.public_id])}?confirm={deed}#{deed}")
+    if action in ("reset", "delete") and request.POST.get("sure") != "yes":
+        return redirect(f"{reverse('web:settings', args=[cluster.public_id])}?confirm={action}#{action}")
     try:
-        if deed == "rename":
+        if action == "rename":
             rename_cluster(cluster=cluster, name=name)
             messages.success(request, f"The cluster is called {name} now.")
-        elif deed == "clone":
+        elif action == "clone":
             clone = clone_cluster(cluster=cluster, name=name or f"{cluster.name} copy", owner=_owner(request))
             messages.success(request, f"{clone.name} is a copy of {cluster.name}.")
             return redirect("web:board", clone.public_id)
-        elif deed == "reset":
+        elif action == "reset":
             reset_cluster(cluster=cluster)
             messages.success(
                 request, "Back to the start: what you wrote is kept, what the engine did is gone."
             )
             return redirect("web:board", cluster.public_id)
-        elif deed == "delete":
+        elif action == "delete":
             delete_cluster(cluster=cluster, by=_owner(request))
             messages.success(request, f"{cluster.name} is deleted.")
             return redirect("web:home")
-        elif deed == "jobs":
+        elif action == "jobs":
             lasting = set_job_duration(cluster=cluster, lasting=request.POST.get("duration", "").strip())
             words = "never end by themselves" if lasting == "never" else f"end {lasting} after they started"
             messages.success(request, f"Pods that Jobs make from now on {words}.")
-        elif deed == "retry":
+        elif action == "retry":
             unpark_cluster(cluster=cluster)
             messages.success(request, "The engine tries again.")
         else:
-            raise Http404(f'There is no "{deed}" to do.')
+            raise Http404(f'There is no "{action}" to do.')
     except ClusterError as error:
         messages.error(request, error.message)
     return page
@@ -162,7 +162,7 @@ def _pools(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
             )
         except InvalidInput as error:
             shown.add_error({"name": "pool"}.get(error.field, error.field) or None, error.message)
-    is_preview = request.POST.get("deed") == "preview"
+    is_preview = request.POST.get("action") == "preview"
     if posted and nodes and not is_preview:
         try:
             target, _ = _apply(request, cluster, form.cleaned_data, objects=nodes)

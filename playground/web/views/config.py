@@ -46,7 +46,7 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
     status = 200
     if request.method == "POST" and "host" in request.POST:
         return _allow_host(request, cluster)
-    if request.method == "POST" and request.POST.get("deed") == "expiry":
+    if request.method == "POST" and request.POST.get("action") == "expiry":
         return _set_expiry(request, cluster)
     if request.method == "POST":
         text = request.POST.get("text", "")
@@ -92,7 +92,7 @@ def config(request: HttpRequest, cluster_id: str) -> HttpResponse:
 
 def _allow_host(request: HttpRequest, cluster: Cluster) -> HttpResponse:
     """Let this server call an extender inside the network, or no longer."""
-    host, allowed = request.POST["host"], request.POST.get("deed") != "forbid"
+    host, allowed = request.POST["host"], request.POST.get("action") != "forbid"
     try:
         allow_extender_host(cluster=cluster, host=host, allowed=allowed)
     except ClusterError as error:
@@ -128,10 +128,10 @@ def _profile_name(request: HttpRequest) -> str:
 
 def _asked_for(request: HttpRequest, cluster: Cluster) -> dict[str, Any] | None:
     """The document a POST asks for: the default, the written one, or the one in use with other switches."""
-    deed = request.POST.get("deed")
-    if deed == "default":
+    action = request.POST.get("action")
+    if action == "default":
         return None
-    if deed != "points":
+    if action != "points":
         return read_mapping(request.POST.get("text", ""))
     if is_policy(cluster.config):
         raise InvalidInput("a Policy has no profiles to switch: change its text, or write a configuration")

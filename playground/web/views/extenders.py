@@ -48,7 +48,7 @@ def extender_new(request: HttpRequest, cluster_id: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def extender(request: HttpRequest, cluster_id: str, extender_id: str) -> HttpResponse:
-    """One mock extender. POST with ``deed``: ``save``, ``ask`` (by the configuration), ``leave``, ``delete``."""
+    """One mock extender. POST with ``action``: ``save``, ``ask`` (by the configuration), ``leave``, ``delete``."""
     cluster = get_cluster(request, cluster_id)
     try:
         found = get_mock_extender(cluster, extender_id)
@@ -56,22 +56,22 @@ def extender(request: HttpRequest, cluster_id: str, extender_id: str) -> HttpRes
         raise Http404(error.message) from None
     if request.method != "POST":
         return _page(request, cluster, found, rules_text(found.rules))
-    deed = request.POST.get("deed", "save")
-    text = request.POST.get("text", "") if deed == "save" else rules_text(found.rules)
-    name = request.POST.get("name", "") if deed == "save" else found.name
+    action = request.POST.get("action", "save")
+    text = request.POST.get("text", "") if action == "save" else rules_text(found.rules)
+    name = request.POST.get("name", "") if action == "save" else found.name
     try:
-        said = _do(request, cluster, found, deed, text)
+        said = _do(request, cluster, found, action, text)
     except ClusterError as error:
         return _page(request, cluster, found, text, name=name, error=error)
     messages.success(request, said)
-    if deed == "delete":
+    if action == "delete":
         return redirect(f"{reverse('web:config', args=[cluster.public_id])}#extenders")
     return redirect("web:extender", cluster.public_id, found.public_id)
 
 
-def _do(request: HttpRequest, cluster: Cluster, found: MockExtender, deed: str, text: str) -> str:
+def _do(request: HttpRequest, cluster: Cluster, found: MockExtender, action: str, text: str) -> str:
     """Do what was asked, and say so."""
-    match deed:
+    match action:
         case "ask":
             config = wired(
                 cluster.config,

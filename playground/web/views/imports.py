@@ -98,7 +98,7 @@ def _import(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
     if posted and form.is_valid():
         data = form.cleaned_data
         try:
-            if request.POST.get("deed") == "preview":
+            if request.POST.get("action") == "preview":
                 context |= _preview(request, cluster, data)
             else:
                 return _make(request, cluster, data)

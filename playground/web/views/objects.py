@@ -65,7 +65,7 @@ def edit(request: HttpRequest, cluster_id: str, kind: str, namespace: str, name:
     problems: list[Any] = []
     status = 200
     form = _form(request, known, row.manifest)
-    by_form = request.POST.get("deed") == "form" and form is not None
+    by_form = request.POST.get("action") == "form" and form is not None
     if by_form and form is not None and not form.is_valid():
         status = 400
     elif request.method == "POST":
@@ -116,7 +116,7 @@ def _form(request: HttpRequest, kind: Kind, manifest: dict[str, Any]) -> NodeFor
     form_class = FORMS.get(kind.kind)
     if form_class is None:
         return None
-    if request.POST.get("deed") == "form":
+    if request.POST.get("action") == "form":
         return form_class(request.POST)
     return form_class(initial=form_class.values_of(manifest))
 

@@ -167,26 +167,26 @@ def why_not_running(cluster: Cluster, last: Cycle) -> FilterView | None:
 @require_http_methods(["GET", "HEAD", "POST"])
 @vary_on_headers("HX-Request")
 def pod_new(request: HtmxHttpRequest, cluster_id: str) -> HttpResponse:
-    """The form and its YAML. POST with ``deed``: preview (htmx), submit the form, or submit the YAML."""
+    """The form and its YAML. POST with ``action``: preview (htmx), submit the form, or submit the YAML."""
     cluster = get_cluster(request, cluster_id)
     classes = [(name, value) for name, value, _ in priorities(cluster)]
-    deed = request.POST.get("deed", "")
+    action = request.POST.get("action", "")
     if request.method != "POST":
         form = PodForm(priority_classes=classes, initial=_defaults(cluster))
         text = _text_of(PodForm({**_plain(form)}, priority_classes=classes))
         return _render(request, cluster, form, text)
-    if deed == "from_yaml":
+    if action == "from_yaml":
         return _form_of_yaml(request, cluster, classes)
     form = PodForm(request.POST, priority_classes=classes, base=_base(request.POST.get("yaml", "")))
-    if deed == "yaml":
+    if action == "yaml":
         return _submit(request, cluster, PodForm(priority_classes=classes, initial=_defaults(cluster)),
                        request.POST.get("yaml", ""))  # fmt: skip
     if not form.is_valid():
         # The YAML stays: it holds what the form has no field for.
         kept = request.POST.get("yaml", "")
-        return _render(request, cluster, form, kept, status=200 if deed == "preview" else 400)
+        return _render(request, cluster, form, kept, status=200 if action == "preview" else 400)
     text = yaml_of(form.manifests())
-    if deed == "preview":
+    if action == "preview":
         try:
             apply_documents(cluster=cluster, text=text, dry_run=True, field_validation="Strict")
         except ClusterError as error:
@@ -223,7 +223,7 @@ def _form_of_yaml(request: HttpRequest, cluster: Cluster, classes: list[tuple[st
 def _submit(request: HtmxHttpRequest, cluster: Cluster, form: PodForm, text: str) -> HttpResponse:
     try:
         result = apply_documents(cluster=cluster, text=text, field_validation="Strict")
-        asked = "then_yaml" if request.POST.get("deed") == "yaml" else "then"
+        asked = "then_yaml" if request.POST.get("action") == "yaml" else "then"
         if request.POST.get(asked) == "run":
             request_run(cluster=cluster, until="idle")
     except ClusterError as error:

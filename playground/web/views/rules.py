@@ -35,7 +35,7 @@ def rule_page(request: HttpRequest, cluster_id: str) -> HttpResponse:
     status = 200
     asked = _asked(request, cluster)
     if request.method == "POST":
-        if request.POST.get("deed") == "delete":
+        if request.POST.get("action") == "delete":
             return _delete(request, cluster, profile)
         form = RuleForm(request.POST)
         if form.is_valid():
@@ -89,7 +89,7 @@ def _done(request: HttpRequest, cluster: Cluster, profile: str, form: RuleForm) 
     page = reverse("web:rules", args=[cluster.public_id])
     name, args = form.cleaned_data["name"], form.rule_args(form.cleaned_data)
     weight = form.cleaned_data.get("weight") or 1
-    if request.POST.get("deed") == "try":
+    if request.POST.get("action") == "try":
         asked = questions.ask(
             cluster=cluster, kind="try-rule", params={"rule": args, "pod": form.cleaned_data["pod"]}
         )

@@ -43,7 +43,7 @@ from scheduler_core.plugins.volume_binding.claims import PodClaims
 _NO_RANK = np.iinfo(np.int64).max
 
 
-class Conflict(IntFlag):
+class ConflictReason(IntFlag):
     """Why a row cannot serve the pod's claims, in the order upstream tells it."""
 
     NODE = 1
@@ -53,10 +53,10 @@ class Conflict(IntFlag):
 
 
 REASONS = {
-    Conflict.NODE: "node(s) didn't match PersistentVolume's node affinity",
-    Conflict.BIND: "node(s) didn't find available persistent volumes to bind",
-    Conflict.SPACE: "node(s) did not have enough free storage",
-    Conflict.NO_VOLUME: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+    ConflictReason.NODE: "node(s) didn't match PersistentVolume's node affinity",
+    ConflictReason.BIND: "node(s) didn't find available persistent volumes to bind",
+    ConflictReason.SPACE: "node(s) did not have enough free storage",
+    ConflictReason.NO_VOLUME: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
 }
 
 
@@ -67,7 +67,7 @@ class FoundVolumes:
     Attributes
     ----------
     conflicts : ndarray of shape (n_rows,), int64
-        `Conflict` flags; 0 where the pod can have its volumes.
+        `ConflictReason` flags; 0 where the pod can have its volumes.
     errors : dict of str to ndarray of bool
         Rows where nothing could be found out, by message.
     bindings : list of (claim, volumes, ndarray of shape (n_rows,), int64)
@@ -119,7 +119,7 @@ def _check_bound(
     for claim in claims:
         volume = cache.volume(listers, claim.volume_name)
         if volume is None:
-            found.conflicts[undecided] |= Conflict.NO_VOLUME
+            found.conflicts[undecided] |= ConflictReason.NO_VOLUME
             return
         inside = matching_node_affinity(volume.node_affinity, nodes, rows)
         plugin = volume_plugin(volume)
@@ -135,7 +135,7 @@ def _check_bound(
                 else:
                     inside = np.where(migrated, matching_node_affinity(selector, nodes, rows), inside)
         outside = undecided & ~inside
-        found.conflicts[outside] |= Conflict.NODE
+        found.conflicts[outside] |= ConflictReason.NODE
         undecided &= ~outside
 
 
@@ -186,7 +186,7 @@ def _find_delayed(
             continue
         # The volume is on its way, on one node.
         elsewhere = ~nodes.is_named(claim.selected_node, rows)
-        found.conflicts[open_rows & elsewhere] |= Conflict.BIND
+        found.conflicts[open_rows & elsewhere] |= ConflictReason.BIND
         open_rows &= ~elsewhere
         to_provision.append((claim, open_rows))
     chosen: list[tuple[Sequence[PersistentVolume], NDArray[np.int64]]] = []
@@ -356,13 +356,13 @@ def _check_provisions(
             rejected = asked
         else:
             rejected = asked & ~_matching_topologies(storage_class.allowed_topologies, nodes, rows)
-        found.conflicts[rejected] |= Conflict.BIND
+        found.conflicts[rejected] |= ConflictReason.BIND
         undecided &= ~rejected
         asked &= ~rejected
         if not asked.any():
             continue
         full = asked & ~_has_capacity(claim, storage_class, listers, nodes, rows)
-        found.conflicts[full] |= Conflict.SPACE
+        found.conflicts[full] |= ConflictReason.SPACE
         undecided &= ~full
         found.provisions.append((claim, asked & ~full))
 

@@ -47,7 +47,7 @@ from scheduler_core.plugins.volume_binding.finder import (
     usable_on,
 )
 from scheduler_core.plugins.volume_binding.reservation import (
-    Binding,
+    BindingInfo,
     Reservation,
     bound_to_claim,
     provisioned_on,
@@ -195,7 +195,7 @@ class VolumeBinding(
                 volume, is_new = bound_to_claim(volumes[int(places[0])], claim)
                 if is_new:
                     self._cache.assume_volume(listers, volume)
-                bindings.append(Binding(volume, claim.namespace, claim.name, is_new))
+                bindings.append(BindingInfo(volume, claim.namespace, claim.name, is_new))
         for claim, wanted in found.provisions:
             if wanted[0]:
                 provision = provisioned_on(claim, node_name)
@@ -305,7 +305,7 @@ def _is_unchanged(assumed: PersistentVolume | PersistentVolumeClaim, listers: Li
     return found is not None and found.meta.resource_version == assumed.meta.resource_version
 
 
-def _check_binding(binding: Binding, node: Node, listers: Listers) -> Status:
+def _check_binding(binding: BindingInfo, node: Node, listers: Listers) -> Status:
     volume: PersistentVolume | None = listers.get(VOLUME, "", binding.volume.name)
     if volume is None:
         name = binding.volume.name

@@ -18,7 +18,7 @@ from scheduler_core.objects.storage import (
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class BindingInfo:
     """A volume kept for a claim; `is_new` when the API server does not know yet."""
 
     volume: PersistentVolume
@@ -33,7 +33,7 @@ class Reservation:
 
     Attributes
     ----------
-    bindings : tuple of Binding
+    bindings : tuple of BindingInfo
     provisions : tuple of PersistentVolumeClaim
         Claims that name the node a volume is to be provisioned for.
     all_bound : bool
@@ -45,7 +45,7 @@ class Reservation:
     """
 
     node_name: str
-    bindings: tuple[Binding, ...] = ()
+    bindings: tuple[BindingInfo, ...] = ()
     provisions: tuple[PersistentVolumeClaim, ...] = ()
     all_bound: bool = False
     started_ns: int | None = None
@@ -87,7 +87,7 @@ def reservation_from(document: Mapping[str, Any]) -> Reservation:
     return Reservation(
         document["nodeName"],
         tuple(
-            Binding(
+            BindingInfo(
                 persistent_volume_from(item["volume"]),
                 item["claimNamespace"],
                 item["claimName"],

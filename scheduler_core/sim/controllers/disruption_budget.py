@@ -18,7 +18,7 @@ from scheduler_core.objects.labels import LabelSelector
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.controllers.base import Controller, ControllerContext, Key
 from scheduler_core.sim.controllers.workload import resolve_amount
-from scheduler_core.sim.pod_index import Owner, PodGroup, condition_of, owner_of
+from scheduler_core.sim.pod_index import OwnedPods, Owner, condition_of, owner_of
 from scheduler_core.sim.world import Noticed, with_condition
 
 COMPUTED = "computed from the cluster's pods"
@@ -32,7 +32,7 @@ class _Budget:
     def __init__(self, manifest: Document, selector: LabelSelector) -> None:
         self.manifest = manifest
         self.selector = selector
-        self.covered = PodGroup()
+        self.covered = OwnedPods()
         self.owners: dict[Owner | None, list[Any]] = {}
         """Owner -> [its name, number of covered pods]."""
 

@@ -27,7 +27,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.controllers.base import TELLS_OF_PODS, ControllerContext, WorkloadController
 from scheduler_core.sim.controllers.workload import Workload
 from scheduler_core.sim.kubelet import DURATION, ENDS_AS
-from scheduler_core.sim.pod_index import PodGroup, condition_of
+from scheduler_core.sim.pod_index import OwnedPods, condition_of
 from scheduler_core.sim.world import ACTS, Noticed, with_condition
 
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
@@ -105,7 +105,7 @@ class JobController(WorkloadController):
                 elif indexes:
                     self._make(workload, indexes.pop(0))
 
-    def _free_indexes(self, workload: Workload, group: PodGroup) -> list[int]:
+    def _free_indexes(self, workload: Workload, group: OwnedPods) -> list[int]:
         taken = {
             _index(pod) for pod in group.pods.values() if pod.phase != "Failed" and not pod.is_terminating
         }
@@ -166,7 +166,7 @@ class JobController(WorkloadController):
         self._look_later(workload, at_ns, DEADLINE)
         return False
 
-    def _backs_off(self, workload: Workload, group: PodGroup) -> bool:
+    def _backs_off(self, workload: Workload, group: OwnedPods) -> bool:
         """Whether new pods have to wait, as the last ones failed: 10 s, 20 s, ..., 10 min after the last failure."""
         if not self._acts or not any(
             phase == "Failed" for phase in self._finished.get(workload.owner, {}).values()

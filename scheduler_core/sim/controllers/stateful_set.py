@@ -14,7 +14,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.controllers.base import WorkloadController
 from scheduler_core.sim.controllers.workload import Workload
 from scheduler_core.sim.identities import object_uid, template_hash
-from scheduler_core.sim.pod_index import PodGroup, is_ready
+from scheduler_core.sim.pod_index import OwnedPods, is_ready
 
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL = "apps.kubernetes.io/pod-index"
@@ -152,7 +152,7 @@ class StatefulSetController(WorkloadController):
         }
 
     def status_of(self, workload: Workload) -> dict[str, Any]:
-        group: PodGroup = self.pods.of_owner(workload.owner)
+        group: OwnedPods = self.pods.of_owner(workload.owner)
         revision = _revision(workload)
         existing = [pod for pod in group.pods.values() if not pod.is_terminal]
         updated = sum(1 for pod in existing if pod.labels.get(REVISION_LABEL, revision) == revision)

@@ -159,9 +159,9 @@ def test_a_judge_follows_what_happens() -> None:
 def test_a_nominated_pod_is_looked_at_on_its_node_first_and_elsewhere_with_all() -> None:
     [subject] = ready(SMALL)
     judge = Judge(objects=ready(*TWO))
-    promised = {**subject, "status": {"nominatedNodeName": "n1"}}
-    assert judge.judge(promised, ForeignDecision("bind", "n1")).verdict == "agree"
-    assert judge.judge(promised, ForeignDecision("bind", "n2")).verdict == "agree"
+    nominated = {**subject, "status": {"nominatedNodeName": "n1"}}
+    assert judge.judge(nominated, ForeignDecision("bind", "n1")).verdict == "agree"
+    assert judge.judge(nominated, ForeignDecision("bind", "n2")).verdict == "agree"
 
 
 @pytest.mark.parametrize("seed", range(40))

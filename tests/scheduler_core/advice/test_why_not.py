@@ -52,12 +52,12 @@ def test_filters_past_the_first_failure_are_asked_too() -> None:
 def test_a_nominated_pod_is_counted_in_and_told_apart() -> None:
     cluster = Cluster([node("n0", cpu="2")], [], pod("pending", requests={"cpu": "1500m"}, priority=0))
     simulation = cluster.simulation()
-    promised = Cluster([], [], pod("promised", requests={"cpu": "1"}, priority=10)).pending_pod()
-    simulation.scheduler.pods[promised.uid] = promised
-    simulation.scheduler.nominator.add(promised, "n0")
+    nominated = Cluster([], [], pod("nominated", requests={"cpu": "1"}, priority=10)).pending_pod()
+    simulation.scheduler.pods[nominated.uid] = nominated
+    simulation.scheduler.nominator.add(nominated, "n0")
     found = why_not(Sandbox(simulation.scheduler), cluster.pending_pod(), "n0")
     item = next(item for item in found.filters if item.plugin == "NodeResourcesFit")
-    assert (item.state, item.stopped, found.nominated) == ("fails", True, ("default/promised",))
+    assert (item.state, item.stopped, found.nominated) == ("fails", True, ("default/nominated",))
     assert (item.values[0].has, item.values[0].with_nominated) == ("2 free of 2", "1 free")
 
 

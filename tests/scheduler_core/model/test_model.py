@@ -21,7 +21,7 @@ from scheduler_core.model import (
     LEAVES,
     NOT_COMPUTED,
     ModelReport,
-    Verdict,
+    PropertyVerdict,
     check_scenario,
 )
 from scheduler_core.plugins.node_resources_fit import NodeResourcesFit
@@ -43,11 +43,11 @@ def make_class(name: str, value: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def verdicts_of(report: ModelReport, property_: str, status: str = FAILS) -> list[Verdict]:
+def verdicts_of(report: ModelReport, property_: str, status: str = FAILS) -> list[PropertyVerdict]:
     return [verdict for _, verdict in report.with_status(status) if verdict.property == property_]
 
 
-def failures(property_: str) -> list[Verdict]:
+def failures(property_: str) -> list[PropertyVerdict]:
     """What random clusters violate."""
     return [item for seed in SEEDS for item in verdicts_of(check_scenario(draw_scenario(seed)), property_)]
 
@@ -123,7 +123,7 @@ def test_a_wrong_order_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pod_that_need_not_go_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler_core.framework.world.World.feasible", _never)
+    monkeypatch.setattr("scheduler_core.framework.world.AttemptWorlds.feasible", _never)
     found = failures("casualty")
     assert any("the reprieve leaves" in item.sentence for item in found)
 

@@ -12,7 +12,7 @@ from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.plan.answers import answer_question
 from scheduler_core.plan.take_away import (
-    Budgets,
+    EvictionBudgets,
     TakenAway,
     UnknownNodes,
     drain,
@@ -117,7 +117,7 @@ def test_budgets_that_refuse_an_eviction_now_are_told_beside_a_map_of_losses(see
     said = {name for names in answer["heldUp"].values() for name in names}
     sandbox = _sandbox(*objects)
     cache = sandbox.scheduler.cache
-    budgets = Budgets(cache.listers.all("PodDisruptionBudget"))
+    budgets = EvictionBudgets(cache.listers.all("PodDisruptionBudget"))
     bare = [one for one in cache.pods_in_order() if owner_kind(one) != "DaemonSet"]
     assert said == {cache.node_name_of(one.uid) for one in bare if budgets.refusal(one)}
     assert len(answer["heldUp"]) == sum("has to wait for" in line["text"] for line in answer["lines"])

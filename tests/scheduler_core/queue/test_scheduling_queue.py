@@ -1,4 +1,4 @@
-"""What the scheduling queue promises, one promise a test."""
+"""What the scheduling queue keeps to, one rule a test."""
 
 from __future__ import annotations
 

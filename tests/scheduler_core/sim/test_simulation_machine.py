@@ -374,12 +374,12 @@ class SimulationMachine(RuleBasedStateMachine):
         def run_to_the_next_and_post(it: Simulation) -> None:
             it.run_until_idle(max_cycles=5)
             called = [call.pod.uid for call in it.bind_calls()]
-            promised = [
+            nominated = [
                 (pod, it.scheduler.cache.assumed[pod.uid].node_name)
                 for pod in waiting_for_their_binding(it, called)
             ]
-            if promised:
-                pod, node = promised[number % len(promised)]
+            if nominated:
+                pod, node = nominated[number % len(nominated)]
                 manifest = it.world.get("Pod", pod.namespace, pod.name).manifest
                 it.submit(WriteObject({**manifest, "spec": {**manifest["spec"], "nodeName": node}}))
 

@@ -1,4 +1,4 @@
-"""Every deed of every page is an operation.
+"""Every action of every page is an operation.
 
 A new page that takes POST needs a line in `PAGES`, a service that pages call needs to be called by this API's views or
 a line in `ELSEWHERE`: the operation that does it, or why there is none.
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2] / "playground"
 
 
 class NoOperation(str):
-    """Why a deed of a page is none of a program."""
+    """Why an action of a page is none of a program."""
 
 
 BROWSER = NoOperation("a login, its session and its password are a browser's; programs have tokens")
@@ -69,7 +69,7 @@ PAGES: dict[str, tuple[str, ...] | NoOperation] = {
                     "poddisruptionbudgets_patch"),
     "web:extender-new": ("mock_extenders_create", "config_write"),
     "web:extender": ("mock_extenders_write", "mock_extenders_delete"),
-    "web:deed": ("clusters_rename", "clusters_clone", "clusters_reset", "clusters_delete", "clusters_unpark",
+    "web:cluster-action": ("clusters_rename", "clusters_clone", "clusters_reset", "clusters_delete", "clusters_unpark",
                  "job_duration_write"),
     "scenarios:open": ("scenarios_share",),
     "scenarios:new": ("scenarios_share",),
@@ -112,7 +112,7 @@ PAGES: dict[str, tuple[str, ...] | NoOperation] = {
     "accounts:team-withdraw": ("teams_invitations_withdraw",),
     "accounts:people-invite": ("people_invite",),
     "accounts:people-withdraw": ("people_invitations_withdraw",),
-    "accounts:people-deed": ("people_set_active",),
+    "accounts:people-action": ("people_set_active",),
 }  # fmt: skip
 
 ELSEWHERE: dict[str, tuple[str, ...] | NoOperation] = {
@@ -165,9 +165,9 @@ def posted_to() -> set[str]:
     return {name for name, view in pages() if "POST" in _methods(view)}
 
 
-def test_every_page_that_takes_a_deed_names_its_operations() -> None:
+def test_every_page_that_takes_an_action_names_its_operations() -> None:
     assert posted_to() - set(PAGES) == set(), (
-        "a page's deed without an operation: add one, and a line to PAGES"
+        "a page's action without an operation: add one, and a line to PAGES"
     )
     assert set(PAGES) - posted_to() == set(), "PAGES names what is no page any more"
 

@@ -5,7 +5,7 @@ from django.db import models
 from playground.clusters.models.cluster import Cluster
 
 
-class Deed(models.Model):
+class Change(models.Model):
     """One edit, or one request for cycles: the log from `seq` on began with it.
 
     Attributes
@@ -17,10 +17,10 @@ class Deed(models.Model):
     program
         The User-Agent of a client of the API; empty for pages.
     before
-        What stood in the cluster's row and is not in the log (services/deeds.py).
+        What stood in the cluster's row and is not in the log (services/changes.py).
     """
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="deeds", db_index=False)
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="changes", db_index=False)
     seq = models.BigIntegerField()
     words = models.CharField(max_length=300)
     program = models.CharField(max_length=200, blank=True, default="")
@@ -28,7 +28,7 @@ class Deed(models.Model):
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        indexes = [models.Index(fields=["cluster", "id"], name="deed_newest")]
+        indexes = [models.Index(fields=["cluster", "id"], name="change_newest")]
 
     def __str__(self) -> str:
         return f"{self.seq} {self.words}"
