@@ -13,7 +13,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from scheduler_core.objects.kinds import KINDS
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
@@ -24,6 +24,7 @@ from scheduler_core.scenario.redact_fields import (
     CONTAINER,
     DISKS,
     DROPPED_SPEC,
+    DROPPED_STATUS,
     KEPT_ANNOTATIONS,
     KEPT_NAMES,
     KEPT_VALUES,
@@ -40,6 +41,7 @@ from scheduler_core.scenario.redact_fields import (
     VOLUMES,
     WORKLOAD_FIELDS,
 )
+from scheduler_core.scenario.redact_specs import autoscaler_spec, quota_spec
 from scheduler_core.scenario.types import Manifest, Scenario
 
 
@@ -110,6 +112,13 @@ class _Redactor:
             )
         return names.collect(value) if self.collecting else names.rename(value)
 
+    def object_name(self, kind: str, value: Any) -> Any:
+        if kind != "CSIDriver":
+            return self.name(kind, value)
+        # Claims and nodes name it as a driver does itself.
+        self.drivers[str(value)] = None
+        return value
+
     def label_key(self, key: Any) -> Any:
         return self.name("label", key)
 
@@ -146,6 +155,10 @@ class _Redactor:
                     result[key] = self.pod_spec(value)
                 elif key == "status":
                     result[key] = self.status(value, kind)
+                elif key == "spec" and kind == "ResourceQuota":
+                    result[key] = quota_spec(value, self)
+                elif key == "spec" and kind == "HorizontalPodAutoscaler":
+                    result[key] = autoscaler_spec(value, self)
                 elif key == "spec" and kind in ("Service", "ReplicationController"):
                     result[key] = {"selector": self.labels(value.get("selector"))}
                     if kind == "ReplicationController":
@@ -159,12 +172,8 @@ class _Redactor:
 
     def metadata(self, meta: Mapping[str, Any], kind: str) -> dict[str, Any]:
         result: dict[str, Any] = {}
-        if kind == "CSIDriver":
-            # Claims and nodes name it as a driver does itself.
-            result["name"] = meta["name"]
-            self.drivers[str(meta["name"])] = None
-        elif "name" in meta:
-            result["name"] = self.name(kind, meta["name"])
+        if "name" in meta:
+            result["name"] = self.object_name(kind, meta["name"])
         if meta.get("namespace"):
             result["namespace"] = self.name("Namespace", meta["namespace"])
         if meta.get("uid"):
@@ -272,7 +281,7 @@ class _Redactor:
         """A status: what a scheduler reads of it."""
         if not isinstance(value, Mapping):
             return value
-        kept = {key: item for key, item in value.items() if key not in ("volumesInUse", "volumesAttached")}
+        kept = {key: item for key, item in value.items() if key not in DROPPED_STATUS}
         conditions = kept.pop("conditions", None)
         result = self.walk(kept, "status")
         found = [named for item in conditions or () if (named := self.condition(item, kind)) is not None]
@@ -359,7 +368,7 @@ class _Redactor:
         return {name: self.walk(item, name) for name, item in value.items() if name not in DROPPED_SPEC}
 
     def reference(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        result = {**value, "name": self.name(value["kind"], value["name"])}
+        result = {**value, "name": self.object_name(value["kind"], value["name"])}
         if value.get("namespace"):
             result["namespace"] = self.name("Namespace", value["namespace"])
         if value.get("by"):
@@ -454,8 +463,7 @@ def redact(scenario: Scenario) -> Redacted:
     redactor = _Redactor(owner_uids(manifests))
     # Names of nodes first: label values that are one must follow it. Twice: Gt and Lt are met on the way.
     for manifest in manifests:
-        if manifest["kind"] != "CSIDriver":
-            redactor.name(str(manifest["kind"]), manifest["metadata"]["name"])
+        redactor.object_name(str(manifest["kind"]), manifest["metadata"]["name"])
     _redacted(document, redactor)
     values = redactor.names.get("value")
     if values is not None:
@@ -491,13 +499,25 @@ def redact(scenario: Scenario) -> Redacted:
     return Redacted(result, renamed, tuple(notes))
 
 
-_WORKLOADS = frozenset(
-    ("Deployment", "DaemonSet", "Job", "PriorityClass", "ResourceClaimTemplate", "Workload")
+_WITHOUT_A_PARSER: Final = frozenset(
+    (
+        "CronJob",
+        "DaemonSet",
+        "Deployment",
+        "HorizontalPodAutoscaler",
+        "Job",
+        "LimitRange",
+        "PriorityClass",
+        "ResourceClaimTemplate",
+        "ResourceQuota",
+        "Workload",
+    )
 )
+"""What shapes placement beside the kinds that the scheduler itself reads."""
 
 
 def _is_needed(manifest: Manifest) -> bool:
-    return manifest["kind"] in KINDS or manifest["kind"] in _WORKLOADS
+    return manifest["kind"] in KINDS or manifest["kind"] in _WITHOUT_A_PARSER
 
 
 def _redacted(document: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:
@@ -506,7 +526,7 @@ def _redacted(document: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any
         if key == "objects":
             result[key] = [redactor.manifest(item) for item in value if _is_needed(item)]
         elif key == "steps":
-            result[key] = [_step(step, redactor) for step in value]
+            result[key] = [_step(step, redactor) for step in value if _has_its_object(step)]
         elif key == "kept":
             continue
         elif key == "extenders":
@@ -518,6 +538,10 @@ def _redacted(document: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any
         else:
             result[key] = value
     return {key: value for key, value in result.items() if value not in ([], {})}
+
+
+def _has_its_object(step: Mapping[str, Any]) -> bool:
+    return all(_is_needed(step[verb]) for verb in ("patch", "delete") if verb in step)
 
 
 def _step(step: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:

@@ -40,6 +40,7 @@ DROPPED_SPEC = frozenset(
      "clusterIPs", "externalName", "loadBalancerIP", "dataSource", "dataSourceRef", "timeAdded", "nodeInfo",
      "addresses", "daemonEndpoints")
 )  # fmt: skip
+DROPPED_STATUS = frozenset(("volumesInUse", "volumesAttached", "currentMetrics", "used", "hard"))
 LABEL_MAPS = frozenset(("matchLabels", "nodeSelector", "labels", "nodeLabels", "notNodeLabels"))
 NAME_FIELDS = {
     "nodeName": "Node",

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
 from playground.clusters import services
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.kinds import KINDS
-from playground.clusters.models import Cluster, LogEntry
+from playground.clusters.models import Cluster, LogEntry, Run
 from playground.clusters.rows import rows_of
-from playground.scenarios.services.forking import fork, make_text
+from playground.clusters.services.memory import EngineMemory
+from playground.scenarios.selectors import draft_state
+from playground.scenarios.services.forking import do_next_step, fork, make_text
 from playground.scenarios.services.shares import share
 from tests.clusters.builders import make_cluster
 
@@ -25,17 +28,35 @@ def every_object() -> str:
     return "---\n".join((DATA / name).read_text() for name in ("custom_object.yaml", "every_kind.yaml"))
 
 
+SET_BY_THE_SERVER: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
+
+
 def objects(cluster: Cluster) -> dict[tuple[str, str, str], Any]:
-    """Row kind, namespace and name of all a cluster holds but Events, with what people said of it."""
+    """All a cluster holds but Events: row kind, namespace and name -> the whole of it, status and metadata too.
+
+    What a server sets anew on each creation is left out, and where a uid is named, its object's key stands.
+    """
+    rows = [
+        (kind.row_kind, manifest)
+        for kind in table_of(cluster).kinds
+        if kind.row_kind != "Event"
+        for manifest in rows_of(cluster, kind).values_list("manifest", flat=True)
+    ]
+    keys = dict(map(_keyed, rows))
+    names = {manifest["metadata"]["uid"]: "/".join(key) for key, manifest in keys.items()}
+    uids = re.compile("|".join(map(re.escape, names)))
     found = {}
-    for kind in table_of(cluster).kinds:
-        if kind.row_kind == "Event":
-            continue
-        for manifest in rows_of(cluster, kind).values_list("manifest", flat=True):
-            meta = manifest["metadata"]
-            said = {key: value for key, value in manifest.items() if key not in ("metadata", "status")}
-            found[kind.row_kind, meta.get("namespace", ""), meta["name"]] = (said, meta.get("labels"))
+    for key, manifest in keys.items():
+        said = {name: value for name, value in manifest["metadata"].items() if name not in SET_BY_THE_SERVER}
+        text = json.dumps({**manifest, "metadata": said})
+        found[key] = json.loads(uids.sub(lambda uid: names[uid[0]], text))
     return found
+
+
+def _keyed(row: tuple[str, dict[str, Any]]) -> tuple[tuple[str, str, str], dict[str, Any]]:
+    row_kind, manifest = row
+    meta = manifest["metadata"]
+    return (row_kind, meta.get("namespace", ""), meta["name"]), manifest
 
 
 def fresh_of(cluster: Cluster) -> set[str]:
@@ -47,7 +68,24 @@ def full(db: None) -> Cluster:
     cluster = make_cluster()
     result = services.apply_documents(cluster=cluster, text=every_object(), field_validation="Strict")
     assert not result.ignored and not result.warnings
+    for kind in table_of(cluster).kinds:
+        for manifest in list(
+            rows_of(cluster, kind).filter(name__contains="fresh").values_list("manifest", flat=True)
+        ):
+            services.replace_object(cluster=cluster, manifest=_said_more(manifest))
     return cluster
+
+
+def _said_more(manifest: dict[str, Any]) -> dict[str, Any]:
+    """With what people may say of an object of any kind."""
+    meta = dict(manifest["metadata"])
+    said = {"walked": "yes"}
+    meta |= {key: (meta.get(key) or {}) | said for key in ("labels", "annotations")}
+    if manifest["kind"] not in ("Namespace", "Node", "Pod"):  # those go without them
+        meta["finalizers"] = ["example.com/waits"]
+    if manifest["kind"] == "Lease":
+        manifest = manifest | {"spec": (manifest.get("spec") or {}) | {"holderIdentity": "a-holder"}}
+    return manifest | {"metadata": meta}
 
 
 def test_there_is_one_of_every_kind(full: Cluster) -> None:
@@ -73,13 +111,29 @@ def test_nothing_is_lost_on_reset_and_clone(full: Cluster) -> None:
     assert objects(full) == before
 
 
-def test_nothing_but_leases_is_lost_on_share_and_fork(full: Cluster) -> None:
-    text = make_text(cluster=full).text
-    forked = fork(scenario=share(document=text).scenario)
-    steps = [item for step in yaml.safe_load(text).get("steps", ()) for item in step.get("apply", ())]
-    waiting = {(item["kind"], item["metadata"]["name"]) for item in steps}
-    lost = {(kind, name) for kind, _, name in objects(full).keys() - objects(forked).keys()}
-    assert {kind for kind, _ in lost - waiting} <= {"Lease"}
+def test_nothing_is_lost_on_share_and_fork_once_its_steps_are_done(full: Cluster) -> None:
+    memory = EngineMemory()
+    services.request_run(cluster=full)
+    _finish(full, memory)
+    forked = fork(scenario=share(document=make_text(cluster=full).text).scenario)
+    while draft_state(forked).next_words:
+        do_next_step(cluster=forked)
+        _finish(forked, memory)
+    assert objects(forked) == objects(full)
+
+
+def test_what_shapes_no_placement_stays_at_home_when_names_are_taken_out(full: Cluster) -> None:
+    made = make_text(cluster=full, redact=True)
+    assert "walked" not in made.text and "a-holder" not in made.text
+    names = re.findall(r"^ *name: (.*fresh.*)$", made.text, re.MULTILINE)
+    assert {*names} == {"fresh"}, "a CSIDriver is named as drivers name themselves"
+    assert any("ConfigMap" in note and "Lease" in note for note in made.notes)
+
+
+def _finish(cluster: Cluster, memory: EngineMemory) -> None:
+    while cluster.runs.filter(state__in=Run.OPEN).exists():
+        services.take_turn(cluster_id=cluster.pk, memory=memory)
+    cluster.refresh_from_db()
 
 
 def test_what_shapes_no_placement_is_no_input(full: Cluster) -> None:

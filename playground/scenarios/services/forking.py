@@ -297,9 +297,9 @@ def _configs(cluster: Cluster) -> Iterator[Any]:
 
 
 def _kept_objects(cluster: Cluster) -> Iterator[dict[str, Any]]:
-    """What shapes no placement, but for leases and Events, which are of the moment."""
+    """What shapes no placement, but for Events, which tell of a moment."""
     for kind in sorted(table_of(cluster).kinds, key=lambda item: item.apply_rank):
-        if kind.interpreted or kind.row_kind in ("Event", "Lease"):
+        if kind.interpreted or kind.row_kind == "Event":
             continue
         rows = rows_of(cluster, kind).order_by("resource_version")
         yield from rows.values_list("manifest", flat=True).iterator(chunk_size=500)

@@ -43,6 +43,87 @@ def test_what_the_scheduler_does_not_read_is_dropped() -> None:
     assert redacted.notes == ("objects of kinds no scheduler reads are left out: Secret",)
 
 
+def test_what_shapes_placement_without_being_scheduled_stays() -> None:
+    limits = _object("v1", "LimitRange", {"limits": [{"type": "Container", "defaultRequest": {"cpu": "3"}}]})
+    hard = {"count/deployments.apps": "9", "gold.storageclass.storage.k8s.io/requests.storage": "1Gi"}
+    scopes = {"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["vip"]}]}
+    quota = _object("v1", "ResourceQuota", {"hard": {"pods": "1", **hard}, "scopeSelector": scopes})
+    vip = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "vip"},
+        "value": 5,
+    }
+    template = {"metadata": {"labels": {"app": "secret"}}, "spec": make_pod("x")["spec"]}
+    selector = {"matchLabels": {"app": "secret"}}
+    web = _object("apps/v1", "Deployment", {"replicas": 1, "selector": selector, "template": template})
+    web["metadata"]["annotations"] = {"playground.dev/load": "200%"}
+    about = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "secret"}
+    metrics = [
+        {
+            "type": "Resource",
+            "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}},
+        },
+        {
+            "type": "External",
+            "external": {"metric": {"name": "secret"}, "target": {"type": "Value", "value": "1"}},
+        },
+    ]
+    scaler = _object(
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler",
+        {"scaleTargetRef": about, "maxReplicas": 3, "metrics": metrics},
+    )
+    nightly = _object(
+        "batch/v1",
+        "CronJob",
+        {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": {"spec": make_pod("x")["spec"]}}}},
+    )
+    paid = [make_pod(name, priorityClassName="vip") for name in ("first", "second")]
+    scenario = make_scenario(
+        make_node("n1"), make_node("n2"), vip, limits, quota, web, scaler, nightly, *paid,
+        steps=[
+            {"run": "idle"},
+            {"patch": {"kind": "LimitRange", "name": "secret", "patch": {"metadata": {"labels": {"a": "secret"}}}}},
+            {"advance": "3m"},
+        ],
+    )  # fmt: skip
+    redacted = redact(scenario)
+    assert redacted.notes == ()
+    assert leaked_names(redacted) == [] and "secret" not in dump_scenario(redacted.scenario)
+    check = verify_redaction(scenario, redacted.scenario)
+    assert check.same, check.sentence
+    kinds = {manifest["kind"] for manifest in redacted.scenario.objects}
+    assert kinds > {"LimitRange", "ResourceQuota", "CronJob", "HorizontalPodAutoscaler"}
+
+
+def test_a_step_about_what_is_left_out_is_left_out() -> None:
+    secret = {"apiVersion": "v1", "kind": "ControllerRevision", "metadata": {"name": "vault"}, "revision": 1}
+    steps = [{"delete": {"kind": "ControllerRevision", "name": "vault"}}, {"run": "idle"}]
+    secret["apiVersion"] = "apps/v1"
+    redacted = redact(make_scenario(make_node("n1"), make_pod("p"), secret, steps=steps))
+    assert [step.verb for step in redacted.scenario.steps] == ["run"]
+
+
+def test_a_driver_is_named_as_it_stays() -> None:
+    driver = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": {"name": "x.csi"},
+        "spec": {},
+    }
+    said = {"kind": "CSIDriver", "name": "x.csi", "patch": {"metadata": {"labels": {"tier": "vault"}}}}
+    scenario = make_scenario(make_node("n1"), make_pod("p"), driver, steps=[{"patch": said}, {"run": "idle"}])
+    redacted = redact(scenario)
+    assert verify_redaction(scenario, redacted.scenario).same and "vault" not in dump_scenario(
+        redacted.scenario
+    )
+
+
+def _object(api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "secret"}, "spec": spec}
+
+
 def test_compared_numbers_are_kept_and_said_so() -> None:
     term = {"matchExpressions": [{"key": "acme/age", "operator": "Gt", "values": ["3"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
