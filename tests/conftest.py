@@ -14,7 +14,7 @@ import hypothesis
 import pytest
 
 from scheduler_core.thresholds import INFINITY, Thresholds, using
-from tests import servers
+from tests import scenario_processes, servers
 
 # The suite tries the same examples every time, so that it fails for the change at hand and for nothing else;
 # `--hypothesis-profile=search` looks for new ones. A busy machine is no reason to fail, hence no deadlines.
@@ -98,3 +98,11 @@ def errands_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(errands, "wait", run)
     monkeypatch.setattr(errands, "LONGEST_S", 120.0)
+
+
+@pytest.fixture(autouse=True)
+def scenarios_run_in_forked_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As above, tests that start the site's own processes are not touched, and start those of scenarios, too."""
+    from playground.engine import scenarios
+
+    monkeypatch.setattr(scenarios, "run_process", scenario_processes.run_forked)

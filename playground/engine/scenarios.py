@@ -477,17 +477,27 @@ def ask_process(request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
     ScenarioProblem, RunStopped
     """
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "playground.engine.scenario_process"],
-            input=json.dumps({**request, "plugins": allowed()}).encode(),
-            capture_output=True,
-            timeout=timeout_s,
-            check=False,
-            cwd=ROOT,
-        )
+        done = run_process(json.dumps({**request, "plugins": allowed()}).encode(), timeout_s)
     except subprocess.TimeoutExpired:
         raise RunStopped(f"the run was ended after {timeout_s:.0f} s") from None
     return answer_of_process(done.returncode, done.stdout, done.stderr)
+
+
+def run_process(request: bytes, timeout_s: float) -> subprocess.CompletedProcess[bytes]:
+    """A `scenario_process` from its start to its end.
+
+    Raises
+    ------
+    subprocess.TimeoutExpired
+    """
+    return subprocess.run(
+        [sys.executable, "-m", "playground.engine.scenario_process"],
+        input=request,
+        capture_output=True,
+        timeout=timeout_s,
+        check=False,
+        cwd=ROOT,
+    )
 
 
 def answer_of_process(returncode: int, stdout: bytes, stderr: bytes) -> dict[str, Any]:

@@ -1,0 +1,43 @@
+"""The forked processes of the suite answer as those that the site starts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from playground.engine.scenarios import RunStopped, answer_of_process, ask_process, run_process
+from scheduler_core.scenario.gallery import gallery_text
+from tests.scenario_processes import run_forked
+
+
+def asked(**request: Any) -> bytes:
+    return json.dumps({"objectsAt": None, "tracesUpTo": 2000, "plugins": {"names": None}, **request}).encode()
+
+
+@pytest.mark.parametrize("document", [gallery_text("preemption-budget"), "nodes: 3"], ids=["runs", "refused"])
+def test_a_forked_process_answers_as_a_fresh_one(document: str) -> None:
+    fresh, forked = (run(asked(document=document), 120) for run in (run_process, run_forked))
+    assert (forked.returncode, forked.stdout) == (fresh.returncode, fresh.stdout)
+    assert forked.returncode == 0
+
+
+def test_what_breaks_off_says_why_in_both() -> None:
+    said = []
+    for run in (run_process, run_forked):
+        done = run(asked(traceOf=1), 120)
+        with pytest.raises(RunStopped) as stopped:
+            answer_of_process(done.returncode, done.stdout, done.stderr)
+        said.append(str(stopped.value))
+    assert said == ["the run broke off: KeyError: 'document'"] * 2
+
+
+def test_both_end_with_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for run in (run_process, run_forked):
+        with pytest.raises(subprocess.TimeoutExpired):
+            run(asked(document=gallery_text("preemption-budget")), 0.001)
+        monkeypatch.setattr("playground.engine.scenarios.run_process", run)
+        with pytest.raises(RunStopped, match="the run was ended after 0 s"):
+            ask_process({"document": gallery_text("preemption-budget")}, 0.001)
