@@ -1,4 +1,8 @@
-"""Every test that touches the database, once more on PostgreSQL."""
+"""The tests of what is written to the database and read from it, once more on PostgreSQL.
+
+Left out is what would say nothing else there: walks with a browser or another client over what these tests write and
+read themselves (`any_database`).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+PART = "database and not (any_database or browser or kubectl or postgres)"
 
 
 @pytest.mark.postgres
@@ -29,7 +34,7 @@ def test_the_database_tests_pass_on_postgresql_too(
     result = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfE"),
-            *("-n", "2", "-m", "database and not browser and not postgres", "tests"),
+            *("-n", "2", "-m", PART, "tests"),
         ],
         env=environment | {"PLAYGROUND_TEST_ON": postgresql_url},
         cwd=ROOT,

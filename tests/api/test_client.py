@@ -29,7 +29,12 @@ __all__ = ["sent", "work"]
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "kube_playground_client"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.any_database,
+    pytest.mark.slow,
+    pytest.mark.timeout(400),
+]
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,8 @@ from playground.wsgi import application
 from tests.api.conftest import Api
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
+pytestmark = pytest.mark.any_database
+
 METHODS = ("get", "post", "put", "patch", "delete")
 
 

@@ -29,7 +29,12 @@ from tests.scenarios.test_forks import own_site, walked
 
 __all__ = ["own_site", "sent", "work"]
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.any_database,
+    pytest.mark.slow,
+    pytest.mark.timeout(400),
+]
 
 POD = {
     "apiVersion": "v1",

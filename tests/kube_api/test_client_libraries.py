@@ -30,6 +30,8 @@ from playground.clusters.models import Cluster
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.kubectls import kubeconfig
 
+pytestmark = pytest.mark.any_database
+
 GROUP, HOLD = "workshop.example", "workshop.example/hold"
 STORY = ["ADDED", "MODIFIED", "MODIFIED", "MODIFIED", "MODIFIED", "DELETED"]
 DEFINITION: dict[str, Any] = {

@@ -23,7 +23,7 @@ from playground.clusters.custom_kinds import table_of
 from playground.clusters.models import Cluster, Pod
 from tests.kube_api.kubectls import kubeconfig
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.any_database, pytest.mark.slow]
 
 CHARTS = Path(__file__).parent / "data" / "charts"
 TIMEOUT_S = 90

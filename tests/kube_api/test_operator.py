@@ -15,6 +15,8 @@ from playground.clusters.custom_kinds import table_of
 from playground.clusters.models import Cluster, Pod
 from tests.kube_api.conftest import eventually
 
+pytestmark = pytest.mark.any_database
+
 GROUP = "gardens.example"
 DEFINITION: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",

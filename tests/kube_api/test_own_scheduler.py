@@ -7,12 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import requests
 
 from playground.clusters.models import ForeignDecision
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.kube_api.conftest import eventually
 from tests.web.test_schedulers_page import copied
+
+pytestmark = pytest.mark.any_database
 
 
 def test_the_program_of_the_page_schedules_and_is_seen(

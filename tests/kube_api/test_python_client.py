@@ -12,6 +12,8 @@ from playground.clusters import services
 from playground.clusters.models import Cluster
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
+pytestmark = pytest.mark.any_database
+
 NS = "default"
 
 
