@@ -10,7 +10,9 @@ from playground.clusters.models import Cluster
 from playground.engine.scenarios import gallery_documents
 from playground.scenarios.models import Comparison, Draft, Moment, RecordedCycle, Scenario
 from playground.scenarios.services import fork, request_comparison, request_verification, share
+from playground.scenarios.services import gallery as gallery_services
 from playground.scenarios.services.gallery import share_one
+from playground.web.scenarios import gallery as gallery_pages
 from tests.markup import html_of
 from tests.scenarios.documents import PACKING, node, pod, small, small_text, text_of
 from tests.scenarios.test_clusters import made_by_hand
@@ -281,6 +283,29 @@ def test_the_gallery_lists_every_lesson_and_opens_one(client, work):
     assert client.get("/gallery/nothing-of-that-name/").status_code == 404
     found = client.get("/gallery/?q=preemption")
     assert 0 < found.content.decode().count('class="card"') < len(documents)
+
+
+def test_no_card_of_a_lesson_says_that_it_is_not_checked_and_once_it_ran_it_says_its_proof(
+    client, work, monkeypatch
+):
+    documents = dict([*gallery_documents().items()][:3])
+    for module in (gallery_pages, gallery_services):
+        monkeypatch.setattr(module, "gallery_documents", lambda: documents)
+
+    def cards_of(path, heading):
+        html = html_of(client.get(path))
+        cards = html[html.index(heading) :].split('class="card"')[1:]
+        assert cards and "not checked" not in " ".join(cards).lower(), path
+        return cards
+
+    cards_of("/", 'id="h-teach"')
+    new = cards_of("/gallery/", 'class="gg"')
+    assert not any("proved" in card for card in new)
+    work()
+    *lessons, _ = cards_of("/gallery/", 'class="gg"')
+    assert len(lessons) == len(documents)
+    assert all(re.search(r"proved ([1-9]\d*)/\1<", card) for card in lessons)
+    cards_of("/", 'id="h-teach"')
 
 
 def test_the_replay_of_the_gpu_lesson_shows_gpus_and_taints(client, work):
