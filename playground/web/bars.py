@@ -61,13 +61,14 @@ def bar(resource: str, allocatable: int, used: int, pods: Sequence[PodUse], scal
         if width < 0.1:
             continue
         start = min(x, max(0.0, 100 - width)) if pod.nominated else min(x, 100.0)
+        mark = scale.mark(pod.priority, pod.priority_class)
         segments.append(
             BarSegment(
                 pod=f"{pod.namespace}/{pod.name}",
                 x=round(start, 2),
                 width=min(width, round(100 - start, 2)),
-                mark=scale.mark(pod.priority, pod.priority_class),
-                title=_title(pod),
+                mark=mark,
+                title=_title(pod, mark),
                 terminating=pod.terminating,
                 reserved=pod.reserved,
                 nominated=pod.nominated,
@@ -78,10 +79,10 @@ def bar(resource: str, allocatable: int, used: int, pods: Sequence[PodUse], scal
     return Bar(resource, text(used), text(allocatable), "" if is_cpu else "Gi", tuple(segments))
 
 
-def _title(pod: PodUse) -> str:
+def _title(pod: PodUse, mark: PriorityMark) -> str:
     words = (
         f"{pod.namespace}/{pod.name}: {amounts.requested(pod.cpu_milli, pod.memory_bytes)}, "
-        f"priority {pod.priority}"
+        f"priority {pod.priority} ({mark.title})"
     )
     if pod.nominated:
         return f"{words}, nominated"

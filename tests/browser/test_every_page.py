@@ -1,4 +1,5 @@
-"""Every page of the site with a real cluster's names and numbers, at every width: no box leaves its place.
+"""Every page of the site with a real cluster's names and numbers, at every width: no box leaves its place,
+and no letter is without its words.
 
 In one of the walks each page's Help is followed into the manual, too.
 
@@ -35,6 +36,7 @@ from playground.web.screenshots import LOOKS
 from tests.browser.boxes import out_of_bounds
 from tests.browser.test_account_and_api import ada
 from tests.browser.test_accounts_walk import log_in
+from tests.browser.test_letters import unexplained
 from tests.browser.test_real_clusters import load
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.devices import claiming, gpu_node, template
@@ -321,6 +323,7 @@ def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the
             page.set_viewport_size({"width": WIDTHS[0], "height": 900})
 
             assert page.goto(asgi_server + path).ok, path
+            found += [f"{template_} does not explain its letter {letter}" for letter in unexplained(page)]
             if photographs and sent and route != "web:plan":  # it asked by itself: its answer is looked at
                 found += [f"{template_}, not answered yet: {wrong}" for wrong in out_of_bounds(page)]
                 work()

@@ -74,17 +74,17 @@ class Figure:
     """One number of all sides; of two, how they differ."""
 
     words: str
-    values: tuple[tuple[str, str], ...]
+    values: tuple[tuple[SideView, str], ...]
     difference: str
     verdict: str
 
 
 @dataclass(frozen=True)
 class PackedNode:
-    """One node on all sides: (letter, bar or None where the node is not there)."""
+    """One node on all sides: (side, bar or None where the node is not there)."""
 
     name: str
-    bars: tuple[tuple[str, Bar | None], ...]
+    bars: tuple[tuple[SideView, Bar | None], ...]
 
 
 @wants_login
@@ -170,9 +170,9 @@ def page(request: HttpRequest, comparison_id: str) -> HttpResponse:
         scale = PriorityScale([tuple(item) for item in found["classes"]])
         context |= {
             "sides": sides,
-            "figures": _figures(found["figures"]),
+            "figures": _figures(found["figures"], sides),
             "headline": _headline(found),
-            "nodes": [_packed(row, scale) for row in found["packing"]],
+            "nodes": [_packed(row, scale, sides) for row in found["packing"]],
             "legend": scale.legend(),
             "moved": [
                 item | {"mark": scale.mark(item["priority"], item["priorityClass"])}
@@ -252,7 +252,7 @@ def _ref(side: dict[str, Any]) -> str:
     return f"{side['kind']}/{side['id']}"
 
 
-def _figures(numbers: dict[str, list[float]]) -> list[Figure]:
+def _figures(numbers: dict[str, list[float]], sides: list[SideView]) -> list[Figure]:
     figures = []
     for name, (words, unit, better) in _FIGURES.items():
         if name not in numbers or (name in _ONLY_IF_ANY and not any(numbers[name])):
@@ -268,7 +268,7 @@ def _figures(numbers: dict[str, list[float]]) -> list[Figure]:
                 verdict = "better" if change * better > 0 else "worse"
         if name == "bound" and "pods" in numbers and len(set(numbers["pods"])) == 1:
             words = f"Pods bound of {numbers['pods'][0]:.0f}"
-        told = tuple((letter, _number(value, unit)) for letter, value in zip(LETTERS, values, strict=False))
+        told = tuple((side, _number(value, unit)) for side, value in zip(sides, values, strict=True))
         figures.append(Figure(words, told, difference, verdict))
     return figures
 
@@ -329,7 +329,7 @@ def _headline_of_many(found: dict[str, Any]) -> tuple[str, str, str]:
     )
 
 
-def _packed(row: dict[str, Any], scale: PriorityScale) -> PackedNode:
+def _packed(row: dict[str, Any], scale: PriorityScale, sides: list[SideView]) -> PackedNode:
     bars = []
     for cpu_milli, there, pods in zip(row["cpuMilli"], row["there"], row["pods"], strict=True):
         uses = [
@@ -351,4 +351,4 @@ def _packed(row: dict[str, Any], scale: PriorityScale) -> PackedNode:
         ]
         used = sum(use.cpu_milli for use in uses)
         bars.append(bar("cpu", cpu_milli, used, uses, scale) if there else None)
-    return PackedNode(row["node"], tuple(zip(LETTERS, bars, strict=False)))
+    return PackedNode(row["node"], tuple(zip(sides, bars, strict=True)))
