@@ -18,7 +18,7 @@ MOST_PARTS: Final = 100
 
 
 class BodyTooLarge(Exception):
-    """More bytes than one request may carry.
+    """More bytes than one request may carry, as it is sent or unpacked.
 
     Attributes
     ----------
@@ -26,42 +26,60 @@ class BodyTooLarge(Exception):
         The most that is taken.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
-        super().__init__(f"the body is larger than the {limit_bytes / 2**20:.0f} MB one request may carry")
+    def __init__(self, limit_bytes: int, *, is_packed: bool = False) -> None:
+        if is_packed:
+            words = (
+                f"unpacked the body has more than {megabytes(limit_bytes)}, which is the most that is read"
+            )
+        else:
+            words = f"the body is larger than the {megabytes(limit_bytes)} one request may carry"
+        super().__init__(words)
         self.limit_bytes = limit_bytes
 
 
 class NotUnpacked(ValueError):
-    """What begins as a gzip'd file is none to its end."""
+    """What begins as a gzip'd file, or is said to be gzip'd, is not to its end."""
 
 
-def size_words(n_bytes: int) -> str:
-    """How large an upload is that is too large, and what can be done."""
-    return f"This upload has {n_bytes / 2**20:,.0f} MB; {taken_words()}"
+class UnknownEncoding(ValueError):
+    """A body is packed in another way than gzip."""
 
 
-def taken_words() -> str:
-    """What is taken instead of an upload that is too large."""
-    limit = f"{settings.PLAYGROUND_MAX_UPLOAD_BYTES / 2**20:,.0f} MB"
-    unpacked_limit = f"{settings.PLAYGROUND_MAX_UNPACKED_BYTES / 2**20:,.0f} MB"
+def megabytes(n_bytes: int) -> str:
+    """A size as it is told.
+
+    >>> megabytes(16 * 2**20)
+    '16 MB'
+    """
+    return f"{n_bytes / 2**20:,.0f} MB"
+
+
+def size_words(size: str) -> str:
+    """How large an upload is that is too large, and what can be done; pages fill in the size themselves."""
     return (
-        f"at most {limit} are taken."
-        f" Pack a larger dump with gzip and upload the .gz file: it may have {unpacked_limit} unpacked."
+        f"This upload has {size}; at most {megabytes(settings.PLAYGROUND_MAX_UPLOAD_BYTES)} are taken."
+        " Pack a larger dump with gzip and upload the .gz file:"
+        f" it may have {megabytes(settings.PLAYGROUND_MAX_UNPACKED_BYTES)} unpacked."
     )
 
 
-def unpacked(data: bytes) -> bytes:
+def unpacked(data: bytes, *, limit_bytes: int | None = None) -> bytes:
     """A gzip'd upload unpacked, no further than the limit; any other as it is.
+
+    Parameters
+    ----------
+    limit_bytes
+        The most it may have unpacked; None = what an upload may.
 
     Raises
     ------
     BodyTooLarge
-        Unpacked it has more than an upload may.
+        Unpacked it has more.
     NotUnpacked
     """
     if not data.startswith(_GZIP):
         return data
-    limit = settings.PLAYGROUND_MAX_UNPACKED_BYTES
+    limit = settings.PLAYGROUND_MAX_UNPACKED_BYTES if limit_bytes is None else limit_bytes
     found: list[bytes] = []
     room = limit + 1
     for _ in range(MOST_PARTS):
@@ -72,7 +90,7 @@ def unpacked(data: bytes) -> bytes:
             raise NotUnpacked(f"the gzip'd file is damaged: {error}") from None
         room -= len(found[-1])
         if room <= 0:
-            raise BodyTooLarge(limit)
+            raise BodyTooLarge(limit, is_packed=True)
         if not inflater.eof:
             raise NotUnpacked("the gzip'd file ends too early")
         data = inflater.unused_data.lstrip(b"\0")
@@ -81,19 +99,36 @@ def unpacked(data: bytes) -> bytes:
     raise NotUnpacked(f"the gzip'd file has more than {MOST_PARTS} parts")
 
 
+def decoded(body: bytes, encoding: str, *, limit_bytes: int | None = None) -> bytes:
+    """A body without its Content-Encoding, which may be gzip.
+
+    Raises
+    ------
+    BodyTooLarge, NotUnpacked, UnknownEncoding
+    """
+    encoding = encoding.strip().lower()
+    if not body or encoding in ("", "identity"):
+        return body
+    if encoding not in ("gzip", "x-gzip"):
+        raise UnknownEncoding(f"Content-Encoding: {encoding} is not read here; gzip is")
+    if not body.startswith(_GZIP):
+        raise NotUnpacked("Content-Encoding says gzip, and the body is not")
+    return unpacked(body, limit_bytes=limit_bytes)
+
+
 def read_body(request: HttpRequest, *, limit_bytes: int | None = None) -> bytes:
-    """The whole body; what is announced too large is not read, what turns out so is not read on.
+    """The whole body, unpacked; what is announced too large is not read, what turns out so is not read on.
 
     Parameters
     ----------
     request
         Django's own request, its body not touched yet.
     limit_bytes
-        The most; None = what one upload may have.
+        The most, packed or not; None = what one upload may have, and unpacked.
 
     Raises
     ------
-    BodyTooLarge
+    BodyTooLarge, NotUnpacked, UnknownEncoding
     """
     limit = settings.PLAYGROUND_MAX_UPLOAD_BYTES if limit_bytes is None else limit_bytes
     announced = request.META.get("CONTENT_LENGTH") or "0"
@@ -102,7 +137,7 @@ def read_body(request: HttpRequest, *, limit_bytes: int | None = None) -> bytes:
     body = request.read(limit + 1)
     if len(body) > limit:
         raise BodyTooLarge(limit)
-    return body
+    return decoded(body, request.headers.get("Content-Encoding", ""), limit_bytes=limit_bytes)
 
 
 def media_type(request: HttpRequest) -> str:

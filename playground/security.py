@@ -9,7 +9,7 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
 from django.http.request import split_domain_port
 
-from playground.bodies import size_words
+from playground.bodies import megabytes, size_words
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
@@ -101,6 +101,8 @@ class RequestSizeMiddleware:
             and not request.path_info.startswith(("/api/", "/k8s/"))
         ):
             return HttpResponse(
-                f"{size_words(int(length))}\n", status=413, content_type="text/plain; charset=utf-8"
+                f"{size_words(megabytes(int(length)))}\n",
+                status=413,
+                content_type="text/plain; charset=utf-8",
             )
         return self.get_response(request)

@@ -18,8 +18,8 @@ PLAYGROUND_PLUGINS        comma-separated names of scheduler plugins that instal
                           all (default: all when embedded, none in team mode)
 PLAYGROUND_PLUGIN_SECONDS  processor time one call of such a plugin may take before it fails its cycle (default 5)
 PLAYGROUND_MAX_OBJECTS    objects one cluster may have (default 100000)
-PLAYGROUND_MAX_UPLOAD_MB  size of the manifests of one request (default 16); a gzip'd dump for a new cluster may have
-                          eight times as much unpacked
+PLAYGROUND_MAX_UPLOAD_MB  size of the manifests of one request (default 16); gzip'd ones may have eight times as much
+                          unpacked
 PLAYGROUND_MAX_SCENARIO_MB  size of one shared scenario (default 8: a cluster of 1,500 nodes and 8,000 pods has 3)
 PLAYGROUND_MAX_CLUSTERS   team mode: clusters one person may have made, those of teams too (default 100)
 PLAYGROUND_MAX_SHARES     team mode: scenarios one person may share (default 500)

@@ -18,7 +18,7 @@ from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from playground.bodies import BodyTooLarge
+from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
 from playground.clusters.errors import ClusterError, InvalidInput
 from playground.clusters.trouble import cause_of
 from playground.request_ids import request_id
@@ -157,6 +157,10 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
         return _refused(error)
     if isinstance(error, BodyTooLarge | RequestDataTooBig):
         return problem(413, "RequestEntityTooLarge", str(error))
+    if isinstance(error, NotUnpacked):
+        return problem(400, "BadRequest", str(error))
+    if isinstance(error, UnknownEncoding):
+        return problem(415, "UnsupportedMediaType", str(error), headers={"Accept-Encoding": "gzip"})
     if isinstance(error, Http404):
         return problem(404, "NotFound", str(error) or "There is nothing here.")
     if isinstance(error, PermissionDenied):

@@ -6,7 +6,7 @@ from typing import IO, Any, Final
 
 from rest_framework.parsers import BaseParser
 
-from playground.bodies import BodyTooLarge
+from playground.bodies import BodyTooLarge, decoded
 from playground.clusters.errors import InvalidInput
 from playground.clusters.services.posted import as_error
 from playground.engine.admission import ManifestProblem
@@ -27,6 +27,8 @@ class StrictJSONParser(BaseParser):
         body = stream.read(MAX_BYTES + 1)
         if len(body) > MAX_BYTES:
             raise BodyTooLarge(MAX_BYTES)
+        encoding = parser_context["request"].headers.get("Content-Encoding", "") if parser_context else ""
+        body = decoded(body, encoding, limit_bytes=MAX_BYTES)
         try:
             document: dict[str, Any] | None = load_one(body, json_only=self.json_only, max_bytes=MAX_BYTES)
         except ManifestProblem as problem:

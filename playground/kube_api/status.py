@@ -15,7 +15,7 @@ from django.db import OperationalError
 from django.http import Http404
 from rest_framework import exceptions
 
-from playground.bodies import BodyTooLarge
+from playground.bodies import BodyTooLarge, NotUnpacked, UnknownEncoding
 from playground.clusters import kinds
 from playground.clusters.errors import (
     ClusterError,
@@ -114,6 +114,10 @@ def status_of(error: Exception) -> tuple[dict[str, Any], dict[str, str]] | None:
         return failure(reason, error.message, details=_about(error)), {}
     if isinstance(error, BodyTooLarge | RequestDataTooBig):
         return failure("RequestEntityTooLarge", str(error)), {}
+    if isinstance(error, NotUnpacked):
+        return failure("BadRequest", str(error)), {}
+    if isinstance(error, UnknownEncoding):
+        return failure("UnsupportedMediaType", str(error)), {}
     if isinstance(error, Http404):
         return failure("NotFound", "the server could not find the requested resource"), {}
     if isinstance(error, exceptions.APIException):

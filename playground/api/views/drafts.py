@@ -45,7 +45,7 @@ class Drafts(PlaygroundView):
         id="drafts_create",
         request={"application/yaml": OpenApiTypes.STR, "application/json": MANIFEST},
         answers_={202: answers.Draft},
-        errors=(400, 409, 413),
+        errors=(400, 409, 413, 415),
         parameters=_PARAMETERS,
         example=examples.MANIFESTS,
         example_media_type="application/yaml",

@@ -28,7 +28,8 @@ SETTINGS: Final[dict[str, Any]] = {
     "TITLE": "Kubernetes scheduling playground",
     "VERSION": "v1",
     "DESCRIPTION": "Build clusters, submit pods, run the scheduler and read why each pod landed, waits or evicted"
-    " others. Refusals are problem details (RFC 9457). The Kubernetes API of a cluster is at /k8s/{id}.",
+    " others. Refusals are problem details (RFC 9457). Bodies may be packed (`Content-Encoding: gzip`); manifests may"
+    " have eight times as much unpacked as one request carries. The Kubernetes API of a cluster is at /k8s/{id}.",
     "PREPROCESSING_HOOKS": ["playground.api.urls.documented_only"],
     "POSTPROCESSING_HOOKS": ["playground.api.views.openapi.completed"],
     "SCHEMA_PATH_PREFIX": "/api/v1",

@@ -196,7 +196,7 @@ class Scenarios(PlaygroundView):
         id="scenarios_share",
         request={"application/yaml": OpenApiTypes.STR, "application/json": MANIFEST},
         answers_={201: answers.SharedScenario, 200: answers.SharedScenario},
-        errors=(400, 404, 413),
+        errors=(400, 404, 413, 415),
         parameters=[
             *SEEN_BY,
             FIELD_VALIDATION,

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -23,7 +22,6 @@ from playground.clusters.services.apply import ApplyResult, apply_documents
 from playground.clusters.services.config import checked_release
 from playground.clusters.services.lifecycle import create_cluster
 from playground.clusters.services.posted import read_posted
-from playground.engine.admission import Posted
 from playground.engine.dumps import decide_pending, facts_of_dump
 
 READ_AT_ONCE_BYTES: Final = 2 * 2**20
@@ -239,7 +237,7 @@ def _import(draft: Draft) -> None:
     report(0, 0, "making the cluster")
     wanted = draft.wanted
     # Reading a large text takes as long as the rest, and others want to write meanwhile.
-    posted = _posted(zlib.decompress(bytes(draft.text)))
+    posted = read_posted(zlib.decompress(bytes(draft.text)))
     with transaction.atomic():
         if not _rows(draft).select_for_update().exists():
             return
@@ -264,15 +262,10 @@ def _rows(draft: Draft) -> Any:
 def _read(draft: Draft, text: bytes) -> list[dict[str, Any]]:
     """Fill in what the text alone tells; its admitted objects."""
     result = apply_documents(
-        cluster=None, posted=_posted(text), dry_run=True, rebuild_owners=draft.wanted["rebuildOwners"]
+        cluster=None, posted=read_posted(text), dry_run=True, rebuild_owners=draft.wanted["rebuildOwners"]
     )
     draft.answer = {"import": summary_of(result), "facts": facts_of_dump(result.manifests)}
     return result.manifests
-
-
-def _posted(text: bytes) -> list[Posted]:
-    """The objects of a text, which may have been packed as it was sent."""
-    return read_posted(text, max_bytes=settings.PLAYGROUND_MAX_UNPACKED_BYTES)
 
 
 def _reporting(draft: Draft) -> Callable[[int, int, str], None]:

@@ -13,15 +13,8 @@ YAML_TYPES = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yam
 JSON_TYPES = ("application/json",)
 
 
-def read_posted(
-    text: str | bytes, content_type: str = "application/yaml", *, max_bytes: int | None = None
-) -> list[Posted]:
-    """Every object of a posted text.
-
-    Parameters
-    ----------
-    max_bytes
-        The most it may have; None = what one request may carry.
+def read_posted(text: str | bytes, content_type: str = "application/yaml") -> list[Posted]:
+    """Every object of a posted text. It may have been packed as it was sent (`playground.bodies` bounds that).
 
     Raises
     ------
@@ -30,7 +23,7 @@ def read_posted(
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type not in YAML_TYPES + JSON_TYPES:
         raise Unsupported(f"{media_type or 'no media type'}: send application/yaml or application/json")
-    limit = settings.PLAYGROUND_MAX_UPLOAD_BYTES if max_bytes is None else max_bytes
+    limit = settings.PLAYGROUND_MAX_UNPACKED_BYTES
     try:
         return admission.read_posted(text, json_only=media_type in JSON_TYPES, max_bytes=limit)
     except ManifestProblem as problem:

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from playground.bodies import BodyTooLarge, NotUnpacked, size_words, unpacked
+from playground.bodies import BodyTooLarge, NotUnpacked, megabytes, size_words, unpacked
 from playground.engine.releases import newest_proved, release_outlines
 from playground.web.forms.quantities import AmountsField, NameField, PairsField, QuantityField, TaintsField
 
@@ -78,12 +78,12 @@ class ImportForm(forms.Form):
         size = upload.size if upload else len(text.encode())
         if size > settings.PLAYGROUND_MAX_UPLOAD_BYTES:
             # Not read at all: a file waits on the disk.
-            self.add_error("upload" if upload else "text", size_words(size))
+            self.add_error("upload" if upload else "text", size_words(megabytes(size)))
             return data
         try:
             data["manifests"] = unpacked(upload.read()) if upload else text
         except BodyTooLarge as error:
-            limit = f"{error.limit_bytes / 2**20:,.0f} MB"
+            limit = megabytes(error.limit_bytes)
             self.add_error(
                 "upload", f"This file has more than {limit} unpacked, which is the most that is read."
             )

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from playground.bodies import taken_words
+from playground.bodies import size_words
 from playground.clusters.selectors.queue import LANE_TITLES
 from playground.engine.releases import patch_of, title_of
 from playground.engine.words import headline, placed
@@ -85,7 +85,8 @@ def shortened(name: str) -> SafeString:
 @register.simple_tag
 def upload_limit() -> SafeString:
     """Attributes of a field for a dump: how much of it is taken, and what is said of more (playground.js)."""
-    return format_html('data-most="{}" data-taken="{}"', settings.PLAYGROUND_MAX_UPLOAD_BYTES, taken_words())
+    most = settings.PLAYGROUND_MAX_UPLOAD_BYTES
+    return format_html('data-most="{}" data-too-large="{}"', most, size_words("{size}"))
 
 
 @register.simple_tag(takes_context=True)
