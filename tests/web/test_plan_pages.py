@@ -137,6 +137,18 @@ def test_the_overview_tells_the_newest_answers_and_says_when_they_are_old(
     assert "moved on since; ask again" in html_of(refused)
 
 
+def test_a_card_whose_question_is_open_can_be_cancelled_and_has_no_box_to_press_enter_in(
+    client: Client, cluster: Cluster
+) -> None:
+    def card() -> str:
+        html = page(client, "plan", cluster.public_id)
+        return html[html.index('id="plan-headroom"') :].partition("</section>")[0]
+
+    assert 'name="workload"' in card() and "Cancel" not in card()
+    questions.ask(cluster=cluster, kind="plan", params={"ask": "headroom"})
+    assert ">Cancel</button>" in card() and 'class="inp' not in card()
+
+
 def test_a_question_that_waits_can_be_cancelled_and_is_asked_anew(client: Client, cluster: Cluster) -> None:
     response = client.post(reverse("web:plan", args=[cluster.public_id]), {"ask": "any-node"})
     question = Question.objects.get()
