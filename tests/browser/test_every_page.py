@@ -365,6 +365,9 @@ def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada,
     )
     ada.refresh_from_db()
     team = teams.create_team(name="platform-engineering-and-reliability-of-payments", owner=ada)
+    colleague = "bartholomaeus-von-und-zu-rosenfeld-west"
+    User.objects.create_user(colleague, email=f"{colleague}@infrastructure.example.org")
+    teams.set_member(team=team, username=colleague, role="editor", by=ada)
     create_token(
         user=ada, name="the dashboard of the payments team in the hall", scope="read", cluster="", days=7
     )
@@ -382,6 +385,7 @@ def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada,
                 for width in WIDTHS:
                     page.set_viewport_size({"width": width, "height": 900})
                     found.extend(f"{address} at {width}: {wrong}" for wrong in out_of_bounds(page))
+                found.extend(f"{address} at {width}: {name} scrolls sideways" for name in sideways(page))
                 if photographs:
                     photograph(page, Path(photographs) / "accounts", f"{route}{addresses.index(address)}")
             follow_help(page, route)
@@ -390,6 +394,13 @@ def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada,
     log_in(page, asgi_server, name, "correct horse battery")
     walk(ACCOUNTS)
     assert not found, "\n".join(found)
+
+
+def sideways(page) -> list[str]:
+    """Tables and other parts that are wider than their place and scroll in it."""
+    return page.locator("main .scroll").evaluate_all(
+        "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel)"
+    )
 
 
 def photograph(page, folder, name):
