@@ -159,17 +159,17 @@ def test_a_packed_dump_may_have_more_than_a_request(client, no_broker, settings,
     assert Node.objects.get().name == "n1"
 
 
-@pytest.mark.parametrize("deed", ["preview", "import"])
+@pytest.mark.parametrize("action", ["preview", "import"])
 def test_a_packed_dump_for_a_cluster_that_is_there_may_have_as_much_and_no_more(
-    client, cluster, no_broker, settings, deed
+    client, cluster, no_broker, settings, action
 ):
     settings.PLAYGROUND_MAX_UPLOAD_BYTES, settings.PLAYGROUND_MAX_UNPACKED_BYTES = 2000, 20_000
     here = url("import", cluster.public_id)
     for size, status, words in ((10_000, 200, ""), (20_000, 400, "which is the most that is read.")):
         data = gzip.compress(f"{NODE}\n{'#' * size}".encode())
-        page = client.post(here, packed_upload(data) | {"deed": deed}, follow=True)
+        page = client.post(here, packed_upload(data) | {"action": action}, follow=True)
         assert page.status_code == status and words in html_of(page)
-        assert cluster.nodes.filter(name="n1").exists() == (deed == "import")
+        assert cluster.nodes.filter(name="n1").exists() == (action == "import")
 
 
 def test_a_bad_import_names_the_line_and_keeps_nothing(client, no_broker):
