@@ -2,7 +2,7 @@
 
 The suite itself always runs on SQLite, in a folder of its own; `tests/test_on_postgresql.py` runs its
 database part once more on PostgreSQL. What a machine lacks (PostgreSQL, Redis, RabbitMQ, a Chromium, a kubectl) is
-skipped, and a red section at the end says what was therefore not tested;
+skipped, and a red section at the end says of every skip what was therefore not tested;
 ``PLAYGROUND_REQUIRE=postgres,redis`` makes each of the named ones an error instead.
 
 ========================  ========================================================================
@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -53,6 +54,7 @@ SERVICES = (
     ("rabbitmq", rabbitmq, "no RabbitMQ (Debian: rabbitmq-server)"),
     ("browser", servers.chromium, "no Chromium (Debian: chromium)"),
     ("kubectl", servers.kubectl, "no kubectl (Debian: kubernetes-client)"),
+    ("openssl", lambda: shutil.which("openssl"), "no openssl to make certificates with (Debian: openssl)"),
 )
 
 FAST_FOLDERS = (
@@ -146,11 +148,11 @@ def _waits_for_others(item: pytest.Item) -> bool:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = terminalreporter.stats.get("skipped", [])
-    for name, find, lack in SERVICES:
-        count = sum(name in report.keywords for report in skipped)
-        if count and not find():
-            terminalreporter.section(f"{name.upper()} NOT TESTED", red=True, bold=True)
-            terminalreporter.line(f"{count} tests were left out: {lack}", red=True)
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    if reasons:
+        terminalreporter.section("NOT TESTED", red=True, bold=True)
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.line(f"{count} left out: {reason}", red=True)
 
 
 def pytest_unconfigure() -> None:

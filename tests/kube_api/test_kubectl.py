@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 import subprocess
 import threading
 from collections.abc import Callable
@@ -392,7 +391,7 @@ def test_a_paused_cluster_tells_the_command_that_lets_it_run(kubectl: Kubectl, l
     eventually(running("shop", 3))
 
 
-@pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make a certificate for kubectl with")
+@pytest.mark.openssl
 @pytest.mark.parametrize("program", extremes(), ids=lambda program: Path(program).name)
 def test_a_personal_token_opens_ones_own_cluster_and_no_other(
     program: str, transactional_db: None, wakes: list[object], settings: Any, tmp_path: Path

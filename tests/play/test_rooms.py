@@ -25,6 +25,7 @@ from playground.play.rooms import Room
 from playground.play.watch import Watch
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+linux = pytest.mark.skipif(sys.platform != "linux", reason="stopped processes are seen in /proc")
 ENOUGH = Limits(processor_s=60, wall_s=300, memory_bytes=2**30)
 
 
@@ -177,12 +178,10 @@ def test_whether_work_is_still_wanted_is_asked_each_half_second(
     assert len(asked) == after_looks
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=linux)])
 def test_work_whose_process_dies_is_tried_again_and_given_up_in_the_end(
     room: Room, said: dict[str, Any], how: signal.Signals
 ) -> None:
-    if how == signal.SIGSTOP and sys.platform != "linux":
-        pytest.skip("stopped processes are seen in /proc")
     put("tests.sleep")
     for deaths in range(1, lanes.MOST_DEATHS + 1):
         hit = when(lambda: room.child is not None, lambda: os.kill(room.child.pid, how))  # type: ignore[union-attr]
