@@ -21,7 +21,7 @@ from playground.engine.limits import why_ended
 from playground.engine.plugins import allowed
 from playground.engine.scenario_submission import submission_problems
 from playground.engine.seeds import SeedEnding
-from scheduler_core.scenario.bounds import Bounds
+from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.canonical import effective_steps, scenario_digest
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.gallery import ORDER, gallery_text
@@ -241,7 +241,7 @@ def load(text: str | bytes, *, max_objects: int | None = None) -> Scenario:
     ScenarioProblem
     """
     try:
-        return load_scenario(text, bounds=Bounds() if max_objects is None else Bounds(max_objects))
+        return load_scenario(text, bounds=RunBounds() if max_objects is None else RunBounds(max_objects))
     except ScenarioError as error:
         raise problem_of(error) from None
 

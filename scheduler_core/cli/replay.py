@@ -36,7 +36,7 @@ from scheduler_core.scenario import (
     with_decisions,
     with_seed,
 )
-from scheduler_core.scenario.bounds import Bounds
+from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.carried import CarriedError, carried_in, check_words
 from scheduler_core.scenario.schema import schema_text
 from scheduler_core.scenario.standalone import TooLargeForOneFile, standalone
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record", metavar="FILE", help="write the scenario with what was decided, - for standard output"
     )
-    bounds = Bounds()
+    bounds = RunBounds()
     parser.add_argument(
         "--max-objects",
         type=int,
@@ -132,7 +132,7 @@ def _text(place: str) -> bytes:
     return place.encode() if place.startswith(("http://", "https://")) else Path(place).read_bytes()
 
 
-def _load(text: bytes, apply: list[str], bounds: Bounds) -> Scenario:
+def _load(text: bytes, apply: list[str], bounds: RunBounds) -> Scenario:
     """The scenario, with the manifests of files beside its own."""
     carried = carried_in(text)
     if carried is not None:
@@ -165,7 +165,7 @@ def run(options: argparse.Namespace) -> int:
         for reference in options.plugin:
             installed_plugins.add(reference)
         text = _text(options.scenario)
-        bounds = Bounds(options.max_objects, options.max_time)
+        bounds = RunBounds(options.max_objects, options.max_time)
         scenario = _load(text, options.apply, bounds)
         digest = scenario_digest(scenario)
         scenario = release_options.with_release(scenario, options)

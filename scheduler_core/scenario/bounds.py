@@ -22,7 +22,7 @@ _Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class RunBounds:
     """What one run may become.
 
     Attributes
@@ -80,7 +80,7 @@ def is_controlled(manifest: Manifest) -> bool:
     )
 
 
-def time_problem(path: str, elapsed_ns: int, bounds: Bounds) -> Problem:
+def time_problem(path: str, elapsed_ns: int, bounds: RunBounds) -> Problem:
     """What is wrong with a step that lets more time pass than a run may take."""
     return Problem(
         path,
@@ -93,7 +93,7 @@ def _hours(time_ns: int) -> str:
     return f"{time_ns / 3600e9:,.10g} h"
 
 
-def bound_problems(scenario: Scenario, bounds: Bounds) -> Iterator[Problem]:
+def bound_problems(scenario: Scenario, bounds: RunBounds) -> Iterator[Problem]:
     """The first place where the scenario becomes too large, and the first where it takes too long."""
     yield from _size_problem(scenario, bounds)
     elapsed_ns = 0
@@ -162,7 +162,7 @@ def _key(manifest: Manifest) -> _Key:
     return kind, namespace or ("default" if kind in NAMESPACED_KINDS else ""), str(meta.get("name", ""))
 
 
-def _size_problem(scenario: Scenario, bounds: Bounds) -> Iterator[Problem]:
+def _size_problem(scenario: Scenario, bounds: RunBounds) -> Iterator[Problem]:
     tally = _Tally()
     for place in _happenings(scenario, tally):
         total = tally.total()

@@ -12,7 +12,7 @@ from scheduler_core.scenario import resilience
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean
 from scheduler_core.scenario.record import Finding, PodFacts, budget_violations
-from scheduler_core.scenario.types import Expectation, NumberBounds, UpgradeSelection
+from scheduler_core.scenario.types import Bounds, Expectation, UpgradeSelection
 
 if TYPE_CHECKING:
     from scheduler_core.scenario.ran import ScenarioRun
@@ -68,7 +68,7 @@ class _Checker:
             return self._agreement(item.agreement, path)
         return self._metric(item, path)
 
-    def _agreement(self, bounds: NumberBounds, path: str) -> Finding:
+    def _agreement(self, bounds: Bounds, path: str) -> Finding:
         verdicts = [found.verdict for found in self.run.verdicts()]
         share = share_of_agreement(verdicts)
         if share is None:
@@ -258,7 +258,7 @@ class _Checker:
         of_whom = f" of namespace {wanted.namespace}" if wanted.namespace else ""
         moved = [one for one in found.differences if one.ends_elsewhere and one.pod.startswith(prefix)]
         what = f"the number of pods{of_whom} that {wanted.release.title} leaves elsewhere"
-        problem = (item.count or NumberBounds(at_most=0)).problem_of(len(moved))
+        problem = (item.count or Bounds(at_most=0)).problem_of(len(moved))
         if problem is None:
             return Finding(path, True, f"{what} is {len(moved)}")
         first = moved[0] if moved else None
@@ -289,7 +289,7 @@ class _Checker:
         return Finding(path, False, f"{name} {problem}.{why}", cycle)
 
 
-def _bound_words(bounds: NumberBounds | None) -> str:
+def _bound_words(bounds: Bounds | None) -> str:
     if bounds is None:
         return ""
     if bounds.exactly is not None:

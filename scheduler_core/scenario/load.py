@@ -18,7 +18,7 @@ from scheduler_core.objects.kinds import KINDS, is_read, parse
 from scheduler_core.objects.writing import dump_yaml
 from scheduler_core.plugins import REGISTRY
 from scheduler_core.releases import Release, release_named
-from scheduler_core.scenario.bounds import Bounds, bound_problems
+from scheduler_core.scenario.bounds import RunBounds, bound_problems
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.form import did_you_mean, part_of
 from scheduler_core.scenario.types import (
@@ -53,7 +53,7 @@ _LINES_UP_TO_BYTES = 2_000_000
 
 
 def load_scenario(
-    source: str | bytes | Mapping[str, Any], *, max_bytes: int = MAX_BYTES, bounds: Bounds | None = None
+    source: str | bytes | Mapping[str, Any], *, max_bytes: int = MAX_BYTES, bounds: RunBounds | None = None
 ) -> Scenario:
     """Read a scenario.
 
@@ -63,7 +63,7 @@ def load_scenario(
         YAML or JSON text of one document, or the document.
     max_bytes : int
         Limit on a text.
-    bounds : Bounds, optional
+    bounds : RunBounds, optional
         What the run may become.
 
     Raises
@@ -71,10 +71,10 @@ def load_scenario(
     ScenarioError
     """
     if isinstance(source, Mapping):
-        return _from_document(source, bounds or Bounds())
+        return _from_document(source, bounds or RunBounds())
     document = _document(source, max_bytes)
     try:
-        return _from_document(document, bounds or Bounds())
+        return _from_document(document, bounds or RunBounds())
     except ScenarioError as error:
         text = source if isinstance(source, str) else source.decode("utf-8-sig")
         raise ScenarioError(with_lines(error.problems, text)) from None
@@ -105,7 +105,7 @@ def with_lines(problems: Iterable[Problem], text: str) -> Iterator[Problem]:
         yield problem if place is None else dataclasses.replace(problem, line=place[0], column=place[1])
 
 
-def _from_document(document: Mapping[str, Any], bounds: Bounds) -> Scenario:
+def _from_document(document: Mapping[str, Any], bounds: RunBounds) -> Scenario:
     _check_type(document)
     body = {key: value for key, value in document.items() if key not in ("apiVersion", "kind")}
     _check_bounds(body)

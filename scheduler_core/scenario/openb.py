@@ -16,9 +16,9 @@ from scheduler_core.randomness import Randomness, Stream
 from scheduler_core.scenario.ran import ScenarioRun
 from scheduler_core.scenario.types import (
     Advance,
+    Bounds,
     Expectation,
     Manifest,
-    NumberBounds,
     PathStop,
     Run,
     Scenario,
@@ -106,7 +106,7 @@ def trace_scenario(items: Iterable[Manifest], *, name: str, title: str, seed: in
         seed=seed,
         objects=objects,
         steps=(Step(run=Run()),),
-        expect=(Expectation(cycles=NumberBounds(at_least=n_pods)), Expectation(budgets="respected")),
+        expect=(Expectation(cycles=Bounds(at_least=n_pods)), Expectation(budgets="respected")),
     )
 
 
@@ -143,7 +143,7 @@ def timed_scenario(
         seed=seed,
         objects=nodes,
         steps=tuple(steps),
-        expect=(Expectation(cycles=NumberBounds(at_least=len(pods))), Expectation(budgets="respected")),
+        expect=(Expectation(cycles=Bounds(at_least=len(pods))), Expectation(budgets="respected")),
     )
 
 
@@ -151,7 +151,7 @@ def with_figures(run: ScenarioRun) -> Scenario:
     """The run's scenario, expecting what came of it: how many are bound and pending, and the decisions."""
     figures = run.metrics()
     expected = tuple(
-        Expectation(metric=name, count=NumberBounds(exactly=figures[name]))
+        Expectation(metric=name, count=Bounds(exactly=figures[name]))
         for name in ("bound", "pending", "gpuUtilisation")
     )
     return dataclasses.replace(with_decisions(run), expect=(*run.scenario.expect, *expected))

@@ -13,7 +13,7 @@ from scheduler_core.objects.defaults import NAMESPACED_KINDS, KeptPriority, prep
 from scheduler_core.objects.fields import format_seconds
 from scheduler_core.objects.pod import Pod
 from scheduler_core.releases import Release
-from scheduler_core.scenario.bounds import Bounds, time_problem
+from scheduler_core.scenario.bounds import RunBounds, time_problem
 from scheduler_core.scenario.canonical import effective_steps, in_run_order
 from scheduler_core.scenario.errors import Problem, ScenarioError
 from scheduler_core.scenario.expectations import check
@@ -80,11 +80,11 @@ class _Runner:
         full_traces: bool | None,
         max_cycles: int,
         checkpoint: Mapping[str, Any] | None = None,
-        bounds: Bounds | None = None,
+        bounds: RunBounds | None = None,
         release: Release | None = None,
         first_of_ties: bool = False,
     ) -> None:
-        self.bounds = bounds or Bounds()
+        self.bounds = bounds or RunBounds()
         n_nodes = sum(manifest.get("kind") == "Node" for manifest in scenario.objects)
         full = n_nodes <= FULL_TRACES_UP_TO_NODES if full_traces is None else full_traces
         seed = scenario.seed if seed is None else seed
@@ -391,7 +391,7 @@ def run(
     before_cycle: Callable[[Simulation], None] | None = None,
     after_cycle: Callable[[Simulation], None] | None = None,
     checkpoint: Mapping[str, Any] | None = None,
-    bounds: Bounds | None = None,
+    bounds: RunBounds | None = None,
     release: Release | None = None,
     first_of_ties: bool = False,
 ) -> ScenarioRun:
@@ -410,7 +410,7 @@ def run(
     checkpoint : mapping, optional
         The scenario goes on from there rather than from an empty cluster (`make_scenario(goes_on=True)`). Taken
         before anything was decided or drawn, it is right for every seed.
-    bounds : Bounds, optional
+    bounds : RunBounds, optional
         On virtual time.
     release : Release, optional
         Instead of the scenario's own.

@@ -128,7 +128,7 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberBounds:
+class Bounds:
     """What a number must be."""
 
     exactly: float | None = part("is", Number(whole=False), "Exactly this.", default=None)
@@ -150,7 +150,7 @@ def _plain(number: float) -> str:
     return str(int(number)) if float(number).is_integer() else f"{number:.4g}"
 
 
-_BOUNDS = Shorthand(part_of(NumberBounds), "is")
+_BOUNDS = Shorthand(part_of(Bounds), "is")
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ class Expectation:
     pod: str = part("pod", POD_NAME, "About this pod.")
     pods: PodSelection | None = part("pods", part_of(PodSelection), "About each of these pods.", default=None)
     cycle: int | None = part("cycle", Number(1, MAX_CYCLES), "About the cycle of this number.", default=None)
-    cycles: NumberBounds | None = part("cycles", _BOUNDS, "How many cycles were run.", default=None)
+    cycles: Bounds | None = part("cycles", _BOUNDS, "How many cycles were run.", default=None)
     order: tuple[str, ...] = part("order", ListOf(POD_NAME), "These pods got their nodes in this order.")
     budgets: str = part("budgets", Choice("respected"), "No eviction violated a PodDisruptionBudget.")
     metric: str = part("metric", Choice(*METRICS), "About this figure; `count` bounds it.")
@@ -300,7 +300,7 @@ class Expectation:
     )
     fits: Fitting | None = part("fits", part_of(Fitting), "So many more pods find a node.", default=None)
     drain: Draining | None = part("drain", part_of(Draining), "These nodes can be drained.", default=None)
-    agreement: NumberBounds | None = part(
+    agreement: Bounds | None = part(
         "agreement",
         _BOUNDS,
         "Per cent of other schedulers' decisions (steps with `by`) that agree or tie with ours on the same state.",
@@ -317,13 +317,13 @@ class Expectation:
     victims: tuple[str, ...] | None = part(
         "victims", ListOf(POD_NAME), "Exactly these pods were evicted for it, in any order.", default=None
     )
-    attempts: NumberBounds | None = part("attempts", _BOUNDS, "How often it was tried.", default=None)
+    attempts: Bounds | None = part("attempts", _BOUNDS, "How often it was tried.", default=None)
     nominated: str = part("nominated", STRING, "The node it waits for after a preemption.")
     of: str = part("of", POD_NAME, "The pod the cycle was about.")
     outcome: str = part("outcome", Choice(*OUTCOMES), "How the cycle ended.")
     tie: bool | None = part("tie", BOOLEAN, "Whether the cycle hung on a draw among equals.", default=None)
-    feasible: NumberBounds | None = part("feasible", _BOUNDS, "How many nodes were feasible.", default=None)
-    count: NumberBounds | None = part(
+    feasible: Bounds | None = part("feasible", _BOUNDS, "How many nodes were feasible.", default=None)
+    count: Bounds | None = part(
         "count",
         _BOUNDS,
         "Of pods: how many hold it (all, when left out); of an upgrade: how many end elsewhere.",

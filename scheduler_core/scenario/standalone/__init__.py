@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import Any, Final
 
-from scheduler_core.scenario.bounds import Bounds
+from scheduler_core.scenario.bounds import RunBounds
 from scheduler_core.scenario.canonical import scenario_digest
 from scheduler_core.scenario.carried import MAX_LINK_CHARS, STANDALONE_MARK, carry
 from scheduler_core.scenario.ran import ScenarioRun
@@ -52,7 +52,7 @@ def standalone(
     opens_at: int | None = None,
     address: str = "",
     max_bytes: int = MAX_FILE_BYTES,
-    bounds: Bounds | None = None,
+    bounds: RunBounds | None = None,
 ) -> Standalone:
     """Run a scenario and put the replay into one file.
 

@@ -8,9 +8,9 @@ import pytest
 
 from scheduler_core.cli.main import main
 from scheduler_core.scenario import ScenarioError, load_scenario, run_scenario
-from scheduler_core.scenario.bounds import Bounds
+from scheduler_core.scenario.bounds import RunBounds
 
-SMALL = Bounds(objects=20)
+SMALL = RunBounds(objects=20)
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
 
@@ -56,7 +56,7 @@ def document(*objects: dict[str, Any], steps: list[Any] | None = None) -> dict[s
     }
 
 
-def problem(document: dict[str, Any], bounds: Bounds = SMALL) -> tuple[str, str]:
+def problem(document: dict[str, Any], bounds: RunBounds = SMALL) -> tuple[str, str]:
     with pytest.raises(ScenarioError) as raised:
         load_scenario(document, bounds=bounds)
     (found,) = raised.value.problems
@@ -143,13 +143,13 @@ def test_virtual_time_has_one_cap_for_all_steps_together(steps: list[Any], path:
 
 def test_time_that_a_run_takes_by_itself_is_held_to_the_cap() -> None:
     # A pod that ends lets time pass in `run: idle`; what a step then adds is over the cap, which the text does not say.
-    short = Bounds(virtual_ns=60 * 10**9)
+    short = RunBounds(virtual_ns=60 * 10**9)
     scenario = load_scenario(
         document(node("n1"), pod("p", cpu="100"), steps=[{"advance": "50s"}]), bounds=short
     )
     assert run_scenario(scenario, bounds=short).cycles
     with pytest.raises(ScenarioError, match=r"steps\[0\]\.advance: makes .* of virtual time"):
-        run_scenario(scenario, bounds=Bounds(virtual_ns=40 * 10**9))
+        run_scenario(scenario, bounds=RunBounds(virtual_ns=40 * 10**9))
 
 
 def test_the_command_may_be_told_to_allow_more_and_says_what_it_allows(
