@@ -18,6 +18,7 @@ LETTERS = """() => {
   while (walker.nextNode()) {
     const letter = walker.currentNode.data.trim(), e = walker.currentNode.parentElement;
     if (!/^[A-Z]$/.test(letter) || !e.getClientRects().length) continue;
+    if (e.textContent.trim() !== letter || e.closest('code')) continue;  // a word of a sentence, or quoted
     const drawing = e.closest('svg'), around = e.parentElement;
     const explained =
       drawing ? says(e.closest('g')?.querySelector(':scope > title')?.textContent, letter)
