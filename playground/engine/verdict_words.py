@@ -61,7 +61,7 @@ def _bind(told: Told) -> str:
             return "The only node that fits." if told.n_feasible == 1 else "Room was made there."
         return f"The most points, {told.points}."
     if told.verdict == "tie":
-        return f"Both have {told.points} points; {told.n_tied} nodes do, any of them is right."
+        return f"Both have the most points, {told.points}, as {told.n_tied} nodes do: any of them is right."
     if told.verdict == "infeasible":
         by = f"{told.plugin}: " if told.plugin else ""
         return f"{by}{', '.join(told.reasons)}. Bound all the same; an API server does not check it."

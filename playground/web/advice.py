@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from playground.engine.plugins import drawn
+from playground.web.names import without_domain
 
 AXIS_LEAST = 10
 """The weight axis is at least so long; longer where the weight, or a switch point, lies further out."""
 AXIS_MOST = 100
 _FILLS = ("wt", "wc", "wb")
-_ROOM_PERCENT = 9
+_PERCENT_A_LETTER = 2
+"""Of a weight axis, as wide as it is on a phone."""
 
 DISPLACED_SHOWN = 4
 ABOUT = {"pod": "This pod only", "nodes": "Nodes only", "others": "Other pods only"}
@@ -158,10 +160,11 @@ def view_why(answer: Mapping[str, Any]) -> WhyView:
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of a weight axis, in percent of its length."""
+    """A stretch of a weight axis, in percent of its length; `short` is its label without the nodes' domains."""
 
     css: str
     label: str
+    short: str
     x: float
     width: float
 
@@ -171,7 +174,8 @@ class Segment:
 
     @property
     def has_room(self) -> bool:
-        return self.width >= _ROOM_PERCENT
+        """Whether its label can be read inside, on a phone too."""
+        return self.width >= _PERCENT_A_LETTER * len(self.short)
 
 
 @dataclass(frozen=True)
@@ -252,7 +256,8 @@ def view_weights(
             if start < stop:
                 fill = _fill(colours, tuple(part["winners"]), winner)
                 label = some(part["winners"], part["nWinners"])
-                segments.append(Segment(fill, label, round(start, 2), round(stop - start, 2)))
+                short = some([without_domain(name) for name in part["winners"]], part["nWinners"])
+                segments.append(Segment(fill, label, short, round(start, 2), round(stop - start, 2)))
         ticks = [Tick(round(_along(at, end), 2), str(at)) for at in points if 1 < at < end]
         rows.append(
             WeightRow(

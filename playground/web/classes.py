@@ -81,10 +81,14 @@ def _evictions(use: ClassUse) -> tuple[str, str]:
     if use.row.preemption_policy == "Never":
         if not use.n_below:
             return "none", "its policy is Never, and no pod on a node stands below it"
-        return "none", f"its policy is Never; {_pods(use.n_below)} on nodes stand below it"
+        return "none", f"its policy is Never; {_pods(use.n_below)} {_below(use)}"
     if not use.n_below:
         return "none", "no pod on a node stands below it"
-    return _pods(use.n_below), "on nodes stand below it"
+    return _pods(use.n_below), _below(use)
+
+
+def _below(use: ClassUse) -> str:
+    return "on a node stands below it" if use.n_below == 1 else "on nodes stand below it"
 
 
 def budget_rows(uses: Sequence[BudgetUse]) -> list[BudgetRow]:

@@ -43,3 +43,14 @@ def name_parts(name: str) -> NameParts:
     if len(host) - start > _MOST_TAIL:
         start = len(host) - _LEAST_TAIL * 2
     return NameParts(host[:start], host[start:], domain)
+
+
+def without_domain(name: str) -> str:
+    """A name without its domain.
+
+    >>> without_domain("ip-10-0-131-74.eu-central-1.compute.internal")
+    'ip-10-0-131-74'
+    >>> without_domain("node-3")
+    'node-3'
+    """
+    return name.removesuffix(name_parts(name).domain)

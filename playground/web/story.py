@@ -56,7 +56,7 @@ class StoryStep:
 _LANES = {
     "activeQ": ("Into activeQ", "k-a"),
     "backoffQ": ("Into backoffQ", "k-ev"),
-    "errorBackoffQ": ("Into backoffQ, after an error", "k-ev"),
+    "errorBackoffQ": ("Into backoffQ", "k-ev"),
     "unschedulable": ("Into Unschedulable", "k-u"),
     "expired": ("Expired", "k-u"),
 }

@@ -18,7 +18,6 @@ LABEL_FROM = 12.0
 _LANE_OF = {
     "Into activeQ": "activeQ",
     "Into backoffQ": "backoffQ",
-    "Into backoffQ, after an error": "backoffQ",
     "Into Unschedulable": "Unschedulable",
 }
 _CSS = {

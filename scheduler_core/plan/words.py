@@ -52,7 +52,7 @@ def any_node_verdict(answers: Sequence[TakenAway]) -> str:
         hurt = f"{len(strands):,} of the {n_nodes:,} nodes cannot be lost without leaving pods without a node"
         return f"{hurt}; {harmless:,} can be lost without harm."
     found = f"Any one of the {n_nodes:,} nodes can be lost and every pod that is made again finds a node"
-    return f"{found}; {harmless:,} without any other harm."
+    return f"{found}; the loss of {n_nodes - harmless:,} of them preempts, holds back or loses pods."
 
 
 def any_domain_verdict(label: str, answers: Mapping[str, TakenAway]) -> str:

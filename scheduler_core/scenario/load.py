@@ -169,10 +169,26 @@ def plugin_notes(scenario: Scenario) -> list[str]:
 
 
 class FieldNote(NamedTuple):
-    """Something misspelt: where (`objects[3].spec.nodeSelectr`), and a sentence with the place and what is near."""
+    """Something misspelt.
+
+    Attributes
+    ----------
+    path
+        Where: `objects[3].spec.nodeSelectr`.
+    fault
+        What, with its place and what is near; all that is said where it is refused.
+    effect
+        What comes of it where it is not.
+    """
 
     path: str
-    words: str
+    fault: str
+    effect: str
+
+    @property
+    def words(self) -> str:
+        """Fault and effect as one sentence."""
+        return f"{self.fault}, {self.effect}"
 
 
 def field_notes(scenario: Scenario) -> list[FieldNote]:
@@ -181,7 +197,7 @@ def field_notes(scenario: Scenario) -> list[FieldNote]:
     They change nothing. The first 20.
     """
     found = (
-        FieldNote(at, f"{problem.said_of(at)}, which has no effect")
+        FieldNote(at, problem.said_of(at), "which has no effect")
         for path, problems in _unknown_fields(scenario)
         for problem in problems
         for at in [f"{path}.{problem.path}"]
@@ -198,8 +214,8 @@ def _unknown_kinds(scenario: Scenario) -> Iterator[FieldNote]:
         version, kind = manifest["apiVersion"], manifest["kind"]
         near = misspelt_kind(version, kind)
         if near:
-            said = f"{version} has no kind {kind} (did you mean {near}?), so the object has no effect"
-            yield FieldNote(f"{path}.kind", f"{path}.kind: {said}")
+            fault = f"{path}.kind: {version} has no kind {kind} (did you mean {near}?)"
+            yield FieldNote(f"{path}.kind", fault, "so the object has no effect")
 
 
 def _unknown_fields(scenario: Scenario) -> Iterator[tuple[str, list[FieldProblem]]]:

@@ -151,7 +151,7 @@ class UpgradePreview:
                 (NEWLY_PENDING, "newly waits", "newly wait"),
                 (NEWLY_PLACED, "waits no longer", "wait no longer"),
                 (NEWLY_EVICTED, "is newly evicted", "are newly evicted"),
-                (OTHER_WORDS, "waits in other words", "wait in other words"),
+                (OTHER_WORDS, "waits with another message", "wait with another message"),
                 (OTHER_COURSE, "ends alike after other decisions", "end alike after other decisions"),
             )
             if counts[kind]

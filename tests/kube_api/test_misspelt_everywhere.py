@@ -145,6 +145,7 @@ def test_sharing_a_scenario_refuses_it_where_that_is_wanted_and_keeps_nothing(
     refused = client.post(strict, text, content_type="application/json")
     assert (refused.status_code, refused.json()["field"]) == (400, path)
     told_once(refused.json()["detail"], path)
+    assert "effect" not in refused.json()["detail"], "what is refused is not told to have none"
     assert client.get("/api/v1/scenarios/").json()["items"] == []
     silent = client.post("/api/v1/scenarios/?fieldValidation=Ignore", text, content_type="application/json")
     assert (silent.status_code, silent.json()["notes"]) == (201, [])
@@ -155,8 +156,8 @@ def test_sharing_a_scenario_refuses_it_where_that_is_wanted_and_keeps_nothing(
 def test_a_kind_of_a_scenario_that_is_misspelt_is_told() -> None:
     document = scenario(make_pod("right"))
     document["objects"].append({"apiVersion": "apps/v1", "kind": "Deploymnt", "metadata": {"name": "web"}})
-    [(_, note)] = field_notes(load_scenario(document))
-    assert "apps/v1 has no kind Deploymnt (did you mean Deployment?)" in note
+    [note] = field_notes(load_scenario(document))
+    assert "apps/v1 has no kind Deploymnt (did you mean Deployment?)" in note.words
 
 
 @pytest.mark.parametrize(
@@ -199,8 +200,11 @@ def test_a_key_of_the_scenario_itself_is_refused_with_its_path_and_the_nearest_n
 def test_a_patch_of_a_scenario_is_read_too(kind: str, patch: dict[str, Any], field: str, near: str) -> None:
     steps = [{"apply": [make_pod("web")]}, {"patch": {"kind": kind, "name": "n1", "patch": patch}}]
     document = scenario({}) | {"steps": steps}
-    [(_, note)] = field_notes(load_scenario(document))
-    assert note == f'unknown field "steps[1].patch.patch.{field}" (did you mean {near}?), which has no effect'
+    [note] = field_notes(load_scenario(document))
+    assert (
+        note.words
+        == f'unknown field "steps[1].patch.patch.{field}" (did you mean {near}?), which has no effect'
+    )
 
 
 def test_what_is_spelt_well_is_not_mentioned() -> None:

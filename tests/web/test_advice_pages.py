@@ -14,6 +14,7 @@ from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, Pod, Question
 from playground.clusters.services import questions
 from playground.clusters.services.memory import EngineMemory
+from playground.web.advice import Segment
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.markup import html_of
 
@@ -165,6 +166,11 @@ def test_why_a_recorded_cycle_did_not_choose_a_node(client: Client, cluster: Clu
     work_off()
     html = page(client, "cycle-why", *args, query=f"?node={other}")
     assert "Score plugin" in html
+
+
+def test_a_label_of_a_weight_axis_is_drawn_where_it_has_room_on_a_phone() -> None:
+    name, short = "ip-10-0-125-55.eu-central-1.compute.internal", "ip-10-0-125-55"
+    assert [Segment("wc", name, short, 0, width).has_room for width in (100, 30, 25)] == [True, True, False]
 
 
 def test_weights_are_lines_at_once_and_proofs_when_asked(client: Client, cluster: Cluster) -> None:

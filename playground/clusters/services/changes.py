@@ -179,8 +179,8 @@ def _in_words(told: Sequence[tuple[str, str]]) -> str:
     if len(told) == 1:
         return f"{verb} {what}".strip()
     if len(verbs) == len(kinds) == 1:
-        return f"{verb} {len(told)} {_plural(next(iter(kinds)))}"
-    return f"{verb} {what} and {len(told) - 1} more"
+        return f"{verb} {len(told):,} {_plural(next(iter(kinds)))}"
+    return f"{verb} {what} and {len(told) - 1:,} more"
 
 
 def _plural(kind: str) -> str:

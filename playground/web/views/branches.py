@@ -39,7 +39,7 @@ def difference(request: HttpRequest, cluster_id: str) -> HttpResponse:
         "tab": "difference",
         "parent": parent,
         "found": found,
-        "kinds": [(name, found.counts.get(name, 0)) for name in KINDS],
+        "kinds": [(name, found.counts[name]) for name in KINDS if found.counts.get(name)],
         "kind": kind,
         "changes": chosen if request.GET.get("all") else chosen[:SHOWN],
         "n_chosen": len(chosen),

@@ -211,6 +211,16 @@ def test_nodes_of_a_zone_are_found_by_their_label_and_any_node_is_summed_up() ->
     )
 
 
+def test_harm_that_leaves_no_pod_pending_is_told_by_the_number_of_nodes() -> None:
+    answers = list(
+        lose_any(_sandbox(node("a"), node("b"), pod("web", on="a", owner=WEB), pod("bare", on="b")))
+    )
+    assert any_node_verdict(answers) == (
+        "Any one of the 2 nodes can be lost and every pod that is made again finds a node;"
+        " the loss of 1 of them preempts, holds back or loses pods."
+    )
+
+
 def test_a_node_that_is_named_twice_goes_once() -> None:
     objects = (
         node("a"),
