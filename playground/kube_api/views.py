@@ -64,6 +64,7 @@ _IN_CONTAINER: Final = re.compile(
     r"api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+)"
     r"/(?P<part>log|exec|attach|portforward|proxy|ephemeralcontainers)(/.*)?"
 )
+_TOKEN: Final = re.compile(r"api/v1/namespaces/(?P<namespace>[^/]+)/serviceaccounts/(?P<name>[^/]+)/token")
 _WAITED_FOR: Final = (
     *("Pod", "Node", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job"),
     *("CronJob", "HorizontalPodAutoscaler", "PodGroup"),
@@ -141,6 +142,7 @@ class KubernetesAPI(APIView):
         target = target_of(table, path)
         if target is None or (target.earlier and inner.method not in ("GET", "HEAD")):
             _say_there_are_no_containers(cluster, path)
+            _say_there_are_no_tokens(cluster, path)
             raise Refusal("NotFound", "the server could not find the requested resource")
         strange = unknown_parameters(inner.GET)
         if inner.method in ("GET", "HEAD"):
@@ -169,6 +171,29 @@ def _say_there_are_no_containers(cluster: Cluster, path: str) -> None:
     words = "it has no logs" if match["part"] == "log" else "nothing can be run or reached in it"
     raise Refusal(
         "BadRequest", f'there are no containers in a playground: pod "{match["name"]}" is simulated: {words}'
+    )
+
+
+def _say_there_are_no_tokens(cluster: Cluster, path: str) -> None:
+    """Explain why a ServiceAccount has no token, if that is what a path asks for.
+
+    Raises
+    ------
+    Refusal, NotFound
+    """
+    match = _TOKEN.fullmatch(path)
+    accounts = kinds.by_kind("ServiceAccount")
+    if match is None or accounts is None:
+        return
+    selectors.get_object(cluster, accounts, match["namespace"], match["name"])
+    words = (
+        "none is needed"
+        if settings.EMBEDDED
+        else "people have tokens of their own, on the page of their account"
+    )
+    raise Refusal(
+        "BadRequest",
+        f'ServiceAccounts have no tokens in a playground: serviceaccount "{match["name"]}" runs nothing: {words}',
     )
 
 

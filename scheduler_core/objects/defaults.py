@@ -54,6 +54,11 @@ NAMESPACED_KINDS = frozenset(
         "ResourceClaimTemplate",
         "PodGroup",
         "Workload",
+        "LimitRange",
+        "ResourceQuota",
+        "CronJob",
+        "HorizontalPodAutoscaler",
+        "ControllerRevision",
     }
 )
 """Kinds that live in a namespace, among those a cluster here can hold."""

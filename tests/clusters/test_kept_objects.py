@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,6 +93,16 @@ def test_there_is_one_of_every_kind(full: Cluster) -> None:
     kinds = {kind.row_kind for kind in table_of(full).kinds} - {"Event"}
     assert fresh_of(full) == kinds
     assert any(kind.custom is not None for kind in table_of(full).kinds)
+
+
+def test_each_object_has_a_uid_of_its_own(full: Cluster) -> None:
+    uids = [
+        manifest["metadata"]["uid"]
+        for kind in table_of(full).kinds
+        for manifest in rows_of(full, kind).values_list("manifest", flat=True)
+        if kind.row_kind != "Event"
+    ]
+    assert len({*uids}) == len(uids) and all(uuid.UUID(uid) for uid in uids)
 
 
 def test_nothing_is_lost_on_export_and_import(full: Cluster) -> None:

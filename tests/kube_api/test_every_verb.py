@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from playground.clusters.kinds import KINDS
 from tests.clusters.builders import make_cluster, make_node, make_pod
@@ -19,6 +20,7 @@ pytestmark = [pytest.mark.kubectl, pytest.mark.slow]
 N_OBJECTS = len(KINDS) - 1
 """One of each kind but Event, which is never applied."""
 LINE = re.compile(r"^([a-z.0-9]+)/\S+ (.+)$", re.MULTILINE)
+ADDS_AN_ANNOTATION = r"sed -i -e 's/^    annotations:$/    annotations:\n      edited: \"yes\"/'"
 SCALED = ("deployment.apps", "replicaset.apps", "replicationcontroller", "statefulset.apps")
 
 
@@ -53,11 +55,28 @@ def test_each_verb_is_done_to_an_object_of_each_kind(
     assert all(item["metadata"]["annotations"]["walked"] == "yes" for item in listed)
     applied = said("apply", "--server-side", "--force-conflicts")
     assert (len(applied), set(applied.values())) == (N_OBJECTS, {"serverside-applied"})
+    applied = said("apply")
+    assert (len(applied), {*applied.values()} - {"configured", "unchanged"}) == (N_OBJECTS, set())
+    kubectl.environment["KUBE_EDITOR"] = ADDS_AN_ANNOTATION
+    edited = dict(LINE.findall(kubectl("edit", *names, "-n", "fresh")))
+    assert (len(edited), set(edited.values())) == (N_OBJECTS, {"edited"})
+    met = kubectl("wait", *file, "--for=jsonpath={.metadata.annotations.edited}=yes", "--timeout=120s")
+    assert len(met.splitlines()) == N_OBJECTS and met.count(" condition met\n") == N_OBJECTS
+    unlike = tmp_path / "unlike.yaml"
+    manifests = [found for found in yaml.safe_load_all(EVERY_KIND.read_text()) if found]
+    for manifest in manifests:
+        manifest["metadata"]["labels"] = {"unlike": "yes"}
+    unlike.write_text(yaml.safe_dump_all(manifests))
+    differences = kubectl.run("diff", "-f", str(unlike))
+    assert differences.returncode == 1, differences.stderr
+    changed = [line for line in differences.stdout.splitlines() if re.match(r"[-+] ", line)]
+    assert sum("unlike:" in line for line in changed) == N_OBJECTS
+    assert not [line for line in changed if "status" in line or "resourceVersion" in line]
+    replaced = said("replace")
+    assert (len(replaced), set(replaced.values())) == (N_OBJECTS, {"replaced"})
     # What can be scaled is; of the others one sentence tells that they cannot.
-    for number, name in enumerate(names):
+    for name in names:
         kind = name.partition("/")[0]
-        if kind not in SCALED and number % 8:
-            continue
         done = kubectl.run("scale", name, "-n", "fresh", "--replicas=0")
         if kind in SCALED:
             assert done.returncode == 0 and done.stdout == f"{name} scaled\n", done.stderr
@@ -85,7 +104,8 @@ def test_each_verb_is_done_to_an_object_of_each_kind(
             ("certificate", "approve", "nothing"),
             'certificatesigningrequests.certificates.k8s.io "nothing" not found',
         ),
-        (("create", "token", "default"), "could not find the requested resource"),
+        (("create", "token", "robot"), "ServiceAccounts have no tokens in a playground"),
+        (("create", "token", "nothing"), 'serviceaccounts "nothing" not found'),
     ],
 )
 def test_what_is_not_done_says_why(
@@ -96,7 +116,8 @@ def test_what_is_not_done_says_why(
     wakes: list[Any],
     tmp_path: Path,
 ) -> None:
-    cluster = make_cluster(make_node("n1"), make_pod("p1", node="n1"))
+    robot = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
+    cluster = make_cluster(make_node("n1"), make_pod("p1", node="n1"), robot)
     kubectl = Kubectl(extremes()[-1], f"{asgi_server}/k8s/{cluster.public_id}", tmp_path)
     refused = kubectl.run(*words)
     assert refused.returncode != 0

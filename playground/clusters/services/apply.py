@@ -493,8 +493,9 @@ def new_object(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> di
     meta = dict(manifest["metadata"])
     _, namespace, name = key_of(kind, manifest)
     written = meta.get("uid")
-    derived = f"{namespace}/{name}" if namespace else name
-    if not isinstance(written, str) or written == derived or not 0 < len(written) <= 64:
+    # The engine's own for objects without one; of kinds it does not know, the name alone.
+    derived = (name, f"{namespace}/{name}")
+    if not isinstance(written, str) or written in derived or not 0 < len(written) <= 64:
         meta["uid"] = object_uid(writer.cluster.seed, kind.row_kind, namespace, name, writer.cluster.next_seq)
     stamp = meta.get("creationTimestamp")
     try:
