@@ -148,6 +148,7 @@ def _created(
             managed_fields=managers,
             fields=fields,
         )
+        stored = selectors.counted(cluster, target.kind, stored)
     body = _of_version(stored, None) if dry else stored
     return Answer(201, body, warnings=(*fields.warnings, *taken_only_here(stored)))
 
@@ -170,6 +171,7 @@ def _replaced(
             managed_fields=managers,
             fields=fields,
         )
+        stored = selectors.counted(cluster, target.kind, stored)
     body = _of_version(stored, live["metadata"].get("resourceVersion")) if dry else stored
     told = () if target.subresource else taken_only_here(stored)
     return Answer(200, body, warnings=(*fields.warnings, *told))

@@ -170,3 +170,13 @@ def test_rest_and_pages_refuse_in_the_same_words(
     path = f"/api/v1/clusters/{cluster.public_id}/pods/"
     answer = client.post(path, pod("x"), content_type="application/json")
     assert answer.status_code == 403 and said in answer.content.decode()
+
+
+def test_a_quota_answers_a_write_and_a_dry_run_with_what_is_used(kube: Kube) -> None:
+    path = "/api/v1/namespaces/default/resourcequotas"
+    assert kube.post(path, quota(hard={"pods": "3"})).status_code == 201
+    used = {"hard": {"pods": "3"}, "used": {"pods": "1"}}
+    assert kube.get(f"{path}/q").json()["status"] == used
+    for query in ("?dryRun=All", ""):
+        answer = kube.patch(f"{path}/q{query}", {"metadata": {"labels": {"a": "b"}}})
+        assert answer.json()["status"] == used

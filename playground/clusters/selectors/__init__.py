@@ -9,6 +9,7 @@ from playground.clusters.selectors.cycles import (
 )
 from playground.clusters.selectors.objects import (
     check_role,
+    counted,
     current_run,
     get_cluster,
     get_mock_extender,
@@ -43,6 +44,7 @@ __all__ = [
     "check_role",
     "cluster_summary",
     "clusters_overview",
+    "counted",
     "current_run",
     "cycle_explanation",
     "cycles",

@@ -99,10 +99,10 @@ def get_object(cluster: Cluster, kind: Kind, namespace: str, name: str) -> dict[
     row = row_of(cluster, kind, namespace, name)
     if row is None or is_expired(kind, row.manifest, virtual_now_ns(cluster)):
         raise NotFound(f'{kind.resource} "{name}" not found', kind=kind.kind, namespace=namespace, name=name)
-    return as_served(kind, _counted(cluster, kind, row.manifest))
+    return as_served(kind, counted(cluster, kind, row.manifest))
 
 
-def _counted(cluster: Cluster, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
+def counted(cluster: Cluster, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
     """A ResourceQuota says what is used of it now; other objects are as they are stored."""
     return with_usage(cluster, manifest) if kind.row_kind == "ResourceQuota" else manifest
 
@@ -162,7 +162,7 @@ def selected_objects(
         if is_expired(kind, manifest, now_ns):
             continue
         if not selection or selection.matches(manifest):
-            yield as_served(kind, _counted(cluster, kind, manifest))
+            yield as_served(kind, counted(cluster, kind, manifest))
 
 
 def log_after(
