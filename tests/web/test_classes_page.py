@@ -101,7 +101,7 @@ def test_classes_say_who_uses_them_and_what_they_may_evict_now(client: Client, c
     calm = row(html, "class-calm")
     assert "none: its policy is Never; 1 pod on a node stands below it" in calm and "no pod" in calm
     batch = row(html, "class-batch")
-    assert "global default" in batch and "none no pod on a node stands below it" in batch
+    assert "global default" in batch and "none: no pod on a node stands below it" in batch
     assert "built in" in row(html, "class-system-node-critical")
     assert "Five classes, of which three may evict pods now" in re.sub(r"<[^>]+>", "", html)
 
