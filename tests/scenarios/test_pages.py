@@ -62,6 +62,20 @@ def test_to_go_on_with_it_comes_first_and_an_embedded_site_says_whose_link_it_is
     assert "this machine only" not in page
 
 
+def test_nodes_whose_names_begin_alike_are_told_apart_on_the_board_of_a_moment(client, work):
+    names = [f"gke-prod-general-pool-1-e7d80068-{end}" for end in ("k2d6", "dbvm")]
+    nodes = [node(name) for name in names]
+    nodes[1]["spec"] = {"unschedulable": True}
+    made = share(document=small_text(objects=[*nodes, pod("web")], steps=[])).scenario
+    work()
+    for path in ("", "embed/"):
+        client.get(f"/s/{made.public_id}/{path}")
+        work()
+        html = html_of(client.get(f"/s/{made.public_id}/{path}"))
+        assert all(f'title="{name}"' in html and f"<b>{name[-4:]}</b>" in html for name in names), path
+        assert 'title="cordoned"' in html
+
+
 def test_htmx_gets_the_moment_alone(client, scenario):
     whole = client.get(f"/s/{scenario.public_id}/?cycle=5")
     part = client.get(f"/s/{scenario.public_id}/?cycle=5", headers={"HX-Request": "true"})
