@@ -72,6 +72,18 @@ def test_boards_with_real_names_are_accessible(page, asgi_server, real, complain
     assert not (found := what_is_wrong(page, asgi_server, pages)), "\n".join(found)
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_totals_by_weights_are_seen_beside_long_names(page, asgi_server, real, complaints, width):
+    services.apply_documents(cluster=real, objects=[make_pod("late")])
+    run_until(real, "idle")
+    bound = real.cycles.filter(outcome="bound").latest("number").number
+    page.set_viewport_size({"width": width, "height": 844})
+    page.goto(board(asgi_server, real, f"cycles/{bound}/weights/"))
+    totals = page.get_by_role("group", name="Totals")
+    expect(totals.locator("tbody td").nth(1)).to_be_visible()
+    assert totals.evaluate("e => e.scrollWidth - e.clientWidth") <= 1
+
+
 def test_a_long_name_keeps_its_end_and_is_whole_when_focused(page, asgi_server, real, complaints):
     page.goto(board(asgi_server, real))
     link = page.locator("article.node h3 a").first
