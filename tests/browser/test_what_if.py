@@ -135,7 +135,7 @@ def test_a_branch_tells_its_difference_and_is_applied_and_undone_by_keyboard(
     parent, made, node, alone = branched
     page.set_viewport_size({"width": width, "height": 844})
     page.goto(f"{asgi_server}/c/{made.public_id}/difference/")
-    expect(page.locator("h1")).to_have_text(re.compile(r"^\s*1 moved\s*$"))
+    expect(page.locator("h1")).to_have_text(re.compile(r"^\s*Pods: 1 moved\s*$"))
     expect(page.locator("#h-first")).to_contain_text(f"First decision that differs: default/{alone}")
     expect(page.locator("#why")).to_contain_text(f"NodeUnschedulable rejects {node} in the branch")
     expect(page.locator("#changes")).to_contain_text(alone)
