@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 
 from playground.clusters import services
 from playground.clusters.errors import InvalidManifest
 from playground.clusters.models import PodDisruptionBudget
 from playground.clusters.services.objects import create_object, replace_object
 from tests.clusters.builders import make_cluster
+from tests.upgrade.by_steps import by_old_steps
 
 BEFORE = ("clusters", "0013_pod_takes_room")
 AFTER = ("clusters", "0014_budget_columns")
@@ -108,7 +108,7 @@ def test_what_an_api_server_refuses_is_refused_in_its_words(
 @pytest.mark.django_db(transaction=True)
 def test_budgets_stored_before_the_columns_are_read_into_them() -> None:
     try:
-        old = MigrationExecutor(connection)
+        old = by_old_steps(connection)
         old.migrate([BEFORE])
         apps = old.loader.project_state([BEFORE]).apps
         cluster = apps.get_model("clusters", "Cluster").objects.create(
@@ -133,7 +133,7 @@ def test_budgets_stored_before_the_columns_are_read_into_them() -> None:
                 resource_version=1,
                 manifest=manifest,
             )
-        new = MigrationExecutor(connection)
+        new = by_old_steps(connection)
         new.migrate([AFTER])
         model = new.loader.project_state([AFTER]).apps.get_model("clusters", "PodDisruptionBudget")
         rows = {row.name: row for row in model.objects.all()}
@@ -145,5 +145,5 @@ def test_budgets_stored_before_the_columns_are_read_into_them() -> None:
         assert own.failure == "found no controller"
         assert (bare.selector, bare.counted, bare.given, bare.failure) == (None, False, False, "")
     finally:
-        last = MigrationExecutor(connection)
+        last = by_old_steps(connection)
         last.migrate(last.loader.graph.leaf_nodes())

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from django.utils import timezone
 
@@ -19,6 +18,7 @@ from playground.clusters.services import create_cluster
 from playground.scenarios.models import Comparison
 from playground.scenarios.services import request_comparison, share, tidy
 from tests.scenarios.documents import small_text
+from tests.upgrade.by_steps import by_old_steps
 
 
 @pytest.fixture
@@ -170,11 +170,11 @@ def test_a_private_share_is_its_owners_alone(people: dict[str, User]) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_comparisons_of_before_get_owners_and_no_more_readers(sent: Any) -> None:
     app = "scenarios"
-    leaves = MigrationExecutor(connection).loader.graph.leaf_nodes()
+    leaves = by_old_steps(connection).loader.graph.leaf_nodes()
     newest = [node for node in leaves if node[0] == app]
     then = [(app, "0004_moment_brief"), *(node for node in leaves if node[0] in ("accounts", "clusters"))]
     try:
-        executor = MigrationExecutor(connection)
+        executor = by_old_steps(connection)
         executor.migrate(then)
         old = executor.loader.project_state(then).apps
         users, clusters = (
@@ -204,7 +204,7 @@ def test_comparisons_of_before_get_owners_and_no_more_readers(sent: Any) -> None
             sides = [{"kind": kinds.get(one, "scenario"), "id": one, "cycle": None} for one in (a, b)]
             old.get_model(app, "Comparison").objects.create(public_id=f"{a}-{b}", a=sides[0], b=sides[1])
     finally:
-        MigrationExecutor(connection).migrate(newest)
+        by_old_steps(connection).migrate(newest)
     for (a, b), expected in wanted.items():
         row = Comparison.objects.get(public_id=f"{a}-{b}")
         owner, team_name = row.owner and row.owner.username, row.team and row.team.name
