@@ -25,6 +25,10 @@ class Stream:
         self.counter += 1
         return int.from_bytes(digest[:8], "big") % bound
 
+    def skip(self) -> None:
+        """Leave out a number that was drawn before."""
+        self.counter += 1
+
 
 class Randomness:
     """All streams of one engine."""

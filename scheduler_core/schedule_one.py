@@ -47,6 +47,33 @@ class AlgorithmOptions:
     first_of_ties: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What is known of a cycle that placed its pod: enough to live through it again without deciding it.
+
+    Attributes
+    ----------
+    uid : str
+        The pod's.
+    node_name : str
+    n_evaluated, n_feasible : int
+    n_tied : int
+        Nodes that shared the best total; below two there was no draw.
+    best_total : int or None
+    """
+
+    uid: str
+    node_name: str
+    n_evaluated: int
+    n_feasible: int
+    n_tied: int
+    best_total: int | None
+
+
+Recorded = Callable[[int], Placement | None]
+"""What is known of a cycle by its number; None where nothing is, or it placed no pod."""
+
+
 @dataclass(slots=True)
 class Decision:
     """The outcome of a scheduling cycle.
@@ -73,6 +100,8 @@ class Decision:
         Of filter and prioritize, in the order made.
     extender_scores : list of (str, dict of str to int)
         What each extender added to the totals, by node name.
+    known : Placement or None
+        It was not decided now: `attempt` asked nothing, and `tied_rows` are not told.
     """
 
     attempt: Attempt
@@ -87,10 +116,16 @@ class Decision:
     n_evaluated: int = 0
     extender_calls: list[ExtenderCall] = field(default_factory=list)
     extender_scores: list[tuple[str, dict[str, int]]] = field(default_factory=list)
+    known: Placement | None = None
 
     @property
     def n_feasible(self) -> int:
-        return len(self.attempt.feasible)
+        return len(self.attempt.feasible) if self.known is None else self.known.n_feasible
+
+    @property
+    def n_tied(self) -> int:
+        """Nodes with the best total, where there were at least two feasible ones."""
+        return len(self.tied_rows) if self.known is None else self.known.n_tied
 
     @property
     def ties(self) -> tuple[str, ...]:
@@ -159,6 +194,33 @@ class Algorithm:
                 decision.extender_calls.extend(decision.post_filter.extender_calls)
             decision.extender_scores = extended.scores
         return decision
+
+    def placed(self, framework: Framework, pod: Pod, snapshot: Snapshot, known: Placement) -> Decision | None:
+        """The decision of a cycle that is known, as if it had been made now; None where it has to be made.
+
+        What comes after the choice (Reserve, Permit, PreBind) may need what plugins found out before it, a nominated
+        node is tried first, and extenders have answered: such cycles are decided.
+        """
+        row = snapshot.nodes.row_of.get(known.node_name, -1)
+        if (
+            known.uid != pod.uid
+            or row < 0
+            or not snapshot.nodes.alive[row]
+            or pod.nominated_node_name
+            or self.extenders
+            or not framework.needs_no_attempt(pod, snapshot)
+        ):
+            return None
+        if known.n_tied > 1 and not self.options.first_of_ties:
+            self.randomness.stream(TIE_STREAM).skip()
+        self.next_start_node_index = (self.next_start_node_index + known.n_evaluated) % len(snapshot.order)
+        return Decision(
+            Attempt(framework, pod, snapshot),
+            node_name=known.node_name,
+            best_total=known.best_total,
+            n_evaluated=known.n_evaluated,
+            known=known,
+        )
 
     def failed(self, framework: Framework, pod: Pod, snapshot: Snapshot, plugin: str, error: str) -> Decision:
         """A cycle that ends before it began: the queue could not tell where the pod belongs."""

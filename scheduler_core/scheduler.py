@@ -72,7 +72,7 @@ from scheduler_core.queue import (
 )
 from scheduler_core.queue.hints import ALL_EVENTS
 from scheduler_core.randomness import Randomness
-from scheduler_core.schedule_one import TIE_STREAM, Algorithm, AlgorithmOptions, Decision
+from scheduler_core.schedule_one import TIE_STREAM, Algorithm, AlgorithmOptions, Decision, Recorded
 
 POD_GROUP_KEYS = (
     "scheduling.x-k8s.io/pod-group",
@@ -209,6 +209,8 @@ class Scheduler(GroupCycle):
         self.traces: list[CycleTrace] = []
         """Traces to be taken by the caller; a trace comes again when its binding goes on."""
         self.cycle = 0
+        self.recorded: Recorded | None = None
+        """Where each cycle to come placed its pod, as far as it did: a log is lived through again."""
         self.pods: dict[str, Pod] = {}
         """Every live pod by uid, as the API server last told."""
         self._actions: list[Action] = []
@@ -353,7 +355,9 @@ class Scheduler(GroupCycle):
         framework = self.profiles[pod.scheduler_name]
         failure = None if framework.order is None else framework.order.failure(pod.uid)
         if failure is None:
-            decision = self.algorithm.schedule(framework, pod, self.cache.snapshot())
+            decision = self._known(framework, pod) or self.algorithm.schedule(
+                framework, pod, self.cache.snapshot()
+            )
         else:
             decision = self.algorithm.failed(
                 framework, pod, self.cache.snapshot(), framework.queue_sort.name, failure
@@ -364,6 +368,21 @@ class Scheduler(GroupCycle):
         else:
             self._find_no_place(info, decision, trace)
         self.traces.append(trace)
+
+    def _known(self, framework: Framework, pod: Pod) -> Decision | None:
+        """The decision of the cycle that begins, where it is known and its body is not kept."""
+        number = self.cycle + 1
+        if self.recorded is None or self._is_kept_whole(number):
+            return None
+        known = self.recorded(number)
+        if known is None:
+            return None
+        return self.algorithm.placed(framework, pod, self.cache.snapshot(), known)
+
+    def _is_kept_whole(self, number: int) -> bool:
+        """Whether the body of a cycle's trace is wanted, however it ends."""
+        kept = self.options.full_traces
+        return kept if isinstance(kept, bool) else number in kept
 
     def considered(self, info: QueuedPodInfo, framework: Framework) -> tuple[CycleTrace, Decision]:
         """The cycle a pod would have now, preemption included. Nothing is reserved, asked for or counted."""
@@ -377,8 +396,7 @@ class Scheduler(GroupCycle):
 
     def _trace(self, info: QueuedPodInfo, framework: Framework, decision: Decision) -> CycleTrace:
         self.cycle += 1
-        kept = self.options.full_traces
-        full = kept if isinstance(kept, bool) else self.cycle in kept
+        full = self._is_kept_whole(self.cycle)
         full = full or (self.options.unplaced_traces and decision.node_name is None)
         pod = info.pod
         trace = CycleTrace(
@@ -403,8 +421,8 @@ class Scheduler(GroupCycle):
             trace.error, trace.fit_error = decision.error, decision.fit_error
             trace.failed_point = decision.failed_point or None
             trace.failed_plugin = decision.failed_plugin or None
-        if len(decision.tied_rows) > 1 and decision.node_name is not None:
-            trace.tie = Tie(len(decision.tied_rows), decision.node_name, TIE_STREAM)
+        if decision.n_tied > 1 and decision.node_name is not None:
+            trace.tie = Tie(decision.n_tied, decision.node_name, TIE_STREAM)
         result = decision.post_filter
         if result is not None:
             trace.victims = [victim.key for victim in result.victims]

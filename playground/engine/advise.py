@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from playground.engine.drive import Engine
-from playground.engine.entries import Entry
+from playground.engine.entries import Entry, Recorded
 from playground.engine.relay import answer_of
 from playground.engine.releases import release_of
 from playground.engine.seeds import Beginning, SeedRun, run_seed
@@ -157,7 +157,9 @@ class Past:
         return found
 
 
-def before_cycle(engine: Engine, entries: Iterable[Entry], number: int) -> Past:
+def before_cycle(
+    engine: Engine, entries: Iterable[Entry], number: int, *, recorded: Recorded | None = None
+) -> Past:
     """Go through a stretch of log as `Engine.replay` does, up to just before a cycle.
 
     Parameters
@@ -172,6 +174,7 @@ def before_cycle(engine: Engine, entries: Iterable[Entry], number: int) -> Past:
     """
     simulation = _simulation(engine)
     simulation.keep_full_traces(False)
+    simulation.follow(recorded)
     waiting: list[Entry] = []
     answers: list[Entry] = []
     for entry in entries:
@@ -196,6 +199,7 @@ def before_cycle(engine: Engine, entries: Iterable[Entry], number: int) -> Past:
                     report = simulation.run_until_idle(max_cycles=left)
                 if report.stop == "budget":
                     engine._relay.connect(None)
+                    simulation.follow(None)
                     return Past(engine, [item.payload for item in answers if item.cycle == number])
             engine._relay.end_replay()
             answers = []

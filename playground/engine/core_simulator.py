@@ -12,6 +12,7 @@ from playground.engine.entries import (
     NewEntry,
     OutsideCall,
     QueueState,
+    Recorded,
 )
 from playground.engine.relay import answer_of
 from playground.engine.timing import ExtensionPointTimes
@@ -150,6 +151,10 @@ class CoreSimulator:
     ) -> None:
         """Keep the bodies of all cycles' traces from now on, or of those of these numbers (and of unplaced pods)."""
         simulation.keep_full_traces(of, unplaced=unplaced)
+
+    def follow(self, simulation: Simulation, recorded: Recorded | None) -> None:
+        """From now on place pods as recorded, where that needs no deciding; None decides every cycle."""
+        simulation.follow(recorded)
 
     def cycles_under_way(self, simulation: Simulation) -> Sequence[int]:
         """Numbers of the cycles whose binding goes on."""

@@ -20,6 +20,7 @@ from playground.engine.entries import (
     NewEntry,
     OutsideCall,
     QueueState,
+    Recorded,
 )
 from playground.engine.ports import Deadline, RunReport, Simulation, Simulator
 from playground.engine.reading import read
@@ -301,17 +302,26 @@ class Engine:
         """Bind calls the engine waits for, in order."""
         return self.simulator.calls(self.simulation)
 
-    def reopened(self, entries: Iterable[Entry], number: int, ran_seq: int) -> CycleRecord | None:
+    def reopened(
+        self, entries: Iterable[Entry], number: int, ran_seq: int, *, recorded: Recorded | None = None
+    ) -> CycleRecord | None:
         """One cycle with its trace, as the batch of the `ran` entry `ran_seq` told it; None if there is none.
 
         Goes no further than it has to: the engine then stands within a batch, and can be used for nothing else.
         """
         self.simulator.keep_full_traces(self.simulation, (number,))
+        self.simulator.follow(self.simulation, recorded)
         records = self._replay(entries, (number,), until=(number, ran_seq))
         # One that waited at Permit came once more.
         return records[-1] if records else None
 
-    def replay(self, entries: Iterable[Entry], *, wanted: Container[int] = ()) -> list[CycleRecord]:
+    def replay(
+        self,
+        entries: Iterable[Entry],
+        *,
+        wanted: Container[int] = (),
+        recorded: Recorded | None = None,
+    ) -> list[CycleRecord]:
         """Go through a stretch of the log again: its inputs, and exactly the calls its `ran` entries name.
 
         Inputs after the last `ran` entry stay unread. Outcomes are dropped: they are in the log. Extenders are
@@ -323,6 +333,9 @@ class Engine:
         wanted
             Numbers of the cycles to return. An engine that is driven on afterwards needs those it still has under
             way (`lacking`).
+        recorded
+            What is known of the stretch's cycles: those that are not wanted are lived through as it says, where
+            that needs no deciding.
 
         Raises
         ------
@@ -336,7 +349,9 @@ class Engine:
         """
         began_at = self.simulator.cycle(self.simulation)
         self.simulator.keep_full_traces(self.simulation, wanted)
+        self.simulator.follow(self.simulation, recorded)
         cycles = self._replay(entries, wanted)
+        self.simulator.follow(self.simulation, None)
         self.simulator.keep_full_traces(self.simulation, True)
         under_way = self.simulator.cycles_under_way(self.simulation)
         self.lacking |= {number for number in under_way if number >= began_at and number not in wanted}

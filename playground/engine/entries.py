@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Self
 
 from playground.engine.words import sentence
+from scheduler_core.schedule_one import Placement, Recorded
 
 HEAD_ITEMS: Final = 200
 """Pods of each lane that a queue's head describes."""
@@ -196,3 +197,18 @@ class CycleRecord:
     def pod(self) -> str:
         """``namespace/name``."""
         return f"{self.pod_namespace}/{self.pod_name}"
+
+
+__all__ = [
+    "HEAD_ITEMS",
+    "HOLDING",
+    "CycleRecord",
+    "Entry",
+    "ExtenderEntry",
+    "MoveRecord",
+    "NewEntry",
+    "OutsideCall",
+    "Placement",
+    "QueueState",
+    "Recorded",
+]

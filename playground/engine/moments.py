@@ -12,7 +12,7 @@ from typing import Any
 from playground.engine import columns
 from playground.engine.core_simulator import CoreSimulator
 from playground.engine.drive import Engine
-from playground.engine.entries import Entry
+from playground.engine.entries import Entry, Recorded
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.pod import Pod
 from scheduler_core.scenario.figures import node_figures
@@ -108,7 +108,7 @@ def violations_of(trace: bytes) -> int:
 
 
 def replay_moments(
-    engine: Engine, entries: Iterable[Entry], first: int, last: int
+    engine: Engine, entries: Iterable[Entry], first: int, last: int, *, recorded: Recorded | None = None
 ) -> dict[int, dict[str, Any]]:
     """Go through a stretch of log as `Engine.replay` does, and look after each cycle from `first` to `last`.
 
@@ -130,7 +130,7 @@ def replay_moments(
         look(simulation)
     simulation.after_cycle = look
     try:
-        engine.replay(entries)
+        engine.replay(entries, recorded=recorded)
     finally:
         simulation.after_cycle = None
     return found

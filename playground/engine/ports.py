@@ -3,7 +3,15 @@
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, Protocol
 
-from playground.engine.entries import CycleRecord, Entry, MoveRecord, NewEntry, OutsideCall, QueueState
+from playground.engine.entries import (
+    CycleRecord,
+    Entry,
+    MoveRecord,
+    NewEntry,
+    OutsideCall,
+    QueueState,
+    Recorded,
+)
 from playground.engine.timing import ExtensionPointTimes
 
 
@@ -112,6 +120,10 @@ class Simulator(Protocol):
 
         With `unplaced` also of every cycle that chose no node.
         """
+        ...
+
+    def follow(self, simulation: Any, recorded: Recorded | None) -> None:
+        """From now on place pods as recorded, where that needs no deciding; None decides every cycle."""
         ...
 
     def cycles_under_way(self, simulation: Any) -> Sequence[int]:

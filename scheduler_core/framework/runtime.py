@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler_core.cluster.node_table import NodeTable
+from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.construction import ProfilePlan
 from scheduler_core.errors import ConstructionError
 from scheduler_core.framework.answers import Answers
@@ -190,6 +191,12 @@ class Framework:
             and plugin not in self.pre_score
             and not plugin.score_without_state
         ]
+        acting = {plugin.name for plugin in (*self.reserve, *self.permit, *self.pre_bind)}
+        self._act_on_the_node: list[PreFilterPlugin[Any]] = [
+            plugin
+            for plugin in self.plugins.values()
+            if isinstance(plugin, PreFilterPlugin) and plugin.name in acting
+        ]
         self.answers = Answers(nodes)
         self.nominated_pods = NominatedPods(handle.nominator, nodes)
         in_order = list(enumerate(self.filter))
@@ -227,6 +234,16 @@ class Framework:
                 events = [replace(one, hint=_watched(one.hint, self._limit)) for one in events]
             wanted[name] = events
         return wanted
+
+    def needs_no_attempt(self, pod: Pod, snapshot: Snapshot) -> bool:
+        """Whether a pod can be placed where it was placed before without asking the plugins for a node again.
+
+        No plugin from outside the tree may be there, which could count what it is asked; and those that act on the
+        node chosen must have nothing to do with the pod, which their PreFilter says: they go on from what they found.
+        """
+        if self._outside and not self._outside.isdisjoint(self.plugins):
+            return False
+        return all(plugin.pre_filter(pod, snapshot).status.is_skip for plugin in self._act_on_the_node)
 
     # ---- points that are not about many nodes
 

@@ -41,6 +41,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.queue import QueueMove
 from scheduler_core.randomness import Randomness
 from scheduler_core.releases import OLDEST, Release, release_from
+from scheduler_core.schedule_one import Recorded
 from scheduler_core.scheduler import Scheduler, SchedulerOptions
 from scheduler_core.sim.changes import (
     BindCallAnswered,
@@ -135,6 +136,7 @@ class Simulation:
         self._traces: list[CycleTrace] = []
         self._full_traces: bool | Container[int] = self.options.full_traces
         self._unplaced_traces = False
+        self._recorded: Recorded | None = None
         self._set_up(config)
 
     def _set_up(self, config: Mapping[str, Any] | None) -> None:
@@ -156,6 +158,7 @@ class Simulation:
             observer=self._moved,
             transport=self._transport,
         )
+        self.scheduler.recorded = self._recorded
         self._last_failures: dict[str, tuple[str, int]] = {}
         self._settled_failures: dict[str, int] = {}
         self._bind_calls: dict[str, BindByExtender] = {}
@@ -364,6 +367,13 @@ class Simulation:
         """
         self._full_traces, self._unplaced_traces = of, unplaced
         self.scheduler.options = replace(self.scheduler.options, full_traces=of, unplaced_traces=unplaced)
+
+    def follow(self, recorded: Recorded | None) -> None:
+        """From now on place pods where it is recorded that they were placed, as far as that needs no deciding.
+
+        What is lived through again is the same, several times as fast. Cycles whose bodies are kept are decided.
+        """
+        self._recorded = self.scheduler.recorded = recorded
 
     def cycles_under_way(self) -> list[int]:
         """Numbers of the cycles whose binding goes on: each comes again, with the trace it has now."""

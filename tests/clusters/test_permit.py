@@ -230,8 +230,8 @@ def test_every_cycle_opens_as_it_was_recorded_and_no_later_one_is_decided_for_it
     reached: list[int] = []
     reopened = Engine.reopened
 
-    def watched(engine: Engine, *given: Any) -> Any:
-        record = reopened(engine, *given)
+    def watched(engine: Engine, *given: Any, **named: Any) -> Any:
+        record = reopened(engine, *given, **named)
         reached.append(engine.simulator.cycle(engine.simulation) - 1)
         return record
 

@@ -10,6 +10,7 @@ from playground.clusters.kinds import by_kind
 from playground.clusters.models import Checkpoint, Cluster, Cycle, Event, LogEntry, Pod
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
+from scheduler_core.schedule_one import Algorithm
 from tests.clusters.builders import folded, make_cluster, make_node, make_pod, same_objects, stored
 
 pytestmark = pytest.mark.django_db
@@ -212,3 +213,23 @@ def test_many_inputs_have_their_checkpoint_before_the_first_decision(monkeypatch
     Cycle.objects.filter(number=1).update(trace=None)
     assert services.recompute_trace(cluster_id=cluster.pk, number=1)
     assert bytes(Cycle.objects.get(number=1).trace or b"") == kept
+
+
+def test_what_lies_before_an_old_cycle_is_lived_through_as_recorded(monkeypatch):
+    cluster = make_cluster(make_node(), make_node("n2"), *(make_pod(f"p{i}", "100m") for i in range(12)))
+    run(cluster)
+    last = Cycle.objects.get(number=12)
+    kept = bytes(last.trace or b"")
+    Checkpoint.objects.all().delete()
+    Cycle.objects.filter(number=12).update(trace=None)
+    decided = []
+    schedule = Algorithm.schedule
+
+    def counted(self, framework, pod, snapshot, **options):
+        decided.append(pod.name)
+        return schedule(self, framework, pod, snapshot, **options)
+
+    monkeypatch.setattr(Algorithm, "schedule", counted)
+    assert services.recompute_trace(cluster_id=cluster.pk, number=12)
+    assert bytes(Cycle.objects.get(number=12).trace or b"") == kept
+    assert decided == [last.pod_name]

@@ -308,6 +308,9 @@ class FakeSimulator:
     ) -> None:
         simulation.kept = True if isinstance(of, bool) else of
 
+    def follow(self, simulation: FakeSimulation, recorded: Any) -> None:
+        """It decides every cycle."""
+
     def cycles_under_way(self, simulation: FakeSimulation) -> Sequence[int]:
         return ()
 

@@ -29,6 +29,7 @@ from playground.clusters.services.metrics import Counts
 from playground.clusters.services.writer import locked
 from playground.engine import Budget, DriveResult, Engine, Entry, Goal
 from playground.engine.demand import MAX_VIRTUAL_NS
+from playground.engine.entries import Placement, Recorded
 from playground.engine.ports import Simulator
 from playground.engine.simulator import default_simulator
 from playground.engine.transport import HttpTransport
@@ -45,6 +46,8 @@ JUST_DRIVEN_S: Final = 2.0
 PROGRESS_S: Final = 0.8
 """A batch with its commit shall take no longer: what runs is seen to go on every second."""
 SHORTEST_BATCH_S: Final = 0.05
+RECORDED_AT_ONCE: Final = 2000
+"""Cycles whose decisions are read together while a log is lived through again."""
 MAX_CATCH_UP: Final = 2000
 """Entries replayed on a remembered engine rather than on a newer checkpoint."""
 
@@ -391,7 +394,8 @@ def load(cluster: Cluster, simulator: Simulator) -> Driven:
 
 
 def _go_on(cluster: Cluster, engine: Engine, engine_seq: int, wanted: Container[int]) -> None:
-    engine.replay(stretch(cluster, engine, engine_seq, cluster.engine_seq), wanted=wanted)
+    entries = stretch(cluster, engine, engine_seq, cluster.engine_seq)
+    engine.replay(entries, wanted=wanted, recorded=recorded(cluster))
 
 
 def _waiting(cluster: Cluster) -> set[int]:
@@ -429,6 +433,35 @@ def stretch(cluster: Cluster, engine: Engine, after_seq: int, to_seq: int) -> It
         | Q(kind=LogEntry.Kind.EXTENDER, seq__gt=after_seq, cycle__isnull=False)
     )
     return entries_of(rows)
+
+
+def recorded(cluster: Cluster) -> Recorded:
+    """What the cluster's cycles are known to have decided, read as a replay comes to them."""
+    known: dict[int, Placement] = {}
+    read_to = -1
+
+    def placement(number: int) -> Placement | None:
+        nonlocal read_to
+        if number > read_to:
+            known.clear()
+            read_to = number + RECORDED_AT_ONCE
+            placed = Cycle.objects.filter(
+                cluster=cluster,
+                number__gte=number,
+                number__lte=read_to,
+                outcome=Cycle.Outcome.BOUND,
+                n_viable__isnull=False,
+            )
+            rows = placed.values_list(
+                "number", "pod_uid", "node", "n_evaluated", "n_feasible", "n_viable", "best_total"
+            )
+            known.update(
+                (number, Placement(uid, node, n_evaluated, n_feasible, n_viable or 0, best_total))
+                for number, uid, node, n_evaluated, n_feasible, n_viable, best_total in rows
+            )
+        return known.get(number)
+
+    return placement
 
 
 def initial_config(cluster: Cluster) -> dict[str, object] | None:

@@ -26,6 +26,7 @@ from playground.clusters.services.advance import (
     initial_config,
     initial_release,
     nearest,
+    recorded,
     stretch,
 )
 from playground.clusters.services.apply import apply_documents
@@ -511,7 +512,8 @@ def _past(cluster: Cluster, number: int) -> tuple[advise.Past, bytes]:
         if cycle.trace is None:
             raise CannotAnswer(cycle.trace_note or f"cycle {number} cannot be decided again")
     engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, default_simulator())
-    past = advise.before_cycle(engine, stretch(cluster, engine, engine_seq, cycle.ran_seq), number)
+    entries = stretch(cluster, engine, engine_seq, cycle.ran_seq)
+    past = advise.before_cycle(engine, entries, number, recorded=recorded(cluster))
     return past, bytes(cycle.trace)
 
 

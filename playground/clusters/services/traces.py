@@ -10,7 +10,7 @@ from django.db.models import F
 from playground.clusters import wake
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle
-from playground.clusters.services.advance import nearest, stretch
+from playground.clusters.services.advance import nearest, recorded, stretch
 from playground.engine import engine_version
 from playground.engine.drive import collector_paused
 from playground.engine.ports import Simulator
@@ -47,7 +47,8 @@ def recompute_trace(*, cluster_id: int, number: int, simulator: Simulator | None
     # The batch must be replayed whole, so the checkpoint has to lie before it.
     with collector_paused():
         engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, simulator or default_simulator())
-        record = engine.reopened(stretch(cluster, engine, engine_seq, cycle.ran_seq), number, cycle.ran_seq)
+        entries = stretch(cluster, engine, engine_seq, cycle.ran_seq)
+        record = engine.reopened(entries, number, cycle.ran_seq, recorded=recorded(cluster))
     with transaction.atomic():
         empty = Cycle.objects.filter(pk=cycle.pk, trace__isnull=True)
         if record is not None and record.digest == cycle.digest:

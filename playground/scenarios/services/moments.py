@@ -17,7 +17,7 @@ from playground.clusters.custom_kinds import DEFINITION, with_definitions
 from playground.clusters.errors import Conflict, NotFound
 from playground.clusters.kinds import BUILT_IN
 from playground.clusters.models import Cluster, Cycle, LogEntry, Node, Pod
-from playground.clusters.services.advance import initial_config, initial_release, nearest, stretch
+from playground.clusters.services.advance import initial_config, initial_release, nearest, recorded, stretch
 from playground.clusters.services.apply import apply_documents
 from playground.clusters.services.apply_order import in_order
 from playground.clusters.services.changes import opening
@@ -87,7 +87,8 @@ def cluster_moments(cluster: Cluster, cycle: int) -> None:
     # The batch of the first one must be replayed whole, so the checkpoint has to lie before it.
     engine, engine_seq = nearest(cluster, wanted[first] - 1, default_simulator())
     try:
-        found = replay_moments(engine, stretch(cluster, engine, engine_seq, wanted[last]), first, last)
+        entries = stretch(cluster, engine, engine_seq, wanted[last])
+        found = replay_moments(engine, entries, first, last, recorded=recorded(cluster))
     except ValueError:
         found = {}
     rows = [
@@ -127,7 +128,8 @@ def cluster_now(cluster: Cluster) -> dict[str, Any]:
     """The state after the engine's last commit; not cached."""
     engine, engine_seq = nearest(cluster, cluster.engine_seq, default_simulator())
     simulation: Any = engine.simulation
-    engine.replay(stretch(cluster, engine, engine_seq, cluster.engine_seq))
+    entries = stretch(cluster, engine, engine_seq, cluster.engine_seq)
+    engine.replay(entries, recorded=recorded(cluster))
     return StateReader().read(simulation, with_figures=True)
 
 
