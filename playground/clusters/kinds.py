@@ -119,12 +119,11 @@ class _Meaning:
     """What a kind of Kubernetes means here."""
 
     apply_rank: int = 5
-    interpreted: bool = True
     model: str = "Manifest"
     subresources: tuple[str, ...] | None = None
 
 
-# In the order in which discovery and exports name them; kinds that are not here follow, kept and not interpreted.
+# In the order in which discovery and exports name them; kinds that are not here follow.
 _MEANINGS: Final[Mapping[str, _Meaning]] = {
     "Namespace": _Meaning(0, subresources=("status",)),
     "PriorityClass": _Meaning(1, model="PriorityClass"),
@@ -135,9 +134,9 @@ _MEANINGS: Final[Mapping[str, _Meaning]] = {
     "CSIStorageCapacity": _Meaning(3),
     "PersistentVolume": _Meaning(3),
     "PersistentVolumeClaim": _Meaning(3),
-    "ServiceAccount": _Meaning(3, interpreted=False, subresources=()),
-    "ConfigMap": _Meaning(3, interpreted=False),
-    "Secret": _Meaning(3, interpreted=False),
+    "ServiceAccount": _Meaning(3, subresources=()),
+    "ConfigMap": _Meaning(3),
+    "Secret": _Meaning(3),
     "Service": _Meaning(4, subresources=("status",)),
     "PodDisruptionBudget": _Meaning(4, model="PodDisruptionBudget"),
     "DeviceClass": _Meaning(1),
@@ -159,9 +158,9 @@ _MEANINGS: Final[Mapping[str, _Meaning]] = {
     "CronJob": _Meaning(),
     "HorizontalPodAutoscaler": _Meaning(6),
     "ControllerRevision": _Meaning(4),
-    "RuntimeClass": _Meaning(1, interpreted=False),
-    "CustomResourceDefinition": _Meaning(0, interpreted=False),
-    "Event": _Meaning(interpreted=False, model="Event"),
+    "RuntimeClass": _Meaning(1),
+    "CustomResourceDefinition": _Meaning(0),
+    "Event": _Meaning(model="Event"),
 }
 _FIRST_RANKS: Final = ("ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding", "IngressClass")
 _STORED_AS: Final = {"HorizontalPodAutoscaler": "autoscaling/v2", "Event": "v1"}
@@ -239,7 +238,7 @@ def _built_in() -> tuple[list[Kind], dict[str, tuple[str, ...]]]:
 def _kind(said: Mapping[str, Any]) -> Kind:
     name = said["kind"]
     rank = 3 if name in _FIRST_RANKS else 5
-    meaning = _MEANINGS.get(name) or _Meaning(rank, interpreted=False)
+    meaning = _MEANINGS.get(name) or _Meaning(rank)
     parts = meaning.subresources if meaning.subresources is not None else tuple(said.get("subresources", ()))
     stored = _STORED_AS.get(name, said["apiVersion"])
     return Kind(
@@ -249,7 +248,7 @@ def _kind(said: Mapping[str, Any]) -> Kind:
         said["namespaced"],
         tuple(said.get("shortNames", ())),
         model=meaning.model if "update" in said["verbs"] else "",
-        interpreted=meaning.interpreted,
+        interpreted=name in schema.SHAPING_KINDS,
         subresources=parts,
         categories=tuple(said.get("categories", ())),
         apply_rank=meaning.apply_rank,

@@ -1,10 +1,12 @@
 """The kinds and fields of the Kubernetes API, for the surfaces."""
 
+from scheduler_core.objects.kinds import SHAPING_KINDS
 from scheduler_core.schema.fields_check import FieldProblem, check_fields, nearest_name, unknown_field
 from scheduler_core.schema.tables import SCALARS, Field, Type, atomic_types, kinds, prose, types
 
 __all__ = [
     "SCALARS",
+    "SHAPING_KINDS",
     "Field",
     "FieldProblem",
     "Type",

@@ -60,11 +60,27 @@ ROOT_PATHS: Final = (
     "/version",
 )
 PLAIN: Final = {"healthz": "ok", "livez": "ok", "readyz": "ok"}
-_IN_CONTAINER: Final = re.compile(
-    r"api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+)"
-    r"/(?P<part>log|exec|attach|portforward|proxy|ephemeralcontainers)(/.*)?"
+_POD: Final = r"api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+)"
+_ACCOUNT: Final = r"api/v1/namespaces/(?P<namespace>[^/]+)/serviceaccounts/(?P<name>[^/]+)"
+_NOT_HERE: Final = (
+    (
+        re.compile(f"{_POD}/log"),
+        "Pod",
+        'there are no containers in a playground: pod "{name}" is simulated: it has no logs',
+    ),
+    (
+        re.compile(f"{_POD}/(exec|attach|portforward|proxy|ephemeralcontainers)(/.*)?"),
+        "Pod",
+        'there are no containers in a playground: pod "{name}" is simulated: '
+        "nothing can be run or reached in it",
+    ),
+    (
+        re.compile(f"{_ACCOUNT}/token"),
+        "ServiceAccount",
+        'ServiceAccounts have no tokens in a playground: serviceaccount "{name}" runs nothing: {people}',
+    ),
 )
-_TOKEN: Final = re.compile(r"api/v1/namespaces/(?P<namespace>[^/]+)/serviceaccounts/(?P<name>[^/]+)/token")
+"""What an API server has and a playground has not: the path, the kind of its object, and why not."""
 _WAITED_FOR: Final = (
     *("Pod", "Node", "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet", "Job"),
     *("CronJob", "HorizontalPodAutoscaler", "PodGroup"),
@@ -141,8 +157,7 @@ class KubernetesAPI(APIView):
             return _json(found)
         target = target_of(table, path)
         if target is None or (target.earlier and inner.method not in ("GET", "HEAD")):
-            _say_there_are_no_containers(cluster, path)
-            _say_there_are_no_tokens(cluster, path)
+            _say_why_not(cluster, path)
             raise Refusal("NotFound", "the server could not find the requested resource")
         strange = unknown_parameters(inner.GET)
         if inner.method in ("GET", "HEAD"):
@@ -156,45 +171,23 @@ class KubernetesAPI(APIView):
     get = head = post = put = patch = delete = _answer
 
 
-def _say_there_are_no_containers(cluster: Cluster, path: str) -> None:
-    """Explain why a pod's logs are not there and nothing can be run in it, if that is what a path asks for.
+def _say_why_not(cluster: Cluster, path: str) -> None:
+    """Explain why what a path asks of an object is not to be had in a playground, if that is known.
 
     Raises
     ------
     Refusal, NotFound
     """
-    match = _IN_CONTAINER.fullmatch(path)
-    pods = kinds.by_kind("Pod")
-    if match is None or pods is None:
-        return
-    selectors.get_object(cluster, pods, match["namespace"], match["name"])
-    words = "it has no logs" if match["part"] == "log" else "nothing can be run or reached in it"
-    raise Refusal(
-        "BadRequest", f'there are no containers in a playground: pod "{match["name"]}" is simulated: {words}'
-    )
-
-
-def _say_there_are_no_tokens(cluster: Cluster, path: str) -> None:
-    """Explain why a ServiceAccount has no token, if that is what a path asks for.
-
-    Raises
-    ------
-    Refusal, NotFound
-    """
-    match = _TOKEN.fullmatch(path)
-    accounts = kinds.by_kind("ServiceAccount")
-    if match is None or accounts is None:
-        return
-    selectors.get_object(cluster, accounts, match["namespace"], match["name"])
-    words = (
+    people = (
         "none is needed"
         if settings.EMBEDDED
         else "people have tokens of their own, on the page of their account"
     )
-    raise Refusal(
-        "BadRequest",
-        f'ServiceAccounts have no tokens in a playground: serviceaccount "{match["name"]}" runs nothing: {words}',
-    )
+    for pattern, kind_name, sentence in _NOT_HERE:
+        match, kind = pattern.fullmatch(path), kinds.by_kind(kind_name)
+        if match is not None and kind is not None:
+            selectors.get_object(cluster, kind, match["namespace"], match["name"])
+            raise Refusal("BadRequest", sentence.format(name=match["name"], people=people))
 
 
 def _read(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResponseBase:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import Document, string
@@ -85,6 +85,14 @@ KINDS: dict[str, Kind] = {
     "PodGroup": Kind("scheduling.k8s.io", True, pod_group_from),
 }
 """Kinds by name, each under the one API group it belongs to."""
+SHAPING_KINDS: Final = frozenset(
+    (
+        *KINDS,
+        *("ControllerRevision", "CronJob", "DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Job"),
+        *("LimitRange", "PriorityClass", "ResourceClaimTemplate", "ResourceQuota", "Workload"),
+    )
+)
+"""What shapes placement: the kinds a scheduler reads, and those that controllers and admission act by."""
 
 
 def is_read(manifest: Document) -> bool:

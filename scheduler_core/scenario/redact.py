@@ -13,9 +13,9 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from scheduler_core.objects.kinds import KINDS
+from scheduler_core.objects.kinds import SHAPING_KINDS
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
 from scheduler_core.scenario.load import load_scenario, scenario_document
 from scheduler_core.scenario.redact_answers import redacted_call
@@ -499,25 +499,9 @@ def redact(scenario: Scenario) -> Redacted:
     return Redacted(result, renamed, tuple(notes))
 
 
-_WITHOUT_A_PARSER: Final = frozenset(
-    (
-        "CronJob",
-        "DaemonSet",
-        "Deployment",
-        "HorizontalPodAutoscaler",
-        "Job",
-        "LimitRange",
-        "PriorityClass",
-        "ResourceClaimTemplate",
-        "ResourceQuota",
-        "Workload",
-    )
-)
-"""What shapes placement beside the kinds that the scheduler itself reads."""
-
-
 def _is_needed(manifest: Manifest) -> bool:
-    return manifest["kind"] in KINDS or manifest["kind"] in _WITHOUT_A_PARSER
+    # Controllers write revisions anew, of the templates without names.
+    return manifest["kind"] in SHAPING_KINDS and manifest["kind"] != "ControllerRevision"
 
 
 def _redacted(document: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:
