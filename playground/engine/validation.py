@@ -14,6 +14,7 @@ from typing import Any, Final
 from playground.engine import acting_validation
 from playground.engine.job_validation import check_job, not_simulated
 from playground.engine.lease_validation import check_lease
+from playground.engine.limit_validation import check_limit_range, check_quota
 from scheduler_core.dynamic_resources import validation as device_validation
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.amount_defaults import aggregate_text
@@ -103,6 +104,10 @@ def validate(manifest: Document) -> None:
         case "PersistentVolumeClaim":
             spec = mapping(manifest, "spec", "")
             _capacity(mapping(spec, "resources", "spec"), "requests", "spec.resources")
+        case "LimitRange":
+            check_limit_range(manifest)
+        case "ResourceQuota":
+            check_quota(manifest)
         case "PodGroup":
             pod_group_from(manifest)
         case _ if kind in device_validation.KINDS:

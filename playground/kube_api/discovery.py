@@ -73,7 +73,7 @@ def groups(table: KindTable) -> dict[str, Any]:
 
 def resources(table: KindTable, api_version: str) -> dict[str, Any] | None:
     """`GET /api/v1` and `/apis/{group}/{version}`, or None."""
-    found = [resource for kind in table.in_version(api_version) for resource in _resources(kind)]
+    found = [resource for kind in _by_name(table, api_version) for resource in _resources(kind)]
     if not found:
         return None
     return {
@@ -82,6 +82,11 @@ def resources(table: KindTable, api_version: str) -> dict[str, Any] | None:
         "groupVersion": api_version,
         "resources": found,
     }
+
+
+def _by_name(table: KindTable, api_version: str) -> list[Kind]:
+    """The kinds of one apiVersion as an API server lists them; `kubectl get all` prints them in this order."""
+    return sorted(table.in_version(api_version), key=lambda kind: kind.plural)
 
 
 def _resources(kind: Kind) -> Iterator[dict[str, Any]]:
@@ -127,7 +132,7 @@ def aggregated(table: KindTable, core: bool, version: str) -> dict[str, Any]:
                 "versions": [
                     {
                         "version": api_version.rpartition("/")[2],
-                        "resources": [_discovered(kind) for kind in table.in_version(api_version)],
+                        "resources": [_discovered(kind) for kind in _by_name(table, api_version)],
                         "freshness": "Current",
                     }
                     for api_version in table.api_versions()

@@ -180,3 +180,57 @@ def test_a_quota_answers_a_write_and_a_dry_run_with_what_is_used(kube: Kube) -> 
     for query in ("?dryRun=All", ""):
         answer = kube.patch(f"{path}/q{query}", {"metadata": {"labels": {"a": "b"}}})
         assert answer.json()["status"] == used
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"hard": {"pods": "1"}, "scopes": ["Foo"]}, "unsupported scope"),
+        ({"hard": {"cpu": "1"}, "scopes": ["BestEffort"]}, "unsupported scope applied to resource"),
+        ({"hard": {"services": "1"}, "scopes": ["Terminating"]}, "unsupported scope applied to resource"),
+        ({"hard": {"pods": "1"}, "scopes": ["BestEffort", "NotBestEffort"]}, "conflicting scopes"),
+        ({"hard": {"pods": "-1"}}, "spec.hard[pods]"),
+        ({"hard": {"pods": "many"}}, "many"),
+        (
+            {"hard": {"pods": "1"}, "scopeSelector": {"matchExpressions": [
+                {"scopeName": "PriorityClass", "operator": "In"}]}},
+            "must be at least one value when `operator` is 'In' or 'NotIn'",
+        ),
+        (
+            {"hard": {"pods": "1"}, "scopeSelector": {"matchExpressions": [
+                {"scopeName": "BestEffort", "operator": "In", "values": ["x"]}]}},
+            "must be 'Exists' when scope is any of",
+        ),
+    ],
+)  # fmt: skip
+def test_a_quota_that_counts_nothing_there_is_is_refused(kube: Kube, spec: Any, message: str) -> None:
+    answer = kube.post(QUOTAS, quota(**spec))
+    assert answer.status_code in (400, 422)
+    assert message in answer.json()["message"]
+    assert kube.get(QUOTAS).json()["items"] == []
+
+
+@pytest.mark.parametrize("scope", ["BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "PriorityClass",
+                                   "CrossNamespacePodAffinity"])  # fmt: skip
+def test_every_scope_goes_with_pods_and_with_resources_of_a_name_of_ones_own(kube: Kube, scope: str) -> None:
+    hard = {"pods": "1", "requests.example.com/gpu": "1", "count/deployments.apps": "3"}
+    assert kube.post(QUOTAS, quota(hard=hard, scopes=[scope])).status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ({"min": {"cpu": "2"}, "max": {"cpu": "1"}},
+         'spec.limits[0].min[cpu]: "2" min value 2 is greater than max value 1'),
+        ({"defaultRequest": {"cpu": "2"}, "default": {"cpu": "1"}},
+         "default request value 2 is greater than default limit value 1"),
+        ({"default": {"cpu": "2"}, "max": {"cpu": "1"}}, "default value 2 is greater than max value 1"),
+        ({"maxLimitRequestRatio": {"cpu": "500m"}}, "ratio 500m is less than 1"),
+        ({"type": "Pod", "default": {"cpu": "1"}}, "may not be specified when `type` is 'Pod'"),
+        ({"type": "PersistentVolumeClaim", "max": {"cpu": "1"}}, "either minimum or maximum storage value"),
+    ],
+)  # fmt: skip
+def test_a_limit_range_out_of_order_is_refused(kube: Kube, item: Any, message: str) -> None:
+    answer = kube.post(RANGES, limit_range(**item))
+    assert (answer.status_code, answer.json()["reason"]) == (422, "Invalid"), answer.content
+    assert message in answer.json()["message"]

@@ -41,6 +41,18 @@ def test_aggregated_discovery_says_the_same_in_one_answer(kube: Kube, version: s
     assert found == {kind.kind for kind in with_metrics(kinds.BUILT_IN).served}
 
 
+def test_kinds_of_one_version_are_in_the_order_of_their_names(kube: Kube) -> None:
+    """`kubectl get all` prints pods before services for it."""
+    accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+    for path in ("/api/v1", "/apis/apps/v1", "/apis/storage.k8s.io/v1"):
+        found = [r["name"] for r in kube.get(path).json()["resources"] if "/" not in r["name"]]
+        assert found == sorted(found)
+    found = [
+        r["resource"] for r in kube.get("/api", accept=accept).json()["items"][0]["versions"][0]["resources"]
+    ]
+    assert found == sorted(found)
+
+
 def test_pods_have_their_subresources(kube: Kube) -> None:
     resources = {r["name"]: r for r in kube.get("/api/v1").json()["resources"]}
     assert {"pods/binding", "pods/eviction", "pods/status"} <= set(resources)
