@@ -40,6 +40,8 @@ CHECKPOINT_SHARE: Final = 10
 """Within a run so many times as long is driven as the last checkpoint took."""
 LARGE_CHECKPOINT_BYTES: Final = 50_000
 """For each of these a checkpoint kept for looking back stands for another thousand entries."""
+LONGEST_STRETCH: Final = 30_000
+"""Entries for which one checkpoint is kept at most: what lies between is lived through in some seconds."""
 CYCLE_NEWS: Final = [
     "outcome",
     "node",
@@ -380,7 +382,7 @@ def _keep_checkpoint(cluster: Cluster, result: DriveResult, data: bytes, took_ms
 
     The first, as that is the one after an import and before its first decision.
     """
-    stretch = CHECKPOINT_EVERY * max(1, len(data) // LARGE_CHECKPOINT_BYTES)
+    stretch = min(LONGEST_STRETCH, CHECKPOINT_EVERY * max(1, len(data) // LARGE_CHECKPOINT_BYTES))
     here = Checkpoint.objects.filter(
         cluster=cluster, engine_seq__gte=cluster.engine_seq // stretch * stretch
     ).order_by("engine_seq")
