@@ -145,7 +145,7 @@ CYCLE: Final = {
     "nViable": 1,
     "repeats": 0,
     "digest": "9d1c",
-    "engine": "0.1.0",
+    "engine": "1.0.0",
 }
 QUEUE_ITEM: Final = {
     "pod": "default/web-2",
@@ -211,7 +211,7 @@ TOKEN: Final = {
 VERSION: Final = {
     "emulates": "v1.36.2",
     "releases": ["1.34", "1.35", "1.36"],
-    "engine": "0.1.0",
+    "engine": "1.0.0",
     "api": "v1",
     "sampling": {
         "default": "every node is evaluated",

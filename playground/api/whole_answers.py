@@ -48,7 +48,7 @@ CYCLE_EXPLANATION: Final[dict[str, Any]] = {
     "emulates": "v1.34.1",
     "kubernetesRelease": "1.34",
     "featureGates": {},
-    "engine": "0.1.0",
+    "engine": "1.0.0",
     "digest": "0f29ff991cc62c15da08cbb219710c662293752bfd59519cb06474cf400c607a",
     "full": True,
     "nodes": ["node-a"],
@@ -196,7 +196,7 @@ END_STATES: Final[dict[str, Any]] = {
     "path": [],
     "marks": [],
     "nMarks": {},
-    "engine": "0.1.0",
+    "engine": "1.0.0",
 }
 OPTIMUM_RESULT: Final[dict[str, Any]] = {
     "levels": [{"priority": 0, "pods": 2, "now": 2, "best": 0, "atMost": 0}],

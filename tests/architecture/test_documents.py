@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
+
+from scheduler_core import ENGINE_VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -49,3 +52,14 @@ def test_readers_find_them() -> None:
         text = (ROOT / document).read_text()
         assert "(docs/glossary.md)" in text and "(docs/decisions/README.md)" in text, document
     assert "(glossary.md)" in (ROOT / "docs" / "README.md").read_text()
+
+
+def test_both_distributions_have_the_version_that_the_changelog_begins_with() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## \[(\d+\.\d+\.\d+)\]\n", changes, re.MULTILINE)
+    assert newest and "### Upgrade notes" in changes
+    site = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    core = tomllib.loads((ROOT / "scheduler_core" / "pyproject.toml").read_text())
+    assert core["tool"]["hatch"]["version"]["path"] == "version.py"  # the core's version is its engine's
+    assert newest[1] == site["version"] == ENGINE_VERSION
+    assert gone(ROOT / "CHANGELOG.md") == []

@@ -74,7 +74,7 @@ def explanation(label: str, **overrides: Any) -> dict[str, Any]:
         if expect.get("best") and len(expect["best"]) > 1
         else None,
         "emulates": "v1.34.1",
-        "engine": "0.1.0",
+        "engine": "1.0.0",
         "digest": "0" * 16,
         **overrides,
     }

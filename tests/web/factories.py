@@ -116,7 +116,7 @@ def add_cycle(
         n_feasible=document["nFeasible"],
         n_viable=document.get("nViable"),
         digest=document["digest"],
-        engine_version="0.1.0",
+        engine_version="1.0.0",
         trace=zlib.compress(json.dumps(document).encode()),
     )
     cluster.next_cycle = number + 1

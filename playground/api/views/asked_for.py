@@ -193,7 +193,7 @@ MODEL: Final = Search(
     does="A worker makes the run again with the model looking on. The same cycles are checked once.",
     missing="the model was not checked yet: POST here asks for it",
     answer=answers.ModelCheck,
-    queued={"cycle": 12, "engine": "0.1.0", "tookMs": None, "result": None},
+    queued={"cycle": 12, "engine": "1.0.0", "tookMs": None, "result": None},
     done={
         "tookMs": 840,
         "result": whole_answers.MODEL_RESULT,
@@ -276,7 +276,7 @@ UPGRADE: Final = Search(
         "after": {"name": "1.36", "switched": {}},
         "step": None,
         "progress": 0.0,
-        "engine": "0.1.0",
+        "engine": "1.0.0",
         "tookMs": None,
         "result": None,
     },

@@ -54,7 +54,7 @@ _PROOF = {
     "expectationsHeld": 1,
     "expectations": 1,
     "sentence": "Reproduced 1 of 1 decisions",
-    "engine": "0.1.0",
+    "engine": "1.0.0",
 }
 ANSWER = {
     "id": "k3fq9abc2mxy",
@@ -77,7 +77,7 @@ ANSWER = {
     "lacking": [
         "The plugin NightShift is not installed here; it comes with the package: pip install night-shift==1.2"
     ],
-    "engine": "0.1.0",
+    "engine": "1.0.0",
     "createdAt": "2026-01-02T00:00:00Z",
     "expiresAt": None,
     "forkedFrom": None,

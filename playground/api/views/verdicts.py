@@ -40,7 +40,7 @@ EXAMPLE: Final[dict[str, Any]] = {
     "url": "/api/v1/verdicts/k3m8w2p9x4ab/",
     "sentence": whole_answers.PLAN_ANSWER["verdict"],
     "digest": "9f" * 32,
-    "engine": "0.1.0",
+    "engine": "1.0.0",
     "createdAt": "2026-01-02T00:00:00Z",
     "answer": whole_answers.PLAN_ANSWER,
 }
