@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+# It is `any_database` as a whole, and builds its requests of 174 operations already where pytest collects.
+LEFT_OUT = "tests/api/test_openapi.py"
 PART = "database and not (any_database or browser or kubectl or postgres)"
 
 
@@ -34,7 +36,7 @@ def test_the_database_tests_pass_on_postgresql_too(
     result = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfE"),
-            *("-n", "2", "-m", PART, "tests"),
+            *("-n", "2", "-m", PART, f"--ignore={LEFT_OUT}", "tests"),
         ],
         env=environment | {"PLAYGROUND_TEST_ON": postgresql_url},
         cwd=ROOT,
