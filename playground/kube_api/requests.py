@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from django.conf import settings
 from django.http import HttpRequest
 
 from playground.bodies import media_type, read_body
@@ -22,6 +23,9 @@ JSON_PATCH: Final = "application/json-patch+json"
 APPLY: Final = ("application/apply-patch+yaml", "application/apply-patch+cbor")[:1]
 PATCH_TYPES: Final = (JSON_PATCH, MERGE, STRATEGIC, *APPLY)
 
+MOST_BYTES: Final = 3 * 2**20
+"""Of one body, packed or not: what a real API server reads, and far more than one object may have."""
+
 
 def document_of(request: HttpRequest) -> dict[str, Any]:
     """The object in a body; empty without one. Clients that name no Content-Type send JSON.
@@ -31,7 +35,7 @@ def document_of(request: HttpRequest) -> dict[str, Any]:
     Refusal, ClusterError, BodyTooLarge
     """
     kind = media_type(request)
-    body = read_body(request)
+    body = _body_of(request)
     if not body.strip():
         return {}
     if kind == protobuf.MEDIA_TYPE or (not kind and protobuf.is_protobuf(body)):
@@ -62,11 +66,15 @@ def patch_of(request: HttpRequest) -> tuple[str, Any]:
             "the body of the request was in an unknown format - accepted media types include: "
             + ", ".join(PATCH_TYPES),
         )
-    body = read_body(request)
+    body = _body_of(request)
     if kind == JSON_PATCH:
         # A JSON patch is a list, and the guarded reader reads objects.
         return kind, _loaded(b'{"patch":' + body + b"}", json_only=True).get("patch")
     return kind, _loaded(body, json_only=kind not in APPLY)
+
+
+def _body_of(request: HttpRequest) -> bytes:
+    return read_body(request, limit_bytes=min(MOST_BYTES, settings.PLAYGROUND_MAX_UPLOAD_BYTES))
 
 
 def _loaded(body: bytes, *, json_only: bool) -> dict[str, Any]:

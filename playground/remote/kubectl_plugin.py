@@ -218,7 +218,9 @@ def _made(instance: Instance, dump: Dump, options: argparse.Namespace) -> str:
     cluster: str = made["id"]
     try:
         body = {"apiVersion": "v1", "kind": "List", "items": dump.objects}
-        instance.post(f"clusters/{part(cluster)}/apply", body)
+        status, applied = instance.ask("POST", f"clusters/{part(cluster)}/apply", body)
+        if status == 202:  # a worker applies what is large
+            _awaited(instance, applied)
     except Refused as error:
         instance.ask("DELETE", f"clusters/{part(cluster)}/")
         raise Refused(dump.with_names(str(error)), error.status) from None
@@ -226,7 +228,7 @@ def _made(instance: Instance, dump: Dump, options: argparse.Namespace) -> str:
 
 
 def _awaited(instance: Instance, row: Any) -> Any:
-    """A run or question at its end; cancelled there when it is stopped here."""
+    """A run, question or large import at its end; cancelled there when it is stopped here."""
     try:
         while row["state"] not in ("done", "failed", "cancelled"):
             time.sleep(_LOOK_EVERY_S)
@@ -235,5 +237,6 @@ def _awaited(instance: Instance, row: Any) -> Any:
         instance.ask("DELETE", row["url"])
         raise
     if row["state"] != "done":
-        raise Refused(f"it ended as {row['state']}: {row.get('error') or row.get('message') or ''}", 500)
+        why = row.get("error") or row.get("message") or row.get("problem") or ""
+        raise Refused(f"it ended as {row['state']}: {why}", 500)
     return row

@@ -86,7 +86,7 @@ class Tools:
         made = await self._ask("POST", "clusters/", asked)
         path = f"clusters/{made['id']}/"
         try:
-            applied = await self._ask("POST", f"{path}apply", yaml)
+            applied = await self._apply(path, yaml)
         except ToolError:
             # What cannot be applied leaves nothing behind.
             await self._ask("DELETE", path)
@@ -98,12 +98,12 @@ class Tools:
             kubernetes_release=found["kubernetesRelease"],
             nodes=found["nodes"],
             pods=found["pods"],
-            applied=_applied(applied),
+            applied=applied,
         )
 
     async def submit(self, cluster: ClusterId, yaml: Manifests) -> Applied:
         """Create or change objects of a cluster: a pod to try, or the change of a manifest. All of it or nothing."""
-        return _applied(await self._ask("POST", f"clusters/{part(cluster)}/apply", yaml))
+        return await self._apply(f"clusters/{part(cluster)}/", yaml)
 
     async def run(
         self,
@@ -286,6 +286,20 @@ class Tools:
             raise ToolError(str(error)) from None
         return answer
 
+    async def _apply(self, path: str, yaml: str) -> Applied:
+        """What became of manifests; of many a worker tells it in a draft."""
+        answer = await self._ask("POST", f"{path}apply", yaml)
+        if "created" in answer:
+            return _applied(answer)
+
+        async def told(row: Mapping[str, Any]) -> None:
+            """A client that waits for `submit` asks for no progress."""
+
+        row = await self._awaited(answer, ("done", "failed", "cancelled"), told)
+        if row["state"] != "done":
+            raise ToolError(f"nothing was applied: {row['problem'] or row['state']}")
+        return _applied_by_worker(row["preview"])
+
     async def _question(self, method: str, path: str, body: Any, ctx: Context[Any, Any]) -> Any:
         row = await self._ask(method, path, body)
 
@@ -331,6 +345,18 @@ def _applied(answer: Mapping[str, Any]) -> Applied:
         unchanged=len(answer["unchanged"]),
         ignored=ignored[:SHOWN],
         warnings=[_words(warning) for warning in answer.get("warnings") or []][:SHOWN],
+    )
+
+
+def _applied_by_worker(preview: Mapping[str, Any]) -> Applied:
+    counts = preview["counts"]
+    ignored = [f"{one['name']}: {one['detail']}" for one in preview["ignored"]["changes"]]
+    return Applied(
+        created=counts["create"],
+        configured=counts["update"],
+        unchanged=counts["unchanged"],
+        ignored=ignored[:SHOWN],
+        warnings=preview["leftOut"][:SHOWN],
     )
 
 

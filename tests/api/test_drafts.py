@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from playground.clusters.models import Cluster, Draft
+from playground.clusters.author import written_by
+from playground.clusters.models import Change, Cluster, Draft
 from playground.clusters.services import drafts
 from tests.api.conftest import Api
-from tests.clusters.builders import make_node, make_pod
+from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.real_dump import as_yaml
 from tests.scenarios.conftest import sent, work
 
@@ -110,3 +111,87 @@ def test_of_a_preview_of_the_pages_only_the_answer_is_kept(api: Api, work: Any) 
     assert api.get(f"/drafts/{draft.public_id}/").json()["preview"]["decided"]
     refused = api.post(f"/drafts/{draft.public_id}/commit")
     assert refused.status_code == 409 and "post the text" in refused.json()["detail"]
+
+
+def test_a_large_body_for_a_cluster_that_is_there_is_read_and_written_by_a_worker(
+    api: Api, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = make_cluster(make_node("n0"))
+    path = f"/clusters/{cluster.public_id}/apply"
+    told = {"kind": "Widget", "apiVersion": "example.org/v1", "metadata": {"name": "w"}}
+    text = as_yaml([make_node("n1"), make_pod("late", cpu="1"), told])
+    monkeypatch.setattr(drafts, "READ_AT_ONCE_BYTES", 100)
+    assert api.send("POST", path, text.encode(), media="text/html").status_code == 415
+
+    tried = api.yaml(f"{path}?dryRun=true", text)
+    assert tried.status_code == 202 and tried["Location"] == tried.json()["url"]
+    work()
+    tried = api.get(tried["Location"].removeprefix("/api/v1")).json()
+    assert (tried["state"], tried["action"], tried["into"]) == ("done", "preview", cluster.public_id)
+    assert tried["preview"]["counts"]["create"] == 2 and cluster.nodes.count() == 1
+    assert api.post(f"/drafts/{tried['id']}/commit").status_code == 409
+
+    answer = api.yaml(path, text)
+    draft = answer.json()
+    assert (answer.status_code, draft["state"], draft["action"]) == (202, "queued", "import")
+    assert cluster.nodes.count() == 1
+    work()
+    drafts.work_on(draft_id=Draft.objects.get(public_id=draft["id"]).pk)
+    draft = api.get(f"/drafts/{draft['id']}/").json()
+    assert (draft["state"], draft["cluster"], draft["preview"]["counts"]["create"]) == (
+        "done",
+        cluster.public_id,
+        2,
+    )
+    assert draft["preview"]["ignored"]["changes"][0]["name"] == "Widget w"
+    assert sorted(cluster.nodes.values_list("name", flat=True)) == ["n0", "n1"]
+
+
+def test_a_large_body_that_is_wrong_or_not_wanted_any_more_changes_nothing(
+    api: Api, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, gone = make_cluster(make_node("n0")), make_cluster()
+    monkeypatch.setattr(drafts, "READ_AT_ONCE_BYTES", 10)
+
+    def sent_to(of: Cluster, text: str) -> dict[str, Any]:
+        answer = api.yaml(f"/clusters/{of.public_id}/apply", text)
+        assert answer.status_code == 202, answer.content
+        return answer.json()  # type: ignore[no-any-return]  # JSON is what it is
+
+    wrong = sent_to(cluster, as_yaml([make_node("n1"), make_node("n2", cpu="sixty")]))
+    unwanted = sent_to(cluster, as_yaml([make_node("n3")]))
+    drafts.cancel_draft(public_id=unwanted["id"], owner=None)
+    homeless = sent_to(gone, as_yaml([make_node("n4")]))
+    gone.delete()
+    work()
+    found = [api.get(f"/drafts/{one['id']}/").json() for one in (wrong, unwanted, homeless)]
+    assert [one["state"] for one in found] == ["failed", "cancelled", "failed"]
+    assert "sixty" in found[0]["problem"] and found[0]["causes"][0]["line"]
+    assert found[2]["problem"] == "the cluster was deleted meanwhile"
+    assert cluster.nodes.count() == 1
+
+
+def test_cancelled_while_it_is_written_nothing_is_kept(
+    api: Api, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = make_cluster(make_node("n0"))
+    draft = drafts.import_into(cluster=cluster, text=as_yaml([make_node("n1")]))
+    read = drafts.read_posted
+
+    def read_and_cancelled(*args: Any) -> Any:
+        drafts.cancel_draft(public_id=draft.public_id, owner=None)
+        return read(*args)
+
+    monkeypatch.setattr(drafts, "read_posted", read_and_cancelled)
+    work()
+    draft.refresh_from_db()
+    assert draft.state == "cancelled" and cluster.nodes.count() == 1
+
+
+def test_what_a_worker_writes_is_a_change_of_the_one_who_asked(api: Api, work: Any) -> None:
+    cluster = make_cluster(make_node("n0"))
+    with written_by("stranger/1"):
+        drafts.import_into(cluster=cluster, text=as_yaml([make_node("n1")]))
+    work()
+    change = Change.objects.filter(cluster=cluster).latest("pk")
+    assert (change.program, "n1" in change.words) == ("stranger/1", True)

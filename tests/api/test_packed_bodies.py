@@ -11,7 +11,9 @@ from django.test import Client
 
 from playground.api.parsers import MAX_BYTES
 from playground.api.views.openapi import document
-from playground.clusters.models import Cluster, Node
+from playground.clusters.models import Cluster, Draft, Node
+from playground.clusters.services import drafts
+from playground.kube_api.requests import MOST_BYTES
 from tests.api.conftest import Api
 from tests.clusters.builders import make_node, make_pod
 
@@ -33,11 +35,14 @@ def test_manifests_are_packed_with_more_in_them_than_a_request_carries(api: Api,
     path = f"/clusters/{cluster.public_id}/apply"
     assert send(api, path, text, encoding="identity").status_code == 413
     answer = send(api, path, gzip.compress(text))
-    assert answer.status_code == 200, answer.content
+    assert answer.status_code == 202, answer.content
+    drafts.work_on(draft_id=Draft.objects.get().pk)
     assert Node.objects.filter(cluster=cluster, name="packed").exists()
     assert send(api, "/drafts/", gzip.compress(text)).status_code == 202
     pod = json.dumps(make_pod("tried")).encode()
-    assert send(api, f"/clusters/{cluster.public_id}/try", gzip.compress(pod)).status_code == 202
+    path = f"/clusters/{cluster.public_id}/try"
+    assert send(api, path, gzip.compress(pod)).status_code == 202
+    assert send(api, path, gzip.compress(pod + b" " * 3 * 2**20)).status_code == 413
 
 
 @pytest.mark.usefixtures("limits")
@@ -79,7 +84,12 @@ def test_the_kubernetes_api_reads_them_too(client: Client, cluster: Cluster) -> 
         return client.generic("POST", path, body, content_type="application/json", headers=headers)
 
     assert create(gzip.compress(TEXT)).status_code == 201
-    refused = [(create(TEXT), "BadRequest"), (create(TEXT, "br"), "UnsupportedMediaType")]
+    bomb = gzip.compress(TEXT + b" " * MOST_BYTES)
+    refused = [
+        (create(TEXT), "BadRequest"),
+        (create(TEXT, "br"), "UnsupportedMediaType"),
+        (create(bomb), "RequestEntityTooLarge"),
+    ]
     assert [answer.json()["reason"] for answer, _ in refused] == [reason for _, reason in refused]
 
 

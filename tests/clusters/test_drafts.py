@@ -12,6 +12,7 @@ from playground.clusters.models import Cluster, Draft, Job, Node, Pod
 from playground.clusters.services import drafts
 from playground.clusters.tasks import work_on_draft
 from playground.web.import_preview import view_import
+from tests.clusters.builders import make_cluster, make_node
 from tests.real_dump import PENDING, as_yaml, real_dump
 
 pytestmark = pytest.mark.django_db
@@ -95,6 +96,38 @@ def test_a_large_dump_is_read_and_imported_by_a_worker(at_once, monkeypatch, cli
     work_on_draft(draft_id=importing.pk)
     cluster = Cluster.objects.get()
     assert (cluster.name, cluster.nodes.count()) == ("big", 5)
+    assert client.get(page, **HTMX)["HX-Redirect"] == reverse("web:board", args=[cluster.public_id])
+    assert "made again from their pods" in client.get(page, follow=True).content.decode()
+
+
+def test_a_large_text_for_a_cluster_that_is_there_is_a_workers_too(monkeypatch, client, no_wake):
+    cluster = make_cluster(make_node("n0"))
+    monkeypatch.setattr(drafts, "READ_AT_ONCE_BYTES", 1000)
+    form = reverse("web:import", args=[cluster.public_id])
+    text = as_yaml(real_dump(5, 230, owners=False))
+    seen = client.post(form, {"text": text, "action": "preview"}, **HTMX).content.decode()
+    assert "The dump is being read" in seen and "every 500ms" in seen
+    [draft] = Draft.objects.all()
+    page = reverse("web:draft", args=[draft.public_id])
+    whole = client.get(page).content.decode()
+    assert f"Import into {cluster.name}" in whole and f'action="{form}"' in whole
+    work_on_draft(draft_id=draft.pk)
+    seen = client.get(page, **HTMX).content.decode()
+    assert "made again from their pods" in seen and "create" in seen and cluster.nodes.count() == 1
+
+    other = client.post(form, {"text": text, "action": "preview"}, **HTMX)
+    left = Draft.objects.latest("pk")
+    assert other.status_code == 200 and left.is_open
+    cancelled = client.post(reverse("web:draft-cancel", args=[left.public_id]))
+    assert cancelled["Location"] == form
+
+    response = client.post(form, {"text": text, "action": "import"})
+    importing = Draft.objects.get(action="import")
+    page = reverse("web:draft", args=[importing.public_id])
+    assert response["Location"] == page and cluster.nodes.count() == 1
+    assert "The manifests are being imported" in client.get(page).content.decode()
+    work_on_draft(draft_id=importing.pk)
+    assert cluster.nodes.count() == 6
     assert client.get(page, **HTMX)["HX-Redirect"] == reverse("web:board", args=[cluster.public_id])
     assert "made again from their pods" in client.get(page, follow=True).content.decode()
 

@@ -110,7 +110,7 @@ class Draft(Answer):
     id = text()
     url = text()
     page = text("Address of the page.")
-    action = word("preview", "import", words="`import` after a commit.")
+    action = word("preview", "import", words="`import` after a commit, and of a large body that is applied.")
     deed = word(
         "preview", "import", words="The same as `action`; its name before, which goes with the next version."
     )
@@ -121,7 +121,10 @@ class Draft(Answer):
     problem = text("Why it failed.", allow_null=True)
     causes = Cause(many=True, help_text="Of a failure: every place.")
     preview = DraftPreview(allow_null=True, help_text="Filled in as it is found out.")
-    cluster = text("Id of the cluster that was made of it.", allow_null=True)
+    into = text(
+        "Id of the cluster that is there and that it goes into; null: a new one is made.", allow_null=True
+    )
+    cluster = text("Id of the cluster that was made of it, or that it went into.", allow_null=True)
 
 
 class DraftCommit(Strict):
@@ -190,5 +193,6 @@ EXAMPLE: dict[str, Any] = {
             "problem": "",
         },
     },
+    "into": None,
     "cluster": None,
 }

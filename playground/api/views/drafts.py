@@ -64,7 +64,7 @@ class Drafts(PlaygroundView):
             rebuild_owners=not flag(request, "withoutOwners"),
             keep=True,
         )
-        body = _document(request, draft)
+        body = draft_document(request, draft)
         return accepted(body, body["url"])
 
 
@@ -79,7 +79,7 @@ class OneDraft(PlaygroundView):
     )
     def get(self, request: Request, draft_id: str) -> Response:
         """As far as it is; all of it once `state` is done. After a commit `cluster` is what was made."""
-        return Response(_document(request, drafts.get_draft(draft_id, self.person)))
+        return Response(draft_document(request, drafts.get_draft(draft_id, self.person)))
 
     @operation(
         "Discard the preview of an import", id="drafts_discard", answers_={204: None}, errors=(400, 404)
@@ -105,11 +105,11 @@ class CommitDraft(PlaygroundView):
         asked = answers.DraftCommit(data=request.data or {})
         asked.is_valid(raise_exception=True)
         draft = drafts.commit_draft(public_id=draft_id, owner=self.person, **asked.validated_data)
-        body = _document(request, draft)
+        body = draft_document(request, draft)
         return accepted(body, body["url"])
 
 
-def _document(request: Request, draft: Draft) -> dict[str, Any]:
+def draft_document(request: Request, draft: Draft) -> dict[str, Any]:
     """A draft as this API writes it."""
     found = draft.answer
     preview = None
@@ -128,6 +128,7 @@ def _document(request: Request, draft: Draft) -> dict[str, Any]:
         "problem": draft.error or None,
         "causes": [_cause(problem) for problem in draft.problems],
         "preview": preview,
+        "into": draft.wanted.get("into"),
         "cluster": draft.made.public_id if draft.made else None,
     }
 

@@ -13,9 +13,12 @@ from playground.api import examples
 from playground.api.documentation import FIELD_VALIDATION, operation, query
 from playground.api.queries import flag, one_of
 from playground.api.serializers import answers, requests
-from playground.api.views.base import PlaygroundView, django_request
+from playground.api.serializers.drafts import Draft
+from playground.api.views.base import PlaygroundView, accepted, django_request
+from playground.api.views.drafts import draft_document
 from playground.bodies import in_parts, media_type, read_body
 from playground.clusters import services
+from playground.clusters.services import drafts
 from playground.clusters.services.fields import MODES
 
 DRY_RUN = query("dryRun", "Say what would happen, keep nothing.", type=OpenApiTypes.BOOL)
@@ -28,7 +31,7 @@ class Apply(PlaygroundView):
         "Apply manifests",
         id="clusters_apply",
         request={"application/yaml": OpenApiTypes.STR, "application/json": answers.MANIFEST},
-        answers_={200: answers.Applied},
+        answers_={200: answers.Applied, 202: Draft},
         errors=(400, 404, 409, 413, 415),
         parameters=[DRY_RUN, FIELD_VALIDATION],
         example=examples.MANIFESTS,
@@ -40,17 +43,23 @@ class Apply(PlaygroundView):
 
         All of it or nothing. Objects of undefined kinds are listed as ignored, by name; fields a kind does not
         have are dropped and told in `warnings`.
+
+        202: the body has more than 2 MiB unpacked, and a worker reads and writes it. Read the draft until it is done;
+        what became of the objects is in its `preview`.
         """
         cluster = self.cluster(cluster_id)
         inner = django_request(request)
-        result = services.apply_documents(
-            cluster=cluster,
-            text=read_body(inner),
-            content_type=media_type(inner),
-            dry_run=flag(request, "dryRun"),
-            field_validation=one_of(request, "fieldValidation", MODES, default="Warn"),
-        )
-        return Response(result.as_dict())
+        asked: dict[str, Any] = {
+            "cluster": cluster,
+            "text": read_body(inner),
+            "content_type": media_type(inner),
+            "dry_run": flag(request, "dryRun"),
+            "field_validation": one_of(request, "fieldValidation", MODES, default="Warn"),
+        }
+        if drafts.is_large(asked["text"]):
+            body = draft_document(request, drafts.import_into(owner=self.person, **asked))
+            return accepted(body, body["url"])
+        return Response(services.apply_documents(**asked).as_dict())
 
 
 class Export(PlaygroundView):

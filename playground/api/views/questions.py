@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from django.conf import settings
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 NODE: Final = query("node", "The node to ask about.", required=True)
 ERRORS: Final = (400, 404, 409)
+MOST_TRIED_BYTES: Final = 3 * 2**20
+"""Of the body that holds a pod to try: far more than one object may have."""
 
 
 SHAPES: Final = {
@@ -231,9 +234,8 @@ class Try(_Asking):
         """The cycle the first Pod of the body would have if it were submitted now and came first. Nothing is kept."""
         cluster = self.cluster(cluster_id)
         inner = django_request(request)
-        manifest = questions.admitted_pod(
-            cluster=cluster, text=read_body(inner), content_type=media_type(inner)
-        )
+        text = read_body(inner, limit_bytes=min(MOST_TRIED_BYTES, settings.PLAYGROUND_MAX_UPLOAD_BYTES))
+        manifest = questions.admitted_pod(cluster=cluster, text=text, content_type=media_type(inner))
         return self.asked(cluster, "try", manifest=manifest)
 
 

@@ -1,4 +1,4 @@
-"""A text that is looked at before it becomes a cluster."""
+"""A text that is looked at before it becomes a cluster, or that a worker brings into one."""
 
 from django.conf import settings
 from django.db import models
@@ -16,14 +16,15 @@ class Draft(models.Model):
     action
         ``preview``, or ``import``: make the cluster.
     wanted
-        Of an import: ``name``, ``release`` and ``rebuildOwners``.
+        Of an import: ``name``, ``release`` and ``rebuildOwners``; ``into``, the id of a cluster that is there, if it
+        goes into one, and then ``contentType``, ``fieldValidation`` and ``program`` (who wrote it), too.
     answer
         ``import`` (`services.drafts.summary_of`), ``facts`` (`engine.dumps.facts_of_dump`) and, once it is there,
         ``decided`` (`engine.dumps.decide_pending`).
     problems
         What is wrong with the text: message, path, line, kind and name of each.
     made
-        The cluster an import made.
+        The cluster an import made, or went into.
     """
 
     class State(models.TextChoices):

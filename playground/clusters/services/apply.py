@@ -1,6 +1,6 @@
 """Apply: posted manifests become the cluster's objects, all of them or none."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,6 +126,7 @@ def apply_documents(
     dry_run: bool = False,
     field_validation: str = "Warn",
     rebuild_owners: bool = False,
+    also: Callable[[ApplyResult], None] | None = None,
 ) -> ApplyResult:
     """Create or update every object of a text (or of parsed objects); on any error nothing is kept.
 
@@ -147,6 +148,8 @@ def apply_documents(
         ``Strict`` refuses fields a kind does not have, ``Warn`` tells of them and drops them, ``Ignore`` drops them.
     rebuild_owners
         Make owners that pods name and that are neither here nor in the request, from those pods.
+    also
+        What is written besides, in the same transaction; if it raises, nothing is kept.
 
     Raises
     ------
@@ -191,6 +194,8 @@ def apply_documents(
         _fold(writer, planned, result)
         if result.created or result.configured:
             wake.cluster_on_commit(writer.cluster)
+        if also is not None:
+            also(result)
     return result
 
 

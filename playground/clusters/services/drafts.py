@@ -1,7 +1,8 @@
 """Dumps before they become clusters: what is in them, what becomes of their pending pods, and large imports.
 
 A small text is read where it was posted. A large one, and whatever the scheduler has to decide, is a worker's: the row
-says how far it is, and nothing but the row is kept until it is imported.
+says how far it is, and nothing but the row is kept until it is imported. So it is with a large text for a cluster that
+is there.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from playground.clusters import jobs, lanes, wake
+from playground.clusters.author import author, written_by
 from playground.clusters.errors import ClusterError, Conflict, InvalidManifest, NotFound
-from playground.clusters.models import Draft
+from playground.clusters.models import Cluster, Draft
 from playground.clusters.services.apply import ApplyResult, apply_documents
 from playground.clusters.services.config import checked_release
 from playground.clusters.services.lifecycle import create_cluster
-from playground.clusters.services.posted import read_posted
+from playground.clusters.services.posted import checked_media_type, read_posted
 from playground.engine.dumps import decide_pending, facts_of_dump
 
 READ_AT_ONCE_BYTES: Final = 2 * 2**20
@@ -72,7 +74,7 @@ def start_preview(
         },
         doing=WAITING,
     )
-    if len(raw) <= READ_AT_ONCE_BYTES:
+    if not is_large(raw):
         _read(draft, raw)
         facts = draft.answer["facts"]
         if not (facts["nodes"] and facts["pending"]):
@@ -94,6 +96,48 @@ def start_import(*, text: str | bytes, owner: Any, name: str, release: str, rebu
     draft = Draft(owner=owner, text=zlib.compress(raw, 3), action=Draft.IMPORT, wanted=wanted)
     draft.doing = WAITING
     return _put(draft)
+
+
+def import_into(
+    *,
+    cluster: Cluster,
+    text: str | bytes,
+    owner: Any = None,
+    rebuild_owners: bool = False,
+    content_type: str = "application/yaml",
+    field_validation: str = "Warn",
+    dry_run: bool = False,
+) -> Draft:
+    """Have a worker apply a large text to a cluster that is there, or say what would come of it.
+
+    Parameters
+    ----------
+    dry_run
+        Only a preview, without facts and decisions.
+
+    Raises
+    ------
+    Unsupported
+    Conflict
+        Too much waits already.
+    """
+    raw = text.encode() if isinstance(text, str) else text
+    wanted = {
+        "into": cluster.public_id,
+        "release": cluster.kubernetes_release,
+        "rebuildOwners": rebuild_owners,
+        "contentType": checked_media_type(content_type),
+        "fieldValidation": field_validation,
+        "program": author(),
+    }
+    action = Draft.PREVIEW if dry_run else Draft.IMPORT
+    draft = Draft(owner=owner, text=zlib.compress(raw, 3), action=action, wanted=wanted, doing=WAITING)
+    return _put(draft)
+
+
+def is_large(text: str | bytes) -> bool:
+    """Whether a text takes too long to be read in a request."""
+    return len(text) > READ_AT_ONCE_BYTES
 
 
 def commit_draft(*, public_id: str, owner: Any, name: str) -> Draft:
@@ -216,9 +260,9 @@ def _preview(draft: Draft) -> None:
     report = _reporting(draft)
     report(0, 0, "reading")
     manifests = _read(draft, zlib.decompress(bytes(draft.text)))
-    facts = draft.answer["facts"]
+    facts = draft.answer.get("facts")
     _rows(draft).update(answer=draft.answer, touched=timezone.now())
-    if facts["nodes"] and facts["pending"]:
+    if facts and facts["nodes"] and facts["pending"]:
         report(0, facts["pending"], "deciding pending pods")
         draft.answer["decided"] = decide_pending(
             manifests, release=draft.wanted["release"], n_pending=facts["pending"], report=report
@@ -232,10 +276,22 @@ def _preview(draft: Draft) -> None:
     )
 
 
+class _NotWanted(Exception):
+    """It was cancelled meanwhile."""
+
+
 def _import(draft: Draft) -> None:
     report = _reporting(draft)
-    report(0, 0, "making the cluster")
     wanted = draft.wanted
+    if "into" in wanted:
+        report(0, 0, "reading")
+        try:
+            with written_by(wanted["program"]):
+                _apply(draft, _cluster_of(draft), zlib.decompress(bytes(draft.text)), report)
+        except _NotWanted:
+            pass
+        return
+    report(0, 0, "making the cluster")
     # Reading a large text takes as long as the rest, and others want to write meanwhile.
     posted = read_posted(zlib.decompress(bytes(draft.text)))
     with transaction.atomic():
@@ -245,14 +301,53 @@ def _import(draft: Draft) -> None:
             name=wanted["name"], kubernetes_release=wanted["release"] or None, owner=draft.owner
         )
         result = apply_documents(cluster=cluster, posted=posted, rebuild_owners=wanted["rebuildOwners"])
-        _rows(draft).update(
-            state=Draft.State.DONE,
-            made=cluster,
-            answer={**draft.answer, "import": summary_of(result)},
-            doing="",
-            touched=timezone.now(),
-            text=b"",
-        )
+        _end(draft, cluster, result)
+
+
+def _apply(draft: Draft, cluster: Cluster, text: bytes, report: Callable[[int, int, str], None]) -> None:
+    """Write it; the row says so in the same transaction, so that it is done once."""
+
+    def ended(result: ApplyResult) -> None:
+        if not _rows(draft).select_for_update().exists():
+            raise _NotWanted
+        _end(draft, cluster, result)
+
+    wanted = draft.wanted
+    posted = read_posted(text, wanted["contentType"])
+    report(0, len(posted), "writing")
+    apply_documents(
+        cluster=cluster,
+        posted=posted,
+        rebuild_owners=wanted["rebuildOwners"],
+        field_validation=wanted["fieldValidation"],
+        also=ended,
+    )
+
+
+def _end(draft: Draft, cluster: Cluster, result: ApplyResult) -> None:
+    _rows(draft).update(
+        state=Draft.State.DONE,
+        made=cluster,
+        answer={**draft.answer, "import": summary_of(result)},
+        doing="",
+        touched=timezone.now(),
+        text=b"",
+    )
+
+
+def _cluster_of(draft: Draft) -> Cluster:
+    """The cluster a text goes into.
+
+    Raises
+    ------
+    NotFound
+        It was deleted meanwhile.
+    """
+    name = draft.wanted["into"]
+    found = Cluster.objects.filter(public_id=name).first()
+    if found is None:
+        raise NotFound("the cluster was deleted meanwhile", kind="Cluster", name=name)
+    return found
 
 
 def _rows(draft: Draft) -> Any:
@@ -260,7 +355,18 @@ def _rows(draft: Draft) -> Any:
 
 
 def _read(draft: Draft, text: bytes) -> list[dict[str, Any]]:
-    """Fill in what the text alone tells; its admitted objects."""
+    """Fill in what the text alone tells, and for a cluster that is there what changes; its admitted objects."""
+    wanted = draft.wanted
+    if "into" in wanted:
+        result = apply_documents(
+            cluster=_cluster_of(draft),
+            posted=read_posted(text, wanted["contentType"]),
+            dry_run=True,
+            rebuild_owners=wanted["rebuildOwners"],
+            field_validation=wanted["fieldValidation"],
+        )
+        draft.answer = {"import": summary_of(result)}
+        return result.manifests
     result = apply_documents(
         cluster=None, posted=read_posted(text), dry_run=True, rebuild_owners=draft.wanted["rebuildOwners"]
     )
@@ -378,6 +484,8 @@ __all__ = [
     "commit_draft",
     "discard_draft",
     "get_draft",
+    "import_into",
+    "is_large",
     "start_import",
     "start_preview",
     "summary_of",

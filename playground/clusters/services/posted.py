@@ -20,14 +20,25 @@ def read_posted(text: str | bytes, content_type: str = "application/yaml") -> li
     ------
     InvalidManifest, TooLarge, Unsupported
     """
-    media_type = content_type.partition(";")[0].strip().lower()
-    if media_type not in YAML_TYPES + JSON_TYPES:
-        raise Unsupported(f"{media_type or 'no media type'}: send application/yaml or application/json")
+    media_type = checked_media_type(content_type)
     limit = settings.PLAYGROUND_MAX_UNPACKED_BYTES
     try:
         return admission.read_posted(text, json_only=media_type in JSON_TYPES, max_bytes=limit)
     except ManifestProblem as problem:
         raise as_error(problem) from None
+
+
+def checked_media_type(content_type: str) -> str:
+    """Without its parameters, if manifests can be of that type.
+
+    Raises
+    ------
+    Unsupported
+    """
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type not in YAML_TYPES + JSON_TYPES:
+        raise Unsupported(f"{media_type or 'no media type'}: send application/yaml or application/json")
+    return media_type
 
 
 def as_error(problem: ManifestProblem, causes: Sequence[ManifestProblem] = ()) -> ClusterError:

@@ -61,10 +61,13 @@ def draft(request: HtmxHttpRequest, draft_id: str) -> HttpResponse:
         _tell(request, found.answer["import"])
         board = reverse("web:board", args=[found.made.public_id])
         return HttpResponse(headers={"HX-Redirect": board}) if request.htmx else redirect(board)
+    into = found.wanted.get("into")
     context: dict[str, Any] = {
+        "cluster": get_cluster(request, into) if into else None,
+        "tab": "import",
         "form": ImportForm(initial={"cluster_name": "imported"}),
         "dump_line": DUMP_LINE,
-        "here": reverse("web:new-import"),
+        "here": _form_of(found),
     }
     return _render(request, context | _of_draft(found))
 
@@ -72,8 +75,15 @@ def draft(request: HtmxHttpRequest, draft_id: str) -> HttpResponse:
 @require_POST
 def draft_cancel(request: HttpRequest, draft_id: str) -> HttpResponse:
     """No more is wanted."""
-    drafts.cancel_draft(public_id=_get_draft(request, draft_id).public_id, owner=_owner(request))
-    return redirect("web:new-import")
+    found = _get_draft(request, draft_id)
+    drafts.cancel_draft(public_id=found.public_id, owner=_owner(request))
+    return redirect(_form_of(found))
+
+
+def _form_of(draft: Draft) -> str:
+    """Address of the page the text was posted on."""
+    into = draft.wanted.get("into")
+    return reverse("web:import", args=[into]) if into else reverse("web:new-import")
 
 
 def _get_draft(request: HttpRequest, draft_id: str) -> Draft:
@@ -117,19 +127,28 @@ def _render(request: HtmxHttpRequest, context: dict[str, Any], status: int = 200
 
 def _preview(request: HttpRequest, cluster: Cluster | None, data: Mapping[str, Any]) -> dict[str, Any]:
     """What would happen, as far as it is known at once."""
-    if cluster is not None:
-        # Without a transaction: a large text takes a second, and others want to write meanwhile.
-        result = apply_documents(
-            cluster=cluster, text=data["manifests"], dry_run=True, rebuild_owners=not data["without_owners"]
-        )
-        return {"preview": view_import(drafts.summary_of(result))}
     if before := request.POST.get("draft"):
         drafts.cancel_draft(public_id=before, owner=_owner(request))
+    text, rebuild_owners = data["manifests"], not data["without_owners"]
+    if cluster is not None and drafts.is_large(text):
+        return _of_draft(
+            drafts.import_into(
+                cluster=cluster,
+                text=text,
+                owner=_owner(request),
+                rebuild_owners=rebuild_owners,
+                dry_run=True,
+            )
+        )
+    if cluster is not None:
+        # Without a transaction: a text takes up to a second, and others want to write meanwhile.
+        result = apply_documents(cluster=cluster, text=text, dry_run=True, rebuild_owners=rebuild_owners)
+        return {"preview": view_import(drafts.summary_of(result))}
     found = drafts.start_preview(
-        text=data["manifests"],
+        text=text,
         owner=_owner(request),
         release=data["kubernetes_release"],
-        rebuild_owners=not data["without_owners"],
+        rebuild_owners=rebuild_owners,
     )
     return _of_draft(found)
 
@@ -149,9 +168,14 @@ def _make(request: HttpRequest, cluster: Cluster | None, data: Mapping[str, Any]
     text = data["manifests"]
     name = data["cluster_name"] or "my-cluster"
     rebuild_owners = not data["without_owners"]
+    if cluster is not None and drafts.is_large(text):
+        started = drafts.import_into(
+            cluster=cluster, text=text, owner=_owner(request), rebuild_owners=rebuild_owners
+        )
+        return redirect("web:draft", started.public_id)
     if cluster is not None:
         result = apply_documents(cluster=cluster, text=text, rebuild_owners=rebuild_owners)
-    elif len(text) > drafts.READ_AT_ONCE_BYTES:
+    elif drafts.is_large(text):
         started = drafts.start_import(
             text=text,
             owner=_owner(request),
