@@ -119,7 +119,7 @@ def test_sixty_thousand_cycles_are_found_and_sorted_below_a_tenth_of_a_second(dj
     for search in searches:
         for page in (1, 1200):
             took = []
-            for _ in range(3):
+            for _ in range(5):
                 # This process' own time, the database's in it: the machine may be busy.
                 began_s = time.process_time()
                 with django_assert_max_num_queries(3):
