@@ -14,6 +14,7 @@ import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 
+from playground.clusters.services.drafts import READ_AT_ONCE_BYTES
 from playground.remote.instance import Instance, part
 from tests.remote.cases import CASES, EDITS, POD, Case, node, pod
 
@@ -206,3 +207,14 @@ def test_what_is_missing_is_said_before_anything_is_served(tmp_path: Any) -> Non
     hidden = "import sys; sys.modules['mcp'] = None; from playground.__main__ import main; main(['mcp'])"
     done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "pip install 'kube-scheduler-playground[mcp]'" in done.stderr
+
+
+def test_what_a_worker_applies_is_told_when_it_is_done(call: Call) -> None:
+    padding = "# " + "x" * READ_AT_ONCE_BYTES + "\n"
+    made = call("create_cluster", yaml=padding + node("a"))
+    assert (made["nodes"], made["applied"]["created"]) == (1, 1)
+    done = call("submit", cluster=made["cluster"], yaml=padding + node("b") + "---\n" + node("c"))
+    assert (done["created"], done["configured"], done["unchanged"]) == (2, 0, 0)
+    wrong = call("submit", cluster=made["cluster"], yaml=padding + pod("three", requests='cpu: "much"'))
+    assert "nothing was applied" in wrong["refused"] and "requests.cpu" in wrong["refused"]
+    assert call("submit", cluster=made["cluster"], yaml=node("d"))["created"] == 1
