@@ -111,9 +111,7 @@ class Draft(Answer):
     url = text()
     page = text("Address of the page.")
     action = word("preview", "import", words="`import` after a commit, and of a large body that is applied.")
-    deed = word(
-        "preview", "import", words="The same as `action`; its name before, which goes with the next version."
-    )
+    deed = word("preview", "import", words="The same as `action`; its name before, which goes with 2.0.")
     state = word("queued", "done", "failed", "cancelled")
     kubernetesRelease = text("The release that decides.")
     createdAt = moment()
