@@ -1,7 +1,8 @@
 """One table of kinds. Apply, the selectors, export and the Kubernetes API are all driven by it.
 
-What Kubernetes says of its kinds comes from `scheduler_core/schema/kinds.json`; what a kind means here is written
-below. CustomResourceDefinitions add kinds to a cluster's own table (`custom_kinds.py`).
+What Kubernetes says of its kinds comes from `scheduler_core/schema/kinds.json`, what a kind does to placement from
+`scheduler_core/objects/kinds.py`; what is special about rows, and about kinds that are only kept, is written below.
+CustomResourceDefinitions add kinds to a cluster's own table (`custom_kinds.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from typing import Any, Final
 
 from playground.engine import schema
 
+READ: Final = schema.READ
+MAKES: Final = schema.MAKES
+KEPT: Final = "kept"
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -32,9 +36,10 @@ class Kind:
         What kubectl takes for it.
     model
         Name of the model of its rows in `clusters.models`; ``Manifest`` is the general one. Empty = nothing is kept.
-    interpreted
-        Whether it shapes placement: the simulation reads what is written of it. Of other kinds the objects are kept,
-        shown and exported, and stay out of the log that replays.
+    role
+        `READ` or `MAKES` of a kind that shapes placement; `KEPT` of all others.
+    effect
+        What an object of it does to placement, in words.
     subresources
         Served below the object.
     categories
@@ -60,7 +65,8 @@ class Kind:
     namespaced: bool
     short_names: tuple[str, ...] = ()
     model: str = "Manifest"
-    interpreted: bool = False
+    role: str = KEPT
+    effect: str = ""
     subresources: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     apply_rank: int = 5
@@ -104,6 +110,14 @@ class Kind:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
+    def interpreted(self) -> bool:
+        """Whether it shapes placement: the simulation reads what is written of it.
+
+        Of other kinds the objects are kept, shown and exported, and stay out of the log that replays.
+        """
+        return self.role != KEPT
+
+    @property
     def is_stored(self) -> bool:
         """Whether there can be objects of it: a review is asked and answered."""
         return bool(self.model)
@@ -115,54 +129,34 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class _Meaning:
-    """What a kind of Kubernetes means here."""
+class _Special:
+    """Where a kind differs from others of its role. A kind that shapes placement has its rank in the core's table."""
 
     apply_rank: int = 5
     model: str = "Manifest"
     subresources: tuple[str, ...] | None = None
 
 
-# In the order in which discovery and exports name them; kinds that are not here follow.
-_MEANINGS: Final[Mapping[str, _Meaning]] = {
-    "Namespace": _Meaning(0, subresources=("status",)),
-    "PriorityClass": _Meaning(1, model="PriorityClass"),
-    "Node": _Meaning(2, model="Node", subresources=("status",)),
-    "StorageClass": _Meaning(1),
-    "CSIDriver": _Meaning(1),
-    "CSINode": _Meaning(3),
-    "CSIStorageCapacity": _Meaning(3),
-    "PersistentVolume": _Meaning(3),
-    "PersistentVolumeClaim": _Meaning(3),
-    "ServiceAccount": _Meaning(3, subresources=()),
-    "ConfigMap": _Meaning(3),
-    "Secret": _Meaning(3),
-    "Service": _Meaning(4, subresources=("status",)),
-    "PodDisruptionBudget": _Meaning(4, model="PodDisruptionBudget"),
-    "DeviceClass": _Meaning(1),
-    "ResourceSlice": _Meaning(3),
-    "ResourceClaimTemplate": _Meaning(3),
-    "ResourceClaim": _Meaning(3),
-    "Workload": _Meaning(3),
-    "PodGroup": _Meaning(4),
-    "Pod": _Meaning(model="Pod", subresources=("binding", "eviction", "resize", "status")),
-    "ReplicationController": _Meaning(),
-    "ReplicaSet": _Meaning(),
-    "Deployment": _Meaning(),
-    "StatefulSet": _Meaning(),
-    "DaemonSet": _Meaning(),
-    "Job": _Meaning(),
-    "VolumeAttachment": _Meaning(3),
-    "LimitRange": _Meaning(1),
-    "ResourceQuota": _Meaning(1),
-    "CronJob": _Meaning(),
-    "HorizontalPodAutoscaler": _Meaning(6),
-    "ControllerRevision": _Meaning(4),
-    "RuntimeClass": _Meaning(1),
-    "CustomResourceDefinition": _Meaning(0),
-    "Event": _Meaning(model="Event"),
+# Kinds that shape placement stand in the core's order in discovery and exports, then these, then all others.
+_SPECIAL: Final[Mapping[str, _Special]] = {
+    "Namespace": _Special(subresources=("status",)),
+    "PriorityClass": _Special(model="PriorityClass"),
+    "Node": _Special(model="Node", subresources=("status",)),
+    "Service": _Special(subresources=("status",)),
+    "PodDisruptionBudget": _Special(model="PodDisruptionBudget"),
+    "Pod": _Special(model="Pod", subresources=("binding", "eviction", "resize", "status")),
+    "ServiceAccount": _Special(3, subresources=()),
+    "ConfigMap": _Special(3),
+    "Secret": _Special(3),
+    "RuntimeClass": _Special(1),
+    "CustomResourceDefinition": _Special(0),
+    "Event": _Special(model="Event"),
+    "ClusterRole": _Special(3),
+    "Role": _Special(3),
+    "ClusterRoleBinding": _Special(3),
+    "RoleBinding": _Special(3),
+    "IngressClass": _Special(3),
 }
-_FIRST_RANKS: Final = ("ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding", "IngressClass")
 _STORED_AS: Final = {"HorizontalPodAutoscaler": "autoscaling/v2", "Event": "v1"}
 """Of kinds with several versions: the one rows are in."""
 _SERVED_EARLY: Final = ("scheduling.k8s.io/v1alpha2",)
@@ -228,7 +222,7 @@ def _built_in() -> tuple[list[Kind], dict[str, tuple[str, ...]]]:
         known.setdefault(said["apiVersion"].rpartition("/")[0], []).append(said["kind"])
         if _STABLE.fullmatch(said["apiVersion"]) or said["apiVersion"] in _SERVED_EARLY:
             served.append(_kind(said))
-    order = {name: number for number, name in enumerate(_MEANINGS)}
+    order = {name: number for number, name in enumerate(dict.fromkeys((*schema.SHAPING, *_SPECIAL)))}
     served.sort(
         key=lambda kind: (order.get(kind.kind, len(order)), kind.group, kind.plural, not kind.is_main)
     )
@@ -237,9 +231,9 @@ def _built_in() -> tuple[list[Kind], dict[str, tuple[str, ...]]]:
 
 def _kind(said: Mapping[str, Any]) -> Kind:
     name = said["kind"]
-    rank = 3 if name in _FIRST_RANKS else 5
-    meaning = _MEANINGS.get(name) or _Meaning(rank)
-    parts = meaning.subresources if meaning.subresources is not None else tuple(said.get("subresources", ()))
+    shaping = schema.SHAPING.get(name)
+    special = _SPECIAL.get(name, _Special())
+    parts = special.subresources if special.subresources is not None else tuple(said.get("subresources", ()))
     stored = _STORED_AS.get(name, said["apiVersion"])
     return Kind(
         said["apiVersion"],
@@ -247,11 +241,12 @@ def _kind(said: Mapping[str, Any]) -> Kind:
         said["plural"],
         said["namespaced"],
         tuple(said.get("shortNames", ())),
-        model=meaning.model if "update" in said["verbs"] else "",
-        interpreted=name in schema.SHAPING_KINDS,
+        model=special.model if "update" in said["verbs"] else "",
+        role=shaping.role if shaping else KEPT,
+        effect=shaping.effect if shaping else "",
         subresources=parts,
         categories=tuple(said.get("categories", ())),
-        apply_rank=meaning.apply_rank,
+        apply_rank=shaping.rank if shaping else special.apply_rank,
         verbs=tuple(said["verbs"]),
         type=said["type"],
         stored_version="" if stored == said["apiVersion"] else stored,

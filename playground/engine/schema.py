@@ -1,12 +1,14 @@
 """The kinds and fields of the Kubernetes API, for the surfaces."""
 
-from scheduler_core.objects.kinds import SHAPING_KINDS
+from scheduler_core.objects.kinds import MAKES, READ, SHAPING
 from scheduler_core.schema.fields_check import FieldProblem, check_fields, nearest_name, unknown_field
 from scheduler_core.schema.tables import SCALARS, Field, Type, atomic_types, kinds, prose, types
 
 __all__ = [
+    "MAKES",
+    "READ",
     "SCALARS",
-    "SHAPING_KINDS",
+    "SHAPING",
     "Field",
     "FieldProblem",
     "Type",

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from django.http import Http404
 
-from playground.clusters.effects import KEPT, MAKES, READ, effect_of
-from playground.clusters.kinds import Kind
+from playground.clusters.kinds import KEPT, MAKES, READ, Kind
 from playground.clusters.selectors.kinds_held import counts_by_kind, objects_of_kind
 
 if TYPE_CHECKING:
@@ -103,9 +102,8 @@ def view_kinds(cluster: Cluster, *, effect: str, with_none: bool) -> KindsView:
 
 
 def _row(kind: Kind, count: int) -> KindRow:
-    effect, counts = effect_of(kind)
-    icon, words, _, _ = _WORDS[effect]
-    return KindRow(kind, count, effect, icon, words, counts)
+    icon, words, _, _ = _WORDS[kind.role]
+    return KindRow(kind, count, kind.role, icon, words, kind.effect)
 
 
 @dataclass(frozen=True, slots=True)

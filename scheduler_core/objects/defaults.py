@@ -31,35 +31,13 @@ from scheduler_core.objects.fields import (
     string,
     strings,
 )
+from scheduler_core.objects.kinds import SHAPING
 
 NAMESPACED_KINDS = frozenset(
-    {
-        "Pod",
-        "PodDisruptionBudget",
-        "Service",
-        "ReplicaSet",
-        "StatefulSet",
-        "ReplicationController",
-        "Deployment",
-        "DaemonSet",
-        "Job",
-        "PersistentVolumeClaim",
-        "CSIStorageCapacity",
-        "Event",
-        "Lease",
-        "ServiceAccount",
-        "ConfigMap",
-        "Secret",
-        "ResourceClaim",
-        "ResourceClaimTemplate",
-        "PodGroup",
-        "Workload",
-        "LimitRange",
-        "ResourceQuota",
-        "CronJob",
-        "HorizontalPodAutoscaler",
-        "ControllerRevision",
-    }
+    (
+        *(name for name, kind in SHAPING.items() if kind.namespaced),
+        *("ConfigMap", "Event", "Lease", "Secret", "ServiceAccount"),
+    )
 )
 """Kinds that live in a namespace, among those a cluster here can hold."""
 

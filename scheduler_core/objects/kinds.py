@@ -1,8 +1,8 @@
-"""The kinds of objects a scheduler reads, and how each is parsed."""
+"""The kinds of objects that shape placement, and how those a scheduler reads are parsed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -32,21 +32,34 @@ class PlainObject:
     meta: ObjectMeta
 
 
+READ: Final = "read"
+MAKES: Final = "makes"
+
+
 class Kind(NamedTuple):
-    """A kind the scheduler reads.
+    """A kind that shapes placement.
 
     Attributes
     ----------
     group : str
         API group, empty for core.
     namespaced : bool
-    parse : callable
-        From a prepared manifest to the typed object.
+    rank : int
+        Place in the order in which objects are made, from 0: namespaces and classes before what names them.
+    role : str
+        `READ`: the scheduler or admission goes by it; `MAKES`: a controller acts on it, and what it makes counts.
+    effect : str
+        What an object of it does to placement, for people.
+    parse : callable, optional
+        From a prepared manifest to the typed object, of kinds the scheduler reads.
     """
 
     group: str
     namespaced: bool
-    parse: Callable[[Document], Any]
+    rank: int
+    role: str
+    effect: str
+    parse: Callable[[Document], Any] | None = None
 
 
 class ParsedObject(NamedTuple):
@@ -63,36 +76,53 @@ def plain_object_from(manifest: Document) -> PlainObject:
     return PlainObject(manifest, object_meta_from(manifest))
 
 
-KINDS: dict[str, Kind] = {
-    "Pod": Kind("", True, pod_from),
-    "Node": Kind("", False, node_from),
-    "Namespace": Kind("", False, namespace_from),
-    "PodDisruptionBudget": Kind("policy", True, pod_disruption_budget_from),
-    "Service": Kind("", True, selecting_object_from),
-    "ReplicationController": Kind("", True, selecting_object_from),
-    "ReplicaSet": Kind("apps", True, selecting_object_from),
-    "StatefulSet": Kind("apps", True, selecting_object_from),
-    "PersistentVolume": Kind("", False, persistent_volume_from),
-    "PersistentVolumeClaim": Kind("", True, persistent_volume_claim_from),
-    "StorageClass": Kind("storage.k8s.io", False, storage_class_from),
-    "CSINode": Kind("storage.k8s.io", False, csi_node_from),
-    "CSIDriver": Kind("storage.k8s.io", False, csi_driver_from),
-    "CSIStorageCapacity": Kind("storage.k8s.io", True, csi_storage_capacity_from),
-    "VolumeAttachment": Kind("storage.k8s.io", False, volume_attachment_from),
-    "ResourceClaim": Kind("resource.k8s.io", True, plain_object_from),
-    "ResourceSlice": Kind("resource.k8s.io", False, plain_object_from),
-    "DeviceClass": Kind("resource.k8s.io", False, plain_object_from),
-    "PodGroup": Kind("scheduling.k8s.io", True, pod_group_from),
-}
-"""Kinds by name, each under the one API group it belongs to."""
-SHAPING_KINDS: Final = frozenset(
-    (
-        *KINDS,
-        *("ControllerRevision", "CronJob", "DaemonSet", "Deployment", "HorizontalPodAutoscaler", "Job"),
-        *("LimitRange", "PriorityClass", "ResourceClaimTemplate", "ResourceQuota", "Workload"),
-    )
-)
-"""What shapes placement: the kinds a scheduler reads, and those that controllers and admission act by."""
+SHAPING: Final[Mapping[str, Kind]] = {
+    "Namespace": Kind("", False, 0, READ, "labels, for the namespaceSelector of pod affinity", namespace_from),
+    "PriorityClass": Kind("scheduling.k8s.io", False, 1, READ, "order of the queue, who may evict whom"),
+    "Node": Kind("", False, 2, READ, "room, taints, labels, conditions", node_from),
+    "StorageClass": Kind("storage.k8s.io", False, 1, READ, "when and where a volume is made", storage_class_from),
+    "CSIDriver": Kind("storage.k8s.io", False, 1, READ, "whether capacity is tracked", csi_driver_from),
+    "CSINode": Kind("storage.k8s.io", False, 3, READ, "how many volumes a node takes", csi_node_from),
+    "CSIStorageCapacity": Kind("storage.k8s.io", True, 3, READ,
+        "free capacity, by where it is", csi_storage_capacity_from),
+    "PersistentVolume": Kind("", False, 3, READ, "which nodes reach it", persistent_volume_from),
+    "PersistentVolumeClaim": Kind("", True, 3, READ,
+        "VolumeBinding, VolumeRestrictions, NodeVolumeLimits", persistent_volume_claim_from),
+    "Service": Kind("", True, 4, READ,
+        "selectors, for the default spread of pods that ask for none", selecting_object_from),
+    "PodDisruptionBudget": Kind("policy", True, 4, READ,
+        "which victims preemption spares; drains respect it", pod_disruption_budget_from),
+    "DeviceClass": Kind("resource.k8s.io", False, 1, READ, "which devices a claim may have", plain_object_from),
+    "ResourceSlice": Kind("resource.k8s.io", False, 3, READ, "the devices of nodes", plain_object_from),
+    "ResourceClaimTemplate": Kind("resource.k8s.io", True, 3, MAKES, "makes a claim for each pod that names it"),
+    "ResourceClaim": Kind("resource.k8s.io", True, 3, READ, "the devices a pod has or wants", plain_object_from),
+    "Workload": Kind("scheduling.k8s.io", True, 3, READ, "groups of pods that are placed together"),
+    "PodGroup": Kind("scheduling.k8s.io", True, 4, READ,
+        "pods that are placed together, or not at all", pod_group_from),
+    "Pod": Kind("", True, 5, READ,
+        "what it asks for; on a node it takes room, and counts for affinity and spread", pod_from),
+    "ReplicationController": Kind("", True, 5, READ,
+        "selectors, for the default spread; makes pods", selecting_object_from),
+    "ReplicaSet": Kind("apps", True, 5, READ, "selectors, for the default spread; makes pods", selecting_object_from),
+    "Deployment": Kind("apps", True, 5, MAKES, "makes ReplicaSets, and they pods"),
+    "StatefulSet": Kind("apps", True, 5, READ,
+        "selectors, for the default spread; makes pods and their claims", selecting_object_from),
+    "DaemonSet": Kind("apps", True, 5, MAKES, "one pod a node"),
+    "Job": Kind("batch", True, 5, MAKES, "makes pods until enough have succeeded; each ends by itself after a while"),
+    "VolumeAttachment": Kind("storage.k8s.io", False, 3, READ,
+        "volumes a node has attached already", volume_attachment_from),
+    "LimitRange": Kind("", True, 1, MAKES, "default requests of new pods, and their bounds"),
+    "ResourceQuota": Kind("", True, 1, MAKES, "refuses pods above it, before they reach the queue"),
+    "CronJob": Kind("batch", True, 5, MAKES, "makes a Job whenever its schedule says so"),
+    "HorizontalPodAutoscaler": Kind("autoscaling", True, 6, MAKES,
+        "sets the replicas of a workload by the load drawn on it"),
+    "ControllerRevision": Kind("apps", True, 4, MAKES, "templates that rollouts go back to"),
+}  # fmt: skip
+"""What shapes placement, each kind under the one API group it belongs to, in the order in which kinds are shown.
+
+An entry is all that makes a kind part of logs that replay, of scenarios and of what is taken from a dump."""
+KINDS: Final[Mapping[str, Kind]] = {name: kind for name, kind in SHAPING.items() if kind.parse is not None}
+"""Those of them the scheduler reads."""
 
 
 def is_read(manifest: Document) -> bool:
@@ -121,10 +151,10 @@ def parse(manifest: Document) -> ParsedObject:
     ('Node', '', 'n1')
     """
     name = string(manifest, "kind", "")
-    if not is_read(manifest):
+    kind = KINDS.get(name)
+    if kind is None or kind.parse is None or not is_read(manifest):
         shown = f"{manifest.get('apiVersion', '')} {name}".strip()
         raise InvalidObject("kind", shown, "is not read by a scheduler")
-    kind = KINDS[name]
     typed = kind.parse(manifest)
     meta: ObjectMeta = typed.meta
     return ParsedObject(name, meta.namespace if kind.namespaced else "", meta.name, typed)

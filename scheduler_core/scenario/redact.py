@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler_core.objects.kinds import SHAPING_KINDS
+from scheduler_core.objects.kinds import SHAPING
 from scheduler_core.scenario.canonical import owner_uids, without_server_fields
 from scheduler_core.scenario.load import load_scenario, scenario_document
 from scheduler_core.scenario.redact_answers import redacted_call
@@ -501,7 +501,7 @@ def redact(scenario: Scenario) -> Redacted:
 
 def _is_needed(manifest: Manifest) -> bool:
     # Controllers write revisions anew, of the templates without names.
-    return manifest["kind"] in SHAPING_KINDS and manifest["kind"] != "ControllerRevision"
+    return manifest["kind"] in SHAPING and manifest["kind"] != "ControllerRevision"
 
 
 def _redacted(document: Mapping[str, Any], redactor: _Redactor) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import pytest
 from django.test import Client
 
 from playground.clusters import kinds, services
-from playground.clusters.effects import KEPT, effect_of
 from playground.clusters.models import Cluster
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_kept_objects import every_object
@@ -28,11 +27,14 @@ def page(client: Client, cluster: Cluster, path: str = "") -> str:
     return html_of(answer)
 
 
-def test_every_kind_that_shapes_placement_says_how() -> None:
-    for kind in kinds.KINDS:
-        effect, words = effect_of(kind)
-        assert (effect == KEPT) == (not kind.interpreted)
-        assert bool(words) == kind.interpreted, kind.kind
+def test_one_entry_of_the_core_makes_a_kind_shape_placement(monkeypatch: pytest.MonkeyPatch) -> None:
+    more = {**kinds.schema.SHAPING, "Lease": kinds.schema.SHAPING["Node"]._replace(rank=4, effect="turns")}
+    monkeypatch.setattr(kinds.schema, "SHAPING", more)
+    served, _ = kinds._built_in()
+    lease = next(kind for kind in served if kind.kind == "Lease")
+    assert (lease.interpreted, lease.role, lease.effect, lease.apply_rank) == (True, kinds.READ, "turns", 4)
+    before = kinds.by_kind("Lease")
+    assert before is not None and not before.interpreted and not before.effect
 
 
 def test_the_page_names_every_kind_with_objects(client: Client, full: Cluster) -> None:

@@ -13,7 +13,7 @@ from scheduler_core.objects.csi_translation import (
     translate_node_affinity,
     translate_volume,
 )
-from scheduler_core.objects.kinds import KINDS, is_read, parse
+from scheduler_core.objects.kinds import KINDS, SHAPING, is_read, parse
 from scheduler_core.objects.storage import (
     ClaimReference,
     PersistentVolume,
@@ -23,6 +23,7 @@ from scheduler_core.objects.storage import (
     persistent_volume_from,
     storage_class_from,
 )
+from scheduler_core.schema.tables import kinds
 from tests.scheduler_core.stored import prepare
 
 ZONE = "topology.kubernetes.io/zone"
@@ -128,6 +129,13 @@ def test_every_kind_is_parsed_with_the_key_it_is_kept_under() -> None:
         assert (parsed.kind, parsed.name) == (name, "x")
         assert parsed.namespace == ("default" if kind.namespaced else "")
         assert parsed.typed.manifest["kind"] == name
+
+
+def test_the_table_of_kinds_says_of_groups_and_namespaces_what_the_schema_says() -> None:
+    upstream = {(said["kind"], said["apiVersion"].rpartition("/")[0]): said["namespaced"] for said in kinds()}
+    shaping = {(name, kind.group): kind.namespaced for name, kind in SHAPING.items()}
+    assert shaping.items() <= upstream.items()
+    assert all(kind.effect for kind in SHAPING.values())
 
 
 def test_a_kind_of_another_group_is_not_read() -> None:
