@@ -2,4 +2,18 @@
 
 from scheduler_core.framework.words import Told, headline, placed, sentence
 
-__all__ = ["Told", "headline", "placed", "sentence"]
+__all__ = ["Told", "headline", "of_one", "placed", "sentence"]
+
+
+def of_one(reason: str) -> str:
+    """A filter's reason beside the one node it is about: the scheduler words it for a number of nodes.
+
+    >>> of_one("node(s) were unschedulable"), of_one("node(s) had untolerated taint {gpu: true}")
+    ('was unschedulable', 'had untolerated taint {gpu: true}')
+    >>> of_one("node(s) didn't match Pod's node affinity/selector"), of_one("Insufficient cpu")
+    ("didn't match Pod's node affinity/selector", 'Insufficient cpu')
+    """
+    words = reason.removeprefix("node(s) ")
+    if words == reason:
+        return reason
+    return f"was {words.removeprefix('were ')}" if words.startswith("were ") else words

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from playground.engine.words import of_one
+
 
 class DecidedCycle(Protocol):
     """What is asked of a decision."""
@@ -88,7 +90,7 @@ def why(
         node = (a, b)[here].node
         rejected = _rejected(told[other], node)
         if node and rejected:
-            return f"{rejected[0]} rejects {node} in {name}: {rejected[1]}. In {others} it does not."
+            return f"{rejected[0]} rejects {node} in {name} ({rejected[1]}), but not in {others}."
     if not a.node and not b.node:
         return f"No node fits on either side; {names[0]} ends with {a.outcome}, {names[1]} with {b.outcome}."
     if not a.node or not b.node:
@@ -107,10 +109,10 @@ def _why_alone(
     side = 0 if pair.decisions[0] is not None else 1
     name, other, stays = names[side], names[1 - side], was[1 - side]
     if not stays:
-        return f"Only {name} decides about it; in {other} it was not tried, or is not there."
+        return f"Only {name} decided this pod; in {other} it was not tried or does not exist."
     rejected = _rejected(told[side], stays)
     if rejected:
-        return f"In {other} it stays on {stays}. In {name} {rejected[0]} rejects that node: {rejected[1]}."
+        return f"In {other} it stays on {stays}. In {name} {rejected[0]} rejects that node ({rejected[1]})."
     document = told[side]
     if document is not None and stays not in (document.get("total") or {}):
         return f"In {other} it stays on {stays}, which is no candidate in {name}."
@@ -122,7 +124,7 @@ def _rejected(told: Told, node: str) -> tuple[str, str] | None:
     verdict = ((told or {}).get("filter") or {}).get(node)
     if verdict is None:
         return None
-    return str(verdict.get("plugin")), "; ".join(verdict.get("reasons") or ())
+    return str(verdict.get("plugin")), "; ".join(map(of_one, verdict.get("reasons") or ()))
 
 
 def _why_points(
@@ -141,13 +143,13 @@ def _why_points(
     most = max(sorted(moved), key=lambda plugin: moved[plugin], default="")
     if not most or moved[most] <= 0:
         if all(total.get(x) == total.get(y) for total in totals):
-            return f"{x} and {y} have the same points on both sides; which of them is drawn."
+            return f"{x} and {y} have the same points on both sides: a tie, which a random draw settles."
         return f"{x} has the most points in {names[0]}, {y} in {names[1]}."
-    told = " and ".join(
-        f"{side.get(most, {}).get(x, 0)} to {side.get(most, {}).get(y, 0)} in {name}"
+    told = "; ".join(
+        f"in {name} {side.get(most, {}).get(x, 0)} to {x} and {side.get(most, {}).get(y, 0)} to {y}"
         for side, name in zip(points, names, strict=True)
     )
-    return f"{most} makes the difference: for {x} against {y} it gives {told} points."
+    return f"The points of {most} make the difference: {told}."
 
 
 def points_of(document: Mapping[str, Any]) -> dict[str, dict[str, int]]:

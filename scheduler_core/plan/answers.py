@@ -109,7 +109,7 @@ def _named(sandbox: Sandbox, question: PlanQuestion) -> list[str]:
         key, _, value = question.label.partition("=")
         found = nodes_with(sandbox, key, value)
         if not found:
-            raise InvalidObject("label", question.label, "is carried by no node")
+            raise InvalidObject("label", question.label, "is on no node")
         nodes += [name for name in found if name not in nodes]
     return nodes
 
@@ -225,7 +225,7 @@ def _any_node(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion, 
         answer.figures.append(("wait for a budget as a drain", n_held))
     for budget, names in sorted(holding.items(), key=lambda item: (-len(item[1]), item[0])):
         nodes = "1 node" if len(names) == 1 else f"{len(names):,} nodes"
-        text = f"A loss asks no budget; a drain of {nodes} has to wait for {budget}."
+        text = f"A loss does not ask budgets, but a drain of {nodes} has to wait for {budget}."
         answer.line(WARNING, text, "The budget allows no disruption now.", nodes=len(names), budget=budget)
     answer.more = {"heldUp": holding}
 
@@ -249,7 +249,7 @@ def _any_domain(simulation: Simulation, sandbox: Sandbox, question: PlanQuestion
     label = question.label
     found = dict(lose_each(sandbox, label, report=report))
     if not found:
-        raise InvalidObject("label", label, "is carried by no node")
+        raise InvalidObject("label", label, "is on no node")
     worst = max((one.count(PENDING) for one in found.values()), default=0)
     tones = [tone_of(one) for one in found.values()]
     answer = Answer(

@@ -202,7 +202,7 @@ def _tell_edits(
         )
     for alike in found.without:
         whom = _workload_words(simulation, alike.pods)
-        answer.line(WARNING, f"No edit that leaves other pods in peace places {whom}.", count=len(alike.pods))
+        answer.line(WARNING, f"No edit places {whom} without harm to other pods.", count=len(alike.pods))
     rest = None
     if found.edits:
         one = len(found.edits) == 1
@@ -393,7 +393,7 @@ def answer_fewer(simulation: Simulation, sandbox: Sandbox, question: PlanQuestio
         answer.more["limit"] = {"decisions": found.limit, "untried": found.untried}
     answer.leaves_out = (
         "Nodes go one at a time: a set that could only go together is not found.",
-        "The bound says what is missed at most.",
+        "The bound says how much more could be saved at most.",
         NO_TIME,
         *OUTSIDE,
     )

@@ -49,8 +49,15 @@ def any_node_verdict(answers: Sequence[TakenAway]) -> str:
     if harmless == n_nodes:
         return f"Any one of the {n_nodes:,} nodes can be lost: every pod finds another node."
     if strands:
-        hurt = f"{len(strands):,} of the {n_nodes:,} nodes cannot be lost without leaving pods without a node"
-        return f"{hurt}; {harmless:,} can be lost without harm."
+        which = (
+            "Losing the only node"
+            if n_nodes == 1
+            else f"Losing any of {len(strands):,} of the {n_nodes:,} nodes"
+        )
+        if len(strands) == n_nodes > 1:
+            which = f"Losing any one of the {n_nodes:,} nodes"
+        rest = f"{harmless:,} can be lost without harm" if harmless else "none can be lost without harm"
+        return f"{which} leaves pods without a node; {rest}."
     found = f"Any one of the {n_nodes:,} nodes can be lost and every pod that is made again finds a node"
     return f"{found}; the loss of {n_nodes - harmless:,} of them preempts, holds back or loses pods."
 

@@ -215,7 +215,7 @@ def test_it_is_said_which_plugin_made_the_difference(work):
     spreading = share(document=small_text()).scenario
     packing = share(document=small_text(scheduler=PACKING)).scenario
     why = compared(work, ref(spreading), ref(packing))["divergence"]["why"]
-    assert why.startswith("NodeResourcesFit makes the difference: for node-")
+    assert why.startswith("The points of NodeResourcesFit make the difference: in ")
 
 
 def test_what_was_stored_with_sides_under_letters_is_read(work, client):

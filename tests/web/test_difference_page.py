@@ -62,7 +62,7 @@ def test_the_difference_names_who_moved_who_waits_and_the_plugin_that_decided(pa
     [first, *_] = [found.parting]
     assert first.pair.pod == f"default/{alone}" and first.place == 1
     assert first.why.startswith(
-        f"NodeUnschedulable rejects {node} in the branch: node(s) were unschedulable."
+        f"NodeUnschedulable rejects {node} in the branch (was unschedulable), but not in the parent."
     )
 
     page = client.get(reverse("web:difference", args=[made.public_id])).content.decode()

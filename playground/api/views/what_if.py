@@ -115,8 +115,8 @@ class Difference(PlaygroundView):
             "first": {
                 "pod": "default/web-1",
                 "attempt": 1,
-                "why": "NodeUnschedulable rejects n1 in the branch: node(s) were unschedulable."
-                " In the parent it does not.",
+                "why": "NodeUnschedulable rejects n1 in the branch (was unschedulable),"
+                " but not in the parent.",
                 "parentCycle": 14,
                 "branchCycle": 3,
             },

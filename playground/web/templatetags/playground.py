@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from playground.bodies import size_words
 from playground.clusters.selectors.queue import LANE_TITLES
 from playground.engine.releases import patch_of, title_of
-from playground.engine.words import headline, placed
+from playground.engine.words import headline, of_one, placed
 from playground.web import amounts
 from playground.web.explanation import outcome_of
 from playground.web.names import name_parts
@@ -160,19 +160,7 @@ def _not(found: re.Match[str]) -> str:
     return "not " if found[1] and found[1].startswith("did") else ""
 
 
-@register.filter
-def of_one(reason: str) -> str:
-    """A filter's reason beside the one node it is about: the scheduler words it for a number of nodes.
-
-    >>> of_one("node(s) were unschedulable"), of_one("node(s) had untolerated taint {gpu: true}")
-    ('was unschedulable', 'had untolerated taint {gpu: true}')
-    >>> of_one("node(s) didn't match Pod's node affinity/selector"), of_one("Insufficient cpu")
-    ("didn't match Pod's node affinity/selector", 'Insufficient cpu')
-    """
-    words = reason.removeprefix("node(s) ")
-    if words == reason:
-        return reason
-    return f"was {words.removeprefix('were ')}" if words.startswith("were ") else words
+register.filter(of_one)
 
 
 @register.filter

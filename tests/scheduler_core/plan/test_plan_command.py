@@ -48,7 +48,7 @@ def test_answers_as_json_are_the_same_bytes_twice(dump: str, capsys: pytest.Capt
     [
         (["lose", "nowhere"], "nodes: there is no node nowhere"),
         (["drain"], "nodes: name a node, or give a label"),
-        (["drain", "-l", "zone=q"], 'label: "zone=q" is carried by no node'),
+        (["drain", "-l", "zone=q"], 'label: "zone=q" is on no node'),
         (
             ["headroom", "--like", "default/no"],
             'workload: "Pod default/no" is not here: there is no Pod default/no',

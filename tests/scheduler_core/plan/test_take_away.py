@@ -207,7 +207,7 @@ def test_nodes_of_a_zone_are_found_by_their_label_and_any_node_is_summed_up() ->
     assert sorted(nodes_with(sandbox, "topology.kubernetes.io/zone", "a")) == ["a1", "a2"]
     answers = list(lose_any(sandbox))
     assert any_node_verdict(answers) == (
-        "3 of the 3 nodes cannot be lost without leaving pods without a node; 0 can be lost without harm."
+        "Losing any one of the 3 nodes leaves pods without a node; none can be lost without harm."
     )
 
 
