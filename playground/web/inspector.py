@@ -12,7 +12,7 @@ from playground.clusters.selectors.pods import find_pod
 from playground.clusters.selectors.queue import LANE_TITLES, QueueItem
 from playground.web.amounts import requested
 from playground.web.priorities import PriorityMark, PriorityScale
-from playground.web.story import cache_state
+from playground.web.story import cache_state, group_of
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Cluster, Cycle, Pod
@@ -85,6 +85,11 @@ class InspectedPod:
     def title(self) -> str:
         """Its name."""
         return self.pod.name
+
+    @property
+    def group(self) -> str:
+        """The PodGroup it is a member of; empty without one."""
+        return group_of(self.pod)
 
 
 def reserved_nodes(lanes: Lanes) -> dict[str, str]:

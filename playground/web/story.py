@@ -71,6 +71,12 @@ _OWN_EVENTS = {
     "AssumedPodExpired": "its Binding was not heard of in time: it no longer counts on its node",
 }
 
+_AFTER_ERROR = "the attempt ended with an error"
+# A member of a gang whose others found no room: it was told to wait at Permit, and its wait ended with theirs.
+_REJECTED_BY_NONE = (
+    "no plugin rejected this pod itself; kube-scheduler lets such a pod back off, as it does after an error"
+)
+
 
 def story_steps(story: PodTraces, *, now_ns: int | None = None) -> list[StoryStep]:
     """Put everything in order of virtual time, oldest first.
@@ -151,6 +157,12 @@ def cache_state(pod: Pod | None, last: Cycle | None) -> str:
     return "not in it: pending pods take no room"
 
 
+def group_of(pod: Pod | None) -> str:
+    """The PodGroup the pod names, where its API does (1.36)."""
+    spec = {} if pod is None else pod.manifest.get("spec") or {}
+    return str((spec.get("schedulingGroup") or {}).get("podGroupName") or "")
+
+
 def _words(cycle: Cycle) -> str:
     """The message where it is the news, else the sentence."""
     if cycle.outcome == CycleOutcome.UNSCHEDULABLE and cycle.message:
@@ -179,6 +191,7 @@ def _moves_and_cycles(story: PodTraces, now_ns: int | None) -> list[StoryStep]:
     cycles = iter(story.cycles)
     cycle = next(cycles, None)
     last_lane = -1  # place in `steps` of the newest move
+    ended = ""  # outcome of the newest attempt
     known: dict[str, str] = {}  # uid -> lane of its newest move
     for move in story.moves:
         started_anew = not move.source and move.pod_uid in known
@@ -188,13 +201,14 @@ def _moves_and_cycles(story: PodTraces, now_ns: int | None) -> list[StoryStep]:
         came_back = move.source == "inFlight"
         while cycle is not None and (cycle.at_ns < move.at_ns or (came_back and cycle.at_ns == move.at_ns)):
             steps.append(_cycle(cycle))
+            ended = cycle.outcome
             cycle = next(cycles, None)
             came_back = False
         if move.source == move.target:
             if last_lane >= 0:
                 steps[last_lane] = replace(steps[last_lane], quiet=(*steps[last_lane].quiet, move))
             continue
-        steps.append(_move(move, started_anew=started_anew))
+        steps.append(_move(move, started_anew=started_anew, ended=ended))
         known[move.pod_uid] = move.target
         last_lane = len(steps) - 1
     while cycle is not None:
@@ -217,12 +231,15 @@ def _left_queue_ns(story: PodTraces, now_ns: int | None) -> int | None:
     return min(known, default=now_ns)
 
 
-def _move(move: QueueMove, *, started_anew: bool) -> StoryStep:
+def _move(move: QueueMove, *, started_anew: bool, ended: str) -> StoryStep:
+    """One move; `ended` is the outcome of the attempt before it."""
     title, css = _LANES.get(move.target, (f"Into {move.target}", "k-none"))
     if started_anew:
         detail = "the scheduler started anew, with another configuration"
     elif move.event in _OWN_EVENTS:
-        detail = f"{_OWN_EVENTS[move.event]}"
+        detail = _OWN_EVENTS[move.event]
+        if move.source == "inFlight" and move.target == "errorBackoffQ":
+            detail = _AFTER_ERROR if ended == CycleOutcome.ERROR else _REJECTED_BY_NONE
         if move.cause and move.cause != move.event:
             detail += f"; {move.cause} came during it"
     else:

@@ -9,8 +9,10 @@ from django.test import Client
 
 from playground.clusters import services
 from playground.clusters.models import Cluster, Pod, Question
+from playground.clusters.selectors.pod_traces import pod_traces
 from playground.clusters.services import questions
 from playground.clusters.services.memory import EngineMemory
+from playground.web.story import story_steps
 from tests.clusters.builders import START_NS, make_node, make_pod
 from tests.clusters.test_real_engine import run
 from tests.markup import html_of
@@ -85,6 +87,24 @@ def test_it_says_who_fits_what_is_missing_and_what_would_place_the_group(client:
     assert client.post(page).status_code == 302
     html = told(client, cluster)
     assert html.count("bound on n") == 3 and "Nothing is missing." in html
+
+
+def test_a_members_story_and_the_board_lead_to_it_and_say_why_the_member_backs_off(client: Client) -> None:
+    cluster = gang()
+    home = f"/c/{cluster.public_id}/"
+    for page in (f"{home}pods/default/train-0/", f"{home}?pod=default/train-0"):
+        assert f'href="{home}groups/default/train/"' in html_of(client.get(page)), page
+    # A member that fits and waits in vain is rejected by no plugin; the one that fits nowhere is.
+    steps = {
+        name: [
+            step.detail
+            for step in story_steps(pod_traces(cluster, "default", name))
+            if "backoffQ" in step.title
+        ]
+        for name in ("train-0", "train-1")
+    }
+    assert steps["train-0"][0].startswith("no plugin rejected this pod itself")
+    assert steps["train-1"][0] == "the attempt failed"
 
 
 def test_without_the_gate_it_says_which_one_is_off(client: Client) -> None:

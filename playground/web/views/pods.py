@@ -45,17 +45,17 @@ from playground.web.listing import Listing, sorted_columns
 from playground.web.numbers import positive_int
 from playground.web.posted_yaml import read_mapping, yaml_of
 from playground.web.problems import problems_of
-from playground.web.story import cache_state, story_sentence, story_steps
+from playground.web.story import cache_state, group_of, story_sentence, story_steps
 from playground.web.swim_lanes import backoffs_elsewhere, swim_lanes
 from playground.web.wire_calls import drawn
 
 if TYPE_CHECKING:
-    from playground.clusters.row_types import Cluster, Cycle, Pod
+    from playground.clusters.row_types import Cluster, Cycle
 
 POD_COLUMNS = (
     ("name", "Pod", False),
     ("namespace", "Namespace", False),
-    ("lane", "Lane", False),
+    ("lane", "State", False),
     ("priority", "Priority", True),
     ("cpu", "cpu", True),
     ("memory", "memory", True),
@@ -125,7 +125,7 @@ def pod_story(request: HtmxHttpRequest, cluster_id: str, namespace: str, name: s
         ),
         "attempts": story.cycles[-4:],
         "streams": isinstance(request, ASGIRequest),
-        "group": _group_of(story.pod),
+        "group": group_of(story.pod),
         "last_cycle": last,
         "last_message": last.message if last and pending else "",
     }
@@ -147,12 +147,6 @@ def pod_story(request: HtmxHttpRequest, cluster_id: str, namespace: str, name: s
     if request.GET.get("have") == context["have"]:
         return HttpResponse(status=204)
     return render(request, "pods/story_live.html", context)
-
-
-def _group_of(pod: Pod | None) -> str:
-    """The PodGroup the pod names, where its API does (1.36)."""
-    spec = {} if pod is None else pod.manifest.get("spec") or {}
-    return str((spec.get("schedulingGroup") or {}).get("podGroupName") or "")
 
 
 def why_not_running(cluster: Cluster, last: Cycle) -> FilterView | None:
