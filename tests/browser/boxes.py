@@ -54,3 +54,10 @@ OUT_OF_BOUNDS = """() => {
 def out_of_bounds(page) -> list[str]:
     """What is wrong with the boxes of the page as it is now, in words."""
     return page.evaluate(OUT_OF_BOUNDS)
+
+
+def sideways(page) -> list[str]:
+    """Tables and other parts that are wider than their place and scroll in it."""
+    return page.locator("main .scroll").evaluate_all(
+        "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel)"
+    )

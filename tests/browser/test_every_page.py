@@ -33,7 +33,7 @@ from playground.web.manual import CHAPTERS, INDEX, chapter, help_path
 from playground.web.rare_cycles import run_until
 from playground.web.scenarios import urls as scenario_urls
 from playground.web.screenshots import LOOKS
-from tests.browser.boxes import out_of_bounds
+from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.test_account_and_api import ada
 from tests.browser.test_accounts_walk import log_in
 from tests.browser.test_letters import unexplained
@@ -132,6 +132,9 @@ PAGES = {
     "scenarios:cluster-optimum": (f"{C}optimum/",),
 }
 """Addresses of each route that shows a page; words in braces are from `world`."""
+
+READ_LINE_BY_LINE = ("web:board", "web:cycles", "web:pods", "web:nodes", "web:difference")
+"""Lists in which a row is some lines on a phone."""
 
 POSTED = "is posted to and leads to another page"
 PART = "is a part of another page, asked for by that page"
@@ -331,6 +334,8 @@ def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the
             for width in WIDTHS:
                 page.set_viewport_size({"width": width, "height": 900})
                 found += [f"{template_} at {width}: {wrong}" for wrong in out_of_bounds(page)]
+            if route in READ_LINE_BY_LINE:
+                found += [f"{template_} on a phone: {name} scrolls sideways" for name in sideways(page)]
             if photographs:
                 photograph(
                     page, Path(photographs) / request.node.callspec.id, f"{route}{addresses.index(template_)}"
@@ -394,13 +399,6 @@ def test_no_page_of_accounts_leaves_its_box_at_any_width(page, asgi_server, ada,
     log_in(page, asgi_server, name, "correct horse battery")
     walk(ACCOUNTS)
     assert not found, "\n".join(found)
-
-
-def sideways(page) -> list[str]:
-    """Tables and other parts that are wider than their place and scroll in it."""
-    return page.locator("main .scroll").evaluate_all(
-        "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel)"
-    )
 
 
 def photograph(page, folder, name):

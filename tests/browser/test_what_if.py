@@ -10,7 +10,7 @@ from playground.clusters import services
 from playground.clusters.models import Cluster, Node, Pod
 from playground.scenarios.services import branch
 from playground.web.rare_cycles import run_until
-from tests.browser.boxes import out_of_bounds
+from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.test_keyboard import tab_to
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -21,6 +21,7 @@ def clean(page):
     violations = Axe().run(page).response["violations"]
     assert not [(v["id"], [n["target"] for n in v["nodes"]]) for v in violations]
     assert not out_of_bounds(page)
+    assert page.viewport_size["width"] > 760 or not sideways(page)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
