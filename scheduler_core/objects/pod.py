@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import (
@@ -28,7 +28,7 @@ from scheduler_core.objects.node_selector import (
     preferred_terms_from,
     required_node_affinity_from,
 )
-from scheduler_core.objects.resources import pod_requests
+from scheduler_core.objects.resources import PodRequests, pod_requests
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 PREEMPT_NEVER = "Never"
@@ -164,8 +164,12 @@ class Pod(Named):
 
 
 _MAX_KNOWN_SPECS = 1024
-_known_specs: dict[tuple[str, bytes], Pod] = {}
-"""(namespace, spec in bytes, without its node) -> a pod that has it: most pods differ from another by little else."""
+_SpecKey = tuple[str, bytes, bytes]
+"""Namespace, and in bytes what the spec says without its node and its containers' resources, and those."""
+_known_specs: dict[_SpecKey, Pod] = {}
+"""A pod that has the spec: most pods differ from another by little else."""
+_known_shapes: dict[tuple[str, bytes], Pod] = {}
+"""A pod whose spec differs in its containers' resources at most."""
 
 
 def pod_from(manifest: Document) -> Pod:
@@ -179,26 +183,45 @@ def pod_from(manifest: Document) -> Pod:
     meta = object_meta_from(manifest)
     status = mapping(manifest, "status", "")
     key = _spec_key(meta, manifest) if _says_nothing_of_requests(status) else None
-    known = None if key is None else _known_specs.get(key)
+    if key is None:
+        return _parsed(manifest, meta)
+    known = _known_specs.get(key)
     if known is not None:
         return _evolved(known, manifest, meta, status, string(manifest["spec"], "nodeName", "spec"))
-    pod = _parsed(manifest, meta)
-    if key is not None:
-        if len(_known_specs) >= _MAX_KNOWN_SPECS:
-            _known_specs.clear()
-        _known_specs[key] = pod
+    shape = key[:2]
+    like = _known_shapes.get(shape)
+    if like is None:
+        pod = _parsed(manifest, meta)
+        _keep(_known_shapes, shape, pod)
+    else:
+        pod = _evolved(like, manifest, meta, status, string(manifest["spec"], "nodeName", "spec"))
+        _ask_for(pod, pod_requests(manifest))
+    _keep(_known_specs, key, pod)
     return pod
 
 
-def _spec_key(meta: ObjectMeta, manifest: Document) -> tuple[str, bytes] | None:
+def _keep(known: dict[Any, Pod], key: Any, pod: Pod) -> None:
+    if len(known) >= _MAX_KNOWN_SPECS:
+        known.clear()
+    known[key] = pod
+
+
+def _spec_key(meta: ObjectMeta, manifest: Document) -> _SpecKey | None:
     """Equal for pods whose specs read alike but for their node; None where that is not to be told."""
     spec = manifest.get("spec")
     if not isinstance(spec, dict):
         return None
+    shape, resources = spec.copy(), []
+    shape.pop("nodeName", None)
     try:
+        for kind in ("containers", "initContainers"):
+            if kind in spec:
+                items = [item.copy() for item in spec[kind]]
+                resources.append([item.pop("resources", None) for item in items])
+                shape[kind] = items
         # Version 2 of the format writes equal values as equal bytes; later ones tell apart who is shared.
-        return meta.namespace, marshal.dumps({key: spec[key] for key in spec if key != "nodeName"}, 2)
-    except ValueError:
+        return meta.namespace, marshal.dumps(shape, 2), marshal.dumps(resources, 2)
+    except (AttributeError, TypeError, ValueError):
         return None
 
 
@@ -283,6 +306,15 @@ def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
             mapping(spec, "schedulingGroup", "spec"), "podGroupName", "spec.schedulingGroup"
         ),
     )
+
+
+def _ask_for(pod: Pod, resources: PodRequests) -> None:
+    """Let a pod that was just made of another one's values ask for something else."""
+    values = pod.__dict__
+    values["requests"] = resources.requests
+    values["non_zero_cpu"], values["non_zero_memory"] = resources.non_zero
+    values["scoring_cpu"], values["scoring_memory"] = resources.scoring
+    values["read"] = object()
 
 
 def with_node(pod: Pod, node_name: str, manifest: Document) -> Pod:

@@ -26,6 +26,7 @@ _MISSING = {CPU: 100 * 10**6, MEMORY: 200 * 1024 * 1024 * 10**9}
 """What scoring assumes of a container that requests none, in nano units: 100m and 200Mi."""
 
 NanoList = dict[str, int]
+_NOTHING: Mapping[str, Any] = {}
 
 
 _LARGEST_NANO = (2**63 - 1) * 10**9
@@ -220,6 +221,41 @@ def pod_requests(manifest: Document) -> PodRequests:
     Source: pkg/scheduler/framework/types.go calculateResource and
     pkg/scheduler/framework/plugins/noderesources/resource_allocation.go calculatePodResourceRequest, v1.34
     """
+    return _plain_requests(manifest) or _summed_requests(manifest)
+
+
+def _plain_requests(manifest: Document) -> PodRequests | None:
+    """Those of a pod with nothing but containers, in a fifth of the time; None where there is more to look at."""
+    spec, status = manifest.get("spec"), manifest.get("status")
+    if type(spec) is not dict or "initContainers" in spec or "resources" in spec or "overhead" in spec:
+        return None
+    if status is not None and (type(status) is not dict or "initContainerStatuses" in status):
+        return None
+    total: NanoList = {}
+    n_without_cpu = n_without_memory = 0
+    try:
+        for item in (status and status.get("containerStatuses")) or ():
+            if "resources" in item or type(item["name"]) is not str:
+                return None
+        for container in spec.get("containers", ()):
+            requests = (container.get("resources") or _NOTHING).get("requests")
+            if requests is None:
+                requests = _NOTHING
+            for name, value in requests.items():
+                if type(value) is not str:
+                    return None
+                total[name] = total.get(name, 0) + _nano(value)
+            n_without_cpu += CPU not in requests
+            n_without_memory += MEMORY not in requests
+    except (AttributeError, KeyError, TypeError, QuantityError):
+        return None
+    cpu = total.get(CPU, 0) + n_without_cpu * _MISSING[CPU]
+    memory = total.get(MEMORY, 0) + n_without_memory * _MISSING[MEMORY]
+    scoring = min(-(-cpu // 10**6), _LARGEST), min(-(-memory // 10**9), _LARGEST)
+    return PodRequests(whole_units(total), scoring, scoring)
+
+
+def _summed_requests(manifest: Document) -> PodRequests:
     spec = mapping(manifest, "spec", "")
     status = mapping(manifest, "status", "")
     statuses: dict[str, tuple[str, Document]] = {}

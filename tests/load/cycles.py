@@ -115,4 +115,9 @@ def _open(cluster_id: int, number: int) -> tuple[bool, float]:
 
 
 def _summary(took_ms: list[float]) -> dict[str, int]:
-    return {"p50_ms": round(statistics.median(took_ms)), "longest_ms": round(max(took_ms))}
+    p95 = sorted(took_ms)[int(0.95 * len(took_ms))]
+    return {
+        "p50_ms": round(statistics.median(took_ms)),
+        "p95_ms": round(p95),
+        "longest_ms": round(max(took_ms)),
+    }

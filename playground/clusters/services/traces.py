@@ -11,8 +11,10 @@ from playground.clusters import wake
 from playground.clusters.errors import NotFound
 from playground.clusters.models import Cluster, Cycle
 from playground.clusters.services.advance import nearest, recorded, stretch
+from playground.clusters.services.histories import HISTORIES
 from playground.engine import engine_version
 from playground.engine.drive import collector_paused
+from playground.engine.entries import CycleRecord
 from playground.engine.ports import Simulator
 from playground.engine.simulator import default_simulator
 
@@ -44,11 +46,10 @@ def recompute_trace(*, cluster_id: int, number: int, simulator: Simulator | None
     if cycle is None:
         return Cycle.objects.filter(cluster_id=cluster_id, number=number).exists()
     cluster = Cluster.objects.get(pk=cluster_id)
-    # The batch must be replayed whole, so the checkpoint has to lie before it.
     with collector_paused():
-        engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, simulator or default_simulator())
-        entries = stretch(cluster, engine, engine_seq, cycle.ran_seq)
-        record = engine.reopened(entries, number, cycle.ran_seq, recorded=recorded(cluster))
+        record = (HISTORIES.opened(cluster, cycle) if simulator is None else None) or _lived_through(
+            cluster, cycle, simulator or default_simulator()
+        )
     with transaction.atomic():
         empty = Cycle.objects.filter(pk=cycle.pk, trace__isnull=True)
         if record is not None and record.digest == cycle.digest:
@@ -60,3 +61,11 @@ def recompute_trace(*, cluster_id: int, number: int, simulator: Simulator | None
             )
         Cluster.objects.filter(pk=cluster_id).update(version=F("version") + 1)
     return record is not None and record.digest == cycle.digest
+
+
+def _lived_through(cluster: Cluster, cycle: Cycle, simulator: Simulator) -> CycleRecord | None:
+    """The cycle as a replay of the log comes to it."""
+    # The batch must be replayed whole, so the checkpoint has to lie before it.
+    engine, engine_seq = nearest(cluster, cycle.ran_seq - 1, simulator)
+    entries = stretch(cluster, engine, engine_seq, cycle.ran_seq)
+    return engine.reopened(entries, cycle.number, cycle.ran_seq, recorded=recorded(cluster))

@@ -1,0 +1,169 @@
+"""Stretches of log this process opened cycles of lately, kept so that the next one is there at once."""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from functools import partial
+from threading import Lock
+from typing import Final
+
+from django.db.models import BinaryField, Count, ExpressionWrapper, F, Q, QuerySet, Sum
+
+from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry
+from playground.clusters.packed import unpack
+from playground.engine import Entry
+from playground.engine.entries import CycleRecord
+from playground.engine.past import READ_KINDS, CycleBefore, History, NotPlain, OutcomeEntry
+
+KEPT_BYTES: Final = 6_000_000
+"""Of the checkpoints that what is kept was made of: of a cluster of 60,000 pods that is two."""
+
+_Key = tuple[str, int, int]
+
+
+class HistoryMemory:
+    """As many as `KEPT_BYTES` allow, and one at least; the least recently used leave first.
+
+    Parameters
+    ----------
+    kept_bytes
+        Bound on the sizes of their checkpoints, together.
+    """
+
+    def __init__(self, kept_bytes: int = KEPT_BYTES) -> None:
+        self._kept_bytes = kept_bytes
+        self._histories: OrderedDict[_Key, History | None] = OrderedDict()
+        self._lock = Lock()
+
+    def opened(self, cluster: Cluster, cycle: Cycle) -> CycleRecord | None:
+        """A cycle with its trace; None where it has to be lived through again.
+
+        Nothing but what the row says of it comes back: should the two differ, it is no answer.
+        """
+        # Another thread is at it: what it is asked for here would only wait.
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self._opened(cluster, cycle)
+        finally:
+            self._lock.release()
+
+    def _opened(self, cluster: Cluster, cycle: Cycle) -> CycleRecord | None:
+        if cycle.outcome != Cycle.Outcome.BOUND or cycle.n_viable is None:
+            return None
+        checkpoints = Checkpoint.objects.filter(cluster=cluster, engine_seq__lt=cycle.ran_seq)
+        engine_seq = checkpoints.order_by("-engine_seq").values_list("engine_seq", flat=True).first()
+        # Of a log that was made shorter, what is left does not tell what was there between.
+        if engine_seq is None or engine_seq < cluster.compacting_seq:
+            return None
+        key = (str(cluster.public_id), cluster.generation, engine_seq)
+        try:
+            history = self._history(key, checkpoints)
+        except NotPlain:
+            history = self._histories[key] = None  # it is not tried again
+        if history is None:
+            return None
+        try:
+            if history.read_to is None or history.read_to < cycle.ran_seq:
+                history.read(_entries(cluster, history, engine_seq, cycle.ran_seq))
+            record = history.opened(_before(cluster, cycle, history.first_cycle))
+        except NotPlain:
+            record = None
+        except Exception:
+            self._histories.pop(key, None)
+            raise
+        if history.is_spoilt or (record is not None and not _is_told(record, cycle)):
+            self._histories[key] = record = None
+        return record
+
+    def _history(self, key: _Key, checkpoints: QuerySet[Checkpoint]) -> History | None:
+        if key in self._histories:
+            self._histories.move_to_end(key)
+            return self._histories[key]
+        data = checkpoints.values_list("data", flat=True).get(engine_seq=key[2])
+        self._make_room(len(data))
+        history = self._histories[key] = History(bytes(data))
+        return history
+
+    def _make_room(self, size: int) -> None:
+        while self._histories and size + self._size > self._kept_bytes:
+            _, history = self._histories.popitem(last=False)
+            if history is not None:
+                history.close()
+
+    @property
+    def _size(self) -> int:
+        return sum(1000 if history is None else history.size for history in self._histories.values())
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._histories.clear()
+
+
+def _entries(
+    cluster: Cluster, history: History, engine_seq: int, to_seq: int
+) -> Iterator[Entry | OutcomeEntry]:
+    """What a history reads next of the log, up to a `ran` entry."""
+    after = (history.read_seq, engine_seq) if history.read_to is None else (history.read_to, history.read_to)
+    log = LogEntry.objects.filter(cluster=cluster, seq__lte=to_seq, seq__gt=min(after))
+    told = log.filter(
+        Q(source=LogEntry.Source.API, seq__gt=after[0])
+        | Q(source=LogEntry.Source.ENGINE, kind=LogEntry.Kind.RAN, seq__gt=after[1])
+        | Q(source=LogEntry.Source.ENGINE, object_kind__in=READ_KINDS, seq__gt=after[1])
+    )
+    # Half of the payloads are never looked at: they are unpacked where they are.
+    raw = ExpressionWrapper(F("payload"), output_field=BinaryField())
+    rows = told.order_by("seq").annotate(raw=raw)
+    columns = rows.values_list(
+        "seq", "source", "kind", "at_ns", "cycle", "object_kind", "object_namespace", "object_name", "raw"
+    )
+    ran, engine = LogEntry.Kind.RAN, LogEntry.Source.ENGINE
+    for seq, source, kind, at_ns, number, object_kind, namespace, name, data in columns.iterator(2000):
+        payload = data if isinstance(data, str) else bytes(data)
+        if source == engine and kind != ran:
+            key = (object_kind, namespace, name)
+            yield OutcomeEntry(number or 0, kind, key, partial(unpack, payload))
+        else:
+            yield Entry(seq, source, kind, at_ns, unpack(payload), number)
+
+
+def _before(cluster: Cluster, cycle: Cycle, first: int) -> CycleBefore:
+    """What the rows say of the cycles from `first` on, before one of them.
+
+    Raises
+    ------
+    NotPlain
+        One of them did more than place its pod, or find no place.
+    """
+    bound, unplaced = Q(outcome=Cycle.Outcome.BOUND), Q(outcome=Cycle.Outcome.UNSCHEDULABLE)
+    told = Cycle.objects.filter(cluster=cluster, number__gte=first, number__lt=cycle.number).aggregate(
+        n=Count(
+            "pk", filter=bound | (unplaced & Q(nominated_node="", failed_point__in=("PreFilter", "Filter")))
+        ),
+        n_draws=Count("pk", filter=Q(n_viable__gt=1)),
+        n_known=Count("n_viable"),
+        n_evaluated=Sum("n_evaluated"),
+    )
+    if not told["n"] == told["n_known"] == cycle.number - first:
+        raise NotPlain("cycles before it were not plain")
+    return CycleBefore(
+        cycle.number,
+        cycle.ran_seq,
+        cycle.at_ns,
+        cycle.pod_namespace,
+        cycle.pod_name,
+        cycle.attempt,
+        told["n_draws"],
+        told["n_evaluated"] or 0,
+    )
+
+
+_TOLD: Final = (
+    "digest", "pod_uid", "profile", "attempt", "node", "n_nodes", "n_evaluated", "n_feasible", "n_viable", "best_total"
+)  # fmt: skip
+
+
+def _is_told(record: CycleRecord, cycle: Cycle) -> bool:
+    return all(getattr(record, name) == getattr(cycle, name) for name in _TOLD)
+
+
+HISTORIES: Final = HistoryMemory()

@@ -1,0 +1,220 @@
+"""Cycles of a stretch of log, opened in any order: what lies before one is put in place and not lived through.
+
+The log says which objects there were before each cycle, and the rows of the cycles how many draws were made: for most
+cycles that is all it takes (`scheduler_core.sim.past`). The others are lived through again (`Engine.reopened`).
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from playground.engine.core_simulator import record_of
+from playground.engine.drive import checkpoint_document
+from playground.engine.entries import CycleRecord, Entry
+from scheduler_core.objects.kinds import KINDS
+from scheduler_core.sim.past import NotPlain, Past
+
+__all__ = ["READ_KINDS", "CycleBefore", "History", "NotPlain", "OutcomeEntry"]
+
+READ_KINDS: Final = tuple(KINDS)
+"""Kinds of objects that a scheduler reads: what is written of others is no matter here."""
+
+_Object = tuple[str, str, str]
+_Payload = Callable[[], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class CycleBefore:
+    """What is known of a cycle that simply bound its pod, and of those between the checkpoint and it.
+
+    Attributes
+    ----------
+    n_draws
+        Cycles since the checkpoint that drew among equals.
+    n_evaluated_before
+        Nodes that the cycles since the checkpoint evaluated, all together.
+    """
+
+    number: int
+    ran_seq: int
+    at_ns: int
+    namespace: str
+    name: str
+    attempt: int
+    n_draws: int
+    n_evaluated_before: int
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeEntry:
+    """What the cluster did with one object: a write or deletion by source ``engine``.
+
+    Attributes
+    ----------
+    cycle
+        The cycle it came with or after; 0 before the first.
+    payload
+        The entry's, read only where it is needed.
+    """
+
+    cycle: int
+    kind: str
+    object_key: tuple[str, str, str]
+    payload: Callable[[], Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Where the outcomes of one batch begin among the changes, and after which cycle each came."""
+
+    begins: int
+    cycles: list[int]
+    late: bool
+
+
+class History:
+    """The objects of a stretch of log at any moment.
+
+    Parameters
+    ----------
+    data
+        The checkpoint it begins with.
+
+    Attributes
+    ----------
+    read_seq
+        Newest input the checkpoint knows.
+    first_cycle
+        The first one after it.
+    read_to
+        The newest `ran` entry that was read, None before the first.
+
+    Raises
+    ------
+    NotPlain
+        What follows the checkpoint has to be lived through.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        document = checkpoint_document(data)
+        self._past = Past(document["simulation"])
+        self.size = len(data)
+        self.read_seq: int = document["readSeq"]
+        self.first_cycle = self._past.cycle + 1
+        self.read_to: int | None = None
+        self._now_ns: int = document["simulation"]["nowNs"]
+        self._changes: list[tuple[_Object, _Payload | None]] = []
+        self._places: dict[_Object, list[int]] = {}
+        self._batches: dict[int, _Batch] = {}
+        # Of the batch whose `ran` entry is still to come, and inputs that it did not know.
+        self._inputs: list[Entry] = []
+        self._outcomes: list[OutcomeEntry] = []
+        self._at = 0
+        self._stops = False
+
+    def read(self, entries: Iterable[Entry | OutcomeEntry]) -> None:
+        """Go on reading the log after `read_to`: inputs, outcomes about kinds that are read, and `ran` entries.
+
+        Raises
+        ------
+        NotPlain
+            It tells of more than objects. What lies before that can still be opened; nothing more is read.
+        """
+        if self._stops:
+            return
+        self._stops = True
+        for entry in entries:
+            if isinstance(entry, OutcomeEntry):
+                self._outcomes.append(entry)
+            elif entry.kind == "ran":
+                self._read_batch(entry)
+            elif entry.kind in ("write", "delete"):
+                self._inputs.append(entry)
+            elif entry.kind not in ("clock", "undo"):
+                raise NotPlain(f"an entry of kind {entry.kind}")
+        self._stops = False
+
+    @property
+    def is_spoilt(self) -> bool:
+        """Whether something went wrong half way: it is of no use any more."""
+        return self._past.spoilt
+
+    def _read_batch(self, ran: Entry) -> None:
+        read = ran.payload["read"]
+        known = [entry for entry in self._inputs if entry.seq <= read]
+        self._inputs = [entry for entry in self._inputs if entry.seq > read]
+        # At 1x the clock catches up with an input, and cycles may run before it is read.
+        late = any(entry.at_ns > self._now_ns for entry in known)
+        for entry in known:
+            manifest = entry.payload["manifest"]
+            meta = manifest["metadata"]
+            key = (str(manifest["kind"]), str(meta.get("namespace") or ""), str(meta["name"]))
+            gone = entry.kind == "delete" and bool(entry.payload.get("gone", True))
+            self._add(key, None if gone else partial(_same, entry.payload))
+        begins = len(self._changes)
+        for outcome in self._outcomes:
+            self._add(outcome.object_key, None if outcome.kind == "delete" else outcome.payload)
+        cycles = [outcome.cycle for outcome in self._outcomes]
+        self._batches[ran.seq] = _Batch(begins, cycles, late)
+        self._outcomes = []
+        self.read_to, self._now_ns = ran.seq, ran.payload["clock_ns"]
+
+    def _add(self, key: _Object, payload: _Payload | None) -> None:
+        if key[0] == "Node" or (payload is None and key[0] != "Pod" and key[0] in KINDS):
+            raise NotPlain(f"a {key[0]} changed")
+        if key[0] in KINDS:
+            self._places.setdefault(key, []).append(len(self._changes))
+        self._changes.append((key, payload))
+
+    def opened(self, cycle: CycleBefore) -> CycleRecord:
+        """A cycle with its trace.
+
+        Raises
+        ------
+        NotPlain
+            It has to be lived through.
+        """
+        batch = self._batches.get(cycle.ran_seq)
+        if batch is None or batch.late:
+            raise NotPlain("the log before it tells of more than objects")
+        self._go_to(batch.begins + bisect_left(batch.cycles, cycle.number))
+        trace = self._past.decided(
+            (cycle.namespace, cycle.name),
+            cycle.number,
+            at_ns=cycle.at_ns,
+            attempt=cycle.attempt,
+            n_draws=cycle.n_draws,
+            n_evaluated=cycle.n_evaluated_before,
+        )
+        return record_of(trace)
+
+    def close(self) -> None:
+        """Give its memory back at once; it is of no use any more."""
+        self._past.close()
+        self._changes.clear()
+        self._places.clear()
+
+    def _go_to(self, place: int) -> None:
+        """Put the objects in place as they were after so many changes."""
+        begin, end = sorted((self._at, place))
+        self._past.spoilt = True
+        for key in dict.fromkeys(key for key, _ in self._changes[begin:end]):
+            places = self._places.get(key)
+            if places is None:
+                continue
+            before = bisect_left(places, place)
+            if before == 0:
+                self._past.put_back(*key)
+                continue
+            _, payload = self._changes[places[before - 1]]
+            if payload is None:
+                self._past.remove_pod(*key[1:])
+            else:
+                self._past.put(payload()["manifest"])
+        self._at, self._past.spoilt = place, False
+
+
+def _same(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    return payload
