@@ -49,7 +49,7 @@ _RESTARTED = "the scheduler was started anew before the pod's Binding to {} was 
 
 
 @dataclass(slots=True)
-class Binding:
+class PodBinding:
     """A pod on its way from Reserve to bound."""
 
     info: QueuedPodInfo
@@ -84,7 +84,7 @@ class BindingCycle:
     event_handlers: EventHandlers
     extenders: ExtenderChain
     profiles: dict[str, Framework]
-    bindings: dict[str, Binding]
+    bindings: dict[str, PodBinding]
     """Pods past Reserve whose binding is not over, by uid."""
     awaited: dict[str, CycleTrace]
     """Cycles whose bind extender said yes while their Binding is not heard of, by the pod's uid."""
@@ -116,7 +116,7 @@ class BindingCycle:
         pod = info.pod
         self.cache.assume(pod, node_name)
         self.nominator.remove(pod.uid)
-        binding = Binding(info, pod, node_name, trace, "Permit", cycle_state=state)
+        binding = PodBinding(info, pod, node_name, trace, "Permit", cycle_state=state)
         status = framework.run_reserve(pod, node_name)
         if not status.is_success:
             self._give_back(binding, status, "Reserve")
@@ -145,7 +145,7 @@ class BindingCycle:
         self.bindings[pod.uid] = binding
         self._permitted(binding)
 
-    def _resumed(self, binding: Binding) -> Framework:
+    def _resumed(self, binding: PodBinding) -> Framework:
         """The pod's profile, its plugins again in the state of the pod's own cycle."""
         framework = self.profiles[binding.pod.scheduler_name]
         framework.handle.cycle_state = binding.cycle_state
@@ -166,7 +166,7 @@ class BindingCycle:
         if woken:
             queue.activate(woken)
 
-    def _permitted(self, binding: Binding) -> None:
+    def _permitted(self, binding: PodBinding) -> None:
         """Past Permit nothing makes the pod unschedulable any more; PreBind and Bind follow."""
         pod = binding.pod
         self.queue.done(pod.uid)
@@ -181,7 +181,7 @@ class BindingCycle:
             if binding.step == "PreBind":
                 self._pre_bind(binding)
 
-    def _pre_bind(self, binding: Binding) -> None:
+    def _pre_bind(self, binding: PodBinding) -> None:
         """Run PreBind, which may let the pod wait, then Bind."""
         pod = binding.pod
         framework = self._resumed(binding)
@@ -201,7 +201,7 @@ class BindingCycle:
         binding.step = "Bind"
         self._bind(binding)
 
-    def _bind(self, binding: Binding) -> None:
+    def _bind(self, binding: PodBinding) -> None:
         """Have the next interested extender bind the pod, or the bind plugins when none is left.
 
         Source: schedule_one.go bind and extendersBinding, v1.34
@@ -219,7 +219,7 @@ class BindingCycle:
             return
         self._actions.append(BindPod(pod, node_name))
 
-    def bind_call(self, binding: Binding) -> BindByExtender | None:
+    def bind_call(self, binding: PodBinding) -> BindByExtender | None:
         """The call of the next extender that is to bind the pod, if one is left."""
         pod, node_name = binding.pod, binding.node_name
         binders = self.extenders.binders(pod)[binding.n_extenders_failed :]
@@ -253,7 +253,7 @@ class BindingCycle:
 
     # ---- until the Binding of a pod that an extender accepted is heard of
 
-    def _await(self, uid: str, binding: Binding) -> None:
+    def _await(self, uid: str, binding: PodBinding) -> None:
         trace = binding.trace
         if self.cache.is_assumed(uid):
             self.awaited[uid] = trace
@@ -339,7 +339,7 @@ class BindingCycle:
             return
         self._bound(binding)
 
-    def _bound(self, binding: Binding) -> None:
+    def _bound(self, binding: PodBinding) -> None:
         pod = binding.pod
         del self.bindings[pod.uid]
         self.cache.finish_binding(pod.uid, self.clock.now_ns)
@@ -360,7 +360,7 @@ class BindingCycle:
         if writes:
             self._actions.append(WriteBeforeBind(pod, node_name, writes))
 
-    def _give_back(self, binding: Binding, status: Status, point: str) -> None:
+    def _give_back(self, binding: PodBinding, status: Status, point: str) -> None:
         """Unreserve, forget and requeue. Source: schedule_one.go handleBindingCycleError."""
         pod = binding.pod
         self.bindings.pop(pod.uid, None)

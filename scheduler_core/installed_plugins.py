@@ -31,7 +31,7 @@ GROUP = "kube_scheduler_playground.plugins"
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class PackageOrigin:
     """Where a plugin comes from: the distribution that brings it, and its version; empty for a bare module."""
 
     package: str
@@ -48,7 +48,7 @@ class InstalledPlugin:
     """A plugin from outside the tree."""
 
     plugin: type[Plugin]
-    origin: Origin
+    origin: PackageOrigin
 
 
 class _Shelf:
@@ -130,14 +130,14 @@ def forget() -> None:
     _SHELF.found = _SHELF.registry = None
 
 
-def _origin_of(plugin: type[Plugin]) -> Origin:
+def _origin_of(plugin: type[Plugin]) -> PackageOrigin:
     """The distribution that holds a plugin's module, or the module itself."""
     import importlib.metadata
 
     top = plugin.__module__.partition(".")[0]
     for distribution in importlib.metadata.packages_distributions().get(top, ()):
-        return Origin(distribution, importlib.metadata.version(distribution))
-    return Origin(top, "")
+        return PackageOrigin(distribution, importlib.metadata.version(distribution))
+    return PackageOrigin(top, "")
 
 
 def _from_packages(allowed: frozenset[str] | None, problems: list[str]) -> Iterable[InstalledPlugin]:
@@ -163,7 +163,7 @@ def _from_packages(allowed: frozenset[str] | None, problems: list[str]) -> Itera
             problems.append(f"{package}: {name} ({entry.value}) is left out: {type(error).__name__}: {error}")
             continue
         version = entry.dist.version if entry.dist is not None else ""
-        yield InstalledPlugin(plugin, Origin(package, version))
+        yield InstalledPlugin(plugin, PackageOrigin(package, version))
 
 
 def _any_declares() -> bool:

@@ -20,7 +20,7 @@ from scheduler_core.actions import (
     RecordEvent,
     WriteBeforeBind,
 )
-from scheduler_core.binding_cycle import Binding
+from scheduler_core.binding_cycle import PodBinding
 from scheduler_core.clock import SECOND_NS, Clock
 from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
@@ -203,7 +203,7 @@ class Scheduler(GroupCycle):
         self.event_handlers = EventHandlers(
             self.cache, self.queue, self.nominator, self.waiting_pods, self.pod_groups, self.is_responsible
         )
-        self.bindings: dict[str, Binding] = {}
+        self.bindings: dict[str, PodBinding] = {}
         self.awaited: dict[str, CycleTrace] = {}
         self.expired: dict[str, tuple[str, int]] = {}
         self.traces: list[CycleTrace] = []

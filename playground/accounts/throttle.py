@@ -34,7 +34,7 @@ PER_NAME: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class LoginAttempt:
     """One try that was counted.
 
     Attributes
@@ -57,7 +57,7 @@ class Attempt:
 
 def count_login(
     *, name: str, address: str, user: User | None, device: str = "", now: float | None = None
-) -> Attempt:
+) -> LoginAttempt:
     """Count one try of a password before it is tried.
 
     Parameters
@@ -80,18 +80,18 @@ def count_login(
     return _count(buckets, now)
 
 
-def count_password(*, user: User, now: float | None = None) -> Attempt:
+def count_password(*, user: User, now: float | None = None) -> LoginAttempt:
     """As `count_login`, for the old password that a person who is logged in has to give."""
     return _count([(f"own {user.pk}", PER_DEVICE)], now)
 
 
-def _count(buckets: list[tuple[str, int]], now: float | None) -> Attempt:
+def _count(buckets: list[tuple[str, int]], now: float | None) -> LoginAttempt:
     wall = int(time.time() if now is None else now)
     keys: list[str] = []
     for bucket, most in buckets:
         key = "login:" + hashlib.sha256(bucket.encode("utf-8", "replace")).hexdigest()
         number, started = count(key, period_s=WINDOW_S, now=wall)
         if number > most:
-            return Attempt(tuple(keys), max(1, started + WINDOW_S - wall), number == most + 1)
+            return LoginAttempt(tuple(keys), max(1, started + WINDOW_S - wall), number == most + 1)
         keys.append(key)
-    return Attempt(tuple(keys))
+    return LoginAttempt(tuple(keys))

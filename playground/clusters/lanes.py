@@ -64,7 +64,7 @@ MOST_DEATHS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LaneLimits:
     """What one turn of one piece of work may cost; a child process is held to it.
 
     Attributes
@@ -86,6 +86,6 @@ class Limits:
         return f"{self.memory_bytes // 2**20:,} MB"
 
 
-def limits_of(processor_s: int, memory_mb: int) -> Limits:
+def limits_of(processor_s: int, memory_mb: int) -> LaneLimits:
     """The limits of a lane's work; waiting for others may take as long again as working."""
-    return Limits(processor_s, 2 * processor_s + 60, memory_mb * 2**20)
+    return LaneLimits(processor_s, 2 * processor_s + 60, memory_mb * 2**20)

@@ -70,7 +70,7 @@ _COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class FieldCondition:
     """One part of a field selector."""
 
     field: str
@@ -79,11 +79,11 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ObjectSelection:
     """Which objects of a kind a query is about."""
 
     labels: tuple[Callable[[Mapping[str, str]], bool], ...] = ()
-    fields: tuple[Requirement, ...] = ()
+    fields: tuple[FieldCondition, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.labels or self.fields)
@@ -113,7 +113,7 @@ class Selection:
         return rows
 
 
-def selection_of(kind: Kind, label_selector: str, field_selector: str) -> Selection:
+def selection_of(kind: Kind, label_selector: str, field_selector: str) -> ObjectSelection:
     """Read both selectors of a query.
 
     Raises
@@ -123,7 +123,7 @@ def selection_of(kind: Kind, label_selector: str, field_selector: str) -> Select
     """
     labels = tuple(_label_test(part) for part in _split(label_selector) if part.strip())
     fields = tuple(_requirement(kind, part) for part in _split(field_selector) if part.strip())
-    return Selection(labels, tuple(part for part in fields if part is not None))
+    return ObjectSelection(labels, tuple(part for part in fields if part is not None))
 
 
 def _split(text: str) -> list[str]:
@@ -167,14 +167,14 @@ def _in_order(value: str | None, operator: str, number: int) -> bool:
     return int(value) > number if operator == ">" else int(value) < number
 
 
-def _requirement(kind: Kind, text: str) -> Requirement | None:
+def _requirement(kind: Kind, text: str) -> FieldCondition | None:
     match = re.fullmatch(r"\s*([^!=\\]+)(!=|==?)((?:[^\\=,]|\\.)*)", text, re.DOTALL)
     if match is None:
         raise InvalidInput(f"invalid selector: {text.strip()!r}; can't understand it", field="fieldSelector")
     field, operator, value = match.group(1).strip(), match.group(2), re.sub(r"\\(.)", r"\1", match.group(3))
     if field not in _EVERY and field not in _FIELDS.get(kind.kind, ()):
         raise InvalidInput(f"field label not supported: {field}", field="fieldSelector")
-    return Requirement(field, operator != "!=", value)
+    return FieldCondition(field, operator != "!=", value)
 
 
 def _field(manifest: Manifest, field: str) -> str:

@@ -23,7 +23,7 @@ METADATA: Final = frozenset(
 )
 
 
-class Refused(Exception):
+class URLRefused(Exception):
     """A URL that may not be called; the message is for the person who wrote it."""
 
 
@@ -125,13 +125,13 @@ def destination(
     bracketed = f"[{host}]" if ":" in host else host
     is_listed = bool(policy.allowed_hosts & {host, bracketed, f"{bracketed}:{port}"})
     if policy.only_allowed and not is_listed:
-        raise Refused(f'host "{bracketed}:{port}" is not on the list of hosts extenders may have here')
+        raise URLRefused(f'host "{bracketed}:{port}" is not on the list of hosts extenders may have here')
     try:
         found = resolve(host, port)
     except (OSError, UnicodeError) as error:
-        raise Refused(f"dial tcp: lookup {host}: no such host") from error
+        raise URLRefused(f"dial tcp: lookup {host}: no such host") from error
     if not found:
-        raise Refused(f"dial tcp: lookup {host}: no such host")
+        raise URLRefused(f"dial tcp: lookup {host}: no such host")
     addresses = [ipaddress.ip_address(text.partition("%")[0]) for text in found]
     for address in addresses:
         # One bad address among several is enough: which one is used would be up to the resolver's order.
@@ -143,7 +143,7 @@ def host_of(url: str) -> str:
     """``host:port`` as a list of allowed hosts names it; empty for what is no URL."""
     try:
         _, host, port = _parsed(url)
-    except Refused:
+    except URLRefused:
         return ""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -153,7 +153,7 @@ def may_be_called(url: str, policy: OutboundPolicy) -> bool:
     try:
         _, host, port = _parsed(url)
         address = ipaddress.ip_address(host)
-    except Refused:
+    except URLRefused:
         return False
     except ValueError:
         if host != "localhost" and not host.endswith(".localhost"):
@@ -165,29 +165,29 @@ def may_be_called(url: str, policy: OutboundPolicy) -> bool:
 
 def _parsed(url: str) -> tuple[SplitResult, str, int]:
     if any(ord(letter) <= 32 or ord(letter) == 127 for letter in url):
-        raise Refused("the URL holds a space or a control character")
+        raise URLRefused("the URL holds a space or a control character")
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError as error:
-        raise Refused(f"not a URL: {error}") from error
+        raise URLRefused(f"not a URL: {error}") from error
     if parts.scheme not in ("http", "https"):
-        raise Refused(f'unsupported protocol scheme "{parts.scheme}"')
+        raise URLRefused(f'unsupported protocol scheme "{parts.scheme}"')
     if not parts.hostname:
-        raise Refused("no Host in request URL")
+        raise URLRefused("no Host in request URL")
     if parts.username is not None:
-        raise Refused("a user name in the URL is not sent")
+        raise URLRefused("a user name in the URL is not sent")
     return parts, parts.hostname.lower().rstrip("."), port
 
 
 def _judge(address: Address, host: str, *, is_listed: bool) -> None:
     inner = embedded(address)
     if any(end.is_link_local or end in METADATA for end in (address, *inner)):
-        raise Refused(f"{host} has the address {address}, which no extender may have")
+        raise URLRefused(f"{host} has the address {address}, which no extender may have")
     if all(end.is_multicast or end.is_unspecified for end in inner or (address,)):
-        raise Refused(f"{host} has the address {address}, which is not the address of one host")
+        raise URLRefused(f"{host} has the address {address}, which is not the address of one host")
     if not is_listed and not is_public(address):
-        raise Refused(
+        raise URLRefused(
             f"{host} has the address {address}, which is inside this server's network; "
             "its owner allows it on the cluster's configuration page, or by PLAYGROUND_EXTENDER_HOSTS"
         )

@@ -16,7 +16,7 @@ MOST_MARKS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class OpenDecision:
     """A decision that could have gone another way.
 
     Attributes
@@ -66,7 +66,7 @@ class SeedRun:
     n_cycles: int
     stayed: int = 0
     left: dict[str, str] = field(default_factory=dict)
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[OpenDecision, ...] = ()
     n_marks: tuple[tuple[str, int], ...] = ()
 
 
@@ -156,13 +156,13 @@ def run_seed(scenario: Scenario, seed: int, beginning: Beginning | None = None) 
     )
 
 
-def _marks(result: ScenarioRun) -> tuple[tuple[Mark, ...], tuple[tuple[str, int], ...]]:
+def _marks(result: ScenarioRun) -> tuple[tuple[OpenDecision, ...], tuple[tuple[str, int], ...]]:
     found = lucky_cycles(result)
     counts: dict[str, int] = {}
     for item in found:
         counts[item.kind] = counts.get(item.kind, 0) + 1
     marks = tuple(
-        Mark(item.cycle, item.pod, item.kind, item.n_alternatives, item.nodes[:8])
+        OpenDecision(item.cycle, item.pod, item.kind, item.n_alternatives, item.nodes[:8])
         for item in found[:MOST_MARKS]
     )
     return marks, tuple(counts.items())

@@ -24,8 +24,8 @@ from playground.engine.outbound import (
     Destination,
     OutboundPolicy,
     OwnExtender,
-    Refused,
     Resolve,
+    URLRefused,
     destination,
     resolve_host,
 )
@@ -138,16 +138,16 @@ class HttpTransport:
             if left:
                 self._while_waiting()
 
-    def _judged(self, request: ExtenderRequest) -> Destination | Refused:
+    def _judged(self, request: ExtenderRequest) -> Destination | URLRefused:
         try:
             return destination(request.url, self._policy, is_own=self._is_own, resolve=self._resolve)
-        except Refused as refusal:
+        except URLRefused as refusal:
             return refusal
 
-    def _exchange(self, request: ExtenderRequest, place: Destination | Refused) -> Exchanged:
+    def _exchange(self, request: ExtenderRequest, place: Destination | URLRefused) -> Exchanged:
         began = time.monotonic_ns()
         address = ""
-        if isinstance(place, Refused):
+        if isinstance(place, URLRefused):
             answer = ExtenderAnswer(error=f'Post "{request.url}": {place}')
         else:
             address = f"{place.address}:{place.port}"

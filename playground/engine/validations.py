@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from scheduler_core.expressions import Expression, ExpressionError, Limits
+from scheduler_core.expressions import Expression, ExpressionError, ExpressionLimits
 
-LIMITS: Final = Limits(length=4096, comprehensions=3, steps=100_000)
+LIMITS: Final = ExpressionLimits(length=4096, comprehensions=3, steps=100_000)
 SELF: Final = "self"
 OLD: Final = "oldSelf"
 

@@ -19,7 +19,7 @@ CRITERIA: Final = {
 }
 
 
-class Told(Protocol):
+class JudgedDecision(Protocol):
     """A decision beside ours (`ForeignDecision`)."""
 
     kind: str
@@ -40,7 +40,7 @@ class Told(Protocol):
     our_victims: Sequence[str]
 
 
-def why(told: Told) -> str:
+def why(told: JudgedDecision) -> str:
     """Why the two agree or differ, in one or two sentences; empty until it is judged."""
     if not told.verdict:
         return ""
@@ -53,7 +53,7 @@ def why(told: Told) -> str:
     return _no_node(told)
 
 
-def _bind(told: Told) -> str:
+def _bind(told: JudgedDecision) -> str:
     if told.verdict == "agree":
         if told.n_tied > 1:
             return f"One of {told.n_tied} nodes with {told.points} points; both drew it."
@@ -71,7 +71,7 @@ def _bind(told: Told) -> str:
     return f"{points} {told.plugin} says {told.score} of 100 there, {told.our_score} here."
 
 
-def _no_node(told: Told) -> str:
+def _no_node(told: JudgedDecision) -> str:
     if told.verdict == "agree":
         return "No node fits, and evicting pods would not help."
     if told.outcome == "preempting":
@@ -81,7 +81,7 @@ def _no_node(told: Told) -> str:
     return f"Here {told.n_feasible} {nodes}.{said}"
 
 
-def _preemption(told: Told) -> str:
+def _preemption(told: JudgedDecision) -> str:
     if told.verdict == "agree":
         return f"Both evict {_listed(told.our_victims)} there."
     if told.verdict == "tie":

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from playground.clusters import selectors
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.kinds import Kind
-from playground.clusters.selection import Selection, selection_of
+from playground.clusters.selection import ObjectSelection, selection_of
 from playground.engine.releases import patch_of
 from playground.kube_api.paths import Target
 from playground.kube_api.presented import presented
@@ -114,7 +114,7 @@ def form_of(request: HttpRequest) -> Form:
     return Form()
 
 
-def selection_for(request: HttpRequest, target: Target) -> Selection:
+def selection_for(request: HttpRequest, target: Target) -> ObjectSelection:
     """The selectors of a query."""
     return selection_of(
         target.kind, request.GET.get("labelSelector", ""), request.GET.get("fieldSelector", "")

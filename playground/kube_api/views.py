@@ -86,7 +86,7 @@ _WAITED_FOR: Final = (
     *("CronJob", "HorizontalPodAutoscaler", "PodGroup"),
 )
 """Kinds of which nothing comes while the clock stands still."""
-_POSTS: Final[dict[str, Callable[[HttpRequest, Cluster, Target], writing.Answer]]] = {
+_POSTS: Final[dict[str, Callable[[HttpRequest, Cluster, Target], writing.WriteAnswer]]] = {
     "": writing.create,
     "binding": writing.bind,
     "eviction": writing.evict,

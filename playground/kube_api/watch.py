@@ -19,7 +19,7 @@ from django.http import HttpRequest
 from playground.clusters import pulse, selectors
 from playground.clusters.choices import EntryKind
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.selection import Selection
+from playground.clusters.selection import ObjectSelection
 from playground.clusters.selectors.objects import cluster_now, entry_before, first_seq
 from playground.clusters.versions import as_served
 from playground.kube_api.paths import Target
@@ -56,7 +56,7 @@ class Watch:
     cluster_id: int
     generation: int
     target: Target
-    selection: Selection
+    selection: ObjectSelection
     form: Form
     since: int
     initial: bool

@@ -34,7 +34,7 @@ MAX_TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WriteAnswer:
     """What a write gives back.
 
     Attributes
@@ -55,14 +55,14 @@ class Answer:
     warnings: tuple[str, ...] = ()
 
 
-def create(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+def create(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer:
     """POST to a collection."""
     return _created(
         request, cluster, target, manifest_of(document_of(request), target.kind, namespace=target.namespace)
     )
 
 
-def replace(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+def replace(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer:
     """PUT of an object, its status or its scale."""
     document = document_of(request)
     if target.subresource == "scale":
@@ -74,7 +74,7 @@ def replace(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
     )
 
 
-def patch(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+def patch(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer:
     """PATCH of an object, its status or its scale; server-side apply is one of its media types."""
     kind, document = patch_of(request)
     if kind in APPLY:
@@ -107,7 +107,7 @@ def _change(kind: str, document: Any) -> Callable[[dict[str, Any]], Any]:
     return lambda live: patches.strategic_merge_patch(live, document)
 
 
-def _apply(request: HttpRequest, cluster: Cluster, target: Target, document: Any) -> Answer:
+def _apply(request: HttpRequest, cluster: Cluster, target: Target, document: Any) -> WriteAnswer:
     manager = request.GET.get("fieldManager", "")
     if not manager:
         raise Refusal("BadRequest", "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value")
@@ -138,7 +138,7 @@ def _created(
     target: Target,
     manifest: dict[str, Any],
     managers: list[dict[str, Any]] | None = None,
-) -> Answer:
+) -> WriteAnswer:
     fields = field_validation_of(request)
     with _dry_run(request) as dry:
         stored = services.create_object(
@@ -150,7 +150,7 @@ def _created(
         )
         stored = selectors.counted(cluster, target.kind, stored)
     body = _of_version(stored, None) if dry else stored
-    return Answer(201, body, warnings=(*fields.warnings, *taken_only_here(stored)))
+    return WriteAnswer(201, body, warnings=(*fields.warnings, *taken_only_here(stored)))
 
 
 def _replaced(
@@ -160,7 +160,7 @@ def _replaced(
     live: dict[str, Any],
     manifest: dict[str, Any],
     managers: list[dict[str, Any]] | None,
-) -> Answer:
+) -> WriteAnswer:
     fields = field_validation_of(request)
     with _dry_run(request) as dry:
         stored = services.replace_object(
@@ -174,7 +174,7 @@ def _replaced(
         stored = selectors.counted(cluster, target.kind, stored)
     body = _of_version(stored, live["metadata"].get("resourceVersion")) if dry else stored
     told = () if target.subresource else taken_only_here(stored)
-    return Answer(200, body, warnings=(*fields.warnings, *told))
+    return WriteAnswer(200, body, warnings=(*fields.warnings, *told))
 
 
 def field_validation_of(request: HttpRequest) -> FieldValidation:
@@ -197,7 +197,7 @@ def _of_version(manifest: dict[str, Any], version: str | None) -> dict[str, Any]
     return manifest | {"metadata": meta | ({"resourceVersion": version} if version else {})}
 
 
-def delete(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+def delete(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer:
     """DELETE of one object; a pod on a node is there until its grace period is over."""
     options = _delete_options(request)
     with _dry_run(request, options):
@@ -207,7 +207,7 @@ def delete(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
     return _deleted(target.kind, last)
 
 
-def delete_collection(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+def delete_collection(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer:
     """DELETE of everything a selector finds."""
     options = _delete_options(request)
     options[0].pop("uid", None)
@@ -234,10 +234,10 @@ def delete_collection(request: HttpRequest, cluster: Cluster, target: Target) ->
         "metadata": {"resourceVersion": str(cluster.last_seq)},
         "items": gone,
     }
-    return Answer(200, body, is_object=False)
+    return WriteAnswer(200, body, is_object=False)
 
 
-def bind(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+def bind(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer:
     """POST of a Binding: put a pod on a node, whatever the scheduler thinks of it."""
     document = document_of(request)
     _expect(document, "Binding", ("v1",))
@@ -262,10 +262,10 @@ def bind(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
             uid=meta.get("uid") or "",
             resource_version=meta.get("resourceVersion") or "",
         )
-    return Answer(201, success({"name": name, "kind": "pods"}), is_object=False)
+    return WriteAnswer(201, success({"name": name, "kind": "pods"}), is_object=False)
 
 
-def evict(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
+def evict(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer:
     """POST of an Eviction: delete a pod unless a PodDisruptionBudget forbids it."""
     document = document_of(request)
     _expect(document, "Eviction", ("policy/v1", "policy/v1beta1"))
@@ -273,12 +273,12 @@ def evict(request: HttpRequest, cluster: Cluster, target: Target) -> Answer:
     grace = _grace(options.get("gracePeriodSeconds") if isinstance(options, Mapping) else None)
     with _dry_run(request, ({}, _wants_dry_run(options))):
         services.evict_pod(cluster=cluster, namespace=target.namespace, name=target.name, grace_s=grace)
-    return Answer(201, success({"name": target.name, "kind": "pods"}), is_object=False)
+    return WriteAnswer(201, success({"name": target.name, "kind": "pods"}), is_object=False)
 
 
 def _scaled(
     request: HttpRequest, cluster: Cluster, target: Target, change: Callable[[dict[str, Any]], Any]
-) -> Answer:
+) -> WriteAnswer:
     live = _live(cluster, target)
     wanted = change(scale_of(target.kind, live))
     spec = wanted.get("spec") if isinstance(wanted, dict) else None
@@ -303,16 +303,16 @@ def _scaled(
             namespace=target.namespace or None,
             managed_fields=_after_update(request, cluster, live, manifest),
         )
-    return Answer(200, scale_of(target.kind, stored), is_object=False)
+    return WriteAnswer(200, scale_of(target.kind, stored), is_object=False)
 
 
-def _deleted(kind: Kind, last: dict[str, Any]) -> Answer:
+def _deleted(kind: Kind, last: dict[str, Any]) -> WriteAnswer:
     meta = last["metadata"]
     if kind.row_kind == "Pod" or meta.get("deletionTimestamp"):
-        return Answer(200, last)
+        return WriteAnswer(200, last)
     details = {"name": meta["name"], "group": kind.group, "kind": kind.plural, "uid": meta.get("uid", "")}
     body = success({key: value for key, value in details.items() if value})
-    return Answer(200, body, is_object=False)
+    return WriteAnswer(200, body, is_object=False)
 
 
 def _live(cluster: Cluster, target: Target) -> dict[str, Any]:

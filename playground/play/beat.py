@@ -18,7 +18,7 @@ from kombu.exceptions import OperationalError
 from playground.clusters import lanes, wake
 from playground.clusters.services.pulses import forget_worker, send_pulse
 from playground.play.rooms import Room
-from playground.play.watch import Watch
+from playground.play.watch import ProcessWatch
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class LaneStep(bootsteps.StartStopStep):
             room.start()
         if self._rooms:
             self._entries.append(every(settings.TIDY_INTERVAL_S, wake_tidying))
-        self._watch = Watch(served, self._rooms)
+        self._watch = ProcessWatch(served, self._rooms)
         if getattr(parent, "hub", None) is not None:
             # With an event loop timers are called by it; without, by a thread, and the transport tells (watch.py).
             self._entries.append(every(SIGN_EVERY_S, self._watch.sign))

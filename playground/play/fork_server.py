@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from django.db import connections
 
-from playground.clusters.lanes import Limits
+from playground.clusters.lanes import LaneLimits
 from playground.play.processes import name_process
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 ANSWER_S: Final = 15.0
 """A fork takes milliseconds; a server that does not answer for so long was stopped."""
 
-Body = Callable[[int, int, Limits], None]
+Body = Callable[[int, int, LaneLimits], None]
 """What a child does, with the descriptors that it is asked and tells on, and its limits."""
 
 
@@ -77,7 +77,7 @@ class ForkServer:
         its_end.close()
         self._link.settimeout(ANSWER_S)
 
-    def start(self, limits: Limits) -> Child:
+    def start(self, limits: LaneLimits) -> Child:
         """Fork a child.
 
         Raises
@@ -167,7 +167,7 @@ def _serve(link: socket.socket, name: str, body: Body) -> None:
         pid = os.fork()
         if pid == 0:
             asked, told = descriptors
-            _be(lambda: _work(name, lambda: body(asked, told, Limits(**request["limits"]))), link.close)  # noqa: B023
+            _be(lambda: _work(name, lambda: body(asked, told, LaneLimits(**request["limits"]))), link.close)  # noqa: B023
         running.add(pid)
         for descriptor in descriptors:
             os.close(descriptor)

@@ -30,7 +30,7 @@ from django.db import (
 )
 
 from playground.clusters import jobs, lanes
-from playground.clusters.lanes import Limits
+from playground.clusters.lanes import LaneLimits
 from playground.clusters.models import Job
 from playground.engine import limits as process_limits
 from playground.play.failures import count_failure
@@ -66,7 +66,7 @@ class Room:
         When the thread last went round, in monotonic seconds (`watch`).
     """
 
-    def __init__(self, lane: str, limits: Limits | None = None) -> None:
+    def __init__(self, lane: str, limits: LaneLimits | None = None) -> None:
         self.lane = lane
         self.limits = limits or settings.PLAYGROUND_LANE_LIMITS[lane]
         self.ticked_s = time.monotonic()
@@ -218,7 +218,7 @@ class Room:
             self._forks.end(child)
 
 
-def _be_child(asked: int, told: int, limits: Limits) -> None:
+def _be_child(asked: int, told: int, limits: LaneLimits) -> None:
     """Do jobs one after the other until the worker is gone."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
@@ -243,7 +243,7 @@ def _be_child(asked: int, told: int, limits: Limits) -> None:
         os.write(told, json.dumps(answer).encode() + b"\n")
 
 
-def do(task: str, params: dict[str, Any], limits: Limits) -> dict[str, Any]:
+def do(task: str, params: dict[str, Any], limits: LaneLimits) -> dict[str, Any]:
     """Run a task to its end or to the end of its turn, within the limits.
 
     A task returns None when it is done, True when more is left, or the seconds after which it wants to go on.

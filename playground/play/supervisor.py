@@ -32,7 +32,7 @@ STOP_TIMEOUT_S: Final = 3.0
 
 
 @dataclass
-class Place:
+class ProcessPlace:
     """One process of the site.
 
     Attributes
@@ -69,7 +69,7 @@ class Supervisor:
 
     def __init__(
         self,
-        places: list[Place],
+        places: list[ProcessPlace],
         log: Path,
         report: Callable[[str], None],
         let_go: Callable[[], None] = lambda: None,
@@ -119,7 +119,7 @@ class Supervisor:
                 os.waitpid(place.pid, 0)
             place.pid = 0
 
-    def _ended(self, place: Place, now_s: float, how: str) -> None:
+    def _ended(self, place: ProcessPlace, now_s: float, how: str) -> None:
         if now_s - place.started_s >= HEALTHY_AFTER_S:
             place.backoff_s = FIRST_BACKOFF_S
         self._report(f"The process {place.name} {how}; starting it again. See {self._log}")
@@ -127,7 +127,7 @@ class Supervisor:
         place.start_at_s = now_s + place.backoff_s
         place.backoff_s = min(place.backoff_s * 2, LONGEST_BACKOFF_S)
 
-    def _code_of(self, place: Place) -> int | None:
+    def _code_of(self, place: ProcessPlace) -> int | None:
         try:
             pid, status = os.waitpid(place.pid, os.WNOHANG)
         except ChildProcessError:
@@ -136,7 +136,7 @@ class Supervisor:
             return None
         return os.waitstatus_to_exitcode(status)
 
-    def _start(self, place: Place) -> None:
+    def _start(self, place: ProcessPlace) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         pid = os.fork()
@@ -144,7 +144,7 @@ class Supervisor:
             self._be(place)
         place.pid, place.started_s = pid, time.monotonic()
 
-    def _be(self, place: Place) -> None:
+    def _be(self, place: ProcessPlace) -> None:
         code = 1
         try:
             os.close(self._our_end)

@@ -46,7 +46,7 @@ def end_now() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Watch:
+class ProcessWatch:
     """Watches one worker process.
 
     Parameters

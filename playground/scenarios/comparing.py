@@ -21,7 +21,7 @@ Explain = Callable[[int], Mapping[str, Any] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class CycleOutcome:
+class CycleDecision:
     """What a cycle decided, without its explanation."""
 
     number: int
@@ -51,7 +51,7 @@ class Side:
 
     words: str
     detail: str
-    decisions: Sequence[CycleOutcome]
+    decisions: Sequence[CycleDecision]
     state: Mapping[str, Any]
     explain: Explain
     start_ns: int
@@ -145,7 +145,7 @@ def _numbers(side: Side) -> dict[str, float]:
     }
 
 
-def _divergence(sides: Sequence[Side], pair: Beside[CycleOutcome]) -> dict[str, Any]:
+def _divergence(sides: Sequence[Side], pair: Beside[CycleDecision]) -> dict[str, Any]:
     cycles = pair.decisions
     told = [side.explain(cycle.number) if cycle else None for side, cycle in zip(sides, cycles, strict=True)]
     present = next(cycle for cycle in cycles if cycle is not None)
@@ -165,14 +165,14 @@ def _divergence(sides: Sequence[Side], pair: Beside[CycleOutcome]) -> dict[str, 
     }
 
 
-def _why(sides: Sequence[Side], pair: Beside[CycleOutcome], told: Sequence[Mapping[str, Any] | None]) -> str:
+def _why(sides: Sequence[Side], pair: Beside[CycleDecision], told: Sequence[Mapping[str, Any] | None]) -> str:
     if len(sides) != 2:
         return ""
     was = [_places(side).get(pair.pod, {}).get("node", "") for side in sides]
     return why(pair, (told[0], told[1]), ("A", "B"), (was[0], was[1]))
 
 
-def _said(cycle: CycleOutcome | None) -> dict[str, Any] | None:
+def _said(cycle: CycleDecision | None) -> dict[str, Any] | None:
     if cycle is None:
         return None
     return {
@@ -210,7 +210,7 @@ def _points(document: Mapping[str, Any], node: str) -> dict[str, int] | None:
 
 
 def _score_rows(
-    told: Sequence[Mapping[str, Any] | None], cycles: Sequence[CycleOutcome | None]
+    told: Sequence[Mapping[str, Any] | None], cycles: Sequence[CycleDecision | None]
 ) -> list[dict[str, Any]]:
     """The winners first, then the nodes whose totals differ most."""
     totals = [dict((document or {}).get("total") or {}) for document in told]

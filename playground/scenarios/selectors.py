@@ -16,11 +16,11 @@ from playground.clusters.selectors.overview import clusters_of
 from playground.scenarios.choices import Visibility
 from playground.scenarios.models import (
     Comparison,
-    Draft,
     Luck,
     ModelCheck,
     Moment,
     Optimum,
+    Origin,
     RecordedCycle,
     Scenario,
     Upgrade,
@@ -260,7 +260,7 @@ def differing_proof(scenario: Scenario) -> Verification | None:
 
 
 @dataclass(frozen=True, slots=True)
-class DraftState:
+class OriginState:
     """What a cluster has to do with a share.
 
     Attributes
@@ -269,26 +269,26 @@ class DraftState:
         People have written to it since it was shared or forked.
     """
 
-    draft: Draft
+    origin: Origin
     changed: bool
     steps: Sequence[Mapping[str, Any]]
 
     @property
     def next_words(self) -> str:
         """The next step of the scenario, empty at the end."""
-        left = self.steps[self.draft.next_step :]
+        left = self.steps[self.origin.next_step :]
         return str(left[0]["words"]) if left else ""
 
 
-def draft_state(cluster: Cluster) -> DraftState | None:
+def origin_state(cluster: Cluster) -> OriginState | None:
     """The share a cluster came from or was shared as. One query."""
-    draft = (
-        Draft.objects.filter(cluster=cluster).select_related("scenario").defer("scenario__document").first()
+    origin = (
+        Origin.objects.filter(cluster=cluster).select_related("scenario").defer("scenario__document").first()
     )
-    if draft is None:
+    if origin is None:
         return None
-    changed = draft.generation != cluster.generation or draft.input_seq != cluster.last_input_seq
-    return DraftState(draft, changed, draft.steps)
+    changed = origin.generation != cluster.generation or origin.input_seq != cluster.last_input_seq
+    return OriginState(origin, changed, origin.steps)
 
 
 class Proof(TypedDict):

@@ -179,7 +179,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Tick:
+class AxisTick:
     """A switch point on an axis."""
 
     x: float
@@ -197,7 +197,7 @@ class WeightRow:
     value: int
     axis_end: int
     segments: tuple[Segment, ...]
-    ticks: tuple[Tick, ...]
+    ticks: tuple[AxisTick, ...]
     sentences: tuple[str, ...]
     proofs: tuple[Mapping[str, Any], ...]
 
@@ -258,7 +258,7 @@ def view_weights(
                 label = some(part["winners"], part["nWinners"])
                 short = some([without_domain(name) for name in part["winners"]], part["nWinners"])
                 segments.append(Segment(fill, label, short, round(start, 2), round(stop - start, 2)))
-        ticks = [Tick(round(_along(at, end), 2), str(at)) for at in points if 1 < at < end]
+        ticks = [AxisTick(round(_along(at, end), 2), str(at)) for at in points if 1 < at < end]
         rows.append(
             WeightRow(
                 name,

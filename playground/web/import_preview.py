@@ -80,7 +80,7 @@ class Pending:
 
 
 @dataclass(frozen=True)
-class Pool:
+class NodePool:
     """Nodes of one pool and instance type."""
 
     name: str
@@ -102,7 +102,7 @@ class DumpView:
     verdict: str
     groups: tuple[Pending, ...]
     by_reason: tuple[tuple[str, int], ...]
-    pools: tuple[Pool, ...]
+    pools: tuple[NodePool, ...]
     zones: tuple[str, ...]
     n_evicted: int
     agrees: str
@@ -310,12 +310,12 @@ def _wants(requests: Mapping[str, int]) -> str:
     return ", ".join(words) or "nothing"
 
 
-def _pool(pool: Mapping[str, Any], zones: Sequence[str]) -> Pool:
+def _pool(pool: Mapping[str, Any], zones: Sequence[str]) -> NodePool:
     has, used = pool["has"], pool["used"]
     others = [
         name for name in has if name not in ("cpu", "memory", "pods", "ephemeral-storage") and has[name]
     ]
-    return Pool(
+    return NodePool(
         name=pool["pool"],
         type=pool["type"] if pool["type"] != pool["pool"] else "",
         n_nodes=pool["nodes"],

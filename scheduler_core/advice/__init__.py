@@ -10,7 +10,7 @@ from scheduler_core.advice.judge import ForeignDecision, Judge, Judgement, share
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.advice.try_pod import TriedPod, try_pod
 from scheduler_core.advice.weights import CycleWeights, Interval, PluginWeights, Switch, weights_document
-from scheduler_core.advice.what_would_it_take import Advice, Limits, what_would_it_take
+from scheduler_core.advice.what_would_it_take import Advice, SearchLimits, what_would_it_take
 from scheduler_core.advice.why_not import Distance, UnknownNode, WhyNot, distances, why_not
 
 __all__ = [
@@ -24,11 +24,11 @@ __all__ = [
     "Interval",
     "Judge",
     "Judgement",
-    "Limits",
     "PluginWeights",
     "ProvenEdit",
     "Remedy",
     "Sandbox",
+    "SearchLimits",
     "Switch",
     "TriedPod",
     "UnknownGroup",

@@ -51,7 +51,7 @@ _KEEPS_OFF = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SearchLimits:
     """How far the search goes.
 
     Attributes
@@ -129,7 +129,7 @@ def what_would_it_take(
     pod: Pod,
     *,
     priority_classes: Sequence[PriorityClass] = (),
-    limits: Limits | None = None,
+    limits: SearchLimits | None = None,
     report: Report | None = None,
 ) -> Advice:
     """Find every single edit that places `pod`, smallest first.
@@ -150,7 +150,7 @@ def what_would_it_take(
     KeyError
         No profile has the pod's schedulerName.
     """
-    return _Search(sandbox, pod, priority_classes, limits or Limits(), report or _silent).run()
+    return _Search(sandbox, pod, priority_classes, limits or SearchLimits(), report or _silent).run()
 
 
 def _silent(done: int, total: int, what: str) -> None:
@@ -165,7 +165,7 @@ class _Search:
         sandbox: Sandbox,
         pod: Pod,
         priority_classes: Sequence[PriorityClass],
-        limits: Limits,
+        limits: SearchLimits,
         report: Report,
     ) -> None:
         self.sandbox = sandbox

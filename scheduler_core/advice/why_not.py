@@ -29,7 +29,7 @@ class UnknownNode(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class FilterAnswer:
+class NodeFilterAnswer:
     """One filter plugin about one node.
 
     Attributes
@@ -111,7 +111,7 @@ class WhyNot:
     verdict: str
     sentence: str
     rejected_by: str = ""
-    filters: list[FilterAnswer] = field(default_factory=list)
+    filters: list[NodeFilterAnswer] = field(default_factory=list)
     needs: tuple[str, ...] = ()
     scores: list[ScoreAnswer] = field(default_factory=list)
     total: int | None = None
@@ -203,15 +203,15 @@ def _stop(attempt: Attempt, row: int, *, beside_nominated: bool) -> tuple[str, t
 
 def _filter_answer(
     plugin: FilterPlugin[Any], framework: Framework, place: PodOnNode, *, stopped: bool, told: tuple[str, ...]
-) -> FilterAnswer:
+) -> NodeFilterAnswer:
     snapshot, pod = place.snapshot, place.pod
     state: Any = None
     if isinstance(plugin, PreFilterPlugin) and plugin in framework.pre_filter:
         found = plugin.pre_filter(pod, snapshot)
         if found.status.is_skip:
-            return FilterAnswer(plugin.name, SKIPPED)
+            return NodeFilterAnswer(plugin.name, SKIPPED)
         if not found.status.is_success:
-            return FilterAnswer(
+            return NodeFilterAnswer(
                 plugin.name, FAILS, stopped, found.status.code.name, tuple(found.status.reasons)
             )
         state = found.state
@@ -221,11 +221,11 @@ def _filter_answer(
     if code is Code.Success:
         # It passes as the node is, but not with the pods nominated to it.
         if stopped:
-            return FilterAnswer(plugin.name, FAILS, True, Code.Unschedulable.name, told, values)
-        return FilterAnswer(plugin.name, PASS, values=values)
+            return NodeFilterAnswer(plugin.name, FAILS, True, Code.Unschedulable.name, told, values)
+        return NodeFilterAnswer(plugin.name, PASS, values=values)
     detail = 0 if verdicts.details is None else int(verdicts.details[0])
     reasons = plugin.reasons(state, pod, snapshot.nodes, place.row, code, detail)
-    return FilterAnswer(plugin.name, FAILS, stopped, code.name, reasons, values)
+    return NodeFilterAnswer(plugin.name, FAILS, stopped, code.name, reasons, values)
 
 
 def _compare(result: WhyNot, decision: Decision, row: int) -> None:
@@ -295,7 +295,7 @@ def _say_rejection(result: WhyNot, decision: Decision, stop: str) -> None:
         result.sentence = f"{result.node} passes every filter plugin and was taken out by an extender."
 
 
-def _needs(answers: list[FilterAnswer]) -> list[str]:
+def _needs(answers: list[NodeFilterAnswer]) -> list[str]:
     """One sentence for each thing that is in the way."""
     needs = []
     for answer in answers:

@@ -19,7 +19,7 @@ import numpy as np
 from scheduler_core.cli.bench_workloads import (
     ALGORITHM,
     PERF,
-    Workload,
+    BenchWorkload,
     algorithm_workload,
     preemption_workload,
 )
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def measure_scheduler(workload: Workload) -> dict[str, Any]:
+def measure_scheduler(workload: BenchWorkload) -> dict[str, Any]:
     """Time pop, cycle, assume and summary trace of each pod, without an API server around."""
     clock = Clock(START_NS)
     options = SchedulerOptions(full_traces=False)
@@ -96,7 +96,7 @@ def measure_scheduler(workload: Workload) -> dict[str, Any]:
     return _figures(times_ns[WARM_UP:], [trace.outcome for trace in scheduler.traces[WARM_UP:]])
 
 
-def measure_whole(workload: Workload) -> dict[str, Any]:
+def measure_whole(workload: BenchWorkload) -> dict[str, Any]:
     """Time the whole simulated cluster: queue, cycle, bind, events, kubelets."""
     simulation = Simulation(
         CONFIGURATION, seed=1, start_ns=START_NS, options=SimulationOptions(full_traces=False)
@@ -147,7 +147,7 @@ def _figures(times_ns: list[int], outcomes: list[str]) -> dict[str, Any]:
     }
 
 
-def _print(figures: dict[str, Any], workload: Workload, *, as_json: bool) -> None:
+def _print(figures: dict[str, Any], workload: BenchWorkload, *, as_json: bool) -> None:
     if workload.pass_mark is not None:
         figures["pass_mark"] = workload.pass_mark
         figures["times_pass_mark"] = round(figures["pods_per_second"] / workload.pass_mark, 2)

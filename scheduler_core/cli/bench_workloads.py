@@ -17,7 +17,7 @@ Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class BenchWorkload:
     """One thing to measure.
 
     Attributes
@@ -104,7 +104,7 @@ _ALGORITHM_PODS: dict[str, dict[str, Any]] = {
 }
 
 
-def algorithm_workload(name: str, n_nodes: int, n_measured: int) -> Workload:
+def algorithm_workload(name: str, n_nodes: int, n_measured: int) -> BenchWorkload:
     """A workload of the comparison table: pods of one kind, some of them bound before."""
     spec = _ALGORITHM_PODS[name]
     n_bound = min(n_nodes, 2000)
@@ -116,7 +116,7 @@ def algorithm_workload(name: str, n_nodes: int, n_measured: int) -> Workload:
         for index in range(n_bound):
             yield pod(f"bound-{index}", GREEN, nodeName=f"node-{index}", **spec)
 
-    return Workload(
+    return BenchWorkload(
         nodes=lambda: (node(index) for index in range(n_nodes)),
         prepared=bound,
         measured=lambda: (pod(f"measured-{index}", GREEN, **spec) for index in range(n_measured)),
@@ -124,7 +124,7 @@ def algorithm_workload(name: str, n_nodes: int, n_measured: int) -> Workload:
     )
 
 
-def preemption_workload(n_nodes: int, n_measured: int) -> Workload:
+def preemption_workload(n_nodes: int, n_measured: int) -> BenchWorkload:
     """Every node full of low priority; each measured pod must preempt."""
 
     def low() -> Iterator[Manifest]:
@@ -134,7 +134,7 @@ def preemption_workload(n_nodes: int, n_measured: int) -> Workload:
                     f"low-{index}-{place}", nodeName=f"node-{index}", priority=0, requests={"cpu": "900m"}
                 )
 
-    return Workload(
+    return BenchWorkload(
         nodes=lambda: (node(index, cpu="4") for index in range(n_nodes)),
         prepared=low,
         measured=lambda: (
@@ -163,10 +163,10 @@ def _perf(
     node_labels: dict[str, str] | None = None,
     init: dict[str, Any] | None = None,
     measured: dict[str, Any] | None = None,
-) -> Workload:
+) -> BenchWorkload:
     init = {} if init is None else init
     measured = {} if measured is None else measured
-    return Workload(
+    return BenchWorkload(
         nodes=_perf_nodes(n_nodes, **(node_labels or {})),
         prepared=_many("init", n_init, **init),
         measured=_many("measured", n_measured, **measured),
@@ -198,7 +198,7 @@ _NODE_AFFINITY = {"affinity": node_affinity("zone1", "zone2")}
 _BLUE = {"color": "blue"}
 
 
-def _mixed() -> Workload:
+def _mixed() -> BenchWorkload:
     def init() -> Iterator[Manifest]:
         for prefix, spec in (
             ("base", {}),
@@ -209,10 +209,10 @@ def _mixed() -> Workload:
         ):
             yield from _many(f"init-{prefix}", 2000, **spec)()
 
-    return Workload(_perf_nodes(5000, **_ONE_ZONE), init, _many("measured", 5000), 5000, True, 140)
+    return BenchWorkload(_perf_nodes(5000, **_ONE_ZONE), init, _many("measured", 5000), 5000, True, 140)
 
 
-def _with_namespace_selector() -> Workload:
+def _with_namespace_selector() -> BenchWorkload:
     term = {"namespaceSelector": {"matchLabels": {"team": "devops"}}}
     spec = affinity("podAntiAffinity", HOSTNAME, GREEN, required=True, **term)
 
@@ -229,7 +229,7 @@ def _with_namespace_selector() -> Workload:
             }
 
     # 4,000 pods that may not share a node leave 1,000 nodes; the measured ones repel those of other namespaces too.
-    return Workload(
+    return BenchWorkload(
         _perf_nodes(6000),
         init,
         _many("measured", 2000, GREEN, "measure-ns-0", affinity=spec),
@@ -240,7 +240,7 @@ def _with_namespace_selector() -> Workload:
     )
 
 
-def _daemonset() -> Workload:
+def _daemonset() -> BenchWorkload:
     name = "scheduler-perf-node"
     field = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [field]}}
@@ -251,7 +251,7 @@ def _daemonset() -> Workload:
         yield manifest
         yield from _perf_nodes(15000)()
 
-    return Workload(
+    return BenchWorkload(
         nodes,
         lambda: iter(()),
         _many("daemon", 30000, affinity={"nodeAffinity": required}),
@@ -261,8 +261,8 @@ def _daemonset() -> Workload:
     )
 
 
-def _preemption_async() -> Workload:
-    return Workload(
+def _preemption_async() -> BenchWorkload:
+    return BenchWorkload(
         _perf_nodes(5000),
         _many("low", 20000, priority=0, requests={"cpu": "900m", "memory": "500Mi"}),
         _many("high", 5000, priority=10, requests={"cpu": "3000m", "memory": "500Mi"}),
@@ -272,9 +272,9 @@ def _preemption_async() -> Workload:
     )
 
 
-def _while_gated() -> Workload:
+def _while_gated() -> BenchWorkload:
     gated: dict[str, Any] = {"schedulingGates": [{"name": "test.k8s.io/hold"}]}
-    return Workload(
+    return BenchWorkload(
         lambda: iter([node(0, cpu="4000", memory="64Ti", pods="100000")]),
         _many("gated", 10000, **gated),
         _many("measured", 10000, requests={}),
@@ -284,7 +284,7 @@ def _while_gated() -> Workload:
     )
 
 
-PERF: dict[str, Callable[[], Workload]] = {
+PERF: dict[str, Callable[[], BenchWorkload]] = {
     "SchedulingBasic/5000Nodes_10000Pods": lambda: _perf(5000, 1000, 10000, 680),
     "SchedulingBasic/5000Nodes_50000Pods": lambda: _perf(5000, 5000, 50000, 810),
     "SchedulingPodAntiAffinity/5000Nodes_2000Pods": lambda: _perf(

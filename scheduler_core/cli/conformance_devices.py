@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scheduler_core.cli.case_release import release_of
-from scheduler_core.cli.conformance_scheduling import Cluster, decision_body, differences, explain
+from scheduler_core.cli.conformance_scheduling import CaseCluster, decision_body, differences, explain
 from scheduler_core.cli.conformance_sequence import Sequence, compare_cycles, sequence_cycle
 from scheduler_core.cli.difference import Difference
 from scheduler_core.framework.interface import FilterPlugin, PreBindPlugin, PreFilterPlugin
@@ -24,7 +24,7 @@ DRIVER_FAILS = "example.com/binding"
 NAME = "DynamicResources"
 
 
-class DeviceCluster(Cluster):
+class DeviceCluster(CaseCluster):
     """A cluster whose scheduler writes claims, and whose drivers answer at once."""
 
     @classmethod
@@ -195,12 +195,12 @@ def _said(status: Status) -> dict[str, Any]:
     return {"code": status.code.name, "reasons": sorted(status.reasons)}
 
 
-def _pre_filter(cluster: Cluster, plugin: PreFilterPlugin[Any], pod: Pod) -> tuple[Status, Any]:
+def _pre_filter(cluster: CaseCluster, plugin: PreFilterPlugin[Any], pod: Pod) -> tuple[Status, Any]:
     result = plugin.pre_filter(pod, cluster.cache.snapshot())
     return result.status, result.state
 
 
-def _verdicts(cluster: Cluster, plugin: Any, pod: Pod) -> dict[str, Any] | None:
+def _verdicts(cluster: CaseCluster, plugin: Any, pod: Pod) -> dict[str, Any] | None:
     status, state = _pre_filter(cluster, plugin, pod)
     if status.code is Code.Skip:
         return None
@@ -257,7 +257,7 @@ def run_sequence_case(case: Mapping[str, Any]) -> list[Difference]:
 class DeviceSequence(Sequence):
     """A sequence whose pods bind with Reserve and PreBind, and whose victims give their devices back."""
 
-    def make_cluster(self, case: Mapping[str, Any]) -> Cluster:
+    def make_cluster(self, case: Mapping[str, Any]) -> CaseCluster:
         self.device_cluster = DeviceCluster.of(case)
         return self.device_cluster
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler_core.cli.conformance_scheduling import Cluster, decision_body, differences
+from scheduler_core.cli.conformance_scheduling import CaseCluster, decision_body, differences
 from scheduler_core.cli.difference import Difference
 from scheduler_core.extender import ExtenderAnswer, ExtenderBinding, ExtenderCall, ExtenderRequest
 from scheduler_core.framework.status import Code, Status
@@ -55,7 +55,7 @@ def run_case(case: Mapping[str, Any]) -> list[Difference]:
     list of Difference
         Empty when every key of `expect` agrees. Words of errors that the HTTP or JSON library finds may differ.
     """
-    cluster = Cluster(case["objects"], case["config"], ScriptedServer(case["script"]))
+    cluster = CaseCluster(case["objects"], case["config"], ScriptedServer(case["script"]))
     pod = cluster.pending_pod(case["pod"])
     decision = cluster.schedule(pod)
     binding = ExtenderBinding(False)

@@ -46,7 +46,7 @@ MILLISECOND_NS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PlainObject:
+class UnparsedObject:
     """An object of which only the manifest is read."""
 
     manifest: Document
@@ -162,7 +162,7 @@ def _listers(objects: Sequence[Document]) -> Listers:
         prepared = prepare(manifest, StoredPriorities())
         meta = mapping(prepared, "metadata", "")
         kind = prepared["kind"]
-        typed = selecting_object_from(prepared) if kind in _SELECTING_KINDS else PlainObject(prepared)
+        typed = selecting_object_from(prepared) if kind in _SELECTING_KINDS else UnparsedObject(prepared)
         listers.set(kind, meta.get("namespace", ""), meta["name"], typed)
     return listers
 
@@ -352,7 +352,7 @@ def _object(manifest: Document | None) -> Any:
     if manifest.get("kind") == "Pod":
         return _lenient_pod(manifest)
     prepared = prepare(manifest, StoredPriorities())
-    return node_from(prepared) if prepared.get("kind") == "Node" else PlainObject(prepared)
+    return node_from(prepared) if prepared.get("kind") == "Node" else UnparsedObject(prepared)
 
 
 class _Unreadable(tuple[Any, ...]):

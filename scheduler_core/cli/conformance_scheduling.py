@@ -30,7 +30,7 @@ from scheduler_core.releases import OLDEST, Release
 from scheduler_core.schedule_one import Algorithm, AlgorithmOptions, Decision
 
 
-class Cluster:
+class CaseCluster:
     """A cluster as a case describes it, and a scheduler over it that takes the first of ties.
 
     Parameters
@@ -111,12 +111,12 @@ def run_case(case: Mapping[str, Any]) -> list[Difference]:
     list of Difference
         Empty when every key of `expect` agrees.
     """
-    cluster = Cluster(case["objects"], case.get("config"), release=release_of(case))
+    cluster = CaseCluster(case["objects"], case.get("config"), release=release_of(case))
     pod = cluster.pending_pod(case["pod"])
     return list(differences(case["expect"], explain(cluster, pod)))
 
 
-def explain(cluster: Cluster, pod: Pod) -> dict[str, Any]:
+def explain(cluster: CaseCluster, pod: Pod) -> dict[str, Any]:
     """Everything `expect` says of an ordinary case, computed."""
     framework = cluster.framework_for(pod)
     gate = framework.run_pre_enqueue(pod)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler_core.cli.case_release import release_of
-from scheduler_core.cli.conformance_scheduling import Cluster
+from scheduler_core.cli.conformance_scheduling import CaseCluster
 from scheduler_core.cli.difference import Difference
 from scheduler_core.clock import SECOND_NS
 from scheduler_core.objects.fields import parse_time_ns
@@ -57,8 +57,8 @@ class Sequence:
         self.nodes: dict[str, str | None] = {pod.key: None for pod in pods}
         self.deleted: list[str] = []
 
-    def make_cluster(self, case: Mapping[str, Any]) -> Cluster:
-        return Cluster(case["objects"], case.get("config"), release=release_of(case))
+    def make_cluster(self, case: Mapping[str, Any]) -> CaseCluster:
+        return CaseCluster(case["objects"], case.get("config"), release=release_of(case))
 
     def cycles(self) -> Iterator[Decision]:
         """Schedule until nothing changes any more; what a decision leads to happens when the next one is asked for."""

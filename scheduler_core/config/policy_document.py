@@ -26,8 +26,8 @@ from scheduler_core.config.wire import (
     POINTER,
     STRING,
     Document,
+    FieldKind,
     Fields,
-    Kind,
     ListOf,
     Problems,
     build,
@@ -169,7 +169,7 @@ def in_todays_case(document: Document) -> dict[str, Any]:
     return spelled
 
 
-def _spelled(value: Any, kind: Kind) -> Any:
+def _spelled(value: Any, kind: FieldKind) -> Any:
     if isinstance(kind, ListOf) and isinstance(value, list | tuple):
         return [_spelled(item, kind.item) for item in value]
     if not isinstance(kind, Fields) or not isinstance(value, Mapping):

@@ -29,7 +29,7 @@ T = TypeVar("T")
 Document = Mapping[str, Any]
 
 UNSET: Any = object()
-"""What `Kind.check` answers for null: the field counts as not written."""
+"""What `FieldKind.check` answers for null: the field counts as not written."""
 
 OMIT_EMPTY = "omit"
 """Not written when it has its zero value."""
@@ -53,7 +53,7 @@ class Problems:
         return UNSET
 
 
-class Kind:
+class FieldKind:
     """The kind of value a field holds; the base class takes any JSON as it is."""
 
     zero: Any = None
@@ -75,7 +75,7 @@ class Kind:
         return None if self.zero is None else self.encode(self.zero)
 
 
-class _Scalar(Kind):
+class _Scalar(FieldKind):
     def __init__(self, python_type: type, words: str, zero: Any) -> None:
         self.python_type = python_type
         self.words = words
@@ -89,7 +89,7 @@ class _Scalar(Kind):
         return value
 
 
-class _Integer(Kind):
+class _Integer(FieldKind):
     zero = 0
 
     def __init__(self, bits: int) -> None:
@@ -105,7 +105,7 @@ class _Integer(Kind):
         return value
 
 
-class _Number(Kind):
+class _Number(FieldKind):
     zero = 0
 
     def check(self, value: Any, path: str, problems: Problems) -> Any:
@@ -116,7 +116,7 @@ class _Number(Kind):
         return value
 
 
-class _Choice(Kind):
+class _Choice(FieldKind):
     """One of some words."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
@@ -131,7 +131,7 @@ class _Choice(Kind):
         return value
 
 
-class _Float32(Kind):
+class _Float32(FieldKind):
     zero = 0.0
 
     def check(self, value: Any, path: str, problems: Problems) -> Any:
@@ -151,7 +151,7 @@ class _Float32(Kind):
         return value
 
 
-class _Duration(Kind):
+class _Duration(FieldKind):
     """A duration: text in a document, nanoseconds in an object."""
 
     zero = 0
@@ -176,7 +176,7 @@ class _OptionalDuration(_Duration):
         return UNSET if value is None else super().check(value, path, problems)
 
 
-class _Bytes(Kind):
+class _Bytes(FieldKind):
     zero = b""
 
     def check(self, value: Any, path: str, problems: Problems) -> Any:
@@ -197,12 +197,12 @@ class _Bytes(Kind):
         return base64.b64encode(value).decode("ascii")
 
 
-class ListOf(Kind):
+class ListOf(FieldKind):
     """A list; a tuple in an object."""
 
     zero: Any = ()
 
-    def __init__(self, item: Kind) -> None:
+    def __init__(self, item: FieldKind) -> None:
         self.item = item
 
     def check(self, value: Any, path: str, problems: Problems) -> Any:
@@ -230,12 +230,12 @@ class NullableListOf(ListOf):
     zero = None
 
 
-class MapOf(Kind):
+class MapOf(FieldKind):
     """A map with string keys."""
 
     zero: Any = {}
 
-    def __init__(self, item: Kind) -> None:
+    def __init__(self, item: FieldKind) -> None:
         self.item = item
 
     def check(self, value: Any, path: str, problems: Problems) -> Any:
@@ -256,11 +256,11 @@ class Field:
     """One field as a document writes it."""
 
     name: str
-    kind: Kind
+    kind: FieldKind
     mode: str = OMIT_EMPTY
 
 
-class Fields(Kind):
+class Fields(FieldKind):
     """An object that stays a plain document: known fields only, zero values as Kubernetes writes them."""
 
     zero: Any = {}
@@ -313,11 +313,11 @@ class Typed(Fields):
         return encode(value)
 
 
-def _is_struct(kind: Kind) -> bool:
+def _is_struct(kind: FieldKind) -> bool:
     return isinstance(kind, Fields)
 
 
-ANY = Kind()
+ANY = FieldKind()
 STRING = _Scalar(str, "a string", "")
 BOOLEAN = _Scalar(bool, "true or false", False)
 INT32 = _Integer(32)
@@ -328,7 +328,7 @@ DURATION = _Duration()
 OPTIONAL_DURATION = _OptionalDuration()
 BYTES = _Bytes()
 
-_KINDS: dict[Any, Kind] = {
+_KINDS: dict[Any, FieldKind] = {
     str: STRING,
     bool: BOOLEAN,
     int: INT64,
@@ -341,7 +341,7 @@ _KINDS: dict[Any, Kind] = {
 """How plain annotations are written."""
 
 
-def wire(name: str, kind: Kind, mode: str = OMIT_EMPTY, default: Any = UNSET) -> Any:
+def wire(name: str, kind: FieldKind, mode: str = OMIT_EMPTY, default: Any = UNSET) -> Any:
     """A dataclass field written as `name` in a document; `default` is its zero value unless given."""
     metadata = {"wire": Field(name, kind, mode)}
     if default is not UNSET:
@@ -402,7 +402,7 @@ def _field_of(cls: type[Any], item: dataclasses.Field[Any]) -> Field:
     return Field(name, kind, POINTER)
 
 
-def _kind_of(annotation: Any) -> Kind:
+def _kind_of(annotation: Any) -> FieldKind:
     """How a document writes values of an annotation."""
     if annotation in _KINDS:
         return _KINDS[annotation]

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from scheduler_core.dynamic_resources.model import Manifest, Slice, slice_from
 
 
-class Listers(Protocol):
+class SliceListers(Protocol):
     """Where slices are looked up (`cluster.listers`)."""
 
     def version(self, kind: str) -> int: ...
@@ -46,7 +46,7 @@ class SliceIndex:
         self._kinds: dict[str, int] = {}
         """Node -> number of what its slices say."""
 
-    def update(self, listers: Listers, kind: str = "ResourceSlice") -> None:
+    def update(self, listers: SliceListers, kind: str = "ResourceSlice") -> None:
         """Read the slices that have changed; nothing where none has."""
         version = listers.version(kind)
         if self._source is not None and self._source[0] is listers and self._source[1] == version:

@@ -11,7 +11,7 @@ from typing import Any
 
 from scheduler_core.dynamic_resources.capacity import Amounts
 from scheduler_core.dynamic_resources.model import Claim, Device, Manifest, Request
-from scheduler_core.dynamic_resources.pools import Pool
+from scheduler_core.dynamic_resources.pools import DevicePool
 from scheduler_core.objects.node import Node
 from scheduler_core.releases import Release
 
@@ -36,7 +36,7 @@ class RequestRow:
     request: Request
     device_class: Manifest
     n_devices: int = 0
-    all_devices: list[tuple[Device, Pool]] = field(default_factory=list)
+    all_devices: list[tuple[Device, DevicePool]] = field(default_factory=list)
 
 
 def allocation_of(

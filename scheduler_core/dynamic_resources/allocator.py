@@ -31,8 +31,8 @@ from scheduler_core.dynamic_resources.model import (
     Request,
     Slice,
 )
-from scheduler_core.dynamic_resources.pools import Pool, gather, node_matches
-from scheduler_core.dynamic_resources.selectors import SelectorError, compiled
+from scheduler_core.dynamic_resources.pools import DevicePool, gather, node_matches
+from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
 from scheduler_core.expressions.functions import quantity
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.quantity import Quantity
@@ -158,9 +158,9 @@ class Allocator:
         AllocationError
         NotOnNode
         """
-        return Attempt(self, node, claims, observer).run()
+        return NodeSearch(self, node, claims, observer).run()
 
-    def pools_of(self, node: Node) -> list[Pool]:
+    def pools_of(self, node: Node) -> list[DevicePool]:
         """The pools the node may use."""
         local = self.index.on_node.get(node.name, ())
         keys = {item.pool_key for item in (*local, *self.index.shared)}
@@ -168,7 +168,7 @@ class Allocator:
         return gather(node, slices, self.release)
 
 
-class Attempt:
+class NodeSearch:
     """One search on one node."""
 
     def __init__(
@@ -404,7 +404,7 @@ class Attempt:
                 try:
                     if not compiled(selector["cel"]["expression"]).matches(device):
                         return False
-                except SelectorError as error:
+                except DeviceSelectorError as error:
                     raise AllocationError(f"{where}: selector #{number}: {error}") from None
         if device.slice.document.get("perDeviceNodeSelection"):
             return node_matches(self.node, device.document)
@@ -422,7 +422,7 @@ class Attempt:
             return False
 
     def _take(
-        self, key: tuple[int, int, int], row: RequestRow, device: Device, pool: Pool, *, must: bool
+        self, key: tuple[int, int, int], row: RequestRow, device: Device, pool: DevicePool, *, must: bool
     ) -> Callable[[], None] | None:
         """Take a device; what gives it back, or None where it cannot be taken."""
         index, request = key[0], row.request
@@ -495,7 +495,7 @@ class Attempt:
     def _capacity_in_use(self, device: DeviceId) -> bool:
         return device in self.shared.allocated.capacity or device in self.taking_capacity
 
-    def _take_counters(self, device: Device, pool: Pool) -> bool:
+    def _take_counters(self, device: Device, pool: DevicePool) -> bool:
         available = self.available.get(pool.key)
         if available is None:
             available = self.available[pool.key] = self.available_counters(pool)
@@ -507,7 +507,7 @@ class Attempt:
         self._give_counters_back(device, pool)
         return False
 
-    def _missing_counter(self, device: Device, pool: Pool) -> str:
+    def _missing_counter(self, device: Device, pool: DevicePool) -> str:
         """The first counter of which less is left than the device takes."""
         available, taken = self.available[pool.key], self.counters[pool.key]
         for (set_name, name), amount in counted(device):
@@ -520,12 +520,12 @@ class Attempt:
                 return f"{name} of {set_name}: it takes {amount}, {left} left"
         return "another device of this pod has taken more than there is"
 
-    def _give_counters_back(self, device: Device, pool: Pool) -> None:
+    def _give_counters_back(self, device: Device, pool: DevicePool) -> None:
         taken = self.counters[pool.key]
         for name, amount in counted(device):
             taken[name] = taken[name].sub(amount)
 
-    def available_counters(self, pool: Pool) -> dict[tuple[str, str], Quantity]:
+    def available_counters(self, pool: DevicePool) -> dict[tuple[str, str], Quantity]:
         found = {
             (set_name, name): quantity(str(counter["value"]))
             for set_name, counters in pool.counter_sets.items()

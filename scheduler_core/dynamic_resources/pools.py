@@ -20,7 +20,7 @@ Counters = dict[str, dict[str, Any]]
 
 
 @dataclass(eq=False)
-class Pool:
+class DevicePool:
     """The part of a pool that one node may use.
 
     Attributes
@@ -55,7 +55,7 @@ def node_matches(node: Node, document: Mapping[str, Any]) -> bool:
     return selector is not None and node_selector_from(selector).match(node.labels, node.name)
 
 
-def gather(node: Node, slices: Sequence[Slice], release: Release) -> list[Pool]:
+def gather(node: Node, slices: Sequence[Slice], release: Release) -> list[DevicePool]:
     """The pools of a node, by driver and name; those with binding conditions last."""
     partitionable = release.gate("DRAPartitionableDevices")
     chosen: dict[PoolKey, list[Slice]] = {}
@@ -93,38 +93,38 @@ def _is_relevant(node: Node, item: Slice, partitionable: bool) -> bool:
     return node_matches(node, document)
 
 
-def _incomplete(key: PoolKey, slices: list[Slice], release: Release) -> Pool:
-    pool = Pool(key, is_incomplete=True)
+def _incomplete(key: PoolKey, slices: list[Slice], release: Release) -> DevicePool:
+    pool = DevicePool(key, is_incomplete=True)
     if not release.has("IncompletePoolsIgnored"):
         pool.devices = _devices(slices)
     return pool
 
 
-def _built(key: PoolKey, slices: list[Slice], current: list[Slice], partitionable: bool) -> Pool:
-    pool = Pool(key)
+def _built(key: PoolKey, slices: list[Slice], current: list[Slice], partitionable: bool) -> DevicePool:
+    pool = DevicePool(key)
     with_devices = [item for item in slices if not (partitionable and item.counter_sets)]
     pool.devices = _devices(with_devices)
     names: set[str] = set()
     for device in pool.devices:
         if device.id[2] in names:
-            return Pool(key, invalid=f"duplicate device name {device.id[2]}")
+            return DevicePool(key, invalid=f"duplicate device name {device.id[2]}")
         names.add(device.id[2])
     if not partitionable:
         return pool
     for item in slices:
         for counter_set in item.counter_sets:
             if counter_set["name"] in pool.counter_sets:
-                return Pool(key, invalid=f"duplicate counter set name {counter_set['name']}")
+                return DevicePool(key, invalid=f"duplicate counter set name {counter_set['name']}")
             pool.counter_sets[counter_set["name"]] = dict(counter_set.get("counters") or {})
     here = {item.name for item in slices}
     pool.other_devices = _devices(item for item in current if item.name not in here)
     problem = next(
         filter(None, (_counter_problem(one, pool) for one in (*pool.devices, *pool.other_devices))), ""
     )
-    return Pool(key, invalid=problem) if problem else pool
+    return DevicePool(key, invalid=problem) if problem else pool
 
 
-def _counter_problem(device: Device, pool: Pool) -> str:
+def _counter_problem(device: Device, pool: DevicePool) -> str:
     for taken in device.counters:
         known = pool.counter_sets.get(taken["counterSet"])
         if known is None:
@@ -139,5 +139,5 @@ def _devices(slices: Iterable[Slice]) -> list[Device]:
     return [device for item in sorted(slices, key=lambda one: one.name) for device in item.devices()]
 
 
-def _has_binding_conditions(pool: Pool) -> bool:
+def _has_binding_conditions(pool: DevicePool) -> bool:
     return any(device.document.get("bindingConditions") is not None for device in pool.devices)

@@ -9,15 +9,15 @@ from functools import lru_cache
 from typing import Any, Final
 
 from scheduler_core.dynamic_resources.model import Device
-from scheduler_core.expressions import Expression, ExpressionError, Limits
+from scheduler_core.expressions import Expression, ExpressionError, ExpressionLimits
 from scheduler_core.expressions.functions import quantity_value, semver_value
 from scheduler_core.expressions.syntax import TOKEN
 
-LIMITS: Final = Limits(length=10 * 1024, steps=1_000_000)
+LIMITS: Final = ExpressionLimits(length=10 * 1024, steps=1_000_000)
 """Length and cost as the API server has them (CELSelectorExpressionMaxLength, CELSelectorExpressionMaxCost)."""
 
 
-class SelectorError(Exception):
+class DeviceSelectorError(Exception):
     """An expression that cannot be read, or that fails for a device; the message is Kubernetes'."""
 
 
@@ -28,7 +28,7 @@ class Selector:
         try:
             self._expression = Expression(text, LIMITS)
         except ExpressionError as error:
-            raise SelectorError(f"CEL compile error: {error}") from None
+            raise DeviceSelectorError(f"CEL compile error: {error}") from None
         self._domains = tuple(
             dict.fromkeys(
                 match["string"][1:-1]
@@ -52,7 +52,7 @@ class Selector:
             if len(self._answers) > 100_000:
                 self._answers.clear()
         if isinstance(answer, str):
-            raise SelectorError(answer)
+            raise DeviceSelectorError(answer)
         return answer
 
     def _ask(self, device: Device) -> bool | str:

@@ -19,15 +19,15 @@ from scheduler_core.dynamic_resources.allocator import (
     SELECTOR,
     TAINT,
     Allocator,
-    Attempt,
+    NodeSearch,
     NotOnNode,
     Observer,
     counted,
     is_tolerated,
 )
 from scheduler_core.dynamic_resources.model import Claim, Device, DeviceId, Manifest, Request
-from scheduler_core.dynamic_resources.pools import Pool, node_matches
-from scheduler_core.dynamic_resources.selectors import SelectorError, compiled
+from scheduler_core.dynamic_resources.pools import DevicePool, node_matches
+from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
 from scheduler_core.objects.node import Node
 
 TAKEN, REFUSED, PUT_BACK, NOT_TRIED = "taken", "refused", "put back", "not tried"
@@ -71,7 +71,7 @@ def story(allocator: Allocator, node: Node, claims: Sequence[Claim], holders: Ho
         `nMore`: rows left out; `pools` that cannot be used, with why.
     """
     told = _Told()
-    attempt = Attempt(allocator, node, claims, told)
+    attempt = NodeSearch(allocator, node, claims, told)
     verdict, reason = "rejected", "cannot allocate all claims"
     try:
         if attempt.run() is not None:
@@ -131,7 +131,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
     }
 
 
-def _rows(attempt: Attempt, told: _Told, holders: Holders, *, is_done: bool) -> list[dict[str, Any]]:
+def _rows(attempt: NodeSearch, told: _Told, holders: Holders, *, is_done: bool) -> list[dict[str, Any]]:
     taken = {
         (index, chosen.request.full_name, chosen.device.id)
         for index, results in enumerate(attempt.results)
@@ -207,11 +207,11 @@ def _taints(device: Device) -> list[str]:
 
 
 def _checks(
-    attempt: Attempt,
+    attempt: NodeSearch,
     request: Request,
     device_class: Manifest,
     device: Device,
-    pool: Pool,
+    pool: DevicePool,
     holders: Holders,
 ) -> list[dict[str, Any]]:
     """Each check about the device alone, as things were before this pod's search, in the allocator's order."""
@@ -231,7 +231,7 @@ def _checks(
             text = selector["cel"]["expression"]
             try:
                 say(f"{where} selector", compiled(text).matches(device), text)
-            except SelectorError as error:
+            except DeviceSelectorError as error:
                 say(f"{where} selector", False, str(error))
     document = device.document
     if device.slice.document.get("perDeviceNodeSelection"):
@@ -248,7 +248,7 @@ def _checks(
     return found
 
 
-def _say_capacity(attempt: Attempt, request: Request, device: Device, say: Any) -> None:
+def _say_capacity(attempt: NodeSearch, request: Request, device: Device, say: Any) -> None:
     taken = attempt.shared.allocated.capacity.get(device.id, {})
     asked = ", ".join(f"{value} {name}" for name, value in request.capacity_requests.items()) or "its default"
     held = ", ".join(f"{value} {name}" for name, value in taken.items()) or "nothing"
@@ -261,7 +261,7 @@ def _say_capacity(attempt: Attempt, request: Request, device: Device, say: Any) 
     say(CAPACITY, ok, f"asks for {asked}; {held} of {whole} taken")
 
 
-def _say_counters(attempt: Attempt, device: Device, pool: Pool, say: Any) -> None:
+def _say_counters(attempt: NodeSearch, device: Device, pool: DevicePool, say: Any) -> None:
     available = attempt.available_counters(pool)
     short = [
         f"{name} of {set_name}: it takes {amount}, {available[set_name, name]} left"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from scheduler_core.dynamic_resources.model import ALL, EXACT_COUNT, MAX_ALTERNATIVES, MAX_DEVICES
-from scheduler_core.dynamic_resources.selectors import SelectorError, compiled
+from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import (
     Document,
@@ -262,7 +262,7 @@ def _selectors(document: Document, path: str) -> None:
             raise InvalidObject(f"{where}.cel.expression", None, "is required")
         try:
             compiled(text)
-        except SelectorError as error:
+        except DeviceSelectorError as error:
             raise InvalidObject(f"{where}.cel.expression", text, str(error)) from None
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_core.expressions.syntax import Node
+from scheduler_core.expressions.syntax import SyntaxNode
 
 CHARACTERS_A_STEP = 10
 _CEILING = 10**15
@@ -94,12 +94,12 @@ def weight(value: Any) -> int:
     return 1
 
 
-def bound(node: Node, variables: Mapping[str, Any]) -> int:
+def bound(node: SyntaxNode, variables: Mapping[str, Any]) -> int:
     """Steps that running the expression takes at most."""
     return _cost(node, {name: Size((value,)) for name, value in variables.items()})[0]
 
 
-def _cost(node: Node, known: Mapping[str, Size]) -> tuple[int, Size]:
+def _cost(node: SyntaxNode, known: Mapping[str, Size]) -> tuple[int, Size]:
     """Steps, and what comes of them."""
     kind, parts = node.kind, node.parts
     if kind == "literal":
@@ -141,7 +141,7 @@ def _cost(node: Node, known: Mapping[str, Size]) -> tuple[int, Size]:
     return steps + held, Size(None, held + 8)
 
 
-def _macro(node: Node, known: Mapping[str, Size]) -> tuple[int, Size]:
+def _macro(node: SyntaxNode, known: Mapping[str, Size]) -> tuple[int, Size]:
     cost, gone_through = _cost(node.parts[0], known)
     if node.value == "bind":
         steps, size = _cost(node.parts[1], {**known, node.names[0]: gone_through})

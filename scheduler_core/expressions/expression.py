@@ -11,8 +11,8 @@ from scheduler_core.expressions import cost
 from scheduler_core.expressions.functions import FUNCTIONS
 from scheduler_core.expressions.syntax import (
     ExpressionError,
-    Node,
     Path,
+    SyntaxNode,
     calls,
     names,
     nesting,
@@ -34,7 +34,7 @@ OF_THE_LIBRARY: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ExpressionLimits:
     """How large an expression may be, and what one run of it may cost.
 
     Attributes
@@ -71,7 +71,7 @@ class Expression:
         It cannot be read, or is beyond a limit; with line and column where they are known.
     """
 
-    def __init__(self, text: str, limits: Limits, variables: tuple[str, ...] | None = None) -> None:
+    def __init__(self, text: str, limits: ExpressionLimits, variables: tuple[str, ...] | None = None) -> None:
         try:
             import cel  # here and not above: only clusters with devices or rules need the library
         except ImportError:
@@ -105,7 +105,7 @@ class Expression:
             if node.value not in FUNCTIONS and node.value not in OF_THE_LIBRARY:
                 raise self._wrong(node, f'there is no function "{node.value}"')
 
-    def _wrong(self, node: Node, said: str) -> ExpressionError:
+    def _wrong(self, node: SyntaxNode, said: str) -> ExpressionError:
         return ExpressionError(said, *place(self.text, node.at))
 
     @cached_property

@@ -41,7 +41,7 @@ class ExpressionError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SyntaxNode:
     """One node of the tree.
 
     Attributes
@@ -61,13 +61,13 @@ class Node:
 
     kind: str
     value: Any
-    parts: tuple[Node, ...] = ()
+    parts: tuple[SyntaxNode, ...] = ()
     names: tuple[str, ...] = ()
     at: int = 0
     exact: bool = True
 
 
-def parse(text: str, max_depth: int) -> Node:
+def parse(text: str, max_depth: int) -> SyntaxNode:
     """Read an expression.
 
     Raises
@@ -92,7 +92,7 @@ class _Parser:
         self._depth = 0
         self._max_depth = max_depth
 
-    def whole(self) -> Node:
+    def whole(self) -> SyntaxNode:
         if not self._tokens:
             raise self._wrong("the expression is empty")
         node = self._choice()
@@ -102,7 +102,7 @@ class _Parser:
 
     # ---- by precedence
 
-    def _choice(self) -> Node:
+    def _choice(self) -> SyntaxNode:
         self._depth += 1
         if self._depth > self._max_depth:
             raise self._wrong(f"the expression is nested deeper than {self._max_depth}")
@@ -112,32 +112,32 @@ class _Parser:
             self._take()
             then = self._choice()
             self._expect(":")
-            node = Node("choice", "?:", (node, then, self._choice()), at=at)
+            node = SyntaxNode("choice", "?:", (node, then, self._choice()), at=at)
         self._depth -= 1
         return node
 
     _LEVELS = (frozenset(("||",)), frozenset(("&&",)), _RELATIONS, frozenset("+-"), frozenset("*/%"))
 
-    def _binary(self, level: int) -> Node:
+    def _binary(self, level: int) -> SyntaxNode:
         if level == len(self._LEVELS):
             return self._unary()
         node = self._binary(level + 1)
         while self._peek() in self._LEVELS[level]:
             at = self._here()
             operator = self._take()
-            node = Node("binary", operator, (node, self._binary(level + 1)), at=at)
+            node = SyntaxNode("binary", operator, (node, self._binary(level + 1)), at=at)
         return node
 
-    def _unary(self) -> Node:
+    def _unary(self) -> SyntaxNode:
         at, operator, count = self._here(), self._peek(), 0
         if operator not in ("!", "-"):
             return self._member()
         while self._peek() == operator:
             self._take()
             count += 1
-        return Node("unary", operator, (self._member(),), at=at)
+        return SyntaxNode("unary", operator, (self._member(),), at=at)
 
-    def _member(self) -> Node:
+    def _member(self) -> SyntaxNode:
         node = self._primary()
         links = 0
         while (token := self._peek()) in (".", ".?", "[", "[?"):
@@ -147,15 +147,15 @@ class _Parser:
             at = self._here()
             self._take()
             if token in ("[", "[?"):
-                node = Node("index", token, (node, self._choice()), at=at)
+                node = SyntaxNode("index", token, (node, self._choice()), at=at)
                 self._expect("]")
             else:
                 node = self._field(node, self._word(), at, optional=token == ".?")
         return node
 
-    def _field(self, owner: Node, name: str, at: int, *, optional: bool) -> Node:
+    def _field(self, owner: SyntaxNode, name: str, at: int, *, optional: bool) -> SyntaxNode:
         if self._peek() != "(" or optional:
-            return Node("select", name, (owner,), at=at)
+            return SyntaxNode("select", name, (owner,), at=at)
         self._take()
         if owner.kind == "name" and owner.value == "cel" and name == "bind":
             bound = self._word()
@@ -164,19 +164,19 @@ class _Parser:
             self._expect(",")
             body = self._choice()
             self._expect(")")
-            return Node("macro", "bind", (value, body), (bound,), at)
+            return SyntaxNode("macro", "bind", (value, body), (bound,), at)
         given = self._given(")")
         if name in MACROS:
             if not given or given[0].kind != "name":
                 raise self._wrong(f"{name} needs a name for the elements first", at)
             if len(given) != 2 and not (name == "map" and len(given) == 3):
                 raise self._wrong(f"{name} needs, after the name for the elements, one expression", at)
-            return Node("macro", name, (owner, *given[1:]), (str(given[0].value),), at)
+            return SyntaxNode("macro", name, (owner, *given[1:]), (str(given[0].value),), at)
         if owner.kind == "name" and owner.value == "optional":
-            return Node("call", f"optional.{name}", tuple(given), at=at)
-        return Node("method", name, (owner, *given), at=at)
+            return SyntaxNode("call", f"optional.{name}", tuple(given), at=at)
+        return SyntaxNode("method", name, (owner, *given), at=at)
 
-    def _primary(self) -> Node:
+    def _primary(self) -> SyntaxNode:
         if self._at >= len(self._tokens):
             raise self._wrong("the expression ends too soon")
         match = self._tokens[self._at]
@@ -186,29 +186,29 @@ class _Parser:
             case "string":
                 return _string(token, at)
             case "number":
-                return Node("literal", 0, at=at)
+                return SyntaxNode("literal", 0, at=at)
             case "word" if token in _LITERALS:
-                return Node("literal", _LITERALS[token], at=at)
+                return SyntaxNode("literal", _LITERALS[token], at=at)
             case "word" if self._peek() == "(" and token != "in":
                 self._take()
-                return Node("call", token, tuple(self._given(")")), at=at)
+                return SyntaxNode("call", token, tuple(self._given(")")), at=at)
             case "word" if token != "in":
-                return Node("name", token, at=at)
+                return SyntaxNode("name", token, at=at)
         if token == "(":
             node = self._choice()
             self._expect(")")
             return node
         if token == "[":
-            return Node("list", "[]", tuple(self._given("]")), at=at)
+            return SyntaxNode("list", "[]", tuple(self._given("]")), at=at)
         if token == "{":
-            return Node("map", "{}", tuple(self._entries()), at=at)
+            return SyntaxNode("map", "{}", tuple(self._entries()), at=at)
         said = "the text in quotes does not end" if token in ("'", '"') else f"unexpected {token!r}"
         raise self._wrong(said, at)
 
     # ---- pieces
 
-    def _given(self, closing: str) -> list[Node]:
-        items: list[Node] = []
+    def _given(self, closing: str) -> list[SyntaxNode]:
+        items: list[SyntaxNode] = []
         while self._peek() != closing:
             items.append(self._choice())
             if self._peek() != ",":
@@ -217,8 +217,8 @@ class _Parser:
         self._expect(closing)
         return items
 
-    def _entries(self) -> list[Node]:
-        items: list[Node] = []
+    def _entries(self) -> list[SyntaxNode]:
+        items: list[SyntaxNode] = []
         while self._peek() != "}":
             items.append(self._choice())
             self._expect(":")
@@ -258,31 +258,31 @@ class _Parser:
         return ExpressionError(said, *place(self._text, self._here() if at is None else at))
 
 
-def _string(token: str, at: int) -> Node:
+def _string(token: str, at: int) -> SyntaxNode:
     prefix = token[: len(token) - len(token.lstrip("rRbB"))].lower()
     if "b" in prefix:
-        return Node("literal", "", at=at, exact=False)
+        return SyntaxNode("literal", "", at=at, exact=False)
     if "r" in prefix:
-        return Node("literal", token[len(prefix) + 1 : -1], at=at)
+        return SyntaxNode("literal", token[len(prefix) + 1 : -1], at=at)
     try:
-        return Node("literal", ast.literal_eval(token), at=at)
+        return SyntaxNode("literal", ast.literal_eval(token), at=at)
     except (SyntaxError, ValueError):
         # An escape of CEL's that Python has not, or a line break: the value is as long as the text at most.
-        return Node("literal", token[1:-1], at=at, exact=False)
+        return SyntaxNode("literal", token[1:-1], at=at, exact=False)
 
 
-def names(node: Node, bound: frozenset[str] = frozenset()) -> list[Node]:
+def names(node: SyntaxNode, bound: frozenset[str] = frozenset()) -> list[SyntaxNode]:
     """Where variables are read that no macro binds, in order."""
     if node.kind == "name":
         return [] if node.value in bound else [node]
-    found: list[Node] = []
+    found: list[SyntaxNode] = []
     for place_, part in enumerate(node.parts):
         inner = bound | frozenset(node.names) if node.kind == "macro" and place_ else bound
         found += names(part, inner)
     return found
 
 
-def calls(node: Node) -> list[Node]:
+def calls(node: SyntaxNode) -> list[SyntaxNode]:
     """All calls of functions and methods, in order."""
     found = [node] if node.kind in ("call", "method") else []
     for part in node.parts:
@@ -290,7 +290,7 @@ def calls(node: Node) -> list[Node]:
     return found
 
 
-def nesting(node: Node) -> int:
+def nesting(node: SyntaxNode) -> int:
     """How deep macros that go through lists stand in each other."""
     if node.kind != "macro" or node.value == "bind":
         return max((nesting(part) for part in node.parts), default=0)
@@ -300,7 +300,7 @@ def nesting(node: Node) -> int:
 Path = tuple[str, ...]
 
 
-def paths(node: Node, bound: frozenset[str] = frozenset()) -> dict[str, set[Path]]:
+def paths(node: SyntaxNode, bound: frozenset[str] = frozenset()) -> dict[str, set[Path]]:
     """What is read of each variable: the fields that lead to it, the empty path for all of it.
 
     >>> found = paths(parse('node.metadata.labels["disk"] == "ssd" && has(pod.spec.x) || pods.size() > 2', 50))
@@ -312,7 +312,7 @@ def paths(node: Node, bound: frozenset[str] = frozenset()) -> dict[str, set[Path
     return found
 
 
-def _paths(node: Node, bound: frozenset[str], found: dict[str, set[Path]]) -> None:
+def _paths(node: SyntaxNode, bound: frozenset[str], found: dict[str, set[Path]]) -> None:
     chain: list[str] = []
     inner = node
     while True:

@@ -27,7 +27,7 @@ _PLACED: Final = {
 _ON_A_NODE: Final = ("Reserve", "Permit", "PreBind", "Bind")
 
 
-class Told(Protocol):
+class CycleFacts(Protocol):
     """What a sentence about a cycle is made of; a record has it, and so has a stored summary."""
 
     @property
@@ -58,7 +58,7 @@ class Told(Protocol):
     def dry_run(self) -> bool: ...
 
 
-def sentence(told: Told) -> str:
+def sentence(told: CycleFacts) -> str:
     """One plain sentence that says how the cycle ended, or how it would have, where it was only tried."""
     if told.outcome == "error":
         return f"{headline(told)}: {told.error or told.message}."
@@ -69,7 +69,7 @@ def sentence(told: Told) -> str:
     return f"{headline(told)}."
 
 
-def headline(told: Told) -> str:
+def headline(told: CycleFacts) -> str:
     """The sentence without what Kubernetes says in the pod's event, and without its full stop."""
     if told.outcome == "expired":
         return f"{told.pod} is no longer assumed on {told.node}"
@@ -81,7 +81,7 @@ def headline(told: Told) -> str:
     return f"{told.pod} {_unplaced(told)}"
 
 
-def placed(told: Told) -> str:
+def placed(told: CycleFacts) -> str:
     """Of a pod that got a node: which, and what spoke for it."""
     if told.n_feasible == 1:
         only = "the only node" if told.n_nodes == 1 else f"the only feasible node of {told.n_nodes}"
@@ -94,7 +94,7 @@ def placed(told: Told) -> str:
     return f"{told.node}: highest of {told.n_feasible} feasible nodes, {best}"
 
 
-def _unplaced(told: Told) -> str:
+def _unplaced(told: CycleFacts) -> str:
     tried = told.dry_run
     if told.outcome == "error":
         return "could not be scheduled"

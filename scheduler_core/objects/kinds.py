@@ -36,7 +36,7 @@ READ: Final = "read"
 MAKES: Final = "makes"
 
 
-class Kind(NamedTuple):
+class ShapingKind(NamedTuple):
     """A kind that shapes placement.
 
     Attributes
@@ -76,52 +76,60 @@ def plain_object_from(manifest: Document) -> PlainObject:
     return PlainObject(manifest, object_meta_from(manifest))
 
 
-SHAPING: Final[Mapping[str, Kind]] = {
-    "Namespace": Kind("", False, 0, READ, "labels, for the namespaceSelector of pod affinity", namespace_from),
-    "PriorityClass": Kind("scheduling.k8s.io", False, 1, READ, "order of the queue, who may evict whom"),
-    "Node": Kind("", False, 2, READ, "room, taints, labels, conditions", node_from),
-    "StorageClass": Kind("storage.k8s.io", False, 1, READ, "when and where a volume is made", storage_class_from),
-    "CSIDriver": Kind("storage.k8s.io", False, 1, READ, "whether capacity is tracked", csi_driver_from),
-    "CSINode": Kind("storage.k8s.io", False, 3, READ, "how many volumes a node takes", csi_node_from),
-    "CSIStorageCapacity": Kind("storage.k8s.io", True, 3, READ,
+SHAPING: Final[Mapping[str, ShapingKind]] = {
+    "Namespace": ShapingKind("", False, 0, READ, "labels, for the namespaceSelector of pod affinity", namespace_from),
+    "PriorityClass": ShapingKind("scheduling.k8s.io", False, 1, READ, "order of the queue, who may evict whom"),
+    "Node": ShapingKind("", False, 2, READ, "room, taints, labels, conditions", node_from),
+    "StorageClass": ShapingKind("storage.k8s.io", False, 1, READ,
+        "when and where a volume is made", storage_class_from),
+    "CSIDriver": ShapingKind("storage.k8s.io", False, 1, READ, "whether capacity is tracked", csi_driver_from),
+    "CSINode": ShapingKind("storage.k8s.io", False, 3, READ, "how many volumes a node takes", csi_node_from),
+    "CSIStorageCapacity": ShapingKind("storage.k8s.io", True, 3, READ,
         "free capacity, by where it is", csi_storage_capacity_from),
-    "PersistentVolume": Kind("", False, 3, READ, "which nodes reach it", persistent_volume_from),
-    "PersistentVolumeClaim": Kind("", True, 3, READ,
+    "PersistentVolume": ShapingKind("", False, 3, READ, "which nodes reach it", persistent_volume_from),
+    "PersistentVolumeClaim": ShapingKind("", True, 3, READ,
         "VolumeBinding, VolumeRestrictions, NodeVolumeLimits", persistent_volume_claim_from),
-    "Service": Kind("", True, 4, READ,
+    "Service": ShapingKind("", True, 4, READ,
         "selectors, for the default spread of pods that ask for none", selecting_object_from),
-    "PodDisruptionBudget": Kind("policy", True, 4, READ,
+    "PodDisruptionBudget": ShapingKind("policy", True, 4, READ,
         "which victims preemption spares; drains respect it", pod_disruption_budget_from),
-    "DeviceClass": Kind("resource.k8s.io", False, 1, READ, "which devices a claim may have", plain_object_from),
-    "ResourceSlice": Kind("resource.k8s.io", False, 3, READ, "the devices of nodes", plain_object_from),
-    "ResourceClaimTemplate": Kind("resource.k8s.io", True, 3, MAKES, "makes a claim for each pod that names it"),
-    "ResourceClaim": Kind("resource.k8s.io", True, 3, READ, "the devices a pod has or wants", plain_object_from),
-    "Workload": Kind("scheduling.k8s.io", True, 3, READ, "groups of pods that are placed together"),
-    "PodGroup": Kind("scheduling.k8s.io", True, 4, READ,
+    "DeviceClass": ShapingKind("resource.k8s.io", False, 1, READ,
+        "which devices a claim may have", plain_object_from),
+    "ResourceSlice": ShapingKind("resource.k8s.io", False, 3, READ, "the devices of nodes", plain_object_from),
+    "ResourceClaimTemplate": ShapingKind("resource.k8s.io", True, 3, MAKES,
+        "makes a claim for each pod that names it"),
+    "ResourceClaim": ShapingKind("resource.k8s.io", True, 3, READ,
+        "the devices a pod has or wants", plain_object_from),
+    "Workload": ShapingKind("scheduling.k8s.io", True, 3, READ, "groups of pods that are placed together"),
+    "PodGroup": ShapingKind("scheduling.k8s.io", True, 4, READ,
         "pods that are placed together, or not at all", pod_group_from),
-    "Pod": Kind("", True, 5, READ,
+    "Pod": ShapingKind("", True, 5, READ,
         "what it asks for; on a node it takes room, and counts for affinity and spread", pod_from),
-    "ReplicationController": Kind("", True, 5, READ,
+    "ReplicationController": ShapingKind("", True, 5, READ,
         "selectors, for the default spread; makes pods", selecting_object_from),
-    "ReplicaSet": Kind("apps", True, 5, READ, "selectors, for the default spread; makes pods", selecting_object_from),
-    "Deployment": Kind("apps", True, 5, MAKES, "makes ReplicaSets, and they pods"),
-    "StatefulSet": Kind("apps", True, 5, READ,
+    "ReplicaSet": ShapingKind("apps", True, 5, READ,
+        "selectors, for the default spread; makes pods", selecting_object_from),
+    "Deployment": ShapingKind("apps", True, 5, MAKES, "makes ReplicaSets, and they pods"),
+    "StatefulSet": ShapingKind("apps", True, 5, READ,
         "selectors, for the default spread; makes pods and their claims", selecting_object_from),
-    "DaemonSet": Kind("apps", True, 5, MAKES, "one pod a node"),
-    "Job": Kind("batch", True, 5, MAKES, "makes pods until enough have succeeded; each ends by itself after a while"),
-    "VolumeAttachment": Kind("storage.k8s.io", False, 3, READ,
+    "DaemonSet": ShapingKind("apps", True, 5, MAKES, "one pod a node"),
+    "Job": ShapingKind("batch", True, 5, MAKES,
+        "makes pods until enough have succeeded; each ends by itself after a while"),
+    "VolumeAttachment": ShapingKind("storage.k8s.io", False, 3, READ,
         "volumes a node has attached already", volume_attachment_from),
-    "LimitRange": Kind("", True, 1, MAKES, "default requests of new pods, and their bounds"),
-    "ResourceQuota": Kind("", True, 1, MAKES, "refuses pods above it, before they reach the queue"),
-    "CronJob": Kind("batch", True, 5, MAKES, "makes a Job whenever its schedule says so"),
-    "HorizontalPodAutoscaler": Kind("autoscaling", True, 6, MAKES,
+    "LimitRange": ShapingKind("", True, 1, MAKES, "default requests of new pods, and their bounds"),
+    "ResourceQuota": ShapingKind("", True, 1, MAKES, "refuses pods above it, before they reach the queue"),
+    "CronJob": ShapingKind("batch", True, 5, MAKES, "makes a Job whenever its schedule says so"),
+    "HorizontalPodAutoscaler": ShapingKind("autoscaling", True, 6, MAKES,
         "sets the replicas of a workload by the load drawn on it"),
-    "ControllerRevision": Kind("apps", True, 4, MAKES, "templates that rollouts go back to"),
+    "ControllerRevision": ShapingKind("apps", True, 4, MAKES, "templates that rollouts go back to"),
 }  # fmt: skip
 """What shapes placement, each kind under the one API group it belongs to, in the order in which kinds are shown.
 
 An entry is all that makes a kind part of logs that replay, of scenarios and of what is taken from a dump."""
-KINDS: Final[Mapping[str, Kind]] = {name: kind for name, kind in SHAPING.items() if kind.parse is not None}
+KINDS: Final[Mapping[str, ShapingKind]] = {
+    name: kind for name, kind in SHAPING.items() if kind.parse is not None
+}
 """Those of them the scheduler reads."""
 
 

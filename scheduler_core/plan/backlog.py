@@ -19,7 +19,7 @@ from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.objects.resources import PODS
 from scheduler_core.plan.bound import Bin, Demand, least_cost
 from scheduler_core.plan.headroom import Report, room_of, silent
-from scheduler_core.plan.node_choices import Choice, choices_of
+from scheduler_core.plan.node_choices import NodeChoice, choices_of
 from scheduler_core.plan.pending import Alike, classes_of, daemon_pods, unpinned, without_rules
 from scheduler_core.plan.prices import PriceList
 from scheduler_core.plan.trial import Trial
@@ -55,7 +55,7 @@ class NodePlan:
 
     pods: int
     fit_now: int = 0
-    nodes: list[Choice] = field(default_factory=list)
+    nodes: list[NodeChoice] = field(default_factory=list)
     placed: dict[str, str] = field(default_factory=dict)
     waiting: list[tuple[Pod, str]] = field(default_factory=list)
     bound: float = 0.0
@@ -104,7 +104,7 @@ def fewest_nodes(
     return plan
 
 
-def run_plan(sandbox: Sandbox, pods: Sequence[Pod], nodes: Sequence[Choice]) -> dict[str, str]:
+def run_plan(sandbox: Sandbox, pods: Sequence[Pod], nodes: Sequence[NodeChoice]) -> dict[str, str]:
     """Pod -> node, when these nodes are there and the pods are decided in their order: what proves a plan."""
     return _Runs(sandbox, list(pods), silent).run(nodes)[0]
 
@@ -119,7 +119,7 @@ class _Runs:
         self.plan = NodePlan(len(pods))
         self.daemons = [unpinned(pod) for pod in daemon_pods(sandbox)]
 
-    def run(self, nodes: Sequence[Choice]) -> tuple[dict[str, str], list[tuple[Pod, str]]]:
+    def run(self, nodes: Sequence[NodeChoice]) -> tuple[dict[str, str], list[tuple[Pod, str]]]:
         """Decide all pods in their order with these nodes there: (pod -> node, pods without one and why)."""
         with Trial(self.sandbox) as trial:
             self._add(trial, [(name_of_node(place), choice) for place, choice in enumerate(nodes)])
@@ -139,7 +139,7 @@ class _Runs:
                 placed[pod.key] = found.node
         return placed, waiting
 
-    def _add(self, trial: Trial, nodes: Sequence[tuple[str, Choice]]) -> None:
+    def _add(self, trial: Trial, nodes: Sequence[tuple[str, NodeChoice]]) -> None:
         """Add nodes, with the DaemonSet pods that would start there."""
         for name, choice in nodes:
             trial.set_node(choice.node(name))
@@ -187,7 +187,7 @@ class _Search(_Runs):
 
     # ---- the bound and the first guess
 
-    def _bounded(self, classes: Sequence[Alike]) -> list[Choice]:
+    def _bounded(self, classes: Sequence[Alike]) -> list[NodeChoice]:
         """Sets the plan's bound; nodes of the problem's solution."""
         self.report(0, 0, "a lower bound")
         sandbox = self.sandbox
@@ -231,7 +231,7 @@ class _Search(_Runs):
         existing = _together([(taken[row], free[row]) for row in taken if row not in rows])
         solved = least_cost([*(bins[index] for index in kept), *existing], demands)
         self.plan.bound = solved.cost
-        found: list[Choice] = []
+        found: list[NodeChoice] = []
         for index, count in zip(kept, solved.counts, strict=False):
             zones = places[index]
             found += [self.choices[zones[number % len(zones)]] for number in range(count)]
@@ -239,7 +239,7 @@ class _Search(_Runs):
 
     # ---- repairs
 
-    def _completed(self, nodes: Sequence[Choice]) -> list[Choice]:
+    def _completed(self, nodes: Sequence[NodeChoice]) -> list[NodeChoice]:
         """These nodes and more, one for each pod that finds none, the cheapest for it and those like it."""
         found = list(nodes)
         with Trial(self.sandbox) as trial:
@@ -259,7 +259,7 @@ class _Search(_Runs):
                     left = left[1:]
         return found
 
-    def _best_for(self, left: Sequence[Pod]) -> Choice | None:
+    def _best_for(self, left: Sequence[Pod]) -> NodeChoice | None:
         """The choice that takes the first pod at the least price for each of those like it that it holds."""
         first = left[0]
         alike = Counter(_likeness(pod) for pod in left)[_likeness(first)]

@@ -13,7 +13,7 @@ from typing import Any, Final
 from scheduler_core.advice import pod_edits
 from scheduler_core.advice.edits import COST_NODE, LOWER_REQUEST, NODES, POD, Edit
 from scheduler_core.advice.sandbox import Sandbox
-from scheduler_core.advice.what_would_it_take import Limits, what_would_it_take
+from scheduler_core.advice.what_would_it_take import SearchLimits, what_would_it_take
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plan.headroom import Report
@@ -25,7 +25,7 @@ MOST_WORKLOADS: Final = 12
 TOLD_PER_WORKLOAD: Final = 3
 MOST_DECISIONS: Final = 12_000
 """Decisions that proving edits may cost, shared by the workloads: a count, so that each machine answers the same."""
-_SEARCH: Final = Limits(per_kind=3, exhaustive_pods=0, elsewhere=0, failed_per_kind=0)
+_SEARCH: Final = SearchLimits(per_kind=3, exhaustive_pods=0, elsewhere=0, failed_per_kind=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.objects.node import LABEL_HOSTNAME, Node, node_from
-from scheduler_core.plan.node_groups import INSTANCE_TYPE, ZONE, Group, group_of, nodes_of
+from scheduler_core.plan.node_groups import INSTANCE_TYPE, ZONE, EqualNodes, group_of, nodes_of
 from scheduler_core.plan.prices import NodeType, PriceList
 
 REGION = "topology.kubernetes.io/region"
@@ -28,7 +28,7 @@ _GENERIC = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class NodeChoice:
     """One kind of node that may be added, in one zone.
 
     Attributes
@@ -69,17 +69,17 @@ class Choice:
         }
 
 
-def choices_of(sandbox: Sandbox, prices: PriceList) -> tuple[list[Choice], list[str]]:
+def choices_of(sandbox: Sandbox, prices: PriceList) -> tuple[list[NodeChoice], list[str]]:
     """What may be added, the cheapest first; and names of groups whose type has no price."""
     nodes = nodes_of(sandbox)
     places = _places(nodes)
-    groups: dict[Group, list[Node]] = {}
+    groups: dict[EqualNodes, list[Node]] = {}
     for node in nodes:
         groups.setdefault(group_of(node.meta.labels), []).append(node)
     largest = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0].name, item[0].shape))[
         :MAX_GROUPS
     ]
-    found: list[Choice] = []
+    found: list[NodeChoice] = []
     without_price = []
     for group, members in largest:
         labels, taints = _common(members), _taints(members[0])
@@ -110,7 +110,7 @@ def choices_of(sandbox: Sandbox, prices: PriceList) -> tuple[list[Choice], list[
     return sorted(unique.values(), key=lambda one: (one.price, one.name, one.zone)), without_price
 
 
-def _named(group: Group, shape: str) -> str:
+def _named(group: EqualNodes, shape: str) -> str:
     return shape if group.name in (shape, "nodes", group.shape) else f"{shape} in {group.name}"
 
 
@@ -120,7 +120,7 @@ def _of_type(
     labels: Mapping[str, str],
     taints: tuple[Mapping[str, str], ...],
     name: str,
-) -> Iterable[Choice]:
+) -> Iterable[NodeChoice]:
     return _in_places(
         name, kind.price, {**labels, **kind.labels}, (*taints, *kind.taints), kind.allocatable, places
     )
@@ -133,10 +133,10 @@ def _in_places(
     taints: tuple[Mapping[str, str], ...],
     allocatable: Mapping[str, str],
     places: list[dict[str, str]],
-) -> Iterable[Choice]:
+) -> Iterable[NodeChoice]:
     for place in places:
         zone = labels.get(ZONE) or place.get(ZONE, "")
-        yield Choice(name, price, zone, {**place, **labels}, taints, allocatable)
+        yield NodeChoice(name, price, zone, {**place, **labels}, taints, allocatable)
 
 
 def _places(nodes: Iterable[Node]) -> list[dict[str, str]]:

@@ -25,18 +25,18 @@ POOL_LABELS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EqualNodes:
     """What a node is shown under: its pool, else its instance type, else nothing; and its instance type."""
 
     name: str
     shape: str
 
 
-def group_of(labels: Mapping[str, str]) -> Group:
+def group_of(labels: Mapping[str, str]) -> EqualNodes:
     """The group of a node with these labels."""
     shape = labels.get(INSTANCE_TYPE, "")
     pool = next((labels[key] for key in POOL_LABELS if labels.get(key)), "")
-    return Group(pool or shape or "nodes", shape)
+    return EqualNodes(pool or shape or "nodes", shape)
 
 
 def nodes_of(sandbox: Sandbox) -> list[Node]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler_core.advice.sandbox import Sandbox
-from scheduler_core.advice.what_would_it_take import Limits, Report, what_would_it_take
+from scheduler_core.advice.what_would_it_take import Report, SearchLimits, what_would_it_take
 from scheduler_core.advice.why_not import distances
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.objects.defaults import priority_class_from
@@ -13,7 +13,7 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.plan.headroom import silent
 from scheduler_core.sim.simulation import Simulation
 
-WITH_EXTENDERS = Limits(per_kind=3, exhaustive_pods=20, elsewhere=5)
+WITH_EXTENDERS = SearchLimits(per_kind=3, exhaustive_pods=20, elsewhere=5)
 """Every try is a call over the network then."""
 
 
@@ -54,7 +54,7 @@ def edits_document(
         sandbox,
         pod,
         priority_classes=classes,
-        limits=WITH_EXTENDERS if simulation.scheduler.extenders else Limits(),
+        limits=WITH_EXTENDERS if simulation.scheduler.extenders else SearchLimits(),
         report=lambda done, total, what: report(done + 1, total + 1, what),
     )
     near, n_nodes = distances(sandbox, pod)

@@ -22,7 +22,7 @@ TEMPLATED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController",
 
 
 @dataclass(slots=True)
-class Workload:
+class WorkloadPods:
     """Pods of one owner.
 
     Attributes
@@ -68,16 +68,16 @@ def owner_of(simulation: Simulation, pod: Pod) -> tuple[str, str, bool]:
     return kind, name, False
 
 
-def workloads(simulation: Simulation, pods: Iterable[Pod] | None = None) -> list[Workload]:
+def workloads(simulation: Simulation, pods: Iterable[Pod] | None = None) -> list[WorkloadPods]:
     """All workloads that have pods that are alive, by namespace, name and kind."""
-    found: dict[tuple[str, str, str], Workload] = {}
+    found: dict[tuple[str, str, str], WorkloadPods] = {}
     every = (stored.typed for stored in simulation.world.all("Pod")) if pods is None else pods
     for pod in sorted(
         (pod for pod in every if not pod.is_terminal), key=lambda pod: (pod.namespace, pod.name)
     ):
         kind, name, is_here = owner_of(simulation, pod)
         key = (pod.namespace, name, kind)
-        found.setdefault(key, Workload(kind, pod.namespace, name, is_here)).pods.append(pod)
+        found.setdefault(key, WorkloadPods(kind, pod.namespace, name, is_here)).pods.append(pod)
     return [found[key] for key in sorted(found)]
 
 

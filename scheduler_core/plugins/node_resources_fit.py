@@ -169,7 +169,7 @@ class NodeResourcesFitArgsChecked(NodeResourcesFitArgs):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class FitRequest:
     """What Filter checks of a pod, zeros left out.
 
     Attributes
@@ -190,17 +190,19 @@ class Request:
 
 
 @lru_cache(maxsize=4096)
-def _request(checked: tuple[tuple[int, int, str], ...]) -> Request:
+def _request(checked: tuple[tuple[int, int, str], ...]) -> FitRequest:
     """A pod's request from (resource id, amount, name) of each resource; replicas ask for the same."""
     ids, amounts = tuple([item[0] for item in checked]), tuple([item[1] for item in checked])
     bits = [2 << place for place in range(len(checked))]
     columns = np.array((ids, amounts, bits), np.int64)[:, :, None]
-    return Request(ids, amounts, tuple([item[2] for item in checked]), (columns[0], columns[1], columns[2]))
+    return FitRequest(
+        ids, amounts, tuple([item[2] for item in checked]), (columns[0], columns[1], columns[2])
+    )
 
 
 class NodeResourcesFit(
-    PreFilterPlugin[Request],
-    FilterPlugin[Request],
+    PreFilterPlugin[FitRequest],
+    FilterPlugin[FitRequest],
     PreScorePlugin[tuple[int, ...]],
     ScorePlugin[tuple[int, ...] | None],
 ):
@@ -264,7 +266,7 @@ class NodeResourcesFit(
     def sign(self, pod: Pod) -> Hashable | None:
         return tuple(pod.requests.items()), pod.scoring_cpu, pod.scoring_memory, *self._delegated(pod)
 
-    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[Request]:
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[FitRequest]:
         delegated = self._delegated(pod)
         if not delegated:
             return self._asked.of(pod)
@@ -280,7 +282,7 @@ class NodeResourcesFit(
             return []
         return [name for name, n in pod.requests.items() if n and name in known and is_possible(name)]
 
-    def _request_of(self, pod: Pod) -> PreFilterResult[Request]:
+    def _request_of(self, pod: Pod) -> PreFilterResult[FitRequest]:
         resources = self.handle.snapshot.vocabulary.resources
         checked = [
             (resources.id(name), amount, name)
@@ -289,7 +291,7 @@ class NodeResourcesFit(
         ]
         return PreFilterResult(state=_request(tuple(checked)))
 
-    def filter(self, state: Request, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
+    def filter(self, state: FitRequest, pod: Pod, nodes: NodeColumns, rows: Rows) -> Verdicts:
         if len(rows) <= thresholds().allocated_rows and not state.delegated:
             verdicts = [_verdict_of_row(state, nodes, row) for row in rows.tolist()]
             codes = np.array([code for code, _ in verdicts], np.int8)
@@ -318,7 +320,7 @@ class NodeResourcesFit(
         return Verdicts(codes, details)
 
     def reasons(
-        self, state: Request, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
+        self, state: FitRequest, pod: Pod, nodes: NodeColumns, row: int, code: Code, detail: int
     ) -> tuple[str, ...]:
         reasons = ["Too many pods"] if detail & 1 else []
         reasons.extend(
@@ -326,7 +328,7 @@ class NodeResourcesFit(
         )
         return tuple(reasons)
 
-    def compare(self, state: Request, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
+    def compare(self, state: FitRequest, pod: Pod, snapshot: Snapshot) -> Iterator[Comparison]:
         nodes, rows = snapshot.nodes, snapshot.rows
         nothing = np.zeros(len(rows), np.int64)
         for resource_id, asked, name in zip(state.resource_ids, state.amounts, state.names, strict=True):
@@ -369,7 +371,7 @@ class NodeResourcesFit(
         return name in self._ignored or name.split("/", 1)[0] in self._ignored_groups
 
 
-def _verdict_of_row(state: Request, nodes: NodeColumns, row: int) -> tuple[Code, int]:
+def _verdict_of_row(state: FitRequest, nodes: NodeColumns, row: int) -> tuple[Code, int]:
     """(code, detail) of one row."""
     detail = int(nodes.n_pods.item(row) >= nodes.allowed_pods.item(row))
     code = Code.Unschedulable if detail else Code.Success

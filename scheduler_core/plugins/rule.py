@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.node_table import NodeColumns, Rows
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.config.args import Errors, PluginArgs, invalid, required
-from scheduler_core.expressions import Expression, ExpressionError, Limits
+from scheduler_core.expressions import Expression, ExpressionError, ExpressionLimits
 from scheduler_core.expressions.syntax import Path
 from scheduler_core.framework.amounts import Amount, Comparison
 from scheduler_core.framework.cluster_event import NODE, POD, ActionType, ClusterEvent, ClusterEventWithHint
@@ -52,7 +52,7 @@ from scheduler_core.framework.status import Code, Verdicts
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 
-LIMITS: Final = Limits(length=4096)
+LIMITS: Final = ExpressionLimits(length=4096)
 RESOURCE_MAPS: Final = ("requests", "allocatable", "requested", "free")
 VARIABLES: Final = ("pod", "node", "pods", *RESOURCE_MAPS)
 _METADATA: Final = ("name", "namespace", "labels", "annotations", "ownerReferences")

@@ -13,7 +13,7 @@ from typing import Any
 
 from scheduler_core.config.wire import ANY, STRING
 from scheduler_core.extender import ExtenderAnswer, ExtenderRequest, Transport
-from scheduler_core.scenario.form import DURATION, POD_NAME, Choice, Number, part
+from scheduler_core.scenario.form import DURATION, POD_NAME, Number, OneOf, part
 from scheduler_core.scenario.mock_extender import HTTP_OK, VERBS
 
 
@@ -22,7 +22,7 @@ class RecordedCall:
     """One call of an extender and what came back, in order; one that names its pod answers only for that."""
 
     extender: int = part("extender", Number(0, 1000), "Which extender of the configuration, from 0.")
-    verb: str = part("verb", Choice(*VERBS), "What was asked.", required=True)
+    verb: str = part("verb", OneOf(*VERBS), "What was asked.", required=True)
     pod: str = part("pod", POD_NAME, "For which pod; left out: for whichever is asked about next.")
     request: str = part(
         "request", STRING, "First 16 digits of the SHA-256 of the request; empty: not compared."

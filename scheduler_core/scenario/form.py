@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scheduler_core.config import wire
-from scheduler_core.config.wire import OMIT_EMPTY, POINTER, UNSET, Field, Kind, Problems
+from scheduler_core.config.wire import OMIT_EMPTY, POINTER, UNSET, Field, FieldKind, Problems
 from scheduler_core.errors import FieldError, InvalidObject
 from scheduler_core.objects.fields import format_time_ns, parse_time_ns
 from scheduler_core.releases import release_named
@@ -21,7 +21,13 @@ from scheduler_core.sim.admission import to_current_version
 
 
 def part(
-    name: str, kind: Kind, about: str, *, default: Any = UNSET, required: bool = False, mode: str = OMIT_EMPTY
+    name: str,
+    kind: FieldKind,
+    about: str,
+    *,
+    default: Any = UNSET,
+    required: bool = False,
+    mode: str = OMIT_EMPTY,
 ) -> Any:
     """A field of a part; `about` is its sentence in the schema."""
     metadata = {
@@ -93,7 +99,7 @@ def part_of(cls: type) -> Part:
     return known
 
 
-class Shorthand(Kind):
+class Shorthand(FieldKind):
     """A part that may also be written as the value of one of its fields: `run: idle` for `run: {until: idle}`."""
 
     def __init__(self, whole: Part, name: str) -> None:
@@ -113,7 +119,7 @@ class Shorthand(Kind):
         return written[self.name] if set(written) == {self.name} else written
 
 
-class Choice(Kind):
+class OneOf(FieldKind):
     """One of some words."""
 
     zero = ""
@@ -132,7 +138,7 @@ class Choice(Kind):
         return value
 
 
-class Number(Kind):
+class Number(FieldKind):
     """An integer or decimal number within bounds."""
 
     zero: Any = 0
@@ -167,7 +173,7 @@ class _Duration(wire._Duration):
         return checked
 
 
-class _Time(Kind):
+class _Time(FieldKind):
     """An RFC 3339 time; nanoseconds since the Unix epoch in an object."""
 
     zero = 0
@@ -190,7 +196,7 @@ class _Time(Kind):
         return format_time_ns(value)
 
 
-class _PodName(Kind):
+class _PodName(FieldKind):
     """`namespace/name`; a name alone is in `default`."""
 
     zero = ""
@@ -224,7 +230,7 @@ class _StringMap(wire.MapOf):
         super().__init__(wire.STRING)
 
 
-class _ReleaseName(Kind):
+class _ReleaseName(FieldKind):
     """The name of a release, `1.36`."""
 
     zero = ""
@@ -241,7 +247,7 @@ class _ReleaseName(Kind):
             return UNSET
 
 
-class _Document(Kind):
+class _Document(FieldKind):
     """Any JSON object."""
 
     zero: Any = None
@@ -328,7 +334,7 @@ MANIFESTS = ManifestList()
 # ---- JSON Schema
 
 
-def schema_of(kind: Kind, definitions: dict[str, Any]) -> dict[str, Any]:
+def schema_of(kind: FieldKind, definitions: dict[str, Any]) -> dict[str, Any]:
     """JSON Schema (2020-12) of a kind; parts go into `definitions` and are referred to."""
     if isinstance(kind, Shorthand):
         inner = kind.whole.fields[kind.name].kind
@@ -346,7 +352,7 @@ def schema_of(kind: Kind, definitions: dict[str, Any]) -> dict[str, Any]:
         return {"type": "array", "items": schema_of(kind.item, definitions)}
     if isinstance(kind, wire.MapOf):
         return {"type": "object", "additionalProperties": schema_of(kind.item, definitions)}
-    if isinstance(kind, Choice):
+    if isinstance(kind, OneOf):
         return {"enum": list(kind.words)}
     if isinstance(kind, Number):
         result: dict[str, Any] = {"type": "integer" if kind.whole else "number"}

@@ -19,9 +19,9 @@ from scheduler_core.scenario.form import (
     DURATION,
     POD_NAME,
     STRING_MAP,
-    Choice,
     ListOf,
     Number,
+    OneOf,
     Shorthand,
     part,
     part_of,
@@ -129,7 +129,7 @@ class MockRule:
     """One rule: when it holds, and one thing it does."""
 
     verbs: tuple[str, ...] = part(
-        "verbs", ListOf(Choice(*VERBS)), "Only for these verbs (fail, slow, nonsense)."
+        "verbs", ListOf(OneOf(*VERBS)), "Only for these verbs (fail, slow, nonsense)."
     )
     pod: PodMatch | None = part("pod", part_of(PodMatch), "Only for these pods.", default=None)
     after: int = part("after", Number(0, 10**9), "Not for the first so many calls of the verb.")

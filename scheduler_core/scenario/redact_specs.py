@@ -19,6 +19,10 @@ class Renaming(Protocol):
 
     def name(self, what: str, value: Any) -> Any: ...
 
+    def pod_name(self, value: Any) -> Any: ...
+
+    def manifest(self, manifest: Mapping[str, Any]) -> dict[str, Any]: ...
+
 
 def quota_spec(spec: Mapping[str, Any], renaming: Renaming) -> dict[str, Any]:
     """Scopes name classes, and so do the amounts of a storage class: ``gold.storageclass.storage.k8s.io/...``."""

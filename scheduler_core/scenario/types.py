@@ -20,9 +20,9 @@ from scheduler_core.scenario.form import (
     RELEASE_NAME,
     STRING_MAP,
     TIME,
-    Choice,
     ListOf,
     Number,
+    OneOf,
     Shorthand,
     part,
     part_of,
@@ -114,7 +114,7 @@ class Advance:
 class Run:
     """Runs cycles."""
 
-    until: str = part("until", Choice("idle", "cycle"), "`idle`, or one `cycle`.", default="idle")
+    until: str = part("until", OneOf("idle", "cycle"), "`idle`, or one `cycle`.", default="idle")
     cycles: int | None = part("cycles", Number(0, MAX_CYCLES), "Stop after so many cycles.", default=None)
 
 
@@ -287,8 +287,8 @@ class Expectation:
     cycle: int | None = part("cycle", Number(1, MAX_CYCLES), "About the cycle of this number.", default=None)
     cycles: Bounds | None = part("cycles", _BOUNDS, "How many cycles were run.", default=None)
     order: tuple[str, ...] = part("order", ListOf(POD_NAME), "These pods got their nodes in this order.")
-    budgets: str = part("budgets", Choice("respected"), "No eviction violated a PodDisruptionBudget.")
-    metric: str = part("metric", Choice(*METRICS), "About this figure; `count` bounds it.")
+    budgets: str = part("budgets", OneOf("respected"), "No eviction violated a PodDisruptionBudget.")
+    metric: str = part("metric", OneOf(*METRICS), "About this figure; `count` bounds it.")
     upgrade: UpgradeSelection | None = part(
         "upgrade",
         Shorthand(part_of(UpgradeSelection), "kubernetesRelease"),
@@ -306,7 +306,7 @@ class Expectation:
         "Per cent of other schedulers' decisions (steps with `by`) that agree or tie with ours on the same state.",
         default=None,
     )
-    state: str = part("state", Choice(*STATES), "Where the pod is in its life.")
+    state: str = part("state", OneOf(*STATES), "Where the pod is in its life.")
     node: str = part("node", STRING, "The node it is on; of a cycle: the node chosen.")
     node_in: tuple[str, ...] = part("nodeIn", ListOf(STRING), "It is on one of these nodes.")
     node_labels: dict[str, str] = part("nodeLabels", STRING_MAP, "Its node carries these labels.")
@@ -320,7 +320,7 @@ class Expectation:
     attempts: Bounds | None = part("attempts", _BOUNDS, "How often it was tried.", default=None)
     nominated: str = part("nominated", STRING, "The node it waits for after a preemption.")
     of: str = part("of", POD_NAME, "The pod the cycle was about.")
-    outcome: str = part("outcome", Choice(*OUTCOMES), "How the cycle ended.")
+    outcome: str = part("outcome", OneOf(*OUTCOMES), "How the cycle ended.")
     tie: bool | None = part("tie", BOOLEAN, "Whether the cycle hung on a draw among equals.", default=None)
     feasible: Bounds | None = part("feasible", _BOUNDS, "How many nodes were feasible.", default=None)
     count: Bounds | None = part(

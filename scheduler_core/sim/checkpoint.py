@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scheduler_core.actions import EvictPod
-from scheduler_core.binding_cycle import Binding
+from scheduler_core.binding_cycle import PodBinding
 from scheduler_core.cluster.cache import AssumedPod
 from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.record import CycleTrace
@@ -244,7 +244,7 @@ def _go_on_binding(
     scheduler = simulation.scheduler
     for entry in entries:
         pod = held[entry["uid"]]
-        binding = scheduler.bindings[entry["uid"]] = Binding(
+        binding = scheduler.bindings[entry["uid"]] = PodBinding(
             info_from_document(entry["info"], pod),
             pod,
             entry["node"],

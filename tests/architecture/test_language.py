@@ -1,8 +1,12 @@
-"""Plain words: the idiom this project once had of its own stays out of code, pages and documents."""
+"""Plain words: the idiom this project once had of its own stays out of code, pages and documents.
+
+A class has a name of its own, unless both are the same thing or local to their files.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,3 +48,41 @@ def test_an_idiom_would_be_found(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "words.md").write_text("Whoever reads this, and DEAR_CHECKPOINT_MS.")
     assert idiom_in(tmp_path) == {("docs/words.md", "whoever"), ("docs/words.md", "dear_")}
+
+
+ALIKE = {
+    "the row of it, or what the site hands on of it": (
+        "Deadline Edit ForeignDecision InstalledPlugin MockExtender NamespaceLimits Pod PodDisruptionBudget "
+        "PriorityClass Problem QueueMove Run RunReport Scenario Shared Simulation Step Upgrade Verification Way"
+    ),
+    "the same at another layer: choices in a database, a protocol where a type would be a circle, a line of a page": (
+        "Candidate DecidedCycle Entry ExtenderCall Judgement Lane ListOf Lookup Node NodeUse"
+    ),
+    "upstream's name for both: what a configuration says, and what runs": "Extender Plugin ServiceAffinity",
+    "each plugin's own": "Reservation State VolumeError",
+    "a part of one page or table, known in its file alone": "Card Column Group Line Part Segment",
+    "Django's name for it": "Command",
+    "part of the API for plugins; elsewhere a comparison of clusters": "Comparison",
+    "Kubernetes' fields in one, those of a document in the other": "Field",
+    "a cluster after a cycle, in the site and in the formal model": "Moment",
+    "a request to the Kubernetes API, and a node in the formal model": "Refusal",
+}
+"""Names of several classes, by the reason why."""
+
+
+def names_of_several(root: Path) -> dict[str, set[str]]:
+    """Public classes that several files define -> those files; what REST answers is named after its resource."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for path in (*(root / "scheduler_core").rglob("*.py"), *(root / "playground").rglob("*.py")):
+        place = str(path.relative_to(root))
+        if "/migrations/" not in place and not place.startswith("playground/api/"):
+            for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE):
+                found[name].add(place)
+    return {name: places for name, places in found.items() if len(places) > 1}
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    alike = {name for names in ALIKE.values() for name in names.split()}
+    found = names_of_several(ROOT)
+    assert set(found) - alike == set(), "rename one, or say in ALIKE why a reader is not misled"
+    assert alike - set(found) == set(), "ALIKE names what is no longer defined twice"

@@ -11,7 +11,7 @@ import pytest
 
 from playground.clusters.models import Cycle
 from scheduler_core.framework.record import Body, CycleTrace
-from scheduler_core.framework.words import Told
+from scheduler_core.framework.words import CycleFacts
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = frozenset({"sentence", "sentence_then", "headline", "message", "error", "fit_error"})
@@ -108,7 +108,7 @@ def test_a_record_holds_declared_fields_and_nothing_else() -> None:
 
 
 def test_a_stored_summary_has_every_field_a_sentence_is_made_of() -> None:
-    wanted = {name for name in vars(Told) if not name.startswith("_")}
+    wanted = {name for name in vars(CycleFacts) if not name.startswith("_")}
     columns = {field.name for field in Cycle._meta.concrete_fields}
     missing = {name for name in wanted if not hasattr(Cycle, name)}
     assert not missing

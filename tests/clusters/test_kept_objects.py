@@ -16,7 +16,7 @@ from playground.clusters.kinds import KINDS
 from playground.clusters.models import Cluster, LogEntry, Run
 from playground.clusters.rows import rows_of
 from playground.clusters.services.memory import EngineMemory
-from playground.scenarios.selectors import draft_state
+from playground.scenarios.selectors import origin_state
 from playground.scenarios.services.forking import do_next_step, fork, make_text
 from playground.scenarios.services.shares import share
 from tests.clusters.builders import make_cluster
@@ -127,7 +127,7 @@ def test_nothing_is_lost_on_share_and_fork_once_its_steps_are_done(full: Cluster
     services.request_run(cluster=full)
     _finish(full, memory)
     forked = fork(scenario=share(document=make_text(cluster=full).text).scenario)
-    while draft_state(forked).next_words:
+    while origin_state(forked).next_words:
         do_next_step(cluster=forked)
         _finish(forked, memory)
     assert objects(forked) == objects(full)

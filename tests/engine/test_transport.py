@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from playground.engine.outbound import OutboundPolicy, OwnSite, Refused, destination
+from playground.engine.outbound import OutboundPolicy, OwnSite, URLRefused, destination
 from playground.engine.transport import Exchanged, HttpTransport
 from scheduler_core.config.types import ExtenderTLSConfig
 from scheduler_core.extender import ExtenderRequest
@@ -198,7 +198,7 @@ def test_only_public_addresses_are_called(address: str, allowed: bool) -> None:
     if allowed:
         assert ip_address(judge().address) == ip_address(address)
     else:
-        with pytest.raises(Refused):
+        with pytest.raises(URLRefused):
             judge()
 
 
@@ -218,7 +218,7 @@ def test_only_public_addresses_are_called(address: str, allowed: bool) -> None:
 )
 def test_metadata_addresses_are_never_called_even_when_listed(address: str) -> None:
     policy = OutboundPolicy(allowed_hosts=frozenset({"metadata.example"}), only_allowed=True)
-    with pytest.raises(Refused, match="no extender may have"):
+    with pytest.raises(URLRefused, match="no extender may have"):
         destination("http://metadata.example/", policy, resolve=lambda host, port: [address])
 
 
@@ -234,12 +234,12 @@ def test_a_name_that_leads_elsewhere_at_the_second_look_gains_nothing() -> None:
     policy = OutboundPolicy()
     first = destination("http://x.example/", policy, resolve=lambda host, port: next(answers))
     assert first.address == "93.184.215.14"
-    with pytest.raises(Refused, match="inside this server's network"):
+    with pytest.raises(URLRefused, match="inside this server's network"):
         destination("http://x.example/", policy, resolve=lambda host, port: next(answers))
 
 
 def test_one_bad_address_among_good_ones_is_enough() -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(URLRefused):
         destination(
             "http://x.example/", OutboundPolicy(), resolve=lambda host, port: ["93.184.215.14", "10.0.0.1"]
         )
@@ -250,7 +250,7 @@ def test_a_team_calls_only_listed_hosts() -> None:
     inside = destination("https://extender.team:8443/f", policy, resolve=lambda host, port: ["10.0.0.5"])
     assert (inside.address, inside.server_name) == ("10.0.0.5", "extender.team")
     for url in ("https://extender.team/f", "https://elsewhere.team:8443/f", "http://93.184.215.14/"):
-        with pytest.raises(Refused, match="not on the list"):
+        with pytest.raises(URLRefused, match="not on the list"):
             destination(url, policy, resolve=lambda host, port: ["93.184.215.14"])
 
 
@@ -267,7 +267,7 @@ def test_a_team_calls_only_listed_hosts() -> None:
     ],
 )
 def test_odd_urls_are_refused(url: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(URLRefused):
         destination(url, OutboundPolicy(), resolve=lambda host, port: ["93.184.215.14"])
 
 

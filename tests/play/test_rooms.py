@@ -18,15 +18,15 @@ from django.utils import timezone
 
 from playground.clusters import jobs, lanes, wake
 from playground.clusters.jobs import Subject, SubjectKind
-from playground.clusters.lanes import Limits
+from playground.clusters.lanes import LaneLimits
 from playground.clusters.models import Job, Turn
 from playground.play import rooms
 from playground.play.rooms import Room
-from playground.play.watch import Watch
+from playground.play.watch import ProcessWatch
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="stopped processes are seen in /proc")
-ENOUGH = Limits(processor_s=60, wall_s=300, memory_bytes=2**30)
+ENOUGH = LaneLimits(processor_s=60, wall_s=300, memory_bytes=2**30)
 
 
 @shared_task(name="tests.spin")
@@ -117,7 +117,7 @@ def test_work_that_is_not_at_its_end_waits_for_its_next_turn(room: Room) -> None
 
 
 def test_processor_time_is_limited_and_the_limit_is_named(room: Room, said: dict[str, Any]) -> None:
-    room.limits = Limits(processor_s=1, wall_s=300, memory_bytes=2**30)
+    room.limits = LaneLimits(processor_s=1, wall_s=300, memory_bytes=2**30)
     put("tests.spin")
     assert room.work_once() and not Job.objects.exists()
     assert said["why"] == (
@@ -127,14 +127,14 @@ def test_processor_time_is_limited_and_the_limit_is_named(room: Room, said: dict
 
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS does not keep to limits of memory")
 def test_memory_is_limited_and_the_limit_is_named(room: Room, said: dict[str, Any]) -> None:
-    room.limits = Limits(processor_s=60, wall_s=300, memory_bytes=128 * 2**20)
+    room.limits = LaneLimits(processor_s=60, wall_s=300, memory_bytes=128 * 2**20)
     put("tests.eat")
     assert room.work_once() and not Job.objects.exists()
     assert "it needed more than the 128 MB of memory" in said["why"]
 
 
 def test_wall_time_is_limited_and_the_limit_is_named(room: Room, said: dict[str, Any]) -> None:
-    room.limits = Limits(processor_s=60, wall_s=1, memory_bytes=2**30)
+    room.limits = LaneLimits(processor_s=60, wall_s=1, memory_bytes=2**30)
     put("tests.sleep")
     assert room.work_once() and room.child is None
     assert "it was ended after 1 s, the most that one piece of work may take" in said["why"]
@@ -223,5 +223,5 @@ def test_without_the_process_that_forks_a_worker_begins_anew(room: Room) -> None
     while room.alive:
         assert time.monotonic() < deadline_s
         time.sleep(0.02)
-    assert "lane make" in Watch([lanes.MAKE], [room]).why_stuck(time.monotonic())
+    assert "lane make" in ProcessWatch([lanes.MAKE], [room]).why_stuck(time.monotonic())
     assert Job.objects.get().deaths == 0

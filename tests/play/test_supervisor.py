@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from playground.play.processes import descendants, is_stopped
-from playground.play.supervisor import Place, Supervisor
-from playground.play.watch import Watch
+from playground.play.supervisor import ProcessPlace, Supervisor
+from playground.play.watch import ProcessWatch
 
 WAIT_S = 60.0
 linux = pytest.mark.skipif(sys.platform != "linux", reason="stopped processes are seen in /proc")
@@ -38,7 +38,7 @@ def lives(pid: int) -> bool:
 
 @pytest.fixture
 def supervisor(tmp_path: Path):
-    places = [Place(name, lambda: signal.pause()) for name in ("one", "two")]
+    places = [ProcessPlace(name, lambda: signal.pause()) for name in ("one", "two")]
     supervisor = Supervisor(places, tmp_path / "log", lambda sentence: None)
     supervisor.start()
     yield supervisor
@@ -90,7 +90,7 @@ def test_they_end_with_a_supervisor_that_was_killed(tmp_path: Path) -> None:
 
 @linux
 def test_a_worker_ends_what_is_stopped_below_it_even_while_its_rooms_wait_for_a_lock() -> None:
-    watch = Watch(["ask"], [])
+    watch = ProcessWatch(["ask"], [])
     program = "import subprocess; subprocess.run(['sleep', '600'])"
     with subprocess.Popen([sys.executable, "-c", program]) as child:
         until(lambda: descendants(child.pid))

@@ -54,7 +54,7 @@ def made_by_hand(work, **how) -> Cluster:
 def test_a_fork_decides_what_the_share_decided(work):
     scenario = share(document=small_text()).scenario
     cluster = fork(scenario=scenario)
-    state = selectors.draft_state(cluster)
+    state = selectors.origin_state(cluster)
     assert not state.changed and state.next_words == "run until idle"
     assert do_next_step(cluster=cluster) == "run until idle"
     work()
@@ -62,21 +62,21 @@ def test_a_fork_decides_what_the_share_decided(work):
     assert placements(cluster) == recorded
     digests = list(Cycle.objects.filter(cluster=cluster).order_by("number").values_list("digest", flat=True))
     assert digests == list(scenario.cycles.order_by("number").values_list("digest", flat=True))
-    assert not selectors.draft_state(cluster).changed
+    assert not selectors.origin_state(cluster).changed
 
 
 def test_the_draft_says_that_it_changed(work):
     cluster = fork(scenario=share(document=small_text()).scenario)
     clusters.apply_documents(cluster=cluster, objects=[pod("one-more")])
     cluster.refresh_from_db()
-    assert selectors.draft_state(cluster).changed
+    assert selectors.origin_state(cluster).changed
     shared = make_from_cluster(cluster=cluster)
     cluster.refresh_from_db()
-    state = selectors.draft_state(cluster)
-    assert not state.changed and state.draft.shared
+    state = selectors.origin_state(cluster)
+    assert not state.changed and state.origin.shared
     assert shared.scenario.forked_from == Scenario.objects.order_by("pk").first().public_id
     clusters.set_config(cluster=cluster, config=PACKING)
-    assert selectors.draft_state(cluster).changed
+    assert selectors.origin_state(cluster).changed
 
 
 def test_steps_of_every_kind_are_done_one_by_one(work):
@@ -97,7 +97,7 @@ def test_steps_of_every_kind_are_done_one_by_one(work):
         do_next_step(cluster=cluster)
         work()
         cluster.refresh_from_db()
-    state = selectors.draft_state(cluster)
+    state = selectors.origin_state(cluster)
     assert state.next_words == "" and not state.changed
     names = placements(cluster)
     assert "giant" not in names and names["more"]

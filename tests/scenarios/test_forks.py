@@ -44,7 +44,7 @@ def decisions(cluster: Cluster) -> list[tuple[str, str, str, str]]:
 
 
 def walked(cluster: Cluster, work) -> Cluster:
-    while selectors.draft_state(cluster).next_words:
+    while selectors.origin_state(cluster).next_words:
         do_next_step(cluster=cluster)
         work()
         cluster.refresh_from_db()
@@ -149,25 +149,25 @@ def test_a_step_that_is_undone_is_still_to_be_done_and_the_cluster_unchanged_aga
     scenario = share_one(ORDER[0], gallery_text(ORDER[0]).encode())
     sent.clear()
     cluster = fork(scenario=scenario)
-    first = selectors.draft_state(cluster)
+    first = selectors.origin_state(cluster)
     words = do_next_step(cluster=cluster)
     work()
     cluster.refresh_from_db()
-    assert selectors.draft_state(cluster).next_words != first.next_words
-    assert not selectors.draft_state(cluster).changed
+    assert selectors.origin_state(cluster).next_words != first.next_words
+    assert not selectors.origin_state(cluster).changed
 
     assert undo(cluster=cluster).words == words
     cluster.refresh_from_db()
 
-    assert selectors.draft_state(cluster).next_words == first.next_words
-    assert not selectors.draft_state(cluster).changed
+    assert selectors.origin_state(cluster).next_words == first.next_words
+    assert not selectors.origin_state(cluster).changed
     clusters.set_cordon(
         cluster=cluster,
         node=Node.objects.filter(cluster=cluster).order_by("name")[0].name,
         unschedulable=True,
     )
     cluster.refresh_from_db()
-    assert selectors.draft_state(cluster).changed
+    assert selectors.origin_state(cluster).changed
     undo(cluster=cluster)
     cluster.refresh_from_db()
-    assert not selectors.draft_state(cluster).changed
+    assert not selectors.origin_state(cluster).changed

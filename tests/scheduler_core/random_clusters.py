@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from scheduler_core.cli.conformance_scheduling import Cluster
+from scheduler_core.cli.conformance_scheduling import CaseCluster
 from scheduler_core.cluster.node_table import normal_port
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.node import Node, node_from
@@ -25,7 +25,7 @@ class RandomCluster:
     def __init__(self, random: Random, n_nodes: int = 6) -> None:
         self.random = random
         self.release = random.choice(list(RELEASES.values()))
-        self.cluster = Cluster([], None, release=self.release)
+        self.cluster = CaseCluster([], None, release=self.release)
         self.n_pods = 0
         self.running: list[Pod] = []
         for index in range(n_nodes):

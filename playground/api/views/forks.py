@@ -196,12 +196,12 @@ class DraftSteps(PlaygroundView):
 
     @staticmethod
     def _steps(cluster: Any) -> dict[str, Any]:
-        state = selectors.draft_state(cluster)
+        state = selectors.origin_state(cluster)
         if state is None:
             return {"scenario": None, "nextStep": 0, "next": None, "steps": []}
         return {
-            "scenario": state.draft.scenario_id_kept or None,
-            "nextStep": state.draft.next_step,
+            "scenario": state.origin.scenario_id_kept or None,
+            "nextStep": state.origin.next_step,
             "next": state.next_words or None,
             "steps": [str(step["words"]) for step in state.steps],
         }

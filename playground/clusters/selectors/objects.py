@@ -13,7 +13,7 @@ from playground.clusters.kinds import Kind
 from playground.clusters.models import Cluster, Event, LogEntry, MockExtender, Run
 from playground.clusters.namespace_objects import with_usage
 from playground.clusters.rows import row_of, rows_after, rows_of
-from playground.clusters.selection import Selection
+from playground.clusters.selection import ObjectSelection
 from playground.clusters.selectors.overview import clusters_of, role_in
 from playground.clusters.versions import as_served
 from playground.engine.times import parse_time_ns
@@ -136,7 +136,7 @@ def list_objects(cluster: Cluster, kind: Kind, *, namespace: str | None = None) 
 def selected_objects(
     cluster: Cluster,
     kind: Kind,
-    selection: Selection,
+    selection: ObjectSelection,
     *,
     namespace: str | None = None,
     name: str = "",

@@ -21,7 +21,7 @@ Kind = ForeignDecision.Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class SchedulerName:
     """A spec.schedulerName.
 
     Attributes
@@ -85,7 +85,7 @@ class Schedulers:
         Pending pods that name a scheduler which is not here.
     """
 
-    named: tuple[Named, ...]
+    named: tuple[SchedulerName, ...]
     programs: tuple[Program, ...]
     leases: tuple[Held, ...]
     n_waiting: int
@@ -119,7 +119,7 @@ def schedulers_of(cluster: Cluster) -> Schedulers:
     for name in names:
         about = [row for row in decided if row["scheduler"] == name]
         named.append(
-            Named(
+            SchedulerName(
                 name,
                 name in profiles,
                 *pods.get(name, (0, 0, 0)),

@@ -4,20 +4,20 @@ from playground.scenarios.models.comparison import Comparison, Optimum
 from playground.scenarios.models.errand import Errand
 from playground.scenarios.models.luck import Luck, LuckEnd
 from playground.scenarios.models.model_check import ModelCheck
-from playground.scenarios.models.moment import Draft, Moment
+from playground.scenarios.models.moment import Moment, Origin
 from playground.scenarios.models.scenario import RecordedCycle, Scenario, Verification
 from playground.scenarios.models.upgrade import Upgrade
 from playground.scenarios.models.verdict import Verdict
 
 __all__ = [
     "Comparison",
-    "Draft",
     "Errand",
     "Luck",
     "LuckEnd",
     "ModelCheck",
     "Moment",
     "Optimum",
+    "Origin",
     "RecordedCycle",
     "Scenario",
     "Upgrade",

@@ -49,12 +49,12 @@ class Moment(models.Model):
         return f"after cycle {self.cycle}"
 
 
-class Draft(models.Model):
+class Origin(models.Model):
     """The share a cluster came from, or was last shared as, and whether it has changed since."""
 
-    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="draft")
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="origin")
     scenario = models.ForeignKey(
-        Scenario, null=True, blank=True, on_delete=models.SET_NULL, related_name="drafts"
+        Scenario, null=True, blank=True, on_delete=models.SET_NULL, related_name="origins"
     )
     scenario_id_kept = models.CharField(max_length=24)  # stays when the share is deleted
     shared = models.BooleanField(default=False)  # shared as it, not forked from it

@@ -22,7 +22,7 @@ from playground.engine.moments import violations_of
 from playground.engine.scenarios import RunStopped, ScenarioProblem, states_of
 from playground.scenarios import wake
 from playground.scenarios.choices import Visibility
-from playground.scenarios.comparing import LETTERS, CycleOutcome, Side, compare_sides, with_lists_of_sides
+from playground.scenarios.comparing import LETTERS, CycleDecision, Side, compare_sides, with_lists_of_sides
 from playground.scenarios.models import Comparison, Moment, RecordedCycle, Scenario
 from playground.scenarios.services.audience import checked_audience
 from playground.scenarios.services.moments import cluster_moments, cluster_now, scenario_moments
@@ -295,9 +295,9 @@ def _state(moment: Moment | None) -> dict[str, Any]:
     return found
 
 
-def _decisions(rows: Iterable[Cycle | RecordedCycle]) -> list[CycleOutcome]:
+def _decisions(rows: Iterable[Cycle | RecordedCycle]) -> list[CycleDecision]:
     return [
-        CycleOutcome(
+        CycleDecision(
             number=row.number,
             at_ns=row.at_ns,
             pod=row.pod,

@@ -24,7 +24,7 @@ from playground.clusters.services.runs import parse_duration_ns
 from playground.engine import scenario_making
 from playground.engine.scenario_making import Cut, MadeText
 from playground.engine.scenarios import RunStopped, ScenarioProblem, Step, opening_of
-from playground.scenarios.models import Draft, Scenario
+from playground.scenarios.models import Origin, Scenario
 from playground.scenarios.services.errands import through_a_worker
 from playground.scenarios.services.shares import Shared, as_error, share
 
@@ -68,7 +68,7 @@ def fork(
             clusters.apply_documents(cluster=cluster, objects=[*opening.objects, *opening.kept])
         cluster.refresh_from_db()
         note_opening(cluster)
-        Draft.objects.create(
+        Origin.objects.create(
             cluster=cluster,
             scenario=scenario,
             scenario_id_kept=scenario.public_id,
@@ -99,22 +99,22 @@ def do_next_step(*, cluster: Cluster) -> str:
         The cluster refuses it.
     """
     with transaction.atomic():
-        draft = Draft.objects.select_for_update(of=("self",)).filter(cluster=cluster).first()
-        if draft is None or draft.next_step >= len(draft.steps):
+        origin = Origin.objects.select_for_update(of=("self",)).filter(cluster=cluster).first()
+        if origin is None or origin.next_step >= len(origin.steps):
             raise NotFound("no step is left to be done", kind="Step")
         if cluster.runs.filter(state__in=["queued", "running"]).exists():
             raise Conflict("a run is under way; the next step comes after it", kind="Cluster")
-        step = draft.steps[draft.next_step]
-        untouched = draft.input_seq == cluster.last_input_seq
-        kept = {"draft": {"step": draft.next_step, "input": draft.input_seq}}
+        step = origin.steps[origin.next_step]
+        untouched = origin.input_seq == cluster.last_input_seq
+        kept = {"draft": {"step": origin.next_step, "input": origin.input_seq}}
         with clusters.one_change(step["words"], kept):
             _do(cluster, step["verb"], step["argument"])
-        draft.next_step += 1
+        origin.next_step += 1
         cluster.refresh_from_db()
         if untouched:
             # What the scenario itself does is no change of it.
-            draft.input_seq = cluster.last_input_seq
-        draft.save(update_fields=["next_step", "input_seq"])
+            origin.input_seq = cluster.last_input_seq
+        origin.save(update_fields=["next_step", "input_seq"])
     return str(step["words"])
 
 
@@ -345,20 +345,20 @@ def make_from_cluster(
     InvalidManifest, InvalidInput, TooLarge
     """
     made = make_text(cluster=cluster, cycle=cycle, redact=redact, title=title, ours_decide=ours_decide)
-    draft = Draft.objects.filter(cluster=cluster).select_related("scenario").first()
+    origin = Origin.objects.filter(cluster=cluster).select_related("scenario").first()
     shared = share(
         document=made.text,
         owner=owner,
         visibility=visibility,
         team=team,
         expires=expires,
-        parent=draft.scenario if draft else None,
+        parent=origin.scenario if origin else None,
         note=note,
         opens_at=opens_at,
     )
     if cycle is None:
-        steps = {"steps": draft.steps, "next_step": draft.next_step} if draft else {}
-        Draft.objects.update_or_create(
+        steps = {"steps": origin.steps, "next_step": origin.next_step} if origin else {}
+        Origin.objects.update_or_create(
             cluster=cluster,
             defaults={
                 "scenario": shared.scenario,

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from playground.clusters import services as clusters
 from playground.clusters.models import Cluster
-from playground.scenarios.models import Draft
+from playground.scenarios.models import Origin
 
 
 def undo(*, cluster: Cluster, seq: int | None = None) -> clusters.Undone:
@@ -18,16 +18,16 @@ def undo(*, cluster: Cluster, seq: int | None = None) -> clusters.Undone:
     """
     with transaction.atomic():
         undone = clusters.undo(cluster=cluster, seq=seq)
-        draft = Draft.objects.select_for_update(of=("self",)).filter(cluster=cluster).first()
-        if draft is not None:
+        origin = Origin.objects.select_for_update(of=("self",)).filter(cluster=cluster).first()
+        if origin is not None:
             kept = undone.more.get("draft")
             if kept is not None:
-                draft.next_step, draft.input_seq = kept["step"], kept["input"]
-            if draft.generation == cluster.generation - 1:
-                draft.generation = cluster.generation
-                if draft.input_seq == undone.before_seq:  # it is again what was shared
-                    draft.input_seq = undone.after_seq
-            draft.save(update_fields=["next_step", "input_seq", "generation"])
+                origin.next_step, origin.input_seq = kept["step"], kept["input"]
+            if origin.generation == cluster.generation - 1:
+                origin.generation = cluster.generation
+                if origin.input_seq == undone.before_seq:  # it is again what was shared
+                    origin.input_seq = undone.after_seq
+            origin.save(update_fields=["next_step", "input_seq", "generation"])
     return undone
 
 

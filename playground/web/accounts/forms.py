@@ -42,7 +42,7 @@ def dress(form: forms.BaseForm) -> None:
 class PatientLoginForm(AuthenticationForm):
     """Counts each try before it tries; `attempt` says what came of it."""
 
-    attempt: throttle.Attempt | None = None
+    attempt: throttle.LoginAttempt | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -33,7 +33,7 @@ class ExtenderCall:
 
 
 @dataclass(frozen=True)
-class PermitAnswer:
+class PermitVerdict:
     """What one Permit plugin said."""
 
     plugin: str
@@ -76,7 +76,7 @@ class CycleView:
     preemption: PreemptionView | None
     reasons: ReasonMatrix | None
     extenders: tuple[ExtenderCall, ...]
-    permit: tuple[PermitAnswer, ...]
+    permit: tuple[PermitVerdict, ...]
     message: str
     error: str
     single_node: str | None
@@ -228,8 +228,8 @@ def _call(call: Mapping[str, Any]) -> ExtenderCall:
     )
 
 
-def _permit(answer: Mapping[str, Any]) -> PermitAnswer:
-    return PermitAnswer(
+def _permit(answer: Mapping[str, Any]) -> PermitVerdict:
+    return PermitVerdict(
         plugin=str(answer.get("plugin") or ""),
         decision=str(answer.get("decision") or ""),
         timeout_s=answer.get("timeoutS"),

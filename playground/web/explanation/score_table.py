@@ -14,7 +14,7 @@ EXTENDERS = "extenders"
 
 
 @dataclass(frozen=True)
-class ScorePlugin:
+class ScoreColumn:
     """A column of the table."""
 
     name: str
@@ -28,7 +28,7 @@ class ScorePlugin:
 class Cell:
     """What one plugin gave one node; ``raw`` and ``normalised`` are None for the extenders' sum."""
 
-    plugin: ScorePlugin
+    plugin: ScoreColumn
     raw: int | None
     normalised: int | None
     points: int
@@ -68,7 +68,7 @@ class ScoreRow:
 
 
 @dataclass(frozen=True)
-class Difference:
+class PluginLead:
     """How much one plugin moved the winner ahead of the runner-up (negative: it spoke for the runner-up)."""
 
     plugin: str
@@ -79,14 +79,14 @@ class Difference:
 class ScoreView:
     """Everything the Score panel shows."""
 
-    plugins: tuple[ScorePlugin, ...]
+    plugins: tuple[ScoreColumn, ...]
     rows: tuple[ScoreRow, ...]
     n_nodes: int
     max_total: int
     winner: str | None
     runner_up: str | None
     margin: int | None
-    differences: tuple[Difference, ...]
+    differences: tuple[PluginLead, ...]
     tie: tuple[str, ...]
     tie_stream: str | None
 
@@ -122,7 +122,7 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
 
     extra_of = {node: totals[node] - _sum(node, plugins, scores) for node in ranked}
     if any(extra_of.values()):
-        plugins = (*plugins, ScorePlugin(EXTENDERS, 1, "X", "s8", False))
+        plugins = (*plugins, ScoreColumn(EXTENDERS, 1, "X", "s8", False))
     max_total = sum(p.weight * MAX_NODE_SCORE for p in plugins if not p.skipped and p.name != EXTENDERS)
     max_total = max(max_total + max(extra_of.values(), default=0), best, 1)
 
@@ -145,7 +145,7 @@ def view_scores(explanation: Mapping[str, Any], *, limit: int = SCORE_LIMIT) -> 
             )
         )
     runner_up = next((node for node in ranked if node != winner), None)
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[PluginLead, ...] = ()
     margin = None
     if winner in totals and runner_up is not None:
         margin = totals[winner] - totals[runner_up]
@@ -171,7 +171,7 @@ def _stream(stream: Any) -> str | None:
     return None if stream is None else str(stream)
 
 
-def _plugins(explanation: Mapping[str, Any], scores: Mapping[str, Any]) -> tuple[ScorePlugin, ...]:
+def _plugins(explanation: Mapping[str, Any], scores: Mapping[str, Any]) -> tuple[ScoreColumn, ...]:
     weights: Mapping[str, int] = explanation.get("weights") or {}
     skipped = set(explanation.get("skippedScore") or ())
     names = list(explanation.get("scorePlugins") or ())
@@ -189,18 +189,18 @@ def _plugins(explanation: Mapping[str, Any], scores: Mapping[str, Any]) -> tuple
             letter = next((c for c in name.upper() if c.isalpha() and c not in taken), "?")
             taken.add(letter)
         plugins.append(
-            ScorePlugin(name, weights.get(name, 1), letter, css, name in skipped or name not in scores)
+            ScoreColumn(name, weights.get(name, 1), letter, css, name in skipped or name not in scores)
         )
     return tuple(plugins)
 
 
-def _sum(node: str, plugins: tuple[ScorePlugin, ...], scores: Mapping[str, Mapping[str, int]]) -> int:
+def _sum(node: str, plugins: tuple[ScoreColumn, ...], scores: Mapping[str, Mapping[str, int]]) -> int:
     return sum(scores[p.name].get(node, 0) * p.weight for p in plugins if not p.skipped)
 
 
 def _cells(
     node: str,
-    plugins: tuple[ScorePlugin, ...],
+    plugins: tuple[ScoreColumn, ...],
     scores: Mapping[str, Mapping[str, int]],
     raw: Mapping[str, Mapping[str, int]],
     extra: int,
@@ -233,10 +233,10 @@ def _segments(cells: tuple[Cell, ...], max_total: int) -> tuple[Segment, ...]:
 def _differences(
     winner: str,
     runner_up: str,
-    plugins: tuple[ScorePlugin, ...],
+    plugins: tuple[ScoreColumn, ...],
     scores: Mapping[str, Mapping[str, int]],
     extra_of: Mapping[str, int],
-) -> tuple[Difference, ...]:
+) -> tuple[PluginLead, ...]:
     differences = []
     for plugin in plugins:
         if plugin.name == EXTENDERS:
@@ -247,5 +247,5 @@ def _differences(
             given = scores[plugin.name]
             points = (given.get(winner, 0) - given.get(runner_up, 0)) * plugin.weight
         if points:
-            differences.append(Difference(plugin.name, points))
+            differences.append(PluginLead(plugin.name, points))
     return tuple(sorted(differences, key=lambda d: -d.points))

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from scheduler_core.cluster.node_table import NodeColumns, NodeTable, Rows
-from scheduler_core.framework.preemption.choice import Choice, choose, criteria
+from scheduler_core.framework.preemption.choice import CandidateChoice, choose, criteria
 from scheduler_core.framework.preemption.potential import Int64, PodsOfPlaces, starts_of
 from scheduler_core.objects.pod import Pod
 
@@ -83,6 +83,6 @@ class Candidates:
             for place, (name, number) in enumerate(zip(self.names, self.n_violations.tolist(), strict=True))
         }
 
-    def compare(self) -> Choice:
+    def compare(self) -> CandidateChoice:
         """Compare the candidates, of which there is one at least."""
         return choose(self.values)

@@ -30,7 +30,7 @@ UNDECIDED = -1
 
 
 @dataclass(slots=True)
-class Choice:
+class CandidateChoice:
     """How the candidates were told apart.
 
     Attributes
@@ -101,7 +101,7 @@ def _criteria(n_violations: NDArray[np.integer], starts: Int64, priorities: Int6
     )
 
 
-def choose(values: Int64) -> Choice:
+def choose(values: Int64) -> CandidateChoice:
     """Compare n candidates by their `criteria`, an ndarray of shape (5, n)."""
     eliminated_at = np.full(values.shape[1], UNDECIDED, np.int64)
     n_asked = 0
@@ -116,4 +116,4 @@ def choose(values: Int64) -> Choice:
             continue
         eliminated_at[left[~passes]] = index
         left = left[passes]
-    return Choice(values, eliminated_at, n_asked)
+    return CandidateChoice(values, eliminated_at, n_asked)

@@ -12,7 +12,7 @@ from scheduler_core.cluster.pod_table import NO_START_NS
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.framework.interface import PostFilterResult
 from scheduler_core.framework.preemption.candidates import Candidates
-from scheduler_core.framework.preemption.choice import CRITERIA, LARGEST_WINS, UNDECIDED, Choice
+from scheduler_core.framework.preemption.choice import CRITERIA, LARGEST_WINS, UNDECIDED, CandidateChoice
 from scheduler_core.framework.preemption.kept_tries import DryRun
 from scheduler_core.framework.preemption.potential import Int64
 from scheduler_core.framework.preemption.sampling import Sampling
@@ -63,7 +63,7 @@ class PreemptionTrace:
     places: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     found: Candidates | None = None
     candidates: Candidates | None = None
-    choice: Choice | None = None
+    choice: CandidateChoice | None = None
     chosen: int = -1
     tie_stream: str = ""
     cleared: tuple[Pod, ...] = ()

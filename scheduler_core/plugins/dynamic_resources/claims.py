@@ -10,15 +10,12 @@ from scheduler_core.dynamic_resources.allocation import release_has_binding
 from scheduler_core.dynamic_resources.model import Claim, claim_from
 from scheduler_core.objects.fields import mappings, optional_string, parse_time_ns, string
 from scheduler_core.objects.pod import Pod
+from scheduler_core.plugins.hints.dynamic_resources import ClaimProblem
 from scheduler_core.releases import Release
 
 CLAIM = "ResourceClaim"
 MAX_RESERVATIONS = 256
 """Pods that one claim may be reserved for (ResourceClaimReservedForMaxSize)."""
-
-
-class ClaimProblem(Exception):
-    """Why a pod's claims keep it from being scheduled, in Kubernetes' words."""
 
 
 class BindingFailure(Exception):

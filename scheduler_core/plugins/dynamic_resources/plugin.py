@@ -49,7 +49,6 @@ from scheduler_core.plugins.dynamic_resources.claims import (
     CLAIM,
     MAX_RESERVATIONS,
     BindingFailure,
-    ClaimProblem,
     binding_status,
     claims_of,
     is_out_of_time,
@@ -57,6 +56,7 @@ from scheduler_core.plugins.dynamic_resources.claims import (
 )
 from scheduler_core.plugins.dynamic_resources.reservations import IN_MEMORY, BindsClaims, Reservation
 from scheduler_core.plugins.hints import dynamic_resources as hints
+from scheduler_core.plugins.hints.dynamic_resources import ClaimProblem
 from scheduler_core.releases import Release
 
 _STATE = "DynamicResources"

@@ -15,11 +15,11 @@ from scheduler_core.objects.pod import Pod
 from scheduler_core.plugins.dynamic_resources.claims import (
     CLAIM,
     BindingFailure,
-    ClaimProblem,
     has_binding_conditions,
     is_out_of_time,
     is_ready,
 )
+from scheduler_core.plugins.hints.dynamic_resources import ClaimProblem
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 IN_MEMORY = "<extended-resources>"

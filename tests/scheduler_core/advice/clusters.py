@@ -6,7 +6,7 @@ import copy
 from random import Random
 from typing import Any
 
-from scheduler_core.advice import Advice, Limits, Sandbox, what_would_it_take
+from scheduler_core.advice import Advice, Sandbox, SearchLimits, what_would_it_take
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.objects.defaults import PriorityClass, PriorityClasses, prepare
 from scheduler_core.objects.pod import Pod, pod_from
@@ -22,7 +22,7 @@ CLASSES = (
     PriorityClass("polite", 1000, False, "Never"),
 )
 CLASS_OF = {item.value: item.name for item in CLASSES}
-ALL = Limits(per_kind=None)
+ALL = SearchLimits(per_kind=None)
 
 
 def node(name: str, *, cpu: str = "2", memory: str = "4Gi", pods: str = "5", **more: Any) -> Manifest:
@@ -107,7 +107,7 @@ class Cluster:
     def places(self) -> bool:
         return self.outcome() == "bound"
 
-    def advice(self, limits: Limits = ALL) -> Advice:
+    def advice(self, limits: SearchLimits = ALL) -> Advice:
         sandbox = Sandbox(self.simulation().scheduler)
         return what_would_it_take(sandbox, self.pending_pod(), priority_classes=CLASSES, limits=limits)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.advice import Advice, Limits, Sandbox, what_would_it_take
+from scheduler_core.advice import Advice, Sandbox, SearchLimits, what_would_it_take
 from tests.scheduler_core.advice.clusters import ALL, CLASSES, GPU, Cluster, Manifest, draw_cluster, node, pod
 
 # ---- all single edits, one by one
@@ -252,7 +252,7 @@ def test_the_edits_found_are_all_that_brute_force_finds(seed: int) -> None:
 @given(seed=st.integers(0, 2**32))
 def test_what_is_told_holds_when_it_is_done(seed: int) -> None:
     cluster = draw_cluster(Random(seed))
-    for limits in (ALL, Limits(per_kind=2, exhaustive_pods=0, elsewhere=0)):
+    for limits in (ALL, SearchLimits(per_kind=2, exhaustive_pods=0, elsewhere=0)):
         advice = cluster.advice(limits)
         ranks = [item.edit.rank for item in advice.edits]
         assert ranks == sorted(ranks)
@@ -373,7 +373,7 @@ def test_a_pod_that_waits_at_permit_is_rejected_not_deleted() -> None:
 
 
 def found(cluster: Cluster, kind: str) -> list[Any]:
-    return [item for item in cluster.advice(Limits()).edits if item.edit.kind == kind]
+    return [item for item in cluster.advice(SearchLimits()).edits if item.edit.kind == kind]
 
 
 def test_a_node_may_be_labelled_as_the_pod_wants_it_and_nodes_alike_are_told_once() -> None:
@@ -426,7 +426,7 @@ def test_two_edits_are_told_where_no_single_one_leaves_others_in_peace() -> None
     first, second = item.edit.title.split(", and ")
     assert first.startswith("Tolerate the taint") and second.startswith("drop the node selector")
     assert done(cluster, item.edit.change).outcome() == "bound"
-    assert len(cluster.advice(Limits()).edits) == 1
+    assert len(cluster.advice(SearchLimits()).edits) == 1
 
 
 def test_pods_that_make_room_are_followed_to_where_they_land_and_who_brings_them_back() -> None:
@@ -450,7 +450,7 @@ def test_pods_that_make_room_are_followed_to_where_they_land_and_who_brings_them
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32))
 def test_no_edit_that_takes_pods_away_stands_before_one_that_does_not(seed: int) -> None:
-    edits = draw_cluster(Random(seed)).advice(Limits()).edits
+    edits = draw_cluster(Random(seed)).advice(SearchLimits()).edits
     takes_away = [
         bool({*item.edit.change.get("delete", ()), *item.edit.change.get("move", ()), *item.victims})
         and item.edit.price != "only time"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.dynamic_resources.model import claim_from, slice_from
-from scheduler_core.dynamic_resources.selectors import SelectorError, compiled
+from scheduler_core.dynamic_resources.selectors import DeviceSelectorError, compiled
 from scheduler_core.objects.defaults import prepare
 from scheduler_core.releases import RELEASES
 from scheduler_core.sim.changes import WriteObject
@@ -144,7 +144,7 @@ def test_expressions_read_as_kubernetes_reads_them(expression: str, matches: boo
     ],
 )
 def test_an_expression_that_fails_says_why(expression: str, words: str) -> None:
-    with pytest.raises(SelectorError, match=words):
+    with pytest.raises(DeviceSelectorError, match=words):
         compiled(expression).matches(device())
 
 

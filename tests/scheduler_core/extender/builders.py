@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from scheduler_core.cli.conformance_scheduling import Cluster
+from scheduler_core.cli.conformance_scheduling import CaseCluster
 from scheduler_core.extender import ExtenderAnswer, ExtenderChain, ExtenderRequest, extender_chain
 from scheduler_core.objects.node import Node, node_from
 from scheduler_core.objects.pod import Pod, pod_from
@@ -103,5 +103,5 @@ def make_chain(answers: Answers, *extenders: Mapping[str, Any]) -> ExtenderChain
 
 def make_cluster(
     answers: Answers, objects: Sequence[Mapping[str, Any]], *extenders: Mapping[str, Any]
-) -> Cluster:
-    return Cluster(objects, configuration(*extenders), answers)
+) -> CaseCluster:
+    return CaseCluster(objects, configuration(*extenders), answers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_core.cli.conformance_scheduling import Cluster
+from scheduler_core.cli.conformance_scheduling import CaseCluster
 from scheduler_core.framework.status import Code
 from tests.scheduler_core.framework.test_nominated_node import node, pod
 
@@ -20,7 +20,7 @@ def said(always: bool) -> Any:
     }
     tainted = node("tainted", "1", taints=[{"key": "a", "value": "b", "effect": "NoSchedule"}])
     full = pod("full", "3", nodeName="other", priority=-1)
-    cluster = Cluster([tainted, node("other"), full], policy)
+    cluster = CaseCluster([tainted, node("other"), full], policy)
     return cluster.schedule(cluster.pending_pod(pod("p", "2", nodeSelector={"disk": "ssd"})))
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.cli.conformance_scheduling import Cluster, decision_body, explain
+from scheduler_core.cli.conformance_scheduling import CaseCluster, decision_body, explain
 from scheduler_core.framework.amounts import Amount, Comparison, packed, unpacked
 from tests.scheduler_core.random_clusters import RandomCluster
 
@@ -128,7 +128,7 @@ def test_the_numbers_are_those_of_the_cluster(
         "resources": {"requests": {"cpu": "1"}}, "ports": [{"containerPort": 80, "hostPort": 80}],
     })  # fmt: skip
     nodes = [_node("n1", "a"), _node("n2", "b"), _node("n3", None, taints=taints)]
-    cluster = Cluster([*nodes, there], None)
+    cluster = CaseCluster([*nodes, there], None)
     body = explain(cluster, cluster.pending_pod(_pod("new", **spec)))
     told = body["amounts"].get(plugin, {})
     assert (told.get("n1"), told.get("n3")) == (n1, n3)
@@ -137,7 +137,7 @@ def test_the_numbers_are_those_of_the_cluster(
 def test_a_full_node_and_pods_that_keep_others_away_are_counted() -> None:
     away = {"podAntiAffinity": {_REQUIRED: [_WEB]}}
     pods = [_pod(f"p{i}", "n1", app="db", affinity=away) for i in range(2)]
-    cluster = Cluster([_node("n1", "a"), _node("n2", "b"), *pods], None)
+    cluster = CaseCluster([_node("n1", "a"), _node("n2", "b"), *pods], None)
     body = explain(cluster, cluster.pending_pod(_pod("new")))
     assert body["amounts"] == {
         "NodeResourcesFit": {"n1": ["pods: 2 there, 2 allowed"]},
@@ -149,7 +149,7 @@ def test_a_node_that_only_nominated_pods_fill_is_told_as_such() -> None:
     requests = {"resources": {"requests": {"cpu": "3"}}}
     important = _pod("important", container=requests, priority=100)
     important["status"]["nominatedNodeName"] = "n1"
-    cluster = Cluster([_node("n1", "a"), _node("n2", "b"), important], None)
+    cluster = CaseCluster([_node("n1", "a"), _node("n2", "b"), important], None)
     body = explain(cluster, cluster.pending_pod(_pod("new", container=requests)))
     assert body["filter"]["n1"]["plugin"] == "NodeResourcesFit"
     assert body["amounts"] == {
@@ -162,7 +162,7 @@ def test_the_node_that_lacks_least_of_what_is_wanted_comes_first() -> None:
         _pod(f"p{i}", f"n{i}", container={"resources": {"requests": {"cpu": cpu}}})
         for i, cpu in ((1, "3"), (2, "1"), (3, "2"))
     ]
-    cluster = Cluster([*(_node(f"n{i}", "a") for i in (1, 2, 3)), *pods], None)
+    cluster = CaseCluster([*(_node(f"n{i}", "a") for i in (1, 2, 3)), *pods], None)
     wanted = {"resources": {"requests": {"cpu": "4", "memory": "1Gi"}}}
     body = explain(cluster, cluster.pending_pod(_pod("new", container=wanted)))
     assert list(body["amounts"]["NodeResourcesFit"]) == ["n2", "n3", "n1"]
@@ -198,7 +198,7 @@ def test_volumes_beyond_a_drivers_limit_are_counted() -> None:
         "provisioner": "csi.example.com",
         "volumeBindingMode": "WaitForFirstConsumer",
     }
-    cluster = Cluster(
+    cluster = CaseCluster(
         [
             *(_node(f"n{i}", "a") for i in (1, 2, 3, 4)),
             *(limit(node, count) for node, count in (("n1", 1), ("n2", 2), ("n3", 3))),

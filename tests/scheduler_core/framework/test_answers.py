@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler_core.cli.conformance_scheduling import Cluster, decision_body
+from scheduler_core.cli.conformance_scheduling import CaseCluster, decision_body
 from scheduler_core.cluster.journal import Journal
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod, pod_from
@@ -20,10 +20,10 @@ from tests.scheduler_core.stored import prepare
 pytestmark = pytest.mark.usefixtures("every_threshold")
 
 
-def _fresh(random_cluster: RandomCluster) -> Cluster:
+def _fresh(random_cluster: RandomCluster) -> CaseCluster:
     """The same cluster, met for the first time, in the same evaluation order."""
     cache = random_cluster.cluster.cache
-    fresh = Cluster([], None, release=random_cluster.release)
+    fresh = CaseCluster([], None, release=random_cluster.release)
     for name in cache.node_order():
         fresh.cache.set_node(cache.nodes.node(cache.nodes.row_of[name]))
     # Image sizes are the first teller's: who told first is part of the history a fresh cache does not have.
@@ -70,7 +70,7 @@ def test_what_a_plugin_failed_to_answer_is_asked_again(monkeypatch: pytest.Monke
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"},
         "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]},
     }))  # fmt: skip
-    cluster = Cluster([node("n1", "3"), node("n2", "2")], None)
+    cluster = CaseCluster([node("n1", "3"), node("n2", "2")], None)
     assert cluster.schedule(pod).node_name == "n1"
     _, _, _, changed = parse(prepare(node("n2", "4")))
     cluster.cache.set_node(changed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_core.cli.conformance_scheduling import Cluster
+from scheduler_core.cli.conformance_scheduling import CaseCluster
 from scheduler_core.framework.status import Code
 from scheduler_core.schedule_one import Decision
 
@@ -42,7 +42,7 @@ def decide(
     nominated: str,
     config: dict[str, Any] | None = None,
 ) -> Decision:
-    cluster = Cluster(objects, config)
+    cluster = CaseCluster(objects, config)
     return cluster.schedule(cluster.pending_pod({**manifest, "status": {"nominatedNodeName": nominated}}))
 
 

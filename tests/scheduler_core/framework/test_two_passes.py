@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler_core.cli.conformance_scheduling import Cluster
+from scheduler_core.cli.conformance_scheduling import CaseCluster
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.two_passes import two_passes
 from scheduler_core.scenario import run_scenario
@@ -33,7 +33,7 @@ def beside(app: str) -> dict[str, Any]:
 
 
 def passes(objects: list[dict[str, Any]], manifest: dict[str, Any]) -> dict[str, Any] | None:
-    cluster = Cluster(objects, None)
+    cluster = CaseCluster(objects, None)
     return two_passes(cluster.schedule(cluster.pending_pod(manifest)).attempt)
 
 

@@ -13,7 +13,7 @@ import scheduler_core.model.casualty as casualty_module
 from scheduler_core.cli.main import main
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.preemption import candidates
-from scheduler_core.framework.preemption.choice import Choice, choose
+from scheduler_core.framework.preemption.choice import CandidateChoice, choose
 from scheduler_core.model import (
     DEPARTURES,
     FAILS,
@@ -133,7 +133,7 @@ def _never(self: Any, places: Any) -> Any:
 
 
 def test_a_node_that_loses_more_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def worst_first(values: Any) -> Choice:
+    def worst_first(values: Any) -> CandidateChoice:
         return choose(-values)
 
     monkeypatch.setattr(candidates, "choose", worst_first)

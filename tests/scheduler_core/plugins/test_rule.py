@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_core.errors import ConfigurationError
-from scheduler_core.expressions import Expression, ExpressionError, Limits
+from scheduler_core.expressions import Expression, ExpressionError, ExpressionLimits
 from scheduler_core.expressions.cost import bound
 from scheduler_core.framework.registry import member_of
 from scheduler_core.objects.defaults import prepare
@@ -165,13 +165,13 @@ def test_an_evaluation_that_could_take_too_long_is_not_run_and_says_which_limit_
 def test_what_would_grow_without_end_is_bounded_before_it_is_run() -> None:
     doubled = "['a']" + ".map(x, x + x)" * 40
     with pytest.raises(ExpressionError, match="it may take 1,000"):
-        Expression(doubled, Limits(2000, steps=1000)).run({})
-    pattern = Expression("'aaaa'.matches('(a{1000}){1000}')", Limits(2000, steps=1000))
+        Expression(doubled, ExpressionLimits(2000, steps=1000)).run({})
+    pattern = Expression("'aaaa'.matches('(a{1000}){1000}')", ExpressionLimits(2000, steps=1000))
     with pytest.raises(ExpressionError, match="it may take 1,000"):
         pattern.run({})
     with pytest.raises(ExpressionError, match="too many optional fields"):
-        Expression("node" + ".?a" * 60, Limits(2000), VARIABLES)
-    small = Expression("xs.exists(x, x.size() > 3)", Limits(2000))
+        Expression("node" + ".?a" * 60, ExpressionLimits(2000), VARIABLES)
+    small = Expression("xs.exists(x, x.size() > 3)", ExpressionLimits(2000))
     assert bound(small.tree, {"xs": ["a"] * 10}) < bound(small.tree, {"xs": ["a"] * 1000}) < 10_000
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from scheduler_core.cli.conformance_scheduling import Cluster
+from scheduler_core.cli.conformance_scheduling import CaseCluster
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
 from scheduler_core.framework.profile import SchedulerHandle
@@ -46,7 +46,7 @@ class FullCluster:
         ]
         objects += [self._budget(number) for number in range(self.random.choice((0, 1, 2)))]
         self.release = list(RELEASES.values())[seed % len(RELEASES)]
-        self.cluster = Cluster(objects, None, release=self.release)
+        self.cluster = CaseCluster(objects, None, release=self.release)
         self.pod = self.cluster.pending_pod(self._incoming(pod_affinity))
 
     @property
@@ -171,7 +171,7 @@ class FullCluster:
         }
 
 
-def set_choices(cluster: Cluster, choices: ChoiceOptions) -> None:
+def set_choices(cluster: CaseCluster, choices: ChoiceOptions) -> None:
     """Have the cluster's plugins choose in another way."""
     for framework in cluster.frameworks.values():
         assert isinstance(framework.handle, SchedulerHandle)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.cli.conformance_scheduling import Cluster, decision_body
+from scheduler_core.cli.conformance_scheduling import CaseCluster, decision_body
 from scheduler_core.framework.preemption.kept_tries import DryRun, KeptTries
 from scheduler_core.framework.preemption.sampling import Sampling, dry_run
 from scheduler_core.objects.kinds import parse
@@ -21,9 +21,9 @@ from tests.scheduler_core.stored import prepare
 pytestmark = pytest.mark.usefixtures("every_threshold")
 
 
-def fresh(full: FullCluster) -> Cluster:
+def fresh(full: FullCluster) -> CaseCluster:
     """The same cluster, met for the first time, in the same orders."""
-    cache, result = full.cluster.cache, Cluster([], None, release=full.release)
+    cache, result = full.cluster.cache, CaseCluster([], None, release=full.release)
     for name in cache.node_order():
         result.cache.set_node(cache.nodes.node(cache.nodes.row_of[name]))
     for budget in cache.listers.all("PodDisruptionBudget"):

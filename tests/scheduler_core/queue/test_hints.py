@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler_core.cli.conformance_queue import PlainObject, default_registrations
+from scheduler_core.cli.conformance_queue import UnparsedObject, default_registrations
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.framework.cluster_event import (
     DEVICE_CLASS,
@@ -32,8 +32,8 @@ from tests.scheduler_core.queue.builders import make_node, make_pod
 from tests.scheduler_core.stored import prepare
 
 
-def plain(kind: str, name: str, **fields: Any) -> PlainObject:
-    return PlainObject(
+def plain(kind: str, name: str, **fields: Any) -> UnparsedObject:
+    return UnparsedObject(
         prepare({"kind": kind, "metadata": {"name": name, **fields.pop("metadata", {})}, **fields})
     )
 
@@ -94,7 +94,7 @@ def test_default_constraints_take_the_selector_of_services_and_owner() -> None:
     assert constraints_of(make_pod("q", labels={"app": "b"})) == ()
 
 
-def claim(name: str, **fields: Any) -> PlainObject:
+def claim(name: str, **fields: Any) -> UnparsedObject:
     return plain("ResourceClaim", name, **fields)
 
 

@@ -29,7 +29,7 @@ from playground.clusters.models import Cluster
 from playground.play.data_lock import DataFolderInUse, lock_data_folder
 from playground.play.probe import probing
 from playground.play.started_by import started_by
-from playground.play.supervisor import LOOK_EVERY_S, Place, Supervisor
+from playground.play.supervisor import LOOK_EVERY_S, ProcessPlace, Supervisor
 from playground.play.watch import WebWatch
 from playground.play.worker import be_worker
 
@@ -165,7 +165,7 @@ def _demo_path() -> str:
     return reverse("web:board", args=[cluster.public_id])
 
 
-def _places(listener: socket.socket, n_deciding: int) -> list[Place]:
+def _places(listener: socket.socket, n_deciding: int) -> list[ProcessPlace]:
     """The processes of the site: one that serves, those that decide, and one that has questions and shares done."""
 
     def serve() -> None:
@@ -173,9 +173,9 @@ def _places(listener: socket.socket, n_deciding: int) -> list[Place]:
 
     deciding = [f"decide-{number}" for number in range(1, n_deciding + 1)]
     return [
-        Place("web", serve),
-        *(Place(name, partial(be_worker, name, lanes.DECIDE)) for name in deciding),
-        Place("work", partial(be_worker, "work", lanes.ASK, lanes.MAKE)),
+        ProcessPlace("web", serve),
+        *(ProcessPlace(name, partial(be_worker, name, lanes.DECIDE)) for name in deciding),
+        ProcessPlace("work", partial(be_worker, "work", lanes.ASK, lanes.MAKE)),
     ]
 
 
