@@ -49,7 +49,7 @@ class AlgorithmOptions:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What is known of a cycle that placed its pod: enough to live through it again without deciding it.
+    """What is known of a cycle that placed its pod: enough to replay it without deciding it.
 
     Attributes
     ----------

@@ -40,9 +40,9 @@ from scheduler_core.events import (
 from scheduler_core.extender.chain import extender_chain
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.framework.attempt import EXTENDER_NAME
-from scheduler_core.framework.interface import ChoiceOptions
 from scheduler_core.framework.limit import Limit
 from scheduler_core.framework.preemption import preemption_document
+from scheduler_core.framework.preemption_options import ChoiceOptions
 from scheduler_core.framework.profile import MAX_EVENT_MESSAGE, SchedulerHandle, build_profiles
 from scheduler_core.framework.record import (
     BOUND,
@@ -210,7 +210,7 @@ class Scheduler(GroupCycle):
         """Traces to be taken by the caller; a trace comes again when its binding goes on."""
         self.cycle = 0
         self.recorded: Recorded | None = None
-        """Where each cycle to come placed its pod, as far as it did: a log is lived through again."""
+        """Where each cycle to come placed its pod, as far as it did: a log is replayed."""
         self.pods: dict[str, Pod] = {}
         """Every live pod by uid, as the API server last told."""
         self._actions: list[Action] = []

@@ -1,6 +1,6 @@
 """Where people are logged in: sessions that know whose they are, so that their owner sees and ends them.
 
-The name and the salt of the store are Django's, so sessions of before can be read (migration 0006).
+The name and the salt of the store are Django's, so older sessions can be read (migration 0006).
 """
 
 from __future__ import annotations

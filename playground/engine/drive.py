@@ -334,7 +334,7 @@ class Engine:
             Numbers of the cycles to return. An engine that is driven on afterwards needs those it still has under
             way (`lacking`).
         recorded
-            What is known of the stretch's cycles: those that are not wanted are lived through as it says, where
+            What is known of the stretch's cycles: those that are not wanted are replayed as it says, where
             that needs no deciding.
 
         Raises

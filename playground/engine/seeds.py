@@ -81,7 +81,7 @@ class SeedEnding:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A checkpoint of before anything was decided or drawn: every seed's run of the log comes by it.
+    """A checkpoint from before anything was decided or drawn: every seed's run of the log comes by it.
 
     Attributes
     ----------

@@ -205,7 +205,7 @@ def watch_of(request: HttpRequest, cluster: Cluster, target: Target) -> Watch:
         first = first_seq(cluster)
         if first is not None:
             first = max(first, cluster.compacting_seq)
-        # After a reset numbers go on: a client that saw the last one of before has seen objects that are gone.
+        # After a reset numbers go on: a client that saw the last one before it has seen objects that are gone.
         earliest = first if first is None or cluster.generation > 1 else first - 1
         if earliest is not None and since < earliest:
             raise Refusal("Expired", f"too old resource version: {since} ({first})")

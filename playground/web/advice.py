@@ -31,7 +31,7 @@ class EditRow:
 
     @property
     def displaced(self) -> list[dict[str, Any]]:
-        """Pods that have to go, and where they land: the first of them. Answers of before do not tell it."""
+        """Pods that have to go, and where they land: the first of them. Older answers do not have it."""
         shown = self.facts.get("displaced", ())[:DISPLACED_SHOWN]
         return [{**one, "name": one["pod"].partition("/")[2]} for one in shown]
 

@@ -12,8 +12,9 @@ from scheduler_core.cluster.cache import Cache
 from scheduler_core.cluster.nominator import Nominator
 from scheduler_core.config.load import LoadedConfiguration
 from scheduler_core.extender import Transport, extender_chain, no_transport
-from scheduler_core.framework.interface import ChoiceOptions, PostFilterResult
+from scheduler_core.framework.interface import PostFilterResult
 from scheduler_core.framework.preemption import preemption_document
+from scheduler_core.framework.preemption_options import ChoiceOptions
 from scheduler_core.framework.profile import SchedulerHandle, build_profiles
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.framework.recording import record_body

@@ -115,7 +115,7 @@ def decode_configuration(source: str | bytes | Mapping[str, Any], catalog: Catal
     api_version, kind = type_of(document)
     args_kinds = catalog.args_kinds
     if not kind:
-        detail = f'must be "{KIND}"; a Policy file of before v1.23 says "kind: Policy"'
+        detail = f'must be "{KIND}"; a Policy file from before v1.23 says "kind: Policy"'
         missing = FieldError("FieldValueRequired", "kind", "", detail)
         raise DecodeError("missingKind", "Object 'Kind' is missing", (missing,))
     if not api_version.rpartition("/")[2]:

@@ -5,18 +5,14 @@ Source: pkg/scheduler/framework/runtime/framework.go RunFilterPlugins (runAllFil
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from scheduler_core.framework.failure import filter_failure
+from scheduler_core.framework.filtering import Filtering
 from scheduler_core.framework.status import Code
 
-if TYPE_CHECKING:
-    from scheduler_core.framework.attempt import Attempt
 
-
-def hear_all_filters(attempt: Attempt) -> None:
+def hear_all_filters(attempt: Filtering) -> None:
     """Give every rejected row the reasons of all filters that reject it, in `Attempt.explicit`.
 
     A row that cannot be helped by preemption in the eyes of one of them cannot be at all. Rows whose words come

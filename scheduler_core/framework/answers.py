@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,6 @@ from scheduler_core.framework.interface import FilterPlugin, Reads, ScorePlugin,
 from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
 from scheduler_core.thresholds import thresholds
-
-if TYPE_CHECKING:
-    from scheduler_core.framework.attempt import Attempt
 
 PASSES = 127
 """In `stop` columns: no filter plugin of this layer rejects the row."""
@@ -256,6 +253,27 @@ def first_of_two(
     return stop, code, np.where(by_spec, spec.detail[take], usage.detail[take])
 
 
+class NominatedWorlds(Protocol):
+    """Rows with the pods nominated there (`AttemptWorlds`)."""
+
+    def run_filters_beside_nominated(
+        self, rows: Rows
+    ) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int64]]: ...
+
+
+class NominatedRows(Protocol):
+    """What is asked of an attempt about nominated pods (`Attempt`)."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+    def rows_changed(self, reader: JournalReader) -> list[int] | None: ...
+
+    def nominated_places(self, rows: Rows) -> NDArray[np.int64]: ...
+
+    def what_if(self, rows: Rows) -> NominatedWorlds: ...
+
+
 class NominatedLayer:
     """Verdicts of all filters about all rows, once as they stand and once as if the pods nominated to them ran there.
 
@@ -271,7 +289,7 @@ class NominatedLayer:
         self._reader = JournalReader()
         self._forget(0)
 
-    def refresh(self, attempt: Attempt, spec: Layer, usage: Layer) -> None:
+    def refresh(self, attempt: NominatedRows, spec: Layer, usage: Layer) -> None:
         """Look again at the rows that changed, or got nominated pods, since last time."""
         changed = attempt.rows_changed(self._reader)
         nodes = attempt.snapshot.nodes

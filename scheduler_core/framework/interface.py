@@ -17,7 +17,7 @@ Differs: Filter, Score and NormalizeScore answer for all rows in one call; AddPo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cmp_to_key, lru_cache
@@ -35,6 +35,7 @@ from scheduler_core.config.catalog import EXTENSION_POINTS, interface_name
 from scheduler_core.framework.amounts import Comparison
 from scheduler_core.framework.cluster_event import ClusterEventWithHint
 from scheduler_core.framework.cycle_state import CycleState
+from scheduler_core.framework.preemption_options import ChoiceOptions, PreemptingExtenders
 from scheduler_core.framework.status import SKIP, SUCCESS, Code, Status, Verdicts
 from scheduler_core.objects.fields import Document
 from scheduler_core.objects.node import Node
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from scheduler_core.cluster.nominator import Nominator
     from scheduler_core.cluster.pod_groups import PodGroups
     from scheduler_core.cluster.what_if import WhatIf
-    from scheduler_core.framework.preemption.beside import Preemptions
+    from scheduler_core.framework.preemptions import Preemptions
     from scheduler_core.framework.waiting_pods import WaitingPods
 
 S = TypeVar("S")
@@ -64,45 +65,6 @@ class Reads(Enum):
     """The row's node object and the pods on that row."""
     CLUSTER = "cluster"
     """Anything else: never kept from one cycle to the next."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChoiceOptions:
-    """How equals are told apart, and how many candidates are worth a look.
-
-    Attributes
-    ----------
-    first_of_ties : bool
-        Take the first name of equals instead of drawing one: for comparing with recordings.
-    all_preemption_candidates : bool
-        Try preemption on every node where it might help, not on a sample of them.
-    """
-
-    first_of_ties: bool = False
-    all_preemption_candidates: bool = False
-
-
-class PreemptingExtenders(Protocol):
-    """Extenders as preemption asks them (`extender.chain.ExtenderChain`)."""
-
-    def preempt(
-        self, pod: Pod, candidates: Mapping[str, tuple[tuple[Pod, ...], int]], snapshot: Snapshot
-    ) -> ExtendersLeft:
-        """`candidates` by node name: victims in order, and how many of them violate a budget."""
-        ...
-
-
-class ExtendersLeft(Protocol):
-    """What extenders left of the candidates; with an error the whole preemption ends in it."""
-
-    @property
-    def candidates(self) -> dict[str, tuple[tuple[Pod, ...], int]]: ...
-
-    @property
-    def error(self) -> str | None: ...
-
-    @property
-    def calls(self) -> Sequence[Any]: ...
 
 
 class Handle(Protocol):
@@ -607,9 +569,7 @@ __all__ = [
     "SKIP",
     "SUCCESS",
     "BindPlugin",
-    "ChoiceOptions",
     "Code",
-    "ExtendersLeft",
     "FilterPlugin",
     "FilteredCycle",
     "Handle",
@@ -624,7 +584,6 @@ __all__ = [
     "PreFilterResult",
     "PreScorePlugin",
     "PreScoreResult",
-    "PreemptingExtenders",
     "QueueSortPlugin",
     "QueuedPod",
     "Reads",

@@ -168,7 +168,7 @@ class CycleTrace:
     engine : str
         Version that decided.
     release : str
-        The release of Kubernetes that was followed; records of before there was a choice are of the oldest.
+        The release of Kubernetes that was followed; records from before there was a choice are of the oldest.
     gates : dict of str to bool or None
         Feature gates (and changes) of the release that were switched.
     dry_run : bool
@@ -246,7 +246,7 @@ class CycleTrace:
 
         Whether and when a Binding is heard of is no decision: a pod that its bind extender accepted is bound here.
         """
-        # Summaries of before the fields were declared had no victims where PostFilter was not asked.
+        # Summaries from before the fields were declared had no victims where PostFilter was not asked.
         asked = self.preemption is not None
         decided = [
             self.pod,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,9 @@ from scheduler_core.cluster.what_if import WhatIf
 from scheduler_core.framework.answers import PASSES, first_rejections
 from scheduler_core.framework.distinct import distinct
 from scheduler_core.framework.failure import PluginFailure, filter_failure
+from scheduler_core.framework.filtering import Filtering
 from scheduler_core.framework.interface import FilterPlugin, Reads
 from scheduler_core.framework.status import Code, Status
-
-if TYPE_CHECKING:
-    from scheduler_core.framework.attempt import Attempt
 
 
 class AttemptWorlds:
@@ -24,12 +22,12 @@ class AttemptWorlds:
 
     Parameters
     ----------
-    attempt : Attempt
+    attempt : Filtering
     rows : ndarray of shape (n,), int64
         Rows of the cluster; row k of the world is `rows[k]`.
     """
 
-    def __init__(self, attempt: Attempt, rows: Rows) -> None:
+    def __init__(self, attempt: Filtering, rows: Rows) -> None:
         self.attempt = attempt
         self.nodes = WhatIf(attempt.snapshot.nodes, rows)
         self._filters = attempt.framework.filters.active(attempt.skipped_filters)

@@ -14,7 +14,7 @@ from scheduler_core.plan.question import PlanQuestion
 GOOD, WARNING, BAD = "good", "warning", "bad"
 N_SEEDS: Final = 20
 MOST_LUCK_DECISIONS: Final = 4_000
-"""Decisions that the other seeds of one answer may cost; dearer answers are not asked of them."""
+"""Decisions that the other seeds of one answer may cost; where it would be more, they are not asked."""
 MOST_MOVES: Final = 2_000
 """Pods an answer lists; the counts are of all."""
 MOST_LINES: Final = 400

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scheduler_core.framework.cluster_event import ActionType, ClusterEvent
 from scheduler_core.queue.moves import Lane
 from scheduler_core.queue.queued_pod_info import QueuedPodInfo, info_document, info_from_document
-
-if TYPE_CHECKING:
-    from scheduler_core.queue.scheduling_queue import SchedulingQueue
+from scheduler_core.queue.scheduling_queue import SchedulingQueue
 
 CHECKPOINT_VERSION = 2
 """1 told actions by their bits, as 1.34 numbers them; 2 tells them by name."""
 
 
-def checkpoint_of(queue: SchedulingQueue, name_of: Callable[[Any], str | None]) -> dict[str, Any]:
-    """See `SchedulingQueue.checkpoint`."""
+def queue_checkpoint(
+    queue: SchedulingQueue, name_of: Callable[[Any], str | None] = lambda item: None
+) -> dict[str, Any]:
+    """The whole state as JSON-able data.
+
+    Parameters
+    ----------
+    name_of : callable
+        Names an object that the caller stores itself, in exactly this version; None embeds its manifest.
+    """
     manifests: list[Any] = []
     # By what an object says, not by which it is: after a restore equal ones are no longer one.
     places: dict[str, int] = {}
@@ -56,13 +62,31 @@ def checkpoint_of(queue: SchedulingQueue, name_of: Callable[[Any], str | None]) 
     }
 
 
-def take_over(
+def restore_queue(
     queue: SchedulingQueue,
     document: Mapping[str, Any],
+    *,
     parse: Callable[[Mapping[str, Any]], Any],
-    named: Callable[[str], Any] | None,
+    named: Callable[[str], Any] | None = None,
 ) -> None:
-    """See `SchedulingQueue.restore`."""
+    """Have a new queue take over the state of a checkpoint.
+
+    Parameters
+    ----------
+    document : mapping
+        What `queue_checkpoint` returned, possibly through JSON.
+    parse : callable
+        Makes an object of an embedded manifest.
+    named : callable, optional
+        Finds an object the caller stored itself by the name it gave.
+
+    Raises
+    ------
+    ValueError
+        The document is of another version, or this queue is in use.
+    """
+    if queue._infos or queue._active.cycle:
+        raise ValueError("only a new queue can be restored")
     if document.get("version") != CHECKPOINT_VERSION:
         raise ValueError(f"queue checkpoint of version {document.get('version')!r} cannot be read")
     parsed = [parse(manifest) for manifest in document["manifests"]]

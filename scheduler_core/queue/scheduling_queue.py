@@ -21,7 +21,6 @@ from scheduler_core.framework.status import Code
 from scheduler_core.objects.pod import Pod
 from scheduler_core.queue.active_queue import ActiveQueue
 from scheduler_core.queue.backoff_queue import SECOND_NS, BackoffQueue, SortKey
-from scheduler_core.queue.checkpoint import checkpoint_of, take_over
 from scheduler_core.queue.hints import HintMap
 from scheduler_core.queue.moves import Lane, QueueMove
 from scheduler_core.queue.queued_pod_info import (
@@ -189,7 +188,7 @@ class SchedulingQueue:
         return True
 
     def done(self, uid: str) -> None:
-        """The attempt of this pod is over for good: it is bound, or gone."""
+        """The last attempt of this pod is over: it is bound, or gone."""
         self._active.done(uid)
 
     def add_unschedulable(self, info: QueuedPodInfo) -> Lane:
@@ -468,45 +467,6 @@ class SchedulingQueue:
     def in_flight_pods(self) -> list[Pod]:
         """Pods under way, oldest attempt first, in the version that was popped."""
         return [pod for pod, _ in self._active.in_flight()]
-
-    # --- checkpoints ----------------------------------------------------------------------------------------
-
-    def checkpoint(self, name_of: Callable[[Any], str | None] = lambda item: None) -> dict[str, Any]:
-        """The whole state as JSON-able data.
-
-        Parameters
-        ----------
-        name_of : callable
-            Names an object that the caller stores itself, in exactly this version; None embeds its manifest.
-        """
-        return checkpoint_of(self, name_of)
-
-    def restore(
-        self,
-        document: Mapping[str, Any],
-        *,
-        parse: Callable[[Mapping[str, Any]], Any],
-        named: Callable[[str], Any] | None = None,
-    ) -> None:
-        """Take over the state of a checkpoint; this queue must be new.
-
-        Parameters
-        ----------
-        document : mapping
-            What `checkpoint` returned, possibly through JSON.
-        parse : callable
-            Makes an object of an embedded manifest.
-        named : callable, optional
-            Finds an object the caller stored itself by the name it gave.
-
-        Raises
-        ------
-        ValueError
-            The document is of another version, or this queue is in use.
-        """
-        if self._infos or self._active.cycle:
-            raise ValueError("only a new queue can be restored")
-        take_over(self, document, parse, named)
 
     # --- inside ---------------------------------------------------------------------------------------------
 

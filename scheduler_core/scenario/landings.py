@@ -33,7 +33,7 @@ class Landing:
     Attributes
     ----------
     kind : str
-        One of `KINDS`: on another node; without one; with one at last; evicted and not made again; there in the second
+        One of `KINDS`: on another node; without one; with one only now; evicted and not made again; there in the second
         run only, without a node or with one; there in the first run only.
     pod, was : str
         Its name in the second run and in the first; empty where it is not there.

@@ -1,4 +1,4 @@
-"""PriorityClasses for pods and PodGroups that carry a bare priority: recordings of before admission asked for a class.
+"""PriorityClasses for pods and PodGroups with a bare priority: recordings from before admission asked for a class.
 
 A pod's priority comes from its class, and a written one that disagrees is refused. Documents and clusters of earlier
 versions may hold pods with a priority of their own; each gets a class of that value, so that everything is decided

@@ -18,6 +18,7 @@ from scheduler_core.framework.cycle_state import CycleState
 from scheduler_core.framework.record import CycleTrace
 from scheduler_core.objects.kinds import KINDS, parse
 from scheduler_core.objects.pod import HostPort, Pod
+from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
 from scheduler_core.queue.queued_pod_info import info_document, info_from_document
 from scheduler_core.sim.manifests import manifests_in
 from scheduler_core.sim.world import Stored
@@ -54,7 +55,7 @@ def is_before_chance(document: Mapping[str, Any]) -> bool:
 
 
 def with_seed(document: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """A checkpoint as it would be with another seed; it must be of before any chance."""
+    """A checkpoint as it would be with another seed; it must be from before any chance."""
     if not is_before_chance(document):
         raise ValueError("something was drawn before this checkpoint, so it is that of its own seed alone")
     return {**document, "randomness": {"seed": seed, "streams": {}}}
@@ -111,7 +112,7 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
             for uid in scheduler.preemptions.uids()
         ],
         "waiting": scheduler.waiting_pods.state(),
-        "queue": scheduler.queue.checkpoint(name_of),
+        "queue": queue_checkpoint(scheduler.queue, name_of),
         "plugins": {
             profile: {
                 name: state
@@ -168,7 +169,7 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
         if known is not None:
             pods[known.typed.uid] = known.typed
     scheduler.pods.update(pods)
-    # Checkpoints of before told only of deleted pods, in their bindings.
+    # Older checkpoints told only of deleted pods, in their bindings.
     held_manifests = document.get("heldPods") or {
         entry["uid"]: entry["manifest"] for entry in document["bindings"] if entry.get("manifest")
     }
@@ -188,17 +189,17 @@ def take_over(simulation: Simulation, document: Mapping[str, Any]) -> None:
     def parse_manifest(manifest: Mapping[str, Any]) -> Any:
         return parse(manifest).typed
 
-    scheduler.queue.restore(document["queue"], parse=parse_manifest, named=named)
+    restore_queue(scheduler.queue, document["queue"], parse=parse_manifest, named=named)
     for profile, states in document["plugins"].items():
         for name, kept in states.items():
             scheduler.profiles[profile].plugins[name].restore(kept)
     _go_on_binding(simulation, document["bindings"], held)
-    # Checkpoints of before say nothing of either.
+    # Older checkpoints say nothing of either.
     for uid, trace in document.get("awaited", {}).items():
         scheduler.awaited[uid] = CycleTrace.from_bytes(base64.b64decode(trace))
     scheduler.expired |= {uid: (node, at_ns) for uid, (node, at_ns) in document.get("expired", {}).items()}
     scheduler.waiting_pods.restore(document["waiting"], held)
-    # Checkpoints of before know of no evictions beside the cycle.
+    # Older checkpoints know of no evictions beside the cycle.
     for uid, evictions in document.get("preemptions", ()):
         scheduler.preemptions.take_over(
             uid,
@@ -232,7 +233,7 @@ def _fill_cache(
     for pod in pods.values():
         if not pod.is_terminal and (pod.node_name or scheduler.is_responsible(pod)):
             scheduler.pod_groups.set(pod)
-    # Checkpoints of before say nothing of it.
+    # Older checkpoints say nothing of it.
     for name, *port in document.get("forgottenPorts", ()):
         scheduler.cache.forget_port(name, HostPort(*port))
 

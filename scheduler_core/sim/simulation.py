@@ -371,7 +371,7 @@ class Simulation:
     def follow(self, recorded: Recorded | None) -> None:
         """From now on place pods where it is recorded that they were placed, as far as that needs no deciding.
 
-        What is lived through again is the same, several times as fast. Cycles whose bodies are kept are decided.
+        What is replayed is the same, several times as fast. Cycles whose bodies are kept are decided.
         """
         self._recorded = self.scheduler.recorded = recorded
 

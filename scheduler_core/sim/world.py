@@ -215,7 +215,7 @@ class World:
         return None
 
     def remove(self, kind: str, namespace: str, name: str, reason: str | None = None) -> bool:
-        """Remove an object for good; False when it is not there."""
+        """Remove an object; False when it is not there."""
         old = self._objects.get(kind, {}).pop((namespace, name), None)
         if old is None:
             return False
@@ -299,7 +299,7 @@ class World:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned; no events are sent of these objects."""
-        # Checkpoints of before hold every manifest as it is.
+        # Older checkpoints hold every manifest as it is.
         for manifest, typed in unpack(state.get("manifests") or pack(state["objects"])):
             meta = manifest.get("metadata") or {}
             key = (str(meta.get("namespace") or ""), str(meta.get("name", "")))

@@ -97,7 +97,7 @@ def test_when_it_was_used_is_noted_every_few_minutes(ada: User) -> None:
 
 
 def test_people_stay_logged_in_over_the_upgrade(ada: User) -> None:
-    """The rows of Django's table, which is what a site of before has, become ours."""
+    """The rows of Django's table, which is what an older site has, become ours."""
     migration = importlib.import_module("playground.accounts.migrations.0006_sessions")
     laptop = logged_in("laptop")
     key = laptop.session.session_key

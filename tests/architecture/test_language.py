@@ -13,7 +13,11 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("deploy", "docs", "examples", "playground", "scheduler_core", "static", "templates", "tests")
 TEXTS = (".css", ".html", ".js", ".md", ".py")
 # Say who or what it is: a pod, a client, a person, no pod.
-IDIOM = re.compile(r"\b(nobody|somebody|whoever|deeds?)\b|DEAR_", re.IGNORECASE)
+IDIOM = re.compile(
+    r"\b(nobody|somebody|whoever|deeds?|dear(er)?|(lived?|lives|living) through"
+    r"|(sessions|rows|logs|shares|checkpoints) of before)\b|DEAR_",
+    re.IGNORECASE,
+)
 EXCEPT = {
     # A user of Unix is called so.
     ("tests/servers.py", "nobody"),

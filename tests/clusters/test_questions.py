@@ -10,7 +10,7 @@ from playground.clusters import services, wake
 from playground.clusters.errors import Conflict, InvalidInput, InvalidManifest, NotFound
 from playground.clusters.kinds import by_kind
 from playground.clusters.models import Cluster, Cycle, LogEntry, Pod, Question, SeedEnd
-from playground.clusters.services import luck, questions, readiness
+from playground.clusters.services import edit_branches, luck, questions, readiness
 from playground.clusters.services.advance import load
 from playground.clusters.services.memory import EngineMemory
 from playground.engine import Budget
@@ -98,13 +98,13 @@ def test_every_edit_told_places_the_pod_in_a_branch_of_its_own() -> None:
     question = answered(cluster, "what-would-it-take", namespace="default", name="large")
     log = LogEntry.objects.filter(cluster=cluster).count()
     for rank, edit in enumerate(question.answer["edits"], start=1):
-        branch = questions.branch_with_edit(question=question, rank=rank)
+        branch = edit_branches.branch_with_edit(question=question, rank=rank)
         work(branch, max_cycles=50)
         pod = Pod.objects.get(cluster=branch, name="large")
         assert (pod.node_name or pod.nominated_node) == edit["node"], edit["title"]
     assert LogEntry.objects.filter(cluster=cluster).count() == log
     with pytest.raises(NotFound):
-        questions.branch_with_edit(question=question, rank=99)
+        edit_branches.branch_with_edit(question=question, rank=99)
 
 
 def test_asking_twice_is_asking_once_until_something_happens(

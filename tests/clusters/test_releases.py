@@ -40,7 +40,7 @@ def upgraded() -> Cluster:
 def test_a_new_cluster_follows_the_newest_release_that_is_proved() -> None:
     cluster = services.create_cluster(name="new")
     assert cluster.kubernetes_release == newest_proved() == "1.36"
-    assert Cluster(name="a row of before there was a choice").release == {"name": "1.34", "switched": {}}
+    assert Cluster(name="a row from before there was a choice").release == {"name": "1.34", "switched": {}}
 
 
 def test_an_upgrade_is_an_input_of_the_log_and_every_cycle_says_what_it_followed() -> None:

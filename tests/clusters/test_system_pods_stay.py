@@ -13,7 +13,7 @@ import pytest
 from playground.clusters import services
 from playground.clusters.errors import Conflict
 from playground.clusters.models import Cluster, Event, Pod
-from playground.clusters.services import plan_branches, questions
+from playground.clusters.services import edit_branches, plan_branches
 from scheduler_core.plan.prices import read_prices
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_questions import answered, sent, work
@@ -50,7 +50,7 @@ def test_no_edit_told_and_no_branch_with_it_moves_the_system_pod(cluster: Cluste
     assert edits, question.error
     for rank, edit in enumerate(edits, start=1):
         assert "kube-system" not in edit["title"], edit
-        branch = questions.branch_with_edit(question=question, rank=rank)
+        branch = edit_branches.branch_with_edit(question=question, rank=rank)
         work(branch, max_cycles=50)
         assert holds(branch), edit["title"]
     assert holds(cluster)

@@ -1,4 +1,4 @@
-"""Stored documents are small and JSON of any value, and those of before are read."""
+"""Stored documents are small and JSON of any value, and older ones are read."""
 
 import json
 import lzma

@@ -11,7 +11,7 @@ in each of the ways of `mutants.py`, one after the other, and fails unless each 
 ``extender.py``  a real HTTP extender that binds pods, slow, failing, or with its answers lost
 ``chaos.py``     faults that come at any time
 ``scenes.py``    faults that need several steps: a lease taken over, two workers at once, a reset during a batch
-``replay.py``    the log lived through again by itself
+``replay.py``    the log replayed by itself
 ``checks.py``    what must hold when all is quiet
 ``mutants.py``   small breaks of the code, each of which the rounds must find
 """

@@ -23,7 +23,7 @@ def violations(cluster: Any, said: list[Acknowledged]) -> tuple[list[str], dict[
     try:
         again = replay(cluster)
     except Exception as error:
-        return [f"its log cannot be lived through again: {type(error).__name__}: {error}"], {}
+        return [f"its log cannot be replayed: {type(error).__name__}: {error}"], {}
     found = [*again.violations]
     if not found:
         found += _cycles(cluster, again)

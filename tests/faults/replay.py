@@ -1,4 +1,4 @@
-"""A cluster's log lived through again by itself: only its inputs and the calls of its `ran` entries are believed."""
+"""A cluster's log replayed by itself: only its inputs and the calls of its `ran` entries are believed."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Report:
 
 
 class Harness:
-    """Lives through rounds on one site.
+    """Runs rounds on one site.
 
     Parameters
     ----------

@@ -123,9 +123,9 @@ def test_value_and_policy_of_a_class_stay(
     for status in (kube.put(f"{CLASSES}/gold", manifest), kube.patch(f"{CLASSES}/gold", changed)):
         assert status.status_code == 422
         assert status.json()["details"]["causes"][0]["field"] == problem["field"] == field
-    assert kube.patch(f"{CLASSES}/gold", {"description": "dear"}).status_code == 200
+    assert kube.patch(f"{CLASSES}/gold", {"description": "gold"}).status_code == 200
     stored = kube.get(f"{CLASSES}/gold").json()
-    assert (stored["value"], stored["description"]) == (5, "dear")
+    assert (stored["value"], stored["description"]) == (5, "gold")
 
 
 def test_the_default_moves_within_one_request_and_the_old_one_first(kube: Kube, cluster: Cluster) -> None:

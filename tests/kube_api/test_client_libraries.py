@@ -1,4 +1,4 @@
-"""Clients that programs are written with, against a real server: each lives through the same story.
+"""Clients that programs are written with, against a real server: each does the same.
 
 An object of a definition's kind is created, patched, applied server-side, given a status, and deleted while a finalizer
 holds it; a watch sees all of it.

@@ -7,7 +7,7 @@ from playground.clusters import services as clusters
 from playground.clusters.models import Cluster, Cycle, Pod, Run
 from playground.engine.scenarios import run_fresh
 from playground.scenarios import selectors
-from playground.scenarios.models import Draft, Moment, Scenario
+from playground.scenarios.models import Origin, Moment, Scenario
 from playground.scenarios.services import (
     branch,
     do_next_step,
@@ -124,7 +124,7 @@ def test_it_can_be_made_up_to_any_cycle(work):
         assert shared.scenario.n_cycles == number
         found = list(shared.scenario.cycles.order_by("number").values_list("digest", flat=True))
         assert found == digests[:number]
-    assert not Draft.objects.exists()
+    assert not Origin.objects.exists()
 
 
 def test_names_can_be_taken_out_and_the_decisions_stay(work):

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 
 def take_over(apps, schema_editor):
-    """People stay logged in: sessions of before are read with the same salt, and get an owner."""
+    """People stay logged in: older sessions are read with the same salt, and get an owner."""
     from playground.accounts.sessions import SessionStore
 
     old, new = apps.get_model("sessions", "Session"), apps.get_model("accounts", "Session")

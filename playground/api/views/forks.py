@@ -22,7 +22,7 @@ from playground.clusters import selectors as cluster_selectors
 from playground.clusters.choices import QuestionKind
 from playground.clusters.errors import InvalidInput
 from playground.clusters.selectors.questions import get_question
-from playground.clusters.services import questions
+from playground.clusters.services import edit_branches
 from playground.clusters.services.plan_branches import branch_of_plan
 from playground.scenarios import selectors, services
 
@@ -148,7 +148,7 @@ class BranchOfQuestion(PlaygroundView):
             if rank is not None:
                 raise InvalidInput("a plan is done as a whole", field="rank", value=rank)
             return cluster_made(branch_of_plan(question=found, owner=self.person))
-        return cluster_made(questions.branch_with_edit(question=found, rank=rank or 1, owner=self.person))
+        return cluster_made(edit_branches.branch_with_edit(question=found, rank=rank or 1, owner=self.person))
 
 
 class Steps(Answer):

@@ -3,7 +3,7 @@ from django.db.models import F
 
 
 def give_creators(apps, schema_editor):
-    """A cluster of before counts for its owner; a team's for the person who has owned the team longest.
+    """An older cluster counts for its owner; a team's for the person who has owned the team longest.
 
     Nothing of it counts as stored before it is measured.
     """

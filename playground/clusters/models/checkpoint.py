@@ -14,7 +14,7 @@ class Checkpoint(models.Model):
     now_ns = models.BigIntegerField()
     engine_version = models.CharField(max_length=40, blank=True, default="")
     data = models.BinaryField()  # zlib of canonical JSON
-    took_ms = models.IntegerField(default=0)  # what making it cost; the next one is put off if dear
+    took_ms = models.IntegerField(default=0)  # what making it cost; the next one is put off if that was much
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:

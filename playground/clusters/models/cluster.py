@@ -62,7 +62,7 @@ class Cluster(models.Model):
     seed = models.BigIntegerField(default=new_seed)
     config = models.JSONField(null=True, blank=True)  # KubeSchedulerConfiguration; null = the default one
 
-    # Which Kubernetes it follows; rows of before there was a choice are of 1.34.
+    # Which Kubernetes it follows; rows from before there was a choice are of 1.34.
     kubernetes_release = models.CharField(max_length=20, default="1.34")
     simulation = models.IntegerField(default=1)  # how much acts around the scheduler (`Release.simulation`)
     feature_gates = models.JSONField(default=dict, blank=True)  # those that are switched, by name

@@ -47,7 +47,7 @@ PROGRESS_S: Final = 0.8
 """A batch with its commit shall take no longer: what runs is seen to go on every second."""
 SHORTEST_BATCH_S: Final = 0.05
 RECORDED_AT_ONCE: Final = 2000
-"""Cycles whose decisions are read together while a log is lived through again."""
+"""Cycles whose decisions are read together while a log is replayed."""
 MAX_CATCH_UP: Final = 2000
 """Entries replayed on a remembered engine rather than on a newer checkpoint."""
 

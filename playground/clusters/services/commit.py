@@ -41,7 +41,7 @@ CHECKPOINT_SHARE: Final = 10
 LARGE_CHECKPOINT_BYTES: Final = 50_000
 """For each of these a checkpoint kept for looking back stands for another thousand entries."""
 LONGEST_STRETCH: Final = 30_000
-"""Entries for which one checkpoint is kept at most: what lies between is lived through in some seconds."""
+"""Entries for which one checkpoint is kept at most: what lies between is replayed in some seconds."""
 CYCLE_NEWS: Final = [
     "outcome",
     "node",
@@ -170,8 +170,8 @@ def commit_batch(
 def _checkpoint_data(lease: Lease, driven: Driven, result: DriveResult) -> tuple[bytes | None, int]:
     """The engine's state if one is due: every 1,000 entries, and where a run ends.
 
-    A large cluster's is dear: within a run it is made where it is a tenth of the work, and at its end where deciding
-    again what came since would take longer.
+    A large cluster's is slow to make: within a run it is made where it is a tenth of the work, and at its end where
+    deciding again what came since would take longer.
     """
     since = (
         Cluster.objects.filter(pk=lease.cluster_id).values_list("entries_since_checkpoint", flat=True).first()

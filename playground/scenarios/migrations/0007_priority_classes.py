@@ -1,4 +1,4 @@
-"""Shares of before a priority had to come from a class: a class for each bare priority.
+"""Shares from before a priority had to come from a class: a class for each bare priority.
 
 They decide as they did; the document and its digest are new.
 """

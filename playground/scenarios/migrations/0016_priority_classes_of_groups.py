@@ -1,4 +1,4 @@
-"""Shares of before a PodGroup's priority had to come from a class: a class for each bare one."""
+"""Shares from before a PodGroup's priority had to come from a class: a class for each bare one."""
 
 from importlib import import_module
 

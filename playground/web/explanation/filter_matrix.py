@@ -253,7 +253,7 @@ def _columns(explanation: Mapping[str, Any], verdicts: Mapping[str, Any]) -> tup
             *(_plugin(v) for v in verdicts.values() if v),
             *(explanation.get("filterByPlugin") or ()),
         }
-        # Explanations of before do not say their configured order themselves.
+        # Older explanations do not say their configured order themselves.
         usual = default_order("filter")
         plugins = [name for name in usual if name in seen]
         plugins += sorted(name for name in seen if name and name not in usual)

@@ -21,7 +21,7 @@ from playground.clusters.errors import ClusterError, NotFound
 from playground.clusters.selectors.cycles import count_ties, cycle_explanation, get_cycle, last_cycle_named
 from playground.clusters.selectors.pods import find_pod
 from playground.clusters.selectors.questions import get_question, is_stale, latest_question, newest_question
-from playground.clusters.services import questions
+from playground.clusters.services import edit_branches, questions
 from playground.clusters.services.readiness import expect_questions
 from playground.clusters.trouble import why_waiting
 from playground.engine import advise
@@ -147,7 +147,7 @@ def branch(request: HttpRequest, cluster_id: str, question_id: str) -> HttpRespo
     cluster = get_cluster(request, cluster_id)
     try:
         found = get_question(cluster, question_id)
-        made = questions.branch_with_edit(
+        made = edit_branches.branch_with_edit(
             question=found,
             rank=positive_int(request.POST.get("rank")) or 0,
             owner=request.user if request.user.is_authenticated else None,

@@ -119,7 +119,7 @@ def _readme() -> str:
 
 
 def _cards(clusters: Sequence[Cluster], figures: Mapping[int, ClusterFigures]) -> list[Card]:
-    """A card a cluster; a branch stands below what it is a branch of, at last, where that is among them."""
+    """A card a cluster; a branch stands below what it is a branch of, where that is among them."""
     here = {cluster.pk: cluster for cluster in clusters}
     below: dict[int, list[Cluster]] = {}
     roots = []

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NODES_LISTED = 500
 ASKED_WITH_WORDS = ("drain", "lose")
-"""Questions that nothing can be asked of before nodes are named."""
+"""Questions that need nodes to be named first."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

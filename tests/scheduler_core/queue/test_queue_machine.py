@@ -26,6 +26,7 @@ from scheduler_core.framework.cluster_event import (
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.plugins.hints import scheduling_gates
 from scheduler_core.queue import HintMap, Lane, QueuedPodInfo, SchedulingQueue
+from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
 from scheduler_core.queue.hints import HintEntry, always_queue
 from tests.scheduler_core.queue.builders import SECOND_NS, START_NS, gates_check, make_node, make_pod
 from tests.scheduler_core.queue.naive_queue import NaivePod, NaiveQueue
@@ -227,11 +228,11 @@ class QueueMachine(RuleBasedStateMachine):
     @rule()
     def stop_and_go_on(self) -> None:
         """A queue restored from a checkpoint is as good as the one it was taken of."""
-        document = self.queue.checkpoint()
+        document = queue_checkpoint(self.queue)
         text = json.dumps(document, sort_keys=True)
         self.queue = fresh_queue(self.clock)
-        self.queue.restore(json.loads(text), parse=pod_or_node)
-        assert json.dumps(self.queue.checkpoint(), sort_keys=True) == text
+        restore_queue(self.queue, json.loads(text), parse=pod_or_node)
+        assert json.dumps(queue_checkpoint(self.queue), sort_keys=True) == text
 
     @invariant()
     def the_twin_agrees(self) -> None:

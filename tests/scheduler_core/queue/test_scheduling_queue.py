@@ -25,6 +25,7 @@ from scheduler_core.framework.cluster_event import (
 from scheduler_core.objects.pod import DEFAULT_SCHEDULER_NAME, Pod, pod_from
 from scheduler_core.queue import Lane, QueuedPodInfo, QueueMove, SchedulingQueue, build_hint_map
 from scheduler_core.queue.active_queue import ActiveQueue
+from scheduler_core.queue.checkpoint import queue_checkpoint, restore_queue
 from scheduler_core.queue.hints import ALL_EVENTS
 from tests.scheduler_core.queue.builders import SECOND_NS, START_NS, make_node, make_pod, make_queue
 
@@ -203,9 +204,9 @@ def test_events_are_forgotten_when_no_pod_in_flight_needs_them(queue: Scheduling
     assert first is not None and second is not None
     queue.move_all(NODE_ADD, None, make_node())
     queue.done(second.pod.uid)
-    assert len(queue.checkpoint()["events"]) == 1
+    assert len(queue_checkpoint(queue)["events"]) == 1
     queue.done(first.pod.uid)
-    assert queue.checkpoint()["events"] == []
+    assert queue_checkpoint(queue)["events"] == []
     queue.done(first.pod.uid)
 
 
@@ -430,10 +431,10 @@ def test_a_checkpoint_names_what_the_caller_keeps_and_embeds_the_rest(
     kept, embedded = make_pod("kept"), make_pod("embedded")
     queue.add(kept)
     queue.add(embedded)
-    document = json.loads(json.dumps(queue.checkpoint(lambda item: "k" if item is kept else None)))
+    document = json.loads(json.dumps(queue_checkpoint(queue, lambda item: "k" if item is kept else None)))
     assert [manifest["metadata"]["name"] for manifest in document["manifests"]] == ["embedded"]
     restored = make_queue(clock)
-    restored.restore(document, parse=pod_from, named={"k": kept}.__getitem__)
+    restore_queue(restored, document, parse=pod_from, named={"k": kept}.__getitem__)
     first = restored.get("default/kept")
     assert first is not None and first.pod is kept
     assert restored.lane_of("default/embedded") is Lane.ACTIVE
@@ -442,9 +443,9 @@ def test_a_checkpoint_names_what_the_caller_keeps_and_embeds_the_rest(
 def test_a_checkpoint_of_another_version_or_into_a_used_queue_is_refused(
     clock: Clock, queue: SchedulingQueue
 ) -> None:
-    document = queue.checkpoint()
+    document = queue_checkpoint(queue)
     with pytest.raises(ValueError, match="version 7"):
-        queue.restore({**document, "version": 7}, parse=pod_from)
+        restore_queue(queue, {**document, "version": 7}, parse=pod_from)
     queue.add(make_pod("p"))
     with pytest.raises(ValueError, match="new queue"):
-        queue.restore(document, parse=pod_from)
+        restore_queue(queue, document, parse=pod_from)

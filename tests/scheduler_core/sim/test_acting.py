@@ -1,4 +1,4 @@
-"""Limits of namespaces on what controllers make, deletion in the foreground, and logs of before."""
+"""Limits of namespaces on what controllers make, deletion in the foreground, and older logs."""
 
 from __future__ import annotations
 

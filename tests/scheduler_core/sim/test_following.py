@@ -1,4 +1,4 @@
-"""A log lived through again as recorded: the same cluster to the last byte, and next to nothing is decided."""
+"""A log replayed as recorded: the same cluster to the last byte, and next to nothing is decided."""
 
 from __future__ import annotations
 
