@@ -82,32 +82,18 @@ def run(row: Run, cluster_id: str) -> dict[str, Any]:
 
 
 def cycle(row: Cycle, cluster_id: str) -> dict[str, Any]:
-    return {
-        "cycle": row.number,
-        "url": f"/api/v1/clusters/{cluster_id}/cycles/{row.number}/",
-        "at": format_time_ns(row.at_ns),
-        "pod": row.pod,
-        "uid": row.pod_uid,
-        "profile": row.profile,
-        "attempt": row.attempt,
-        "outcome": row.outcome,
-        "node": row.node or None,
-        "sentence": row.sentence,
-        "message": row.message or None,
-        "nodes": row.n_nodes,
-        "nFeasible": row.n_feasible,
-        "nViable": row.n_viable,
-        "repeats": row.repeats,
-        "digest": row.digest,
-        "engine": row.engine_version,
-    }
+    return _decided(row, f"clusters/{cluster_id}", row.repeats, row.engine_version)
 
 
 def recorded_cycle(row: RecordedCycle, scenario: Scenario) -> dict[str, Any]:
     """A cycle of a share, as one of a cluster."""
+    return _decided(row, f"scenarios/{scenario.public_id}", 0, scenario.engine_version)
+
+
+def _decided(row: Cycle | RecordedCycle, of: str, repeats: int, engine: str) -> dict[str, Any]:
     return {
         "cycle": row.number,
-        "url": f"/api/v1/scenarios/{scenario.public_id}/cycles/{row.number}/",
+        "url": f"/api/v1/{of}/cycles/{row.number}/",
         "at": format_time_ns(row.at_ns),
         "pod": row.pod,
         "uid": row.pod_uid,
@@ -120,9 +106,9 @@ def recorded_cycle(row: RecordedCycle, scenario: Scenario) -> dict[str, Any]:
         "nodes": row.n_nodes,
         "nFeasible": row.n_feasible,
         "nViable": row.n_viable,
-        "repeats": 0,
+        "repeats": repeats,
         "digest": row.digest,
-        "engine": scenario.engine_version,
+        "engine": engine,
     }
 
 

@@ -7,7 +7,7 @@ from playground.clusters import services as clusters
 from playground.clusters.models import Cluster, Cycle, Pod, Run
 from playground.engine.scenarios import run_fresh
 from playground.scenarios import selectors
-from playground.scenarios.models import Origin, Moment, Scenario
+from playground.scenarios.models import Moment, Origin, Scenario
 from playground.scenarios.services import (
     branch,
     do_next_step,

@@ -9,7 +9,7 @@ from playground.clusters import jobs
 from playground.clusters import services as clusters
 from playground.clusters.models import Cluster
 from playground.engine.scenarios import gallery_documents
-from playground.scenarios.models import Comparison, Draft, Moment, RecordedCycle, Scenario
+from playground.scenarios.models import Comparison, Moment, Origin, RecordedCycle, Scenario
 from playground.scenarios.services import fork, request_comparison, request_verification, share
 from playground.scenarios.services import gallery as gallery_services
 from playground.scenarios.services.gallery import share_one
@@ -219,7 +219,7 @@ def test_forking_and_branching_make_clusters(client, scenario):
     answer = client.post(f"/s/{scenario.public_id}/fork/")
     cluster = Cluster.objects.get()
     assert answer["Location"] == f"/c/{cluster.public_id}/"
-    assert Draft.objects.get().scenario == scenario
+    assert Origin.objects.get().scenario == scenario
     answer = client.post(f"/s/{scenario.public_id}/branch/", {"cycle": "2"})
     assert Cluster.objects.count() == 2
     assert client.post(f"/s/{scenario.public_id}/branch/", {"cycle": "77"}).status_code == 404
@@ -294,7 +294,7 @@ def test_the_gallery_lists_every_lesson_and_opens_one(client, work):
     answer = client.post(f"/gallery/{name}/open/")
     cluster = Cluster.objects.get()
     assert answer["Location"] == f"/c/{cluster.public_id}/"
-    assert cluster.nodes.exists() and Draft.objects.get().steps
+    assert cluster.nodes.exists() and Origin.objects.get().steps
     assert client.get("/gallery/nothing-of-that-name/").status_code == 404
     found = client.get("/gallery/?q=preemption")
     assert 0 < found.content.decode().count('class="card"') < len(documents)

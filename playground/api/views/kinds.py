@@ -10,7 +10,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from playground.api.documentation import FIELD_VALIDATION, number, operation, query
-from playground.api.errors import PreconditionFailed
 from playground.api.pages import next_page
 from playground.api.parsers import MergePatchParser, StrictJSONParser, YAMLParser
 from playground.api.queries import one_of, whole_number
@@ -18,11 +17,11 @@ from playground.api.serializers import objects
 from playground.api.serializers.answers import MANIFEST, Answer
 from playground.api.serializers.shapes import Manifest, flag, many, text, whole
 from playground.api.views.base import PlaygroundView
-from playground.api.views.objects import CHANGED, IF_MATCH, asked_version, checked_patch
+from playground.api.views.objects import IF_MATCH, asked_version, checked_patch, precondition
 from playground.bodies import warning_header
 from playground.clusters import selectors, services
 from playground.clusters.custom_kinds import table_of
-from playground.clusters.errors import Conflict, InvalidManifest, NotFound
+from playground.clusters.errors import InvalidManifest, NotFound
 from playground.clusters.kinds import Kind
 from playground.clusters.selectors.kinds_held import counts_by_kind, objects_of_kind
 from playground.clusters.services.fields import MODES, FieldValidation
@@ -205,14 +204,10 @@ class AnyObject(PlaygroundView):
         if known.namespaced:
             meta["namespace"] = namespace
         fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
-        try:
+        with precondition(version):
             stored = services.replace_object(
                 cluster=cluster, manifest={**manifest, "metadata": meta}, fields=fields
             )
-        except Conflict:
-            if version is None:
-                raise
-            raise PreconditionFailed(CHANGED) from None
         return self.told(stored, fields)
 
     @operation(
@@ -233,7 +228,7 @@ class AnyObject(PlaygroundView):
         patch = checked_patch(request)
         version = asked_version(request, selectors.get_object(cluster, known, namespace, name))
         fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
-        try:
+        with precondition(version):
             stored = services.patch_object(
                 cluster=cluster,
                 kind=known,
@@ -243,10 +238,6 @@ class AnyObject(PlaygroundView):
                 resource_version=version,
                 fields=fields,
             )
-        except Conflict:
-            if version is None:
-                raise
-            raise PreconditionFailed(CHANGED) from None
         return self.told(stored, fields)
 
     @operation(
@@ -262,12 +253,8 @@ class AnyObject(PlaygroundView):
         """Its last state."""
         cluster, known, namespace = self.place(cluster_id, kind, namespace)
         version = asked_version(request, selectors.get_object(cluster, known, namespace, name))
-        try:
+        with precondition(version):
             last = services.delete_object(
                 cluster=cluster, kind=known, namespace=namespace, name=name, resource_version=version
             )
-        except Conflict:
-            if version is None:
-                raise
-            raise PreconditionFailed(CHANGED) from None
         return Response(last)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final, TypeVar
 
 from drf_spectacular.types import OpenApiTypes
@@ -134,7 +135,7 @@ class OneObject(ObjectView):
         self.checked(merge_patch(live, patch))
         version = asked_version(request, live)
         fields = FieldValidation(one_of(request, "fieldValidation", MODES, default="Warn"))
-        try:
+        with precondition(version):
             stored = services.patch_object(
                 cluster=cluster,
                 kind=self.kind,
@@ -144,10 +145,6 @@ class OneObject(ObjectView):
                 resource_version=version,
                 fields=fields,
             )
-        except Conflict:
-            if version is None:
-                raise
-            raise PreconditionFailed(CHANGED) from None
         return self.answer(stored, fields=fields)
 
     def delete(self, request: Request, cluster_id: str, namespace: str = "", **names: str) -> Response:
@@ -156,7 +153,7 @@ class OneObject(ObjectView):
         name = _only(names)
         version = asked_version(request, selectors.get_object(cluster, self.kind, namespace, name))
         grace_s = whole_number(request, "gracePeriodSeconds", most=2**31 - 1)
-        try:
+        with precondition(version):
             last = services.delete_object(
                 cluster=cluster,
                 kind=self.kind,
@@ -165,11 +162,18 @@ class OneObject(ObjectView):
                 grace_s=grace_s,
                 resource_version=version,
             )
-        except Conflict:
-            if version is None:
-                raise
-            raise PreconditionFailed(CHANGED) from None
         return Response(last)
+
+
+@contextmanager
+def precondition(version: str | None) -> Iterator[None]:
+    """A write of an object that is no longer the one of `version`, which the request named, fails with 412."""
+    try:
+        yield
+    except Conflict:
+        if version is None:
+            raise
+        raise PreconditionFailed(CHANGED) from None
 
 
 def checked_patch(request: Request) -> dict[str, Any]:
