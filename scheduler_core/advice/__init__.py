@@ -3,6 +3,7 @@
 All of it is asked of a copy (`Sandbox`): nothing here changes a cluster. See README.md.
 """
 
+from scheduler_core.advice.advised import Advice, SearchLimits
 from scheduler_core.advice.devices import devices_of
 from scheduler_core.advice.edits import Edit, FailedEdit, ProvenEdit
 from scheduler_core.advice.group_story import GroupStory, Remedy, UnknownGroup, group_story
@@ -10,7 +11,7 @@ from scheduler_core.advice.judge import ForeignDecision, Judge, Judgement, share
 from scheduler_core.advice.sandbox import Sandbox
 from scheduler_core.advice.try_pod import TriedPod, try_pod
 from scheduler_core.advice.weights import CycleWeights, Interval, PluginWeights, Switch, weights_document
-from scheduler_core.advice.what_would_it_take import Advice, SearchLimits, what_would_it_take
+from scheduler_core.advice.what_would_it_take import what_would_it_take
 from scheduler_core.advice.why_not import Distance, UnknownNode, WhyNot, distances, why_not
 
 __all__ = [

@@ -12,13 +12,14 @@ higher priority also when it then preempts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from scheduler_core.advice import cluster_edits, edits, node_edits, pod_edits
+from scheduler_core.advice.advised import Advice, SearchLimits
 from scheduler_core.advice.cluster_edits import PodsToGo, pods_to_go
 from scheduler_core.advice.displaced import landings, owner_is_there
 from scheduler_core.advice.edits import (
@@ -48,80 +49,6 @@ MAX_PAIRS = 200
 MAX_SHAPES = 20
 """Kinds of nodes a new one is tried of, the commonest first."""
 _KEEPS_OFF = ("NoSchedule", "NoExecute")
-
-
-@dataclass(frozen=True, slots=True)
-class SearchLimits:
-    """How far the search goes.
-
-    Attributes
-    ----------
-    per_kind : int or None
-        So many edits of each kind that are about one node or one pod (uncordon, delete, move, free room, add) are
-        proven, the cheapest first; None proves all.
-    exhaustive_pods : int
-        Up to so many pods every single one's going is tried by a whole cycle. Above, all are tried in lock-step for
-        their own node, and those that matter elsewhere by whole cycles.
-    elsewhere : int
-        How many of the latter.
-    failed_per_kind : int
-        How many edits of a kind that do not help are told.
-    """
-
-    per_kind: int | None = 6
-    exhaustive_pods: int = 150
-    elsewhere: int = 60
-    failed_per_kind: int = 3
-
-
-@dataclass(slots=True)
-class Advice:
-    """The answer.
-
-    Attributes
-    ----------
-    pod : str
-        `namespace/name`.
-    outcome : str
-        What the cycle decides as things are: `bound` (the pod fits, there is nothing to edit), `preempting`,
-        `unschedulable` or `error`.
-    node : str or None
-        Where it would go as things are.
-    message : str or None
-        What the cycle says as things are.
-    edits : list of ProvenEdit
-        The cheapest first.
-    failed : list of FailedEdit
-        Some that do not help.
-    n_tried : int
-        Edits judged in all.
-    n_more : dict of str to int
-        Kind -> how many further edits of that kind are known to help, not proven for being more of the same.
-    """
-
-    pod: str
-    n_nodes: int
-    outcome: str
-    node: str | None
-    message: str | None
-    edits: list[ProvenEdit] = field(default_factory=list)
-    failed: list[FailedEdit] = field(default_factory=list)
-    n_tried: int = 0
-    n_more: dict[str, int] = field(default_factory=dict)
-
-    def document(self) -> dict[str, Any]:
-        """JSON-able."""
-        return {
-            "pod": self.pod,
-            "nNodes": self.n_nodes,
-            "outcome": self.outcome,
-            "node": self.node,
-            "message": self.message,
-            "edits": [item.document() for item in self.edits],
-            "failed": [item.document() for item in self.failed],
-            "nTried": self.n_tried,
-            "nMore": dict(self.n_more),
-        }
 
 
 def what_would_it_take(

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler_core.advice import pod_edits
+from scheduler_core.advice.advised import SearchLimits
 from scheduler_core.advice.edits import COST_NODE, LOWER_REQUEST, NODES, POD, Edit
 from scheduler_core.advice.sandbox import Sandbox
-from scheduler_core.advice.what_would_it_take import SearchLimits, what_would_it_take
+from scheduler_core.advice.what_would_it_take import what_would_it_take
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import Pod, pod_from
 from scheduler_core.plan.headroom import Report

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from scheduler_core.advice.advised import SearchLimits
 from scheduler_core.advice.sandbox import Sandbox
-from scheduler_core.advice.what_would_it_take import Report, SearchLimits, what_would_it_take
+from scheduler_core.advice.what_would_it_take import Report, what_would_it_take
 from scheduler_core.advice.why_not import distances
 from scheduler_core.extender.transport import Transport, no_transport
 from scheduler_core.objects.defaults import priority_class_from

@@ -1,21 +1,17 @@
-"""The volume plugins one node at a time, as upstream's Go is written: twins to compare the columns with.
+"""Volume plugins but VolumeBinding, one node at a time, as upstream's Go is written: twins to compare the columns with.
 
-Source: pkg/scheduler/framework/plugins/{volumerestrictions,nodevolumelimits,volumebinding,volumezone}, v1.34
+Source: pkg/scheduler/framework/plugins/{volumerestrictions,nodevolumelimits,volumezone}, v1.34
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from typing import Any
 
 from scheduler_core.cluster.listers import Listers
 from scheduler_core.objects.fields import Document
-from scheduler_core.objects.labels import label_selector_from
 from scheduler_core.objects.node import Node
-from scheduler_core.objects.node_selector import node_selector_from
 from scheduler_core.objects.pod import Pod
-from scheduler_core.objects.quantity import Quantity, quantity_from
 from tests.scheduler_core.plugins.storage_clusters import NodeInfo
 
 Rejection = tuple[str, tuple[str, ...]]
@@ -26,21 +22,21 @@ MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 SELECTED = "volume.kubernetes.io/selected-node"
 
 
-def _claim(listers: Listers, namespace: str, name: str) -> Document | None:
+def claim_of(listers: Listers, namespace: str, name: str) -> Document | None:
     found = listers.get("PersistentVolumeClaim", namespace, name)
     return None if found is None else found.manifest
 
 
-def _object(listers: Listers, kind: str, name: str) -> Document | None:
+def object_of(listers: Listers, kind: str, name: str) -> Document | None:
     found = listers.get(kind, "", name)
     return None if found is None else found.manifest
 
 
-def _annotations(manifest: Document) -> dict[str, str]:
+def annotations_of(manifest: Document) -> dict[str, str]:
     return manifest["metadata"].get("annotations") or {}
 
 
-def _not_found(name: str) -> str:
+def not_found(name: str) -> str:
     return f'persistentvolumeclaim "{name}" not found'
 
 
@@ -86,9 +82,9 @@ class RestrictionsTwin:
             if volume.get("persistentVolumeClaim") is None:
                 continue
             name = volume["persistentVolumeClaim"]["claimName"]
-            claim = _claim(listers, pod.namespace, name)
+            claim = claim_of(listers, pod.namespace, name)
             if claim is None:
-                self.status = (UNRESOLVABLE, (_not_found(name),))
+                self.status = (UNRESOLVABLE, (not_found(name),))
                 return
             if "ReadWriteOncePod" in claim["spec"].get("accessModes", ()):
                 self.claims.add(name)
@@ -139,11 +135,11 @@ class TwinError(Exception):
     """An error status."""
 
 
-def _source(document: Document) -> str | None:
+def source_of(document: Document) -> str | None:
     return next((key for key in PLUGINS if document.get(key) is not None), None)
 
 
-def _handle(source: str, document: Document, labels: dict[str, str] | None) -> str:
+def handle_of(source: str, document: Document, labels: dict[str, str] | None) -> str:
     if source == "awsElasticBlockStore":
         volume_id: str = document["volumeID"]
         if volume_id.startswith("aws://"):
@@ -185,10 +181,10 @@ def _handle(source: str, document: Document, labels: dict[str, str] | None) -> s
     return str(document.get("volumeID") or document.get("volumePath"))
 
 
-def _migrated(csi_node: Document | None) -> list[str]:
+def migrated_of(csi_node: Document | None) -> list[str]:
     if csi_node is None:
         return []
-    text = _annotations(csi_node).get(MIGRATED, "")
+    text = annotations_of(csi_node).get(MIGRATED, "")
     return text.split(",") if text else []
 
 
@@ -200,14 +196,14 @@ def _is_migration_on(csi_node: Document | None, plugin: str) -> bool:
         return False
     if plugin in ("kubernetes.io/aws-ebs", "kubernetes.io/gce-pd"):
         return True
-    return plugin == "kubernetes.io/portworx-volume" and plugin in _migrated(csi_node)
+    return plugin == "kubernetes.io/portworx-volume" and plugin in migrated_of(csi_node)
 
 
 def limits_skip(pod: Pod) -> bool:
     return not any(
         volume.get("persistentVolumeClaim") is not None
         or volume.get("ephemeral") is not None
-        or _source(volume) is not None
+        or source_of(volume) is not None
         for volume in pod.volumes
     )
 
@@ -224,19 +220,19 @@ def _attachable(pod: Pod, listers: Listers, csi_node: Document | None, new: bool
         elif volume.get("ephemeral") is not None:
             name = f"{pod.name}-{volume['name']}"
         else:
-            source = _source(volume)
+            source = source_of(volume)
             if source is None or not _is_migration_on(csi_node, PLUGINS[source][0]):
                 continue
             try:
-                handle = _handle(source, volume[source], None)
+                handle = handle_of(source, volume[source], None)
             except TwinError as error:
                 raise TwinError(f"converting volume({volume['name']}) from inline to csi: {error}") from error
             result[f"{PLUGINS[source][1]}/{handle}"] = PLUGINS[source][1]
             continue
-        claim = _claim(listers, pod.namespace, name)
+        claim = claim_of(listers, pod.namespace, name)
         if claim is None:
             if new:
-                raise _NotFound(f"looking up PVC {pod.namespace}/{name}: {_not_found(name)}")
+                raise _NotFound(f"looking up PVC {pod.namespace}/{name}: {not_found(name)}")
             continue
         driver, handle = _driver_info(claim, listers, csi_node)
         if driver and handle:
@@ -246,9 +242,9 @@ def _attachable(pod: Pod, listers: Listers, csi_node: Document | None, new: bool
 
 def _driver_info(claim: Document, listers: Listers, csi_node: Document | None) -> tuple[str, str]:
     name = claim["spec"].get("volumeName")
-    volume = _object(listers, "PersistentVolume", name) if name else None
+    volume = object_of(listers, "PersistentVolume", name) if name else None
     if volume is None:
-        storage_class = _object(listers, "StorageClass", claim["spec"].get("storageClassName", ""))
+        storage_class = object_of(listers, "StorageClass", claim["spec"].get("storageClassName", ""))
         if storage_class is None:
             return "", ""
         handle = f"random-{claim['metadata']['namespace']}/{claim['metadata']['name']}"
@@ -259,18 +255,18 @@ def _driver_info(claim: Document, listers: Listers, csi_node: Document | None) -
         return provisioner, handle
     if volume["spec"].get("csi"):
         return volume["spec"]["csi"]["driver"], volume["spec"]["csi"]["volumeHandle"]
-    source = _source(volume["spec"])
+    source = source_of(volume["spec"])
     if source is None or not _is_migration_on(csi_node, PLUGINS[source][0]):
         return "", ""
     try:
-        handle = _handle(source, volume["spec"][source], volume["metadata"].get("labels") or {})
+        handle = handle_of(source, volume["spec"][source], volume["metadata"].get("labels") or {})
     except TwinError:
         return "", ""
     return PLUGINS[source][1], handle
 
 
 def limits_filter(pod: Pod, info: NodeInfo, listers: Listers) -> Rejection | None:
-    csi_node = _object(listers, "CSINode", info.node.name)
+    csi_node = object_of(listers, "CSINode", info.node.name)
     try:
         new = _attachable(pod, listers, csi_node, True)
     except _NotFound as error:
@@ -300,7 +296,7 @@ def limits_filter(pod: Pod, info: NodeInfo, listers: Listers) -> Rejection | Non
         if spec["nodeName"] != info.node.name or not spec["attacher"]:
             continue
         volume_name = spec["source"].get("persistentVolumeName")
-        volume = _object(listers, "PersistentVolume", volume_name) if volume_name else None
+        volume = object_of(listers, "PersistentVolume", volume_name) if volume_name else None
         if volume is not None and volume["spec"].get("csi"):
             attachments[f"{spec['attacher']}/{volume['spec']['csi']['volumeHandle']}"] = spec["attacher"]
     for name, driver in attachments.items():
@@ -331,21 +327,21 @@ def zone_pre_filter(pod: Pod, listers: Listers) -> Rejection | str | list[tuple[
         if volume.get("persistentVolumeClaim") is None:
             continue
         name = volume["persistentVolumeClaim"]["claimName"]
-        claim = _claim(listers, pod.namespace, name)
+        claim = claim_of(listers, pod.namespace, name)
         if claim is None:
-            return UNRESOLVABLE, (_not_found(name),)
+            return UNRESOLVABLE, (not_found(name),)
         volume_name = claim["spec"].get("volumeName", "")
         if not volume_name:
             class_name = claim["spec"].get("storageClassName", "")
             if not class_name:
                 return UNRESOLVABLE, ("PersistentVolumeClaim had no pv name and storageClass name",)
-            storage_class = _object(listers, "StorageClass", class_name)
+            storage_class = object_of(listers, "StorageClass", class_name)
             if storage_class is None:
                 return UNRESOLVABLE, (f'storageclass.storage.k8s.io "{class_name}" not found',)
             if storage_class["volumeBindingMode"] == "WaitForFirstConsumer":
                 continue
             return UNRESOLVABLE, ("PersistentVolume had no name",)
-        pv = _object(listers, "PersistentVolume", volume_name)
+        pv = object_of(listers, "PersistentVolume", volume_name)
         if pv is None:
             return UNRESOLVABLE, (f'persistentvolume "{volume_name}" not found',)
         for key in TOPOLOGY:
@@ -367,257 +363,3 @@ def zone_filter(topologies: list[tuple[str, set[str]]], node: Node) -> Rejection
         if value is None or value not in values:
             return UNRESOLVABLE, ("node(s) had no available volume zone",)
     return None
-
-
-# ---- VolumeBinding
-
-
-def _affinity_holds(volume: Document, node: Node) -> bool:
-    required = (volume["spec"].get("nodeAffinity") or {}).get("required")
-    if required is None:
-        return True
-    try:
-        return node_selector_from(required).match(node.labels, "")
-    except ValueError:
-        return False
-
-
-def _translated(volume: Document, csi_node: Document | None) -> Document:
-    source = _source(volume["spec"])
-    if source is None or source == "vsphereVolume" or PLUGINS[source][0] not in _migrated(csi_node):
-        return volume
-    labels = volume["metadata"].get("labels") or {}
-    try:
-        _handle(source, volume["spec"][source], labels)
-    except TwinError as error:
-        raise TwinError(f"could not translate pv: {error}") from error
-    key = PLUGINS[source][2]
-    if not key:
-        return volume
-    volume = copy.deepcopy(dict(volume))
-    affinity = volume["spec"].get("nodeAffinity")
-    terms = affinity["required"]["nodeSelectorTerms"] if affinity else []
-    expressions = [item for term in terms for item in term.get("matchExpressions", ())]
-    keys = {item["key"] for item in expressions}
-    beta = "failure-domain.beta.kubernetes.io/"
-    current = "topology.kubernetes.io/"
-    for known in (keys, labels):
-        if current + "zone" in known:
-            prefix = current
-            break
-        if beta + "zone" in known:
-            prefix = beta
-            break
-    else:
-        prefix = current
-    if any(item["key"] == prefix + "zone" and item.get("values") for item in expressions):
-        for item in expressions:
-            if item["key"] == prefix + "zone":
-                item["key"] = key
-    elif prefix + "zone" in labels:
-        zones = sorted({part for part in labels[prefix + "zone"].split("__") if part})
-        if not affinity:
-            terms = [{}]
-            volume["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
-        for term in terms:
-            term.setdefault("matchExpressions", []).append({"key": key, "operator": "In", "values": zones})
-    if prefix == beta:
-        for item in expressions:
-            if item["key"] == beta + "region" and item.get("values"):
-                item["key"] = current + "region"
-    return volume
-
-
-def _quantity(document: Document, *path: str) -> Quantity:
-    for key in path:
-        document = document.get(key) or {}
-    return quantity_from(document or "0")  # type: ignore[arg-type]
-
-
-def _is_bound_to(volume: Document, claim: Document) -> bool:
-    reference = volume["spec"].get("claimRef")
-    meta = claim["metadata"]
-    return (
-        reference is not None
-        and reference["name"] == meta["name"]
-        and reference["namespace"] == meta["namespace"]
-        and reference.get("uid", "") in ("", meta["uid"])
-    )
-
-
-def find_matching_volume(
-    claim: Document, volumes: list[Document], node: Node, excluded: list[str]
-) -> Document | None:
-    smallest: Document | None = None
-    spec = claim["spec"]
-    requested = _quantity(spec, "resources", "requests", "storage")
-    for volume in volumes:
-        if volume["metadata"]["name"] in excluded:
-            continue
-        bound = _is_bound_to(volume, claim)
-        if volume["spec"].get("claimRef") is not None and not bound:
-            continue
-        size = _quantity(volume["spec"], "capacity", "storage")
-        if size.cmp(requested) < 0:
-            continue
-        if volume["spec"]["volumeMode"] != spec["volumeMode"]:
-            continue
-        if volume["spec"].get("volumeAttributesClassName", "") != spec.get("volumeAttributesClassName", ""):
-            continue
-        if volume["metadata"].get("deletionTimestamp"):
-            continue
-        valid = _affinity_holds(volume, node)
-        if bound:
-            return volume if valid else None
-        if volume["status"]["phase"] != "Available":
-            continue
-        labels = volume["metadata"].get("labels") or {}
-        if spec.get("selector") is not None and not label_selector_from(spec["selector"]).matches(labels):
-            continue
-        if volume["spec"]["storageClassName"] != spec["storageClassName"] or not valid:
-            continue
-        if not set(spec["accessModes"]) <= set(volume["spec"]["accessModes"]):
-            continue
-        if smallest is None or _quantity(smallest["spec"], "capacity", "storage").cmp(size) > 0:
-            smallest = volume
-    return smallest
-
-
-class BindingTwin:
-    """PreFilter's claims and Filter on them; `status` is what PreFilter says."""
-
-    def __init__(self, pod: Pod, listers: Listers) -> None:
-        self.listers = listers
-        self.status: Rejection | str | None = None
-        self.bound: list[Document] = []
-        self.delayed: list[Document] = []
-        has_claim = immediate = False
-        claims = []
-        for volume in pod.volumes:
-            if volume.get("persistentVolumeClaim") is None:
-                continue
-            has_claim = True
-            name = volume["persistentVolumeClaim"]["claimName"]
-            claim = _claim(listers, pod.namespace, name)
-            if claim is None:
-                self.status = (UNRESOLVABLE, (_not_found(name),))
-                return
-            if claim["metadata"].get("deletionTimestamp"):
-                self.status = (UNRESOLVABLE, (f'persistentvolumeclaim "{name}" is being deleted',))
-                return
-            claims.append(claim)
-        if not has_claim:
-            self.status = "Skip"
-            return
-        for claim in claims:
-            spec = claim["spec"]
-            if spec.get("volumeName") and "pv.kubernetes.io/bind-completed" in _annotations(claim):
-                self.bound.append(claim)
-                continue
-            storage_class = _object(listers, "StorageClass", spec["storageClassName"])
-            waits = storage_class is not None and storage_class["volumeBindingMode"] == "WaitForFirstConsumer"
-            if waits and not spec.get("volumeName"):
-                self.delayed.append(claim)
-            else:
-                immediate = True
-        if immediate:
-            self.status = (UNRESOLVABLE, ("pod has unbound immediate PersistentVolumeClaims",))
-
-    def find(self, node: Node) -> tuple[list[str], list[tuple[str, str]], list[str]]:
-        """Reasons, bindings (claim, volume) and claims to provision. Raises TwinError."""
-        reasons: list[str] = []
-        csi_node = _object(self.listers, "CSINode", node.name)
-        found = satisfied = True
-        for claim in self.bound:
-            volume = _object(self.listers, "PersistentVolume", claim["spec"]["volumeName"])
-            if volume is None:
-                found = False
-                break
-            if not _affinity_holds(_translated(volume, csi_node), node):
-                satisfied = False
-                break
-        unbound, sufficient, bindings, provisions = self._find_delayed(node)
-        if not satisfied:
-            reasons.append("node(s) didn't match PersistentVolume's node affinity")
-        if not unbound:
-            reasons.append("node(s) didn't find available persistent volumes to bind")
-        if not sufficient:
-            reasons.append("node(s) did not have enough free storage")
-        if not found:
-            reasons.append("node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)")
-        return reasons, bindings, provisions
-
-    def _find_delayed(self, node: Node) -> tuple[bool, bool, list[tuple[str, str]], list[str]]:
-        to_match, to_provision = [], []
-        for claim in self.delayed:
-            selected = _annotations(claim).get(SELECTED)
-            if selected is None:
-                to_match.append(claim)
-            elif selected != node.name:
-                return False, True, [], []
-            else:
-                to_provision.append(claim)
-        to_match.sort(
-            key=lambda claim: _quantity(claim["spec"], "resources", "requests", "storage").nano_value()
-        )
-        bindings: list[tuple[str, str]] = []
-        everything = sorted(self.listers.all("PersistentVolume"), key=lambda volume: volume.name)
-        for claim in to_match:
-            volumes = [
-                volume.manifest
-                for volume in everything
-                if volume.manifest["spec"]["storageClassName"] == claim["spec"]["storageClassName"]
-            ]
-            picked = find_matching_volume(claim, volumes, node, [name for _, name in bindings])
-            if picked is None:
-                to_provision.append(claim)
-            else:
-                bindings.append((claim["metadata"]["name"], picked["metadata"]["name"]))
-        provisions: list[str] = []
-        for claim in to_provision:
-            storage_class = _object(self.listers, "StorageClass", claim["spec"]["storageClassName"])
-            assert storage_class is not None
-            if storage_class["provisioner"] in ("", "kubernetes.io/no-provisioner"):
-                return False, True, bindings, []
-            if not _topology_matches(storage_class, node):
-                return False, True, bindings, []
-            if not self._has_capacity(claim, storage_class, node):
-                return True, False, bindings, []
-            provisions.append(claim["metadata"]["name"])
-        return True, True, bindings, provisions
-
-    def _has_capacity(self, claim: Document, storage_class: Document, node: Node) -> bool:
-        driver = _object(self.listers, "CSIDriver", storage_class["provisioner"])
-        if driver is None or not driver["spec"].get("storageCapacity"):
-            return True
-        size = _quantity(claim["spec"], "resources", "requests", "storage").value()
-        for item in self.listers.all("CSIStorageCapacity"):
-            manifest: Any = item.manifest
-            limit = manifest.get("maximumVolumeSize", manifest.get("capacity"))
-            if (
-                manifest["storageClassName"] == storage_class["metadata"]["name"]
-                and limit is not None
-                and quantity_from(limit).value() >= size
-                and manifest.get("nodeTopology") is not None
-                and label_selector_from(manifest["nodeTopology"]).matches(node.labels)
-            ):
-                return True
-        return False
-
-    def filter(self, node: Node) -> Rejection | None:
-        try:
-            reasons, _, _ = self.find(node)
-        except TwinError as error:
-            return "Error", (str(error),)
-        return (UNRESOLVABLE, tuple(reasons)) if reasons else None
-
-
-def _topology_matches(storage_class: Document, node: Node) -> bool:
-    terms = storage_class.get("allowedTopologies") or []
-    if not terms:
-        return True
-    return any(
-        term.get("matchLabelExpressions")
-        and all(node.labels.get(item["key"]) in item["values"] for item in term["matchLabelExpressions"])
-        for term in terms
-    )

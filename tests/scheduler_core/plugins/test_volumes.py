@@ -18,8 +18,8 @@ from scheduler_core.plugins.node_volume_limits import NodeVolumeLimits
 from scheduler_core.plugins.volume_binding import VolumeBinding
 from scheduler_core.plugins.volume_restrictions import VolumeRestrictions
 from scheduler_core.plugins.volume_zone import VolumeZone
+from tests.scheduler_core.plugins.oracle_volume_binding import BindingTwin
 from tests.scheduler_core.plugins.oracle_volumes import (
-    BindingTwin,
     Rejection,
     RestrictionsTwin,
     limits_filter,
