@@ -14,13 +14,20 @@ import hypothesis
 import pytest
 
 from scheduler_core.thresholds import INFINITY, Thresholds, using
-from tests import scenario_processes, servers
+from tests import quick, scenario_processes, servers
 
 # The suite tries the same examples every time, so that it fails for the change at hand and for nothing else;
 # `--hypothesis-profile=search` looks for new ones. A busy machine is no reason to fail, hence no deadlines.
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("search", derandomize=False, deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_where_django_takes_its_time() -> None:
+    quick.hash_passwords_at_once()
+    quick.look_for_static_files_once()
+    quick.empty_tables_without_ado()
 
 
 @pytest.fixture(

@@ -37,6 +37,8 @@ if not _is_xdist_worker:
     os.environ["CELERY_BROKER_URL"] = "memory://"
     # Hundreds of tests start a Python. Without bytecode each of them compiles the whole tree again: twice the time.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # Of what tests install into environments of their own, most modules are never imported.
+    os.environ.setdefault("PIP_NO_COMPILE", "1")
     # What the user's shell says about a real site is not for the tests.
     for _name in ("DATABASE_URL", *(f"PLAYGROUND_{end}" for end in ("MODE", "HOSTS", "SECRET_KEY", "DEBUG"))):
         os.environ.pop(_name, None)
@@ -138,6 +140,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # A machine may be so busy that a wait of the test ends before what it waits for has happened; what is
             # broken breaks again. The summary tells how many tests were run again.
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
+def pytest_collection_order(items: list[pytest.Item]) -> None:
+    """The fast ones first, so that what is broken is soon told; then what takes longest, so that it is not last."""
+    items.sort(key=lambda item: 0 if item.get_closest_marker("fast") else 1 if _is_a_suite(item) else 2)
+
+
+def _is_a_suite(item: pytest.Item) -> bool:
+    return item.path.name == "test_on_postgresql.py"
 
 
 def _waits_for_others(item: pytest.Item) -> bool:

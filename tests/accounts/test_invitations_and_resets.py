@@ -27,7 +27,6 @@ NEW = {"password1": "staple battery horse", "password2": "staple battery horse"}
 @pytest.fixture(autouse=True)
 def team_mode(settings: Any, db: None, wakes: list[Any]) -> None:
     settings.EMBEDDED = False
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture

@@ -27,7 +27,6 @@ RIGHT = "correct horse battery"
 @pytest.fixture(autouse=True)
 def team_mode(settings: Any, db: None) -> None:
     settings.EMBEDDED = False
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from drf_spectacular.settings import patched_settings
 from drf_spectacular.validation import validate_schema
 from hypothesis import HealthCheck, settings
 from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation.meta import TestPhase
 from schemathesis.specs.openapi.checks import (
     negative_data_rejection,
     positive_data_acceptance,
@@ -143,6 +145,11 @@ def known(transactional_db: None, wakes: list[Any]) -> dict[str, str]:
     }
 
 
+# Of some 7,500 requests at the edges of the schemas: which part the suite makes; a search makes all of them.
+ONE_IN = 1 if settings.get_current_profile_name() == "search" else 4
+made: Counter[str] = Counter()
+
+
 @schema.parametrize()
 @settings(
     max_examples=8,
@@ -152,6 +159,9 @@ def known(transactional_db: None, wakes: list[Any]) -> dict[str, str]:
 def test_no_request_is_a_server_error_or_answered_in_an_undocumented_way(
     case: schemathesis.Case, known: dict[str, str]
 ) -> None:
+    made[case.operation.label] += 1
+    if case.meta and case.meta.phase.name is TestPhase.COVERAGE and made[case.operation.label] % ONE_IN:
+        return
     there = Cluster.objects.filter(public_id=known["cluster_id"]).exists()
     if there:
         case.path_parameters = {

@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from playwright.sync_api import expect
 
@@ -14,6 +13,7 @@ from playground.clusters import services, wake
 from playground.clusters.models import Cluster, Question
 from playground.clusters.services import questions
 from playground.clusters.services.memory import EngineMemory
+from tests.browser.test_pages import what_is_wrong
 from tests.browser.waits import wait_until
 from tests.clusters.builders import make_cluster, make_node, make_pod
 
@@ -64,26 +64,14 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390)], ids=["light", "dark", "phone"]
-)
-def test_answers_are_accessible_and_fit(
-    page: Any, asgi_server: str, asked: Cluster, complaints: Any, scheme: Any, width: int
-) -> None:
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    page.set_viewport_size({"width": width, "height": 844})
-    found = []
+def test_answers_are_accessible_and_fit(page: Any, asgi_server: str, asked: Cluster, complaints: Any) -> None:
     tried = Question.objects.get(kind="try").public_id
-    for name, path in {**PAGES, "tried": f"/c/{{id}}/questions/{tried}/"}.items():
-        page.goto(asgi_server + path.format(id=asked.public_id))
-        for details in page.locator("details").all():
-            details.evaluate("d => d.open = true")
-        for violation in Axe().run(page).response["violations"]:
-            found.append(f"{name}: {violation['id']} {violation['nodes'][0]['html'][:120]}")
-        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        if wide > 0:
-            found.append(f"{name}: {wide} px too wide")
-    assert not found, "\n".join(found)
+    pages = {**PAGES, "tried": f"/c/{{id}}/questions/{tried}/"}
+    assert not (
+        found := what_is_wrong(
+            page, asgi_server, {name: path.format(id=asked.public_id) for name, path in pages.items()}
+        )
+    ), "\n".join(found)
 
 
 def test_an_answer_arrives_on_the_page_that_waits_for_it(

@@ -37,6 +37,7 @@ def test_the_palette_finds_nodes_pods_workloads_and_cycles_by_keyboard(
     expect(page.locator("#found a").first).to_be_focused()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"\?node="))
+    page.wait_for_load_state("domcontentloaded")  # before its scripts, nothing hears a key
     page.keyboard.press("Control+k")
     expect(field).to_be_focused()
     page.keyboard.type("nightly")

@@ -31,6 +31,7 @@ def test_from_home_to_a_shared_verdict_by_keyboard_alone(page, asgi_server, work
     tab_to(page, page.get_by_role("button", name="Create cluster"))
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/c/\w+/$"), timeout=30_000)
+    page.wait_for_load_state("domcontentloaded")  # before its scripts, nothing hears a key
     # By the palette to the questions about the whole cluster.
     page.keyboard.press("ControlOrMeta+k")
     expect(page.locator("#palette-q")).to_be_focused()

@@ -106,6 +106,7 @@ def test_cycles_are_walked_with_the_bracket_keys(page, asgi_server, cluster):
     page.goto(f"{asgi_server}/c/{cluster.public_id}/cycles/3/")
     page.keyboard.press("]")
     expect(page).to_have_url(re.compile("/cycles/4/$"))
+    page.wait_for_load_state("domcontentloaded")  # before its scripts, nothing hears a key
     page.keyboard.press("[")
     expect(page).to_have_url(re.compile("/cycles/3/$"))
 
