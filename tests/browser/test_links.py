@@ -119,7 +119,7 @@ def test_a_mangled_or_foreign_link_is_refused_by_its_cause_and_has_no_button(
     expect(page.locator("#carried-state")).to_contain_text(said)
     expect(page.locator("#bring")).to_be_hidden()
     expect(page.locator("#carried-facts")).to_be_hidden()
-    looked_at(page, 1280)
+    looked_at(page)
     # The whole link in the same tab: only what follows the # changes.
     page.goto(link)
     expect(page.locator("#carried-state")).to_contain_text("Its digest is proved")

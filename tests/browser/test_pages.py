@@ -60,11 +60,15 @@ PAGES = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_every_page_is_accessible_and_fits(page, asgi_server, cluster, complaints):
     pages = {name: path.format(id=cluster.public_id) for name, path in PAGES.items()}
     assert not (found := what_is_wrong(page, asgi_server, pages)), "\n".join(found)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_pages_of_rare_cycles_are_accessible_and_fit(
     page, asgi_server, transactional_db, no_broker, settings, complaints
 ):
