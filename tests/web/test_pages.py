@@ -280,7 +280,7 @@ def test_a_hostile_name_is_escaped(client, cluster):
 def test_pods_of_a_lane_are_listed(client, cluster):
     html = html_of(get(client, "pods", cluster.public_id, lane="unschedulable"))
     assert "train-2" in html and "web-3" not in html
-    assert "<td>Unschedulable</td>" in html and "<h1>Pods: Unschedulable</h1>" in html
+    assert ">Unschedulable</td>" in html and "<h1>Pods: Unschedulable</h1>" in html
     assert Pod.objects.filter(cluster=cluster).count() > 5
 
 

@@ -13,7 +13,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='origin',
             name='cluster',
-            field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='origin', to='clusters.cluster'),
+            field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='share_origin', to='clusters.cluster'),
         ),
         migrations.AlterField(
             model_name='origin',

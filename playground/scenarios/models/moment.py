@@ -52,7 +52,7 @@ class Moment(models.Model):
 class Origin(models.Model):
     """The share a cluster came from, or was last shared as, and whether it has changed since."""
 
-    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="origin")
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, related_name="share_origin")
     scenario = models.ForeignKey(
         Scenario, null=True, blank=True, on_delete=models.SET_NULL, related_name="origins"
     )
