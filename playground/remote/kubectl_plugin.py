@@ -221,6 +221,9 @@ def _made(instance: Instance, dump: Dump, options: argparse.Namespace) -> str:
         status, applied = instance.ask("POST", f"clusters/{part(cluster)}/apply", body)
         if status == 202:  # a worker applies what is large
             _awaited(instance, applied)
+    except KeyboardInterrupt:
+        instance.ask("DELETE", f"clusters/{part(cluster)}/")
+        raise
     except Refused as error:
         instance.ask("DELETE", f"clusters/{part(cluster)}/")
         raise Refused(dump.with_names(str(error)), error.status) from None
@@ -238,5 +241,6 @@ def _awaited(instance: Instance, row: Any) -> Any:
         raise
     if row["state"] != "done":
         why = row.get("error") or row.get("message") or row.get("problem") or ""
+        why = "\n".join([why, *(cause["detail"] for cause in row.get("causes") or ())]).strip()
         raise Refused(f"it ended as {row['state']}: {why}", 500)
     return row
