@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,12 @@ from playground.web import amounts
 
 if TYPE_CHECKING:
     from playground.clusters.row_types import Draft
+    from playground.web.problems import Problem
 
 DUMP_LINE = "kubectl get nodes,pods,deploy,rs,sts,ds,jobs,pdb,pc,pv,pvc,sc,csinodes -A -o yaml > cluster.yaml"
 """Brings what answers hang on: owners too, without which nothing would make a deleted pod again."""
+NODE_LINE = "kubectl get nodes -o yaml > nodes.yaml"
+CLASS_LINE = "kubectl get pc -o yaml > classes.yaml"
 OWNER_LINE = "kubectl get deploy,rs,sts,ds,jobs -A -o yaml > owners.yaml"
 BUDGET_LINE = "kubectl get pdb -A -o yaml > budgets.yaml"
 VOLUME_LINE = "kubectl get pv,pvc,sc,csinodes -A -o yaml > volumes.yaml"
@@ -171,8 +175,33 @@ def missing_words(owners: Mapping[str, int]) -> str:
     return f"{pods} not in this text ({kinds}): a pod that is deleted or evicted here is not made again."
 
 
+def import_hint(problems: Sequence[Problem]) -> Missing | None:
+    """What to do about a text that was refused, where its first problem is one that many meet."""
+    first = problems[0] if problems else None
+    if first is None:
+        return None
+    if first.message.startswith("no PriorityClass with name "):
+        words = (
+            "Pods name classes that are not in this text. Dump them too, and add them to it after a line ---."
+        )
+        return Missing("Priority classes are missing.", words, CLASS_LINE)
+    written = first.excerpt[0].text if first.excerpt else ""
+    if first.line == 1 and re.match(r"(NAMESPACE|NAME) {2,}", written):
+        return Missing("This is the table kubectl prints.", "It becomes a dump with -o yaml:", DUMP_LINE)
+    if any(line.bad and line.text.lstrip(" ").startswith("\t") for line in first.excerpt):
+        return Missing("A line is indented by a tab.", "YAML is indented by spaces only.")
+    return None
+
+
 def _missing(summary: Mapping[str, Any], facts: Mapping[str, Any] | None) -> tuple[Missing, ...]:
     found = []
+    if facts is not None and not facts["nodes"] and (facts["placed"] or facts["pending"]):
+        words = "No Node is in this text, so no pod finds one."
+        if facts["placed"]:
+            words += (
+                f" Pods that are on a node ({facts['placed']:,}) are removed as those of a lost node are."
+            )
+        found.append(Missing("Nodes are missing.", words, NODE_LINE))
     if words := missing_words(summary["missingOwners"]):
         found.append(Missing("Owners are missing.", words, OWNER_LINE))
     elif words := rebuilt_words(summary["rebuilt"]):

@@ -97,8 +97,9 @@ def test_an_import_shows_what_it_will_do_before_it_does_it(client, no_broker):
     assert Node.objects.get().name == "n1" and Cluster.objects.get().name == "real"
 
 
-def test_a_file_is_imported_like_pasted_text(client, no_broker):
-    upload = SimpleUploadedFile("cluster.yaml", NODE.encode())
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_file_is_imported_like_pasted_text(client, no_broker, encoding):
+    upload = SimpleUploadedFile("cluster.yaml", NODE.replace("\n", "\r\n").encode(encoding))
     client.post(url("new-import"), {"text": "", "upload": upload, "cluster_name": "f", "action": "import"})
     assert Node.objects.get().name == "n1"
 
@@ -179,6 +180,24 @@ def test_a_bad_import_names_the_line_and_keeps_nothing(client, no_broker):
     assert not Cluster.objects.exists()
 
 
+OF_A_CLASS = "spec: {priorityClassName: gold, nodeName: n7, containers: [{name: c, image: i}]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("NAMESPACE   NAME    READY\nshop        web-0   1/1\n", "the table kubectl prints"),
+        ("apiVersion: v1\nkind: Node\nmetadata:\n\tname: n1\n", "indented by a tab"),
+        (f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\n{OF_A_CLASS}\n", "kubectl get pc -o yaml"),
+        (f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\n{OF_A_CLASS.replace('priorityClassName: gold, ', '')}\n",
+         "kubectl get nodes -o yaml"),
+    ],
+    ids=["table", "tab", "no class", "no node"],
+)  # fmt: skip
+def test_what_many_paste_first_is_told_what_is_missing(client, no_broker, text, words):
+    assert words in html_of(client.post(url("new-import"), {"text": text, "action": "preview"}, **HTMX))
+
+
 def test_an_empty_import_is_refused(client, no_broker):
     assert client.post(url("new-import"), {"text": " ", "action": "import"}).status_code == 400
 
@@ -186,7 +205,7 @@ def test_an_empty_import_is_refused(client, no_broker):
 def test_importing_into_a_cluster_says_created_updated_unchanged(client, cluster):
     text = "apiVersion: v1\nkind: Node\nmetadata: {name: node-1, labels: {disk: hdd}}\n"
     html = client.post(url("import", cluster.public_id), {"text": text, "action": "preview"}, **HTMX).content
-    assert b"1 update" in html
+    assert b"1 to update" in html
 
 
 def test_a_pod_is_submitted_and_run(client, cluster):

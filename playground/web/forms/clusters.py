@@ -1,5 +1,6 @@
 """Forms that make or rename clusters."""
 
+import codecs
 from typing import Any
 
 from django import forms
@@ -61,6 +62,16 @@ class NodePoolForm(forms.Form):
         return [zone.strip() for zone in self.cleaned_data["zones"].split(",") if zone.strip()]
 
 
+def _as_utf8(data: bytes) -> bytes:
+    """A file as it is, or in UTF-8 where it says that it is UTF-16, as what PowerShell redirects into a file is."""
+    if not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data
+    try:
+        return data.decode("utf-16").encode()
+    except UnicodeError:
+        return data  # neither is it UTF-8, and reading it says so
+
+
 class ImportForm(forms.Form):
     """Manifests, pasted or from a file, which may be gzip'd; a file wins."""
 
@@ -81,7 +92,7 @@ class ImportForm(forms.Form):
             self.add_error("upload" if upload else "text", size_words(megabytes(size)))
             return data
         try:
-            data["manifests"] = unpacked(upload.read()) if upload else text
+            data["manifests"] = _as_utf8(unpacked(upload.read())) if upload else text
         except BodyTooLarge as error:
             limit = megabytes(error.limit_bytes)
             self.add_error(

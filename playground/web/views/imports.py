@@ -24,6 +24,7 @@ from playground.web.forms.clusters import ImportForm
 from playground.web.htmx import HtmxHttpRequest
 from playground.web.import_preview import (
     DUMP_LINE,
+    import_hint,
     missing_words,
     progress_of,
     rebuilt_words,
@@ -122,6 +123,7 @@ def _import(request: HtmxHttpRequest, cluster: Cluster | None) -> HttpResponse:
 
 def _render(request: HtmxHttpRequest, context: dict[str, Any], status: int = 200) -> HttpResponse:
     template = "clusters/dump.html" if request.htmx else "clusters/dump_page.html"
+    context["hint"] = import_hint(context.get("problems") or ())
     return render(request, template, context, status=status)
 
 
