@@ -148,7 +148,12 @@ def _nodes(cluster: Cluster, words: str) -> list[Found]:
     named = [use for use in found if all(word in use.name for word in words.lower().split())]
     others = [use for use in found if use not in named] if len(named) < MOST else []
     return [
-        Found("grid", use.name, f"{use.n_pods} pods", f"{board}?{urlencode({'node': use.name})}")
+        Found(
+            "grid",
+            use.name,
+            f"{use.n_pods} pod{'' if use.n_pods == 1 else 's'}",
+            f"{board}?{urlencode({'node': use.name})}",
+        )
         for use in (*named[:MOST], *others[:MOST])
     ]
 

@@ -6,8 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.clusters import services
-from playground.clusters.models import Node, Pod
+from playground.clusters.models import Cluster, Node, Pod, Run
 from playground.web.rare_cycles import run_until
+from tests.browser.boxes import out_of_bounds
 from tests.browser.test_pages import what_is_wrong
 from tests.clusters.builders import make_pod
 from tests.real_dump import real_dump
@@ -124,6 +125,14 @@ def test_the_run_bar_stays_one_line(page, asgi_server, real, complaints, width):
         ".map(b => b.getBoundingClientRect().top)"
     )
     assert max(tops) - min(tops) < 12
+    # While it runs, with all there is to tell.
+    what = "the flush of unschedulable pods"
+    Cluster.objects.update(next_deadline_ns=real.start_ns + 330 * 10**9, next_deadline_what=what)
+    Run.objects.update(state="running", cycles_done=1154, pending_at_start=2223, pending_now=2223)
+    page.reload()
+    expect(bar).to_contain_text("1,154 cycles")
+    page.wait_for_timeout(600)
+    assert bar.bounding_box()["height"] == before and not out_of_bounds(page)
 
 
 def test_nodes_are_grouped_by_type_pool_and_zone_and_summed_over_the_group(

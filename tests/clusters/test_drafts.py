@@ -96,8 +96,11 @@ def test_a_large_dump_is_read_and_imported_by_a_worker(at_once, monkeypatch, cli
     work_on_draft(draft_id=importing.pk)
     cluster = Cluster.objects.get()
     assert (cluster.name, cluster.nodes.count()) == ("big", 5)
-    assert client.get(page, **HTMX)["HX-Redirect"] == reverse("web:board", args=[cluster.public_id])
-    assert "made again from their pods" in client.get(page, follow=True).content.decode()
+    looks = [client.get(page, **HTMX) for _ in range(2)]
+    assert [look["HX-Redirect"] for look in looks] == [page, page]
+    board = client.get(page, follow=True)
+    assert board.redirect_chain[-1][0] == reverse("web:board", args=[cluster.public_id])
+    assert board.content.decode().count("made again from their pods") == 1
 
 
 def test_a_large_text_for_a_cluster_that_is_there_is_a_workers_too(monkeypatch, client, no_wake):
@@ -128,8 +131,11 @@ def test_a_large_text_for_a_cluster_that_is_there_is_a_workers_too(monkeypatch, 
     assert "The manifests are being imported" in client.get(page).content.decode()
     work_on_draft(draft_id=importing.pk)
     assert cluster.nodes.count() == 6
-    assert client.get(page, **HTMX)["HX-Redirect"] == reverse("web:board", args=[cluster.public_id])
-    assert "made again from their pods" in client.get(page, follow=True).content.decode()
+    looks = [client.get(page, **HTMX) for _ in range(2)]
+    assert [look["HX-Redirect"] for look in looks] == [page, page]
+    board = client.get(page, follow=True)
+    assert board.redirect_chain[-1][0] == reverse("web:board", args=[cluster.public_id])
+    assert board.content.decode().count("made again from their pods") == 1
 
 
 @pytest.fixture

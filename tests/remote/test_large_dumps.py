@@ -19,7 +19,8 @@ class Instance:
     """Answers `apply` with a draft, and what becomes of it look by look; an exception is raised there."""
 
     def __init__(self, *looks: dict[str, Any] | BaseException) -> None:
-        self.looks, self.asked = list(looks), []
+        self.looks = list(looks)
+        self.asked: list[tuple[str, str]] = []
 
     def post(self, path: str, body: Any) -> Any:
         return {"id": "c1"}

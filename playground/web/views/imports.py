@@ -59,9 +59,11 @@ def draft(request: HtmxHttpRequest, draft_id: str) -> HttpResponse:
     """How far a preview or a large import is; the board of the cluster once it is made."""
     found = _get_draft(request, draft_id)
     if found.made is not None:
+        if request.htmx:
+            # Several looks may be under way: what was made is told by the page they lead to, and once.
+            return HttpResponse(headers={"HX-Redirect": request.path})
         _tell(request, found.answer["import"])
-        board = reverse("web:board", args=[found.made.public_id])
-        return HttpResponse(headers={"HX-Redirect": board}) if request.htmx else redirect(board)
+        return redirect("web:board", found.made.public_id)
     into = found.wanted.get("into")
     context: dict[str, Any] = {
         "cluster": get_cluster(request, into) if into else None,
