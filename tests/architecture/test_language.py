@@ -14,7 +14,7 @@ FOLDERS = ("deploy", "docs", "examples", "playground", "scheduler_core", "static
 TEXTS = (".css", ".html", ".js", ".md", ".py")
 # Say who or what it is: a pod, a client, a person, no pod.
 IDIOM = re.compile(
-    r"\b(nobody|somebody|whoever|deeds?|dear(er)?|(lived?|lives|living) through"
+    r"\b(nobody|somebody|whoever|deeds?|dear(er)?"
     r"|(sessions|rows|logs|shares|checkpoints) of before)\b|DEAR_",
     re.IGNORECASE,
 )
@@ -68,7 +68,7 @@ ALIKE = {
     "Django's name for it": "Command",
     "part of the API for plugins; elsewhere a comparison of clusters": "Comparison",
     "Kubernetes' fields in one, those of a document in the other": "Field",
-    "a cluster after a cycle, in the site and in the formal model": "Moment",
+    "a cluster after a cycle, by the site, by the simulation and in the formal model": "Moment Past",
     "a request to the Kubernetes API, and a node in the formal model": "Refusal",
 }
 """Names of several classes, by the reason why."""
