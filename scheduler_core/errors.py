@@ -18,12 +18,15 @@ class InvalidObject(ValueError):
         The value found there.
     reason : str
         What is wrong with it, in words.
+    type : str
+        Kubernetes' type of such an error (`FieldValueForbidden`), where the words alone do not tell it.
     """
 
-    def __init__(self, path: str, value: Any, reason: str) -> None:
+    def __init__(self, path: str, value: Any, reason: str, type_: str = "") -> None:
         self.path = path
         self.value = value
         self.reason = reason
+        self.type = type_
         shown = f'"{value}"' if isinstance(value, str) else repr(value)
         super().__init__(f"{path}: {shown} {reason}" if value is not None else f"{path}: {reason}")
 

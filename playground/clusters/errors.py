@@ -45,6 +45,8 @@ class InvalidManifest(ClusterError):
         The object at fault, where already known.
     causes : list of InvalidManifest
         Further problems found in the same request (the first one is this error itself).
+    type : str
+        Kubernetes' type of the field's error, where the words alone do not tell it.
     """
 
     reason = "Invalid"
@@ -62,6 +64,7 @@ class InvalidManifest(ClusterError):
         kind: str = "",
         name: str = "",
         causes: "tuple[InvalidManifest, ...]" = (),
+        type_: str = "",
     ) -> None:
         super().__init__(message)
         self.document = document
@@ -72,6 +75,7 @@ class InvalidManifest(ClusterError):
         self.kind = kind
         self.name = name
         self.causes = causes
+        self.type = type_
 
     def as_dict(self) -> dict[str, Any]:
         facts = {

@@ -31,6 +31,7 @@ __all__ = [
     "POD_UPDATES",
     "SYSTEM_PREFIX",
     "DocumentWriter",
+    "InvalidObject",
     "ManifestProblem",
     "Posted",
     "PriorityClasses",
@@ -64,7 +65,11 @@ class ManifestProblem(ValueError):
         Over the size limit.
     forbidden : bool
         Admission refuses it as it stands, in a sentence of its own.
+    type : str
+        As `InvalidObject.type`.
     """
+
+    type = ""
 
     def __init__(
         self,
@@ -169,11 +174,12 @@ class Posted:
             error.reason if forbidden else _words(error), path=error.path, value=error.value
         )
         problem.forbidden = forbidden
+        problem.type = error.type
         return problem
 
 
 def _words(error: InvalidObject) -> str:
-    if error.value is None:
+    if error.value is None or isinstance(error.value, dict | list):
         return error.reason
     shown = f'"{error.value}"' if isinstance(error.value, str) else repr(error.value)
     return f"{shown[:80]} {error.reason}"

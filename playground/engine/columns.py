@@ -22,6 +22,8 @@ NOT_READY_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/u
 FINISHED: Final = ("Succeeded", "Failed")
 """Phases in which a pod's requests no longer count."""
 DEFAULT_SCHEDULER: Final = "default-scheduler"
+EVENT_TTL_NS: Final = 3600 * 10**9
+"""As kube-apiserver's --event-ttl."""
 MOST: Final = 2**47
 """Cap of an amount in a column (140 TB): sums over 60,000 rows stay within 64 bits; manifests keep theirs."""
 
@@ -214,6 +216,16 @@ def event_columns(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "involved_name": involved.get("name") or "",
         "involved_uid": involved.get("uid") or "",
     }
+
+
+def is_forgotten(event: Mapping[str, Any], now_ns: int) -> bool:
+    """Whether an Event was last written longer ago than an API server keeps it."""
+    meta, series = event.get("metadata") or {}, event.get("series") or {}
+    times = (meta.get("creationTimestamp"), event.get("lastTimestamp"), series.get("lastObservedTime"))
+    try:
+        return max(parse_time_ns(text) for text in times if text) < now_ns - EVENT_TTL_NS
+    except (TypeError, ValueError):
+        return False
 
 
 def profile_names(config: Mapping[str, Any] | None) -> tuple[str, ...]:

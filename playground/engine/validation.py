@@ -28,6 +28,12 @@ from scheduler_core.objects.fields import (
     string_map,
     strings,
 )
+from scheduler_core.objects.label_syntax import (
+    label_errors,
+    label_value_errors,
+    qualified_name_errors,
+    subdomain_errors,
+)
 from scheduler_core.objects.labels import SelectorError, label_selector_from
 from scheduler_core.objects.node import node_from
 from scheduler_core.objects.pod import pod_from
@@ -44,15 +50,12 @@ from scheduler_core.objects.resources import (
 
 Document = Mapping[str, Any]
 
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
-_QUALIFIED: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _ANNOTATION_BYTES: Final = 256 * 1024
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """Where `kubectl apply` keeps the whole manifest: an object has the room it has besides that copy of itself."""
 _PERCENT: Final = re.compile(r"[0-9]+%")
 _UNHEALTHY_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
+_SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NODE_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -98,7 +101,7 @@ def validate(manifest: Document) -> None:
         case "HorizontalPodAutoscaler":
             acting_validation.autoscaler(manifest)
         case "Service":
-            string_map(mapping(manifest, "spec", ""), "selector", "spec")
+            _service(mapping(manifest, "spec", ""))
         case "PersistentVolume":
             _capacity(mapping(manifest, "spec", ""), "capacity", "spec")
         case "PersistentVolumeClaim":
@@ -126,16 +129,9 @@ def _metadata(manifest: Document, kind: str) -> None:
             )
         _rest_of_metadata(meta)
         return
-    pattern, limit, words = (
-        (_LABEL, 63, "a DNS label") if kind in _LABEL_NAMED else (_SUBDOMAIN, 253, "a DNS subdomain")
-    )
-    if len(name) > limit or not pattern.fullmatch(name):
-        raise InvalidObject(
-            "metadata.name",
-            name,
-            f"is not {words}: lower case letters, digits, '-'{'' if pattern is _LABEL else ' and .'},"
-            f" beginning and ending with a letter or digit, at most {limit} characters",
-        )
+    wrong = label_errors(name) if kind in _LABEL_NAMED else subdomain_errors(name)
+    if wrong:
+        raise InvalidObject("metadata.name", name, wrong[0])
     _rest_of_metadata(meta)
 
 
@@ -151,8 +147,8 @@ def validate_metadata(manifest: Document, kind: str) -> None:
 
 def _rest_of_metadata(meta: Document) -> None:
     namespace = string(meta, "namespace", "metadata")
-    if namespace and (len(namespace) > 63 or not _LABEL.fullmatch(namespace)):
-        raise InvalidObject("metadata.namespace", namespace, "is not a DNS label")
+    if namespace and (wrong := label_errors(namespace)):
+        raise InvalidObject("metadata.namespace", namespace, wrong[0])
     _labels(meta, "labels", "metadata")
     annotations = string_map(meta, "annotations", "metadata")
     for key in annotations:
@@ -185,21 +181,14 @@ def _labels(document: Document, key: str, path: str) -> dict[str, str]:
     base = child(path, key)
     for name, value in labels.items():
         _qualified_name(name, base, name)
-        if len(value) > 63 or not _LABEL_VALUE.fullmatch(value):
-            raise InvalidObject(
-                f"{base}[{name}]",
-                value,
-                "is not a label value: letters, digits, '-', '_' and '.', at most 63 characters",
-            )
+        if wrong := label_value_errors(value):
+            raise InvalidObject(f"{base}[{name}]", value, wrong[0])
     return labels
 
 
 def _qualified_name(name: str, path: str, value: str) -> None:
-    prefix, slash, rest = name.rpartition("/")
-    if slash and (len(prefix) > 253 or not _SUBDOMAIN.fullmatch(prefix)):
-        raise InvalidObject(path, value, "the prefix before '/' is not a DNS subdomain")
-    if not rest or len(rest) > 63 or not _QUALIFIED.fullmatch(rest):
-        raise InvalidObject(path, value, "is not a qualified name: letters, digits, '-', '_' and '.'")
+    if wrong := qualified_name_errors(name):
+        raise InvalidObject(path, value, wrong[0])
 
 
 def _one_of(manifest: Document, keys: tuple[str, ...], allowed: tuple[str, ...]) -> None:
@@ -220,12 +209,14 @@ def _amounts(document: Document, key: str, path: str) -> dict[str, int]:
     for name, amount in amounts.items():
         _qualified_name(name, base, name)
         if amount < 0:
-            raise InvalidObject(child(base, name), mapping(document, key, path)[name], "must not be negative")
+            raise InvalidObject(
+                child(base, name), mapping(document, key, path)[name], "must be greater than or equal to 0"
+            )
         if is_extended_resource(name) and amount % 10**9:
             raise InvalidObject(
                 child(base, name),
                 mapping(document, key, path)[name],
-                "an extended resource is a whole number",
+                "must be an integer",
             )
     return amounts
 
@@ -239,8 +230,8 @@ def _node(manifest: Document) -> None:
             raise InvalidObject(f"{path}.key", None, "is required")
         _qualified_name(key, f"{path}.key", key)
         value = string(taint, "value", path)
-        if len(value) > 63 or not _LABEL_VALUE.fullmatch(value):
-            raise InvalidObject(f"{path}.value", value, "is not a label value")
+        if wrong := label_value_errors(value):
+            raise InvalidObject(f"{path}.value", value, wrong[0])
         effect = string(taint, "effect", path)
         if effect not in _TAINT_EFFECTS:
             raise InvalidObject(
@@ -255,7 +246,7 @@ def _pod_spec(spec: Document, path: str) -> None:
     names: set[str] = set()
     containers = mappings(spec, "containers", path)
     if not containers:
-        raise InvalidObject(f"{path}.containers", None, "a pod needs at least one container")
+        raise InvalidObject(f"{path}.containers", None, "is required")
     for item_path, container in [*mappings(spec, "initContainers", path), *containers]:
         _container(container, item_path, names)
     pod_level = mapping(spec, "resources", path)
@@ -267,7 +258,9 @@ def _pod_spec(spec: Document, path: str) -> None:
         _toleration(toleration, item_path)
     grace_s = optional_integer(spec, "terminationGracePeriodSeconds", path)
     if grace_s is not None and grace_s < 0:
-        raise InvalidObject(f"{path}.terminationGracePeriodSeconds", grace_s, "must not be negative")
+        raise InvalidObject(
+            f"{path}.terminationGracePeriodSeconds", grace_s, "must be greater than or equal to 0"
+        )
     priority = integer(spec, "priority", path)
     if not -(2**31) <= priority < 2**31:
         raise InvalidObject(f"{path}.priority", priority, "does not fit 32 bits")
@@ -278,8 +271,8 @@ def _container(container: Document, path: str, names: set[str]) -> None:
     name = string(container, "name", path)
     if not name:
         raise InvalidObject(f"{path}.name", None, "is required")
-    if len(name) > 63 or not _LABEL.fullmatch(name):
-        raise InvalidObject(f"{path}.name", name, "is not a DNS label")
+    if wrong := label_errors(name):
+        raise InvalidObject(f"{path}.name", name, wrong[0])
     if name in names:
         raise InvalidObject(f"{path}.name", name, "is there twice")
     names.add(name)
@@ -290,7 +283,7 @@ def _container(container: Document, path: str, names: set[str]) -> None:
         for key in ("containerPort", "hostPort"):
             number = optional_integer(port, key, port_path)
             if number is not None and not (number == 0 and key == "hostPort") and not 0 < number < 65536:
-                raise InvalidObject(f"{port_path}.{key}", number, "must be between 1 and 65535")
+                raise InvalidObject(f"{port_path}.{key}", number, "must be between 1 and 65535, inclusive")
         protocol = string(port, "protocol", port_path)
         if protocol and protocol not in _PROTOCOLS:
             raise InvalidObject(f"{port_path}.protocol", protocol, f"must be one of {', '.join(_PROTOCOLS)}")
@@ -305,9 +298,17 @@ def _requests_and_limits(resources: Document, path: str) -> None:
             continue
         value = mapping(resources, "requests", path)[name]
         if request > limit:
-            raise InvalidObject(child(f"{path}.requests", name), value, f"must not be above the {name} limit")
+            raise InvalidObject(
+                child(f"{path}.requests", name),
+                value,
+                f"must be less than or equal to {name} limit of {mapping(resources, 'limits', path)[name]}",
+            )
         if is_extended_resource(name) and request != limit:
-            raise InvalidObject(child(f"{path}.requests", name), value, f"must equal the {name} limit")
+            raise InvalidObject(
+                child(f"{path}.requests", name),
+                value,
+                f"must be equal to {name} limit of {mapping(resources, 'limits', path)[name]}",
+            )
 
 
 def _pod_level_resources(spec: Document, resources: Document, path: str) -> None:
@@ -349,11 +350,17 @@ def _pod_level_resources(spec: Document, resources: Document, path: str) -> None
 def _toleration(toleration: Document, path: str) -> None:
     operator = string(toleration, "operator", path)
     if operator not in ("", "Equal", "Exists"):
-        raise InvalidObject(f"{path}.operator", operator, "must be Equal or Exists")
+        raise InvalidObject(f"{path}.operator", operator, "must be one of Equal, Exists")
     if operator == "Exists" and string(toleration, "value", path):
-        raise InvalidObject(f"{path}.value", toleration["value"], "must be empty when the operator is Exists")
+        raise InvalidObject(
+            f"{path}.value", toleration["value"], "value must be empty when `operator` is 'Exists'"
+        )
     if not string(toleration, "key", path) and operator != "Exists":
-        raise InvalidObject(f"{path}.operator", operator or None, "must be Exists when the key is empty")
+        raise InvalidObject(
+            f"{path}.operator",
+            operator or None,
+            'operator must be Exists when `key` is empty, which means "match all values and all keys"',
+        )
     effect = string(toleration, "effect", path)
     if effect and effect not in _TAINT_EFFECTS:
         raise InvalidObject(f"{path}.effect", effect, f"must be one of {', '.join(_TAINT_EFFECTS)}")
@@ -372,7 +379,9 @@ def _selectors(spec: Document, path: str) -> None:
         action = string(constraint, "whenUnsatisfiable", item_path)
         if action not in ("DoNotSchedule", "ScheduleAnyway"):
             raise InvalidObject(
-                f"{item_path}.whenUnsatisfiable", action or None, "must be DoNotSchedule or ScheduleAnyway"
+                f"{item_path}.whenUnsatisfiable",
+                action or None,
+                "must be one of DoNotSchedule, ScheduleAnyway",
             )
     affinity = mapping(spec, "affinity", path)
     for item_path, expression in _node_expressions(affinity, f"{path}.affinity"):
@@ -494,7 +503,9 @@ def _workload(manifest: Document, kind: str) -> None:
         raise InvalidObject("spec.selector", None, str(error)) from None
     if not parsed.matches(template_labels):
         raise InvalidObject(
-            "spec.template.metadata.labels", None, "the selector does not match the template's labels"
+            "spec.template.metadata.labels",
+            dict(template_labels),
+            "`selector` does not match template `labels`",
         )
 
 
@@ -503,7 +514,7 @@ def _job_template(spec: Document, path: str) -> dict[str, str]:
     for key in ("replicas", "completions", "parallelism"):
         number = optional_integer(spec, key, path)
         if number is not None and number < 0:
-            raise InvalidObject(f"{path}.{key}", number, "must not be negative")
+            raise InvalidObject(f"{path}.{key}", number, "must be greater than or equal to 0")
     template = mapping(spec, "template", path)
     place = f"{path}.template"
     if not template:
@@ -515,7 +526,30 @@ def _job_template(spec: Document, path: str) -> dict[str, str]:
     return labels
 
 
+def _service(spec: Document) -> None:
+    """Source: pkg/apis/core/validation/validation.go ValidateService, v1.34."""
+    string_map(spec, "selector", "spec")
+    type_ = string(spec, "type", "spec")
+    if type_ and type_ not in _SERVICE_TYPES:
+        raise InvalidObject("spec.type", type_, f"must be one of {', '.join(_SERVICE_TYPES)}")
+    names: set[str] = set()
+    ports = mappings(spec, "ports", "spec")
+    for path, port in ports:
+        name = string(port, "name", path)
+        if not name and len(ports) > 1:
+            raise InvalidObject(f"{path}.name", None, "is required")
+        if name in names and name:
+            raise InvalidObject(f"{path}.name", name, "is there twice")
+        names.add(name)
+        number = optional_integer(port, "port", path) or 0
+        if not 0 < number < 65536:
+            raise InvalidObject(f"{path}.port", number, "must be between 1 and 65535, inclusive")
+        protocol = string(port, "protocol", path)
+        if protocol and protocol not in _PROTOCOLS:
+            raise InvalidObject(f"{path}.protocol", protocol, f"must be one of {', '.join(_PROTOCOLS)}")
+
+
 def _capacity(document: Document, key: str, path: str) -> None:
     for name, value in mapping(document, key, path).items():
         if quantity_nano(value, child(child(path, key), name)) < 0:
-            raise InvalidObject(child(child(path, key), name), value, "must not be negative")
+            raise InvalidObject(child(child(path, key), name), value, "must be greater than or equal to 0")

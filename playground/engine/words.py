@@ -1,8 +1,9 @@
 """The words of the engine, for those who keep only columns of what it did."""
 
+from scheduler_core.errors import FieldError
 from scheduler_core.framework.words import CycleFacts, headline, placed, sentence
 
-__all__ = ["CycleFacts", "headline", "of_one", "placed", "sentence"]
+__all__ = ["CycleFacts", "FieldError", "headline", "of_one", "placed", "sentence"]
 
 
 def of_one(reason: str) -> str:

@@ -178,6 +178,21 @@ _BINDING: Final = (
     Column("ServiceAccounts", _subjects("ServiceAccount"), priority=1),
 )
 _WEBHOOKS: Final = (NAME, Column("Webhooks", count("webhooks"), "integer"), AGE)
+
+
+def _component(key: str, words: Mapping[str, str] | None = None) -> Cell:
+    """Of a part of the control plane: a field of its condition Healthy."""
+
+    def cell(manifest: Manifest, now_ns: int) -> str:
+        for condition in manifest.get("conditions") or ():
+            if condition.get("type") == "Healthy":
+                value = str(condition.get(key, ""))
+                return value if words is None else words.get(value, "Unknown")
+        return ""
+
+    return cell
+
+
 _CREATED: Final = Column("Created At", _schema_created, "date")
 
 MORE_COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
@@ -192,6 +207,12 @@ MORE_COLUMNS: Final[Mapping[str, Sequence[Column]]] = {
     ),
     "ClusterRole": (NAME, _CREATED),
     "ClusterRoleBinding": _BINDING,
+    "ComponentStatus": (
+        NAME,
+        Column("Status", _component("status", {"True": "Healthy", "False": "Unhealthy"})),
+        Column("Message", _component("message")),
+        Column("Error", _component("error")),
+    ),
     "ControllerRevision": (
         NAME,
         Column("Controller", _controller),

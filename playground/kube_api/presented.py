@@ -2,10 +2,14 @@
 
 The simulation takes a node without a Ready condition for ready. `kubectl get nodes` and
 `kubectl wait --for=condition=Ready` want to read it. Clients count on the API's defaults, too (`read_defaults`).
+
+Addresses follow from a node's name and a pod's uid, so that they stay and nothing has to be kept: nodes are in
+10.128.0.0/9, pods below 10.96.0.0, where Services begin. Two of many thousands may have the same one.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -29,6 +33,8 @@ def presented(kind: Kind, manifest: dict[str, Any], patch: str) -> dict[str, Any
     """The object with what was left out and every client looks for; nodes run the cluster's release (`v1.36.2`)."""
     if kind.row_kind == "Node":
         return _node(manifest, patch)
+    if kind.row_kind == "Pod":
+        manifest = _with_addresses(manifest)
     return with_read_defaults(kind.row_kind, manifest)
 
 
@@ -47,6 +53,31 @@ def _node(manifest: dict[str, Any], patch: str) -> dict[str, Any]:
             "lastTransitionTime": since,
         }
         added["conditions"] = [*conditions, ready]
+    if not status.get("addresses"):
+        name = manifest["metadata"]["name"]
+        added["addresses"] = [
+            {"type": "InternalIP", "address": _address(name, 128, 128)},
+            {"type": "Hostname", "address": name},
+        ]
     if not status.get("nodeInfo"):
         added["nodeInfo"] = {**_SYSTEM, "kubeletVersion": patch}
     return {**manifest, "status": {**status, **added}} if added else manifest
+
+
+def _with_addresses(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A pod that was started, with its addresses and its node's."""
+    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
+    started = status.get("phase") == "Running" or status.get("containerStatuses")
+    node = spec.get("nodeName")
+    if not node or not started or status.get("podIP") or not isinstance(node, str):
+        return manifest
+    host = status.get("hostIP") or _address(node, 128, 128)
+    own = host if spec.get("hostNetwork") else _address(str(manifest["metadata"].get("uid")), 0, 96)
+    addresses = {"hostIP": host, "hostIPs": [{"ip": host}], "podIP": own, "podIPs": [{"ip": own}]}
+    return {**manifest, "status": {**status, **addresses}}
+
+
+def _address(text: str, first: int, n: int) -> str:
+    """An address from 10.{first}.0.1 on, out of n networks of 16 bits."""
+    number = hashlib.sha256(text.encode()).digest()
+    return f"10.{first + number[0] % n}.{number[1]}.{1 + number[2] % 254}"

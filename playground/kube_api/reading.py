@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import heapq
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +20,7 @@ from playground.clusters.selection import ObjectSelection, selection_of
 from playground.engine.releases import patch_of
 from playground.kube_api.paths import Target
 from playground.kube_api.presented import presented
+from playground.kube_api.standing import standing_objects
 from playground.kube_api.status import Refusal
 from playground.kube_api.tables import partial, table
 
@@ -156,7 +159,7 @@ def page_of(
         name=target.name,
         after=after and after[1:],
     )
-    for manifest in found_all:
+    for manifest in _with_standing(cluster, target, selection, found_all, after and after[1:]):
         if limit and len(found) == limit:
             more = True
             break
@@ -171,6 +174,27 @@ def page_of(
         }
         metadata["continue"] = base64.urlsafe_b64encode(json.dumps(token).encode()).decode()
     return found, metadata
+
+
+def _with_standing(
+    cluster: Cluster,
+    target: Target,
+    selection: ObjectSelection,
+    found: Iterator[dict[str, Any]],
+    after: tuple[str, str] | None,
+) -> Iterator[dict[str, Any]]:
+    """What was written, and what is there without being written, in one order."""
+    standing = (
+        manifest
+        for manifest in standing_objects(cluster, target, selection)
+        if after is None or _place(manifest) > after
+    )
+    return heapq.merge(found, standing, key=_place)
+
+
+def _place(manifest: dict[str, Any]) -> tuple[str, str]:
+    meta = manifest["metadata"]
+    return meta.get("namespace", ""), meta["name"]
 
 
 def _continued(token: str, cluster: Cluster) -> tuple[int, str, str] | None:

@@ -25,6 +25,7 @@ from playground.clusters.errors import (
     UnknownFields,
 )
 from playground.clusters.trouble import cause_of
+from playground.engine.words import FieldError
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,27 @@ _CODES: Final = {
     "InternalError": 500,
     "ServiceUnavailable": 503,
     "Timeout": 504,
+}
+_ONE_OF: Final = "must be one of "
+_BEGINNINGS: Final = (
+    (_ONE_OF + "the ", "FieldValueInvalid"),
+    (_ONE_OF, "FieldValueNotSupported"),
+    ("supported values: ", "FieldValueNotSupported"),
+    ("is there twice", "FieldValueDuplicate"),
+    ("Too long: ", "FieldValueTooLong"),
+    ("Forbidden: ", "FieldValueForbidden"),
+    ("may not be specified", "FieldValueForbidden"),
+)
+"""How a sentence begins that tells of more than a wrong value, and its type."""
+_SAY_NO_MORE: Final = ("is required", "is there twice")
+"""Sentences that say what their type says."""
+_WORD_OF: Final = {
+    "FieldValueRequired": "Required value",
+    "FieldValueInvalid": "Invalid value",
+    "FieldValueNotSupported": "Unsupported value",
+    "FieldValueDuplicate": "Duplicate value",
+    "FieldValueTooLong": "Too long",
+    "FieldValueForbidden": "Forbidden",
 }
 _OF_CODE: Final = {code: reason for reason, code in _CODES.items() if reason != "AlreadyExists"}
 
@@ -176,21 +198,42 @@ def _invalid(error: InvalidManifest) -> dict[str, Any]:
     # Unreadable text is a bad request; an object that was read and is wrong is Invalid.
     if not error.path and not error.kind:
         return failure("BadRequest", error.message)
+    causes = [_cause(item) for item in (error, *error.causes)]
     details: dict[str, Any] = {
         "name": error.name,
         "group": kind.group if kind else "",
         "kind": error.kind,
-        "causes": [_cause(item) for item in (error, *error.causes)],
+        "causes": causes,
     }
-    subject = f'{error.kind} "{error.name}"' if error.name else error.kind or "the object"
+    named = f"{error.kind}.{kind.group}" if kind and kind.group else error.kind
+    subject = f'{named} "{error.name}"' if error.name else named or "the object"
+    first = ": ".join(filter(None, (causes[0]["field"], causes[0]["message"])))
     return failure(
         "Invalid",
-        f"{subject} is invalid: {error.message}",
+        f"{subject} is invalid: {first}",
         details={key: value for key, value in details.items() if value},
     )
 
 
 def _cause(error: InvalidManifest) -> dict[str, str]:
-    reason = "FieldValueRequired" if error.value is None else "FieldValueInvalid"
-    # A client writes the field before the message itself.
-    return {"reason": reason, "message": error.message.removeprefix(f"{error.path}: "), "field": error.path}
+    """One problem of a field, told as an API server tells it: a client writes the field before the message.
+
+    Source: staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go, v1.34
+    """
+    said = error.message.removeprefix(f"{error.path}: ")
+    if isinstance(error.value, str):
+        said = said.removeprefix(f'"{error.value}"'[:80]).lstrip()
+    elif error.value is not None:
+        said = said.removeprefix(repr(error.value)[:80]).lstrip()
+    type_ = error.type
+    for beginning, of_type in _BEGINNINGS:
+        if not type_ and said.startswith(beginning):
+            type_ = of_type
+    type_ = type_ or ("FieldValueRequired" if error.value is None else "FieldValueInvalid")
+    if type_ == "FieldValueNotSupported" and said.startswith(_ONE_OF):
+        names = said.removeprefix(_ONE_OF).split(", ")
+        said = "supported values: " + ", ".join(f'"{name}"' for name in names)
+    words = str(FieldError(type_, "", error.value, said.removeprefix(f"{_WORD_OF[type_]}: ")))
+    if said in _SAY_NO_MORE:
+        words = str(FieldError(type_, "", error.value, ""))
+    return {"reason": type_, "message": words.removeprefix(": "), "field": error.path}

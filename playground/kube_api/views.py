@@ -41,7 +41,7 @@ from playground.kube_api.paths import Target, target_of
 from playground.kube_api.reading import form_of, list_of, switched
 from playground.kube_api.reviews import review, review_path
 from playground.kube_api.scales import scale_of
-from playground.kube_api.standing import standing_object
+from playground.kube_api.standing import COMPONENTS_WARNING, component_statuses, standing_object
 from playground.kube_api.status import Refusal, status_of
 from playground.kube_api.watch import bounded, stream, watch_of
 
@@ -155,6 +155,8 @@ class KubernetesAPI(APIView):
             return told
         if inner.method in ("GET", "HEAD") and (found := metrics_of(inner, cluster, path)) is not None:
             return _json(found)
+        if inner.method in ("GET", "HEAD") and (components := _components(inner, cluster, path)) is not None:
+            return components
         target = target_of(table, path)
         if target is None or (target.earlier and inner.method not in ("GET", "HEAD")):
             _say_why_not(cluster, path)
@@ -186,8 +188,27 @@ def _say_why_not(cluster: Cluster, path: str) -> None:
     for pattern, kind_name, sentence in _NOT_HERE:
         match, kind = pattern.fullmatch(path), kinds.by_kind(kind_name)
         if match is not None and kind is not None:
-            selectors.get_object(cluster, kind, match["namespace"], match["name"])
+            of_path = Target(kind, match["namespace"], match["name"])
+            if standing_object(cluster, of_path) is None:
+                selectors.get_object(cluster, kind, match["namespace"], match["name"])
             raise Refusal("BadRequest", sentence.format(name=match["name"], people=people))
+
+
+def _components(request: HttpRequest, cluster: Cluster, path: str) -> HttpResponse | None:
+    """What a path of ComponentStatuses, which no client writes, is answered; None if it is none."""
+    collection, _, name = path.partition("componentstatuses")
+    if collection != "api/v1/" or name.count("/") != bool(name):
+        return None
+    kind = kinds.by_resource("v1", "componentstatuses")
+    assert kind is not None
+    form, found = form_of(request), component_statuses()
+    if name:
+        found = [item for item in found if item["metadata"]["name"] == name[1:]]
+        if not found:
+            raise Refusal("NotFound", f'componentstatuses "{name[1:]}" not found')
+    response = _json(form.one(cluster, kind, found[0]) if name else form.many(cluster, kind, found, {}))
+    _warn(response, [COMPONENTS_WARNING])
+    return response
 
 
 def _read(request: HttpRequest, cluster: Cluster, target: Target) -> HttpResponseBase:

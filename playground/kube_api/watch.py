@@ -24,6 +24,7 @@ from playground.clusters.selectors.objects import cluster_now, entry_before, fir
 from playground.clusters.versions import as_served
 from playground.kube_api.paths import Target
 from playground.kube_api.reading import Form, form_of, selection_for, switched, whole
+from playground.kube_api.standing import standing_objects
 from playground.kube_api.status import Refusal, failure
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Watch:
                 meta = manifest["metadata"]
                 self.sent[(meta.get("namespace", ""), meta["name"])] = int(meta["resourceVersion"])
                 found.append(manifest)
-        return found
+        return [*found, *standing_objects(cluster, self.target, self.selection)]
 
     def _changes(self, cluster: Cluster, last: int) -> list[WatchEvent]:
         found: list[WatchEvent] = []

@@ -24,6 +24,7 @@ from playground.kube_api.paths import Target
 from playground.kube_api.reading import page_of, switched
 from playground.kube_api.requests import APPLY, JSON_PATCH, MERGE, document_of, manifest_of, patch_of
 from playground.kube_api.scales import scale_of, scaled
+from playground.kube_api.standing import keep, make_again, standing_object
 from playground.kube_api.status import Refusal, success
 from playground.kube_api.templates import as_once_written
 
@@ -165,7 +166,7 @@ def _replaced(
     with _dry_run(request) as dry:
         stored = services.replace_object(
             cluster=cluster,
-            manifest=as_once_written(cluster, target.kind, live, manifest),
+            manifest=as_once_written(cluster, target.kind, live, keep(cluster, target, manifest)),
             namespace=target.namespace or None,
             subresource=target.subresource,
             managed_fields=managers,
@@ -201,9 +202,10 @@ def delete(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswe
     """DELETE of one object; a pod on a node is there until its grace period is over."""
     options = _delete_options(request)
     with _dry_run(request, options):
-        last = services.delete_object(
+        last = standing_object(cluster, target) or services.delete_object(
             cluster=cluster, kind=target.kind, namespace=target.namespace, name=target.name, **options[0]
         )
+        make_again(cluster, target)
     return _deleted(target.kind, last)
 
 
@@ -316,7 +318,9 @@ def _deleted(kind: Kind, last: dict[str, Any]) -> WriteAnswer:
 
 
 def _live(cluster: Cluster, target: Target) -> dict[str, Any]:
-    return selectors.get_object(cluster, target.kind, target.namespace, target.name)
+    return standing_object(cluster, target) or selectors.get_object(
+        cluster, target.kind, target.namespace, target.name
+    )
 
 
 def _found(cluster: Cluster, target: Target) -> dict[str, Any] | None:

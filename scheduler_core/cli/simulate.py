@@ -49,6 +49,8 @@ def run(options: argparse.Namespace) -> int:
         said = [str(problem) for problem in error.problems[:20]]
     else:
         result = _result(found)
+        for note in found.notes:
+            print(f"note: {note}", file=sys.stderr)
         print(json.dumps(result, ensure_ascii=False, indent=1) if options.json else _text(result))
         return SOME_WAIT if result["waiting"] else ALL_BOUND
     if options.json:

@@ -86,6 +86,23 @@ def subdomain_errors(text: str, words: LabelWords = WORDS_1_34) -> tuple[str, ..
     return tuple(errors)
 
 
+def label_errors(text: str, words: LabelWords = WORDS_1_34) -> tuple[str, ...]:
+    """Why a text is not a DNS label, as names of namespaces and containers are (`IsDNS1123Label`)."""
+    errors = []
+    if _n_bytes(text) > MAX_NAME_LENGTH:
+        errors.append(_length_message(MAX_NAME_LENGTH, words))
+    if not _SUBDOMAIN_LABEL.fullmatch(text):
+        if all(_SUBDOMAIN_LABEL.fullmatch(label) for label in text.split(".")):
+            errors.append("must not contain dots")
+        else:
+            rule = (
+                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+                "and must start and end with an alphanumeric character"
+            )
+            errors.append(_pattern_message(rule, _SUBDOMAIN_LABEL.pattern, "my-name", "123-abc"))
+    return tuple(errors)
+
+
 def _pattern_message(words: str, pattern: str, *examples: str) -> str:
     shown = " or ".join(f"'{example}', " for example in examples)
     return f"{words} (e.g. {shown}regex used for validation is '{pattern}')"

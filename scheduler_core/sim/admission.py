@@ -35,8 +35,9 @@ GATED = {
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
 POD_UPDATES = (
-    "pod updates may not change fields other than container images, activeDeadlineSeconds,"
-    " terminationGracePeriodSeconds, tolerations (add only) and schedulingGates (remove only):"
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` and `spec.schedulingGates` (only removals):"
     " delete the pod and create it again"
 )
 TOLERATED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")

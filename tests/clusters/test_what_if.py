@@ -145,7 +145,11 @@ def test_a_drain_cordons_evicts_what_budgets_let_go_and_names_what_they_hold() -
             '"nonsense" is not a taint',
         ),
         ({"action": "label", "nodes": ["n1"], "value": "nonsense"}, InvalidInput, "a label is key=value"),
-        ({"action": "label", "nodes": ["n1"], "value": "a=b c"}, ClusterError, "is not a label value"),
+        (
+            {"action": "label", "nodes": ["n1"], "value": "a=b c"},
+            ClusterError,
+            "a valid label must be an empty",
+        ),
     ],
 )
 def test_a_bad_action_says_what_is_wrong_and_changes_nothing(

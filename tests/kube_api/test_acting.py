@@ -40,14 +40,18 @@ def pass_time(cluster: Cluster, work: Work, seconds: int) -> None:
     ("spec", "path", "said"),
     [
         ({"schedule": "61 * * * *"}, "spec.schedule", "end of range (61) above maximum (59): 61"),
-        ({"schedule": ""}, "spec.schedule", "is required"),
+        ({"schedule": ""}, "spec.schedule", "Required value"),
         ({"schedule": "TZ=UTC * * * * *"}, "spec.schedule", "cannot use TZ or CRON_TZ in schedule"),
         ({"timeZone": "Mars/Phobos"}, "spec.timeZone", "unknown time zone Mars/Phobos"),
         ({"timeZone": "Local"}, "spec.timeZone", "must be an explicit time zone"),
-        ({"concurrencyPolicy": "Maybe"}, "spec.concurrencyPolicy", "Allow, Forbid, Replace"),
+        (
+            {"concurrencyPolicy": "Maybe"},
+            "spec.concurrencyPolicy",
+            'supported values: "Allow", "Forbid", "Replace"',
+        ),
         ({"successfulJobsHistoryLimit": -1}, "spec.successfulJobsHistoryLimit", "greater than or equal to 0"),
-        ({"jobTemplate": {}}, "spec.jobTemplate", "is required"),
-        ({"jobTemplate": {"spec": {}}}, "spec.jobTemplate.spec.template", "is required"),
+        ({"jobTemplate": {}}, "spec.jobTemplate", "Required value"),
+        ({"jobTemplate": {"spec": {}}}, "spec.jobTemplate.spec.template", "Required value"),
     ],
 )
 def test_cron_jobs_that_are_refused(kube: Kube, spec: dict[str, Any], path: str, said: str) -> None:
@@ -93,7 +97,7 @@ def test_autoscalers_that_are_refused(kube: Kube, spec: dict[str, Any], path: st
     ("name", "value", "said"),
     [
         ("duration", "soon", "is not a duration like 30s, 5m or 1h30m, or never"),
-        ("ends-as", "Lost", "must be one of Succeeded, Failed"),
+        ("ends-as", "Lost", 'Unsupported value: "Lost": supported values: "Succeeded", "Failed"'),
         ("load", "5m cpu=x", 'line 1 "5m cpu=x"'),
     ],
 )
@@ -116,6 +120,18 @@ def test_jobs_of_a_cron_job_come_and_end(kube: Kube, cluster: Cluster, work: Wor
     assert jobs[0]["status"]["conditions"][-1]["type"] == "Complete"
     said = kube.get(f"{CRON_JOBS}/c").json()["status"]
     assert said["lastScheduleTime"] and said["lastSuccessfulTime"] and len(said["active"]) == 1
+    # As `kubectl create job --from=cronjob/c`; what is told of it again and again is one event with a count.
+    uid = kube.get(f"{CRON_JOBS}/c").json()["metadata"]["uid"]
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "uid": uid, "controller": True}
+    by_hand = {"metadata": {"name": "by-hand", "ownerReferences": [owner]}, "spec": {"template": POD}}
+    assert kube.post(JOBS, by_hand).status_code == 201
+    pass_time(cluster, work, 70)
+    events = kube.get("/api/v1/namespaces/default/events").json()["items"]
+    [unexpected] = [event for event in events if event["reason"] == "UnexpectedJob"]
+    assert unexpected["count"] > 1 and unexpected["firstTimestamp"] <= unexpected["lastTimestamp"]
+    assert len({event["message"] for event in events if event["reason"] == "SuccessfulCreate"}) == len(
+        [event for event in events if event["reason"] == "SuccessfulCreate"]
+    )
     assert kube.delete(f"{CRON_JOBS}/c").status_code == 200
     pass_time(cluster, work, 60)
     assert kube.get(JOBS).json()["items"] == []

@@ -34,7 +34,7 @@ WORDS = (
 )
 SYSTEM = make_pod("system", cpu="4", namespace="kube-system", priorityClassName="system-node-critical")
 GREEDY = make_pod("greedy", cpu="4", priority=2147483647)
-UPDATES = "pod updates may not change fields other than container images"
+UPDATES = "pod updates may not change fields other than `spec.containers[*].image`"
 
 
 @pytest.fixture
@@ -159,7 +159,10 @@ TRICKS: dict[str, tuple[dict[str, Any], str]] = {
         make_class("", 5) | {"metadata": {"generateName": "system-"}},
         RESERVED,
     ),
-    "in other letters": (make_class("System-node-critical", 2_000_001_000), "is not a DNS subdomain"),
+    "in other letters": (
+        make_class("System-node-critical", 2_000_001_000),
+        "a lowercase RFC 1123 subdomain must",
+    ),
     "a value in text": (make_class("mine", 5) | {"value": "2147483647"}, "value"),
     "a broken value": (make_class("mine", 5) | {"value": 2147483646.5}, "value"),
     "a value beyond 64 bits": (make_class("mine", 2**64), "value"),

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from playground.clusters import services
-from playground.clusters.errors import NotAllowed
+from playground.clusters import kinds, services
+from playground.clusters.errors import InvalidManifest, NotAllowed
 from playground.clusters.models import Cluster, LogEntry
 from playground.clusters.services.writer import MAX_OBJECT_BYTES
 from tests.clusters.builders import make_cluster, make_node
@@ -31,7 +31,11 @@ TOO_LONG = "metadata.annotations: Too long: may not be more than 262144 bytes"
         ({"leaseDurationSeconds": 0}, "leaseDurationSeconds", "must be greater than 0"),
         ({"leaseDurationSeconds": -5}, "leaseDurationSeconds", "must be greater than 0"),
         ({"leaseTransitions": -1}, "leaseTransitions", "must be greater than or equal to 0"),
-        ({"renewTime": "never"}, "renewTime", '"never" is not a time with six digits of a second'),
+        (
+            {"renewTime": "never"},
+            "renewTime",
+            'Invalid value: "never": is not a time with six digits of a second',
+        ),
         ({"acquireTime": "2026-01-01T00:00:00Z"}, "acquireTime", "six digits of a second"),
         ({"renewTime": "2026-13-01T00:00:00.000000Z"}, "renewTime", "six digits of a second"),
         ({"strategy": "Newest"}, "strategy", 'supported values: "OldestEmulationVersion"'),
@@ -102,7 +106,7 @@ CONDITION = {"type": "DisruptionTarget", "status": "True"}
         (job(**rules({"action": "Ignore", "onPodConditions": [{"type": "x", "status": "so"}]})),
          "podFailurePolicy.rules[0].onPodConditions[0].status", '"False", "True", "Unknown"'),
         (job(**exits(values=[0])), "podFailurePolicy.rules[0].onExitCodes.values[0]", "must not be 0"),
-        (job(**exits(values=[2, 2])), "podFailurePolicy.rules[0].onExitCodes.values[1]", "twice"),
+        (job(**exits(values=[2, 2])), "podFailurePolicy.rules[0].onExitCodes.values[1]", "Duplicate value: 2"),
         (job(**exits(values=[2, 1])), "podFailurePolicy.rules[0].onExitCodes.values", "must be ordered"),
         (job(**exits(values=[])), "podFailurePolicy.rules[0].onExitCodes.values", "at least one value"),
         (job(**exits(containerName="d")), "podFailurePolicy.rules[0].onExitCodes.containerName",
@@ -141,6 +145,126 @@ def test_a_policy_that_pods_do_not_follow_is_kept_and_said(kube: Kube, cluster: 
     other = {"apiVersion": "batch/v1", "kind": "Job", **indexed(**policies), "metadata": {"name": "k"}}
     [applied] = services.apply_documents(cluster=cluster, objects=[other]).created
     assert "spec.podFailurePolicy: is kept" in applied.note
+
+
+def workload(replicas: Any = 1, selected: str = "a", labelled: str = "a", **container: Any) -> dict[str, Any]:
+    template = {
+        "metadata": {"labels": {"app": labelled}},
+        "spec": {"containers": [{"name": "c", **container}]},
+    }
+    selector = {"matchLabels": {"app": selected}}
+    return {
+        "metadata": {"name": "w"},
+        "spec": {"replicas": replicas, "selector": selector, "template": template},
+    }
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (workload(replicas=-1), "spec.replicas: Invalid value: -1: must be greater than or equal to 0"),
+        (workload(labelled="b"), 'spec.template.metadata.labels: Invalid value: {"app":"b"}: '
+         "`selector` does not match template `labels`"),
+        (workload(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}),
+         'spec.template.spec.containers[0].resources.requests.cpu: Invalid value: "2": '
+         "must be less than or equal to cpu limit of 1"),
+        (workload(ports=[{"containerPort": 80, "protocol": "tcp"}]),
+         'spec.template.spec.containers[0].ports[0].protocol: Unsupported value: "tcp": '
+         'supported values: "TCP", "UDP", "SCTP"'),
+        ({"metadata": {"name": "w"}, "spec": {**workload()["spec"], "selector": None}},
+         "spec.selector: Required value"),
+        (workload() | {"metadata": {"name": "W"}},
+         'metadata.name: Invalid value: "W": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric '
+         "characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex "
+         r"used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"),
+    ],
+)  # fmt: skip
+def test_a_field_is_refused_in_the_words_of_an_api_server(
+    kube: Kube, wrong: dict[str, Any], message: str
+) -> None:
+    status = kube.post("/apis/apps/v1/namespaces/default/deployments", wrong).json()
+    name = wrong["metadata"]["name"]
+    assert status["message"] == f'Deployment.apps "{name}" is invalid: {message}'
+    [cause] = status["details"]["causes"]
+    assert f"{cause['field']}: {cause['message']}" == message
+
+
+def made_of(kind: str, api_version: str = "v1", **fields: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "w"}, **fields}
+
+
+def role_binding(role: str) -> dict[str, Any]:
+    group = "rbac.authorization.k8s.io"
+    ref = {"apiGroup": group, "kind": "Role", "name": role}
+    return made_of("RoleBinding", f"{group}/v1", roleRef=ref)
+
+
+def claim(**spec: Any) -> dict[str, Any]:
+    amount = {"requests": {"storage": "1Gi"}}
+    return made_of(
+        "PersistentVolumeClaim", spec={"accessModes": ["ReadWriteOnce"], "resources": amount, **spec}
+    )
+
+
+def set_of(**spec: Any) -> dict[str, Any]:
+    return made_of("StatefulSet", "apps/v1", spec=workload()["spec"] | {"serviceName": "a", **spec})
+
+
+JOB = made_of("Job", "batch/v1", spec=job()["spec"])
+UPDATES = (
+    [
+        (made_of(kind, "apps/v1", spec=workload()["spec"]),
+         made_of(kind, "apps/v1", spec=workload(selected="b", labelled="b")["spec"]),
+         'spec.selector: Invalid value: {"matchLabels":{"app":"b"}}: field is immutable')
+        for kind in ("Deployment", "DaemonSet", "ReplicaSet")
+    ]
+    + [
+        (set_of(), set_of(serviceName="b"), "spec: Forbidden: updates to statefulset spec for fields other than "
+         "'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', "
+         "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"),
+        (JOB, made_of("Job", "batch/v1", spec=job(completions=3)["spec"]),
+         "spec.completions: Invalid value: 3: field is immutable"),
+        (JOB, made_of("Job", "batch/v1", spec={"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "c", "image": "j"}]}}}),
+         "spec.template: Invalid value: {"),
+        (made_of("Secret", type="Opaque"), made_of("Secret", type="a/b"),
+         'type: Invalid value: "a/b": field is immutable'),
+        (made_of("ConfigMap", data={"a": "b"}, immutable=True), made_of("ConfigMap", data={"a": "c"}, immutable=True),
+         "data: Forbidden: field is immutable when `immutable` is set"),
+        (role_binding("a"), role_binding("b"), 'roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io",'
+         '"kind":"Role","name":"b"}: cannot change roleRef'),
+        (claim(), claim(accessModes=["ReadWriteMany"]), "spec: Forbidden: spec is immutable after creation except "
+         "resources.requests and volumeAttributesClassName for bound claims"),
+    ]
+)  # fmt: skip
+
+
+def test_what_stays_as_it_was_made_is_refused_in_an_update(kube: Kube, cluster: Cluster) -> None:
+    for old, new, message in UPDATES:
+        kind = old["kind"]
+        table_entry = kinds.by_kind(kind)
+        assert table_entry is not None
+        group = f"apis/{table_entry.api_version}" if table_entry.group else "api/v1"
+        path = f"/{group}/namespaces/default/{table_entry.plural}"
+        assert kube.post(path, old).status_code in (201, 409), kind
+        # What changes nothing is taken, with or without defaults.
+        assert kube.put(f"{path}/w", old).status_code == 200, kind
+        assert kube.put(f"{path}/w", kube.get(f"{path}/w").json()).status_code == 200, kind
+        for answer in (kube.put(f"{path}/w", new), kube.apply(f"{path}/w", new, query="&force=true")):
+            status = answer.json()
+            named = f"{kind}.{table_entry.group}" if table_entry.group else kind
+            assert status["code"] == 422, (kind, status)
+            assert status["message"].startswith(f'{named} "w" is invalid: {message}'), status["message"]
+        with pytest.raises(InvalidManifest):
+            services.apply_documents(cluster=cluster, objects=[new])
+    # A Job that has not begun may still be told where to go, and a claim may ask for more.
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    suspended = job(suspend=True) | {"metadata": {"name": "later"}}
+    assert kube.post(jobs, suspended).status_code == 201
+    where = {"spec": {"template": {"spec": {"nodeSelector": {"zone": "b"}}}}}
+    assert kube.patch(f"{jobs}/later", where).status_code == 200
+    more = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
+    assert kube.patch("/api/v1/namespaces/default/persistentvolumeclaims/w", more).status_code == 200
 
 
 def test_annotations_have_a_size(kube: Kube) -> None:

@@ -62,6 +62,26 @@ def test_what_was_given_stays_over_every_way_to_write(kube: Kube, cluster: Any) 
     assert kube.put(f"{SERVICES}/x", service("x")).json()["spec"]["clusterIP"] == first["clusterIP"]
     ports = kube.put(f"{SERVICES}/x", service("x", type="NodePort")).json()["spec"]["ports"]
     assert all(30000 <= port["nodePort"] < 32768 for port in ports)
+    other = kube.patch(f"{SERVICES}/x", {"spec": {"clusterIP": "10.96.9.9", "clusterIPs": ["10.96.9.9"]}})
+    assert other.json()["message"] == (
+        'Service "x" is invalid: spec.clusterIPs[0]: Invalid value: ["10.96.9.9"]: may not change once set'
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"ports": [{"port": 0}]},
+         "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive"),
+        ({"ports": [{"port": 80}, {"port": 81}]}, "spec.ports[0].name: Required value"),
+        ({"ports": [{"port": 80, "name": "a"}, {"port": 81, "name": "a"}]},
+         'spec.ports[1].name: Duplicate value: "a"'),
+        ({"type": "Open"}, 'spec.type: Unsupported value: "Open": supported values: "ClusterIP", "ExternalName",'
+         ' "LoadBalancer", "NodePort"'),
+    ],
+)  # fmt: skip
+def test_a_service_that_cannot_be_is_refused(kube: Kube, spec: dict[str, Any], message: str) -> None:
+    assert kube.post(SERVICES, service("x", **spec)).json()["message"] == f'Service "x" is invalid: {message}'
 
 
 def test_a_service_that_becomes_a_name_and_an_address_again(kube: Kube) -> None:

@@ -30,9 +30,9 @@ def test_a_share_keeps_the_document_and_what_was_decided(sent, django_capture_on
 @pytest.mark.parametrize(
     ("wrong", "place", "words"),
     [
-        (pod("A_b"), "objects[8].metadata.name", '"A_b" is not a DNS subdomain'),
-        (node("n" * 254), "objects[8].metadata.name", "at most 253 characters"),
-        (node("n", **{"a key": "x"}), "objects[8].metadata.labels", "is not a qualified name"),
+        (pod("A_b"), "objects[8].metadata.name", '"A_b" a lowercase RFC 1123 subdomain must consist of'),
+        (node("n" * 254), "objects[8].metadata.name", "must be no more than 253 characters"),
+        (node("n", **{"a key": "x"}), "objects[8].metadata.labels", "name part must consist of"),
         (pod("p", priority=5), "objects[8].spec.priority",
          "the integer value of priority (5) must not be provided in pod spec"),
         (pod("p", priorityClassName="gold"), "objects[8].spec.priorityClassName", "gold"),

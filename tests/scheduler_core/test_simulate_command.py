@@ -41,6 +41,11 @@ def test_each_pod_lands_or_waits_for_a_reason(tmp_path: Path, capsys: pytest.Cap
     text = capsys.readouterr().out
     assert text.startswith("1 pod bound in 2 cycles; 1 waits. Kubernetes 1.36, seed 0.\n")
     assert "default/web -> " in text and "1 waits: 0/2 nodes are available" in text
+    misspelt = _pod("web")
+    misspelt["spec"]["nodeSelectr"] = {"zone": "a"}
+    assert main(["simulate", _dump(tmp_path, node("a"), misspelt)]) == 0
+    told_once = 'note: unknown field "objects[1].spec.nodeSelectr" (did you mean nodeSelector?), which has no effect\n'
+    assert capsys.readouterr().err == told_once
 
 
 def test_a_folder_of_manifests_makes_its_pods_under_a_configuration_and_a_release(

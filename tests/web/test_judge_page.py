@@ -189,3 +189,4 @@ def test_a_share_keeps_their_decisions_or_lets_ours_decide_and_compares_the_two(
     assert "decided by ours" in page_ and "as recorded" in page_
     proof = Scenario.objects.get(title__endswith="as recorded")
     assert proof.n_cycles == 0
+    assert "Reproduced 0 of 0" not in html_of(client.get(reverse("scenarios:page", args=[proof.public_id])))

@@ -16,10 +16,8 @@ from playground.clusters.rows import row_of, rows_after, rows_of
 from playground.clusters.selection import ObjectSelection
 from playground.clusters.selectors.overview import clusters_of, role_in
 from playground.clusters.versions import as_served
-from playground.engine.times import parse_time_ns
+from playground.engine.columns import is_forgotten
 
-EVENT_TTL_NS: Final = 3600 * 10**9
-"""As kube-apiserver's --event-ttl."""
 _RANK: Final = {Role.VIEWER: 1, Role.EDITOR: 2, Role.OWNER: 3}
 
 
@@ -109,14 +107,7 @@ def counted(cluster: Cluster, kind: Kind, manifest: dict[str, Any]) -> dict[str,
 
 def is_expired(kind: Kind, manifest: Mapping[str, Any], now_ns: int) -> bool:
     """Whether an API server would have forgotten it: an Event an hour after it was last written. Pages remember."""
-    if kind.row_kind != "Event":
-        return False
-    meta, series = manifest.get("metadata") or {}, manifest.get("series") or {}
-    times = (meta.get("creationTimestamp"), manifest.get("lastTimestamp"), series.get("lastObservedTime"))
-    try:
-        return max(parse_time_ns(text) for text in times if text) < now_ns - EVENT_TTL_NS
-    except (TypeError, ValueError):
-        return False
+    return kind.row_kind == "Event" and is_forgotten(manifest, now_ns)
 
 
 def list_objects(cluster: Cluster, kind: Kind, *, namespace: str | None = None) -> QuerySet[Any]:

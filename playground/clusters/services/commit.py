@@ -23,6 +23,7 @@ from playground.clusters.models import (
 from playground.clusters.rows import rows_of
 from playground.clusters.services import extenders
 from playground.clusters.services.deletion import delete_dependent
+from playground.clusters.services.event_counts import EventCounts
 from playground.clusters.services.garbage import Gone, collect
 from playground.clusters.services.identity import object_uid
 from playground.clusters.services.lease import Fenced, Lease, renew
@@ -254,6 +255,8 @@ def _fold(writer: LogWriter, outcomes: Any, deleted: set[tuple[ObjectKey, str]])
     keyed = [(draft, _key(draft)) for draft in outcomes]
     there = _stored(writer.cluster, keyed)
     gone: list[Gone] = []
+    told = (draft.payload["manifest"] for draft, key in keyed if key[0] == "Event")
+    counts = EventCounts(writer.cluster, told)
     for draft, key in keyed:
         kind = kinds.by_kind(key[0])
         assert kind is not None
@@ -271,6 +274,8 @@ def _fold(writer: LogWriter, outcomes: Any, deleted: set[tuple[ObjectKey, str]])
         manifest = draft.payload["manifest"]
         if (key, manifest["metadata"].get("uid") or "") in deleted:
             continue
+        if kind.kind == "Event":
+            manifest = counts.counted(manifest, draft.at_ns)
         if kind.kind == "Event" and not manifest["metadata"].get("uid"):
             uid = object_uid(writer.cluster.seed, *key, writer.cluster.next_seq)
             manifest = {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}

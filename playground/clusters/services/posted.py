@@ -53,6 +53,7 @@ def as_error(problem: ManifestProblem, causes: Sequence[ManifestProblem] = ()) -
         "value": problem.value,
         "kind": problem.kind,
         "name": problem.name,
+        "type_": problem.type,
     }
     others = tuple(error for cause in causes if isinstance(error := as_error(cause), InvalidManifest))
     if problem.forbidden:

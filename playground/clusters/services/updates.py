@@ -6,8 +6,9 @@ from typing import Any, Final
 from playground.clusters.custom_kinds import DEFINITION
 from playground.clusters.kinds import Kind
 from playground.clusters.services.cluster_ips import with_kept_addresses
-from playground.engine.admission import POD_UPDATES, ManifestProblem, Posted, as_read_today
+from playground.engine.admission import POD_UPDATES, InvalidObject, ManifestProblem, Posted, as_read_today
 from playground.engine.columns import budget_columns
+from playground.engine.immutable import check_update
 
 SERVER_METADATA: Final = (
     "uid",
@@ -62,6 +63,10 @@ def updated(
         meta.pop(key, None)
         if key in old_meta:
             meta[key] = old_meta[key]
+    try:
+        check_update(kind.kind if kind.custom is None else "", new, as_read_today(old))
+    except InvalidObject as error:
+        raise posted.invalid(error) from None
     result = dict(new) | {"metadata": meta}
     # A node's status is what its kubelet reports, and here only the client can say it.
     # A definition's status is worked out with it, and a custom resource may have one that is a field like others.
@@ -80,6 +85,7 @@ def updated(
     if kind.row_kind == "Pod":
         result["spec"] = _pod_spec(posted, as_read_today(old)["spec"], dict(new["spec"]))
     if kind.row_kind == "Service":
+        _check_address(posted, old.get("spec") or {}, new.get("spec") or {})
         result = with_kept_addresses(result, old, seq)
     if "spec" in result or "generation" in old_meta:
         generation = int(old_meta.get("generation") or 1)
@@ -109,6 +115,16 @@ def _comparable(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in manifest.items() if value is not None} | {"metadata": meta}
 
 
+def _check_address(posted: Posted, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Source: pkg/apis/core/validation/validation.go ValidateServiceClusterIPsRelatedFields, v1.34."""
+    external = "ExternalName" in (old.get("type"), new.get("type"))
+    was, wanted = old.get("clusterIP"), new.get("clusterIP")
+    if not external and was and wanted and was != wanted:
+        given = new.get("clusterIPs") or [wanted]
+        words = "may not change once set"
+        raise posted.invalid(InvalidObject("spec.clusterIPs[0]", given, words, "FieldValueInvalid"))
+
+
 def _pod_spec(posted: Posted, old: Mapping[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Source: pkg/apis/core/validation/validation.go ValidatePodUpdate, v1.34."""
     if old.get("nodeName") and not new.get("nodeName"):
@@ -131,11 +147,7 @@ def _pod_spec(posted: Posted, old: Mapping[str, Any], new: dict[str, Any]) -> di
     for key in sorted({*old, *new}):
         if key in _POD_MUTABLE or key in loose or _images_aside(old.get(key)) == _images_aside(new.get(key)):
             continue
-        raise posted.problem(
-            POD_UPDATES,
-            path=f"spec.{key}",
-            value=new.get(key),
-        )
+        raise posted.invalid(InvalidObject(f"spec.{key}", None, POD_UPDATES, "FieldValueForbidden"))
     return new
 
 
