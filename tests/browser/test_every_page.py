@@ -6,7 +6,8 @@ In one of the walks each page's Help is followed into the manual, too.
 `PAGES`, `ACCOUNTS` and `OF_STRANGERS` have an address for each route that shows something, `LEFT_OUT` the reason for
 each that does not; a route in none fails. A page is loaded once and then made wider and narrower.
 
-With ``PLAYGROUND_PHOTOGRAPHS=DIR`` each page is photographed, too, in light, dark and on a phone, to be looked at.
+With ``PLAYGROUND_PHOTOGRAPHS=DIR`` each page is photographed, too, in light, dark and on a phone, to be looked at, and
+axe looks at it: at these sizes that takes longer than the rest of the suite (`test_pages` has each page in small).
 """
 
 import os
@@ -37,6 +38,7 @@ from tests.browser.boxes import out_of_bounds, sideways
 from tests.browser.test_account_and_api import ada
 from tests.browser.test_accounts_walk import log_in
 from tests.browser.test_letters import unexplained
+from tests.browser.test_pages import seen_wrong
 from tests.browser.test_real_clusters import load
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.devices import claiming, gpu_node, template
@@ -341,6 +343,8 @@ def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the
                 photograph(
                     page, Path(photographs) / request.node.callspec.id, f"{route}{addresses.index(template_)}"
                 )
+                found += seen_wrong(page, template_)
+                page.emulate_media(color_scheme="light")
         if reads_help and route not in WITHOUT_HELP:
             follow_help(page, route)
     assert not found, "\n".join(found)
