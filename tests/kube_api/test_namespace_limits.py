@@ -140,7 +140,7 @@ def test_a_scope_says_whom_a_quota_counts(kube: Kube, scope: Any, inside: Any, o
 
 def test_objects_of_other_kinds_are_counted(kube: Kube) -> None:
     kube.post(QUOTAS, quota(hard={"count/deployments.apps": "0", "services.nodeports": "1"}))
-    ports = [{"port": 80}, {"port": 81}]
+    ports = [{"name": "web", "port": 80}, {"name": "admin", "port": 81}]
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
                "spec": {"type": "NodePort", "ports": ports}}  # fmt: skip
     said = refused(kube, "/api/v1/namespaces/default/services", service)
@@ -221,7 +221,7 @@ def test_every_scope_goes_with_pods_and_with_resources_of_a_name_of_ones_own(kub
     ("item", "message"),
     [
         ({"min": {"cpu": "2"}, "max": {"cpu": "1"}},
-         'spec.limits[0].min[cpu]: "2" min value 2 is greater than max value 1'),
+         'spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1'),
         ({"defaultRequest": {"cpu": "2"}, "default": {"cpu": "1"}},
          "default request value 2 is greater than default limit value 1"),
         ({"default": {"cpu": "2"}, "max": {"cpu": "1"}}, "default value 2 is greater than max value 1"),
