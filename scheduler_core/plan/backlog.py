@@ -41,7 +41,7 @@ class NodePlan:
         That are pending.
     fit_now : int
         Of these, find a node as things are.
-    nodes : list of Choice
+    nodes : list of NodeChoice
         To add.
     placed : dict of str to str
         Pod -> node, in the run that proves it; added nodes are named by `name_of_node`.

@@ -71,8 +71,8 @@ def test_it_stops_all_of_them(supervisor: Supervisor) -> None:
 def test_they_end_with_a_supervisor_that_was_killed(tmp_path: Path) -> None:
     program = (
         "import signal, sys, time; from pathlib import Path;"
-        "from playground.play.supervisor import Place, Supervisor;"
-        "s = Supervisor([Place('one', lambda: signal.pause())], Path(sys.argv[1]), print); s.start();"
+        "from playground.play.supervisor import ProcessPlace, Supervisor;"
+        "s = Supervisor([ProcessPlace('one', lambda: signal.pause())], Path(sys.argv[1]), print); s.start();"
         "print(s.places[0].pid, flush=True); time.sleep(600)"
     )
     parent = subprocess.Popen(

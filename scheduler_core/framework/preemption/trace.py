@@ -44,7 +44,7 @@ class PreemptionTrace:
         The same candidates.
     candidates : Candidates or None
         Those that extenders left.
-    choice : Choice or None
+    choice : CandidateChoice or None
         Aligned with `candidates`.
     chosen : int
         Place in `candidates` of the chosen one, -1 for none.
