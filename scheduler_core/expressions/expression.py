@@ -61,7 +61,7 @@ class Expression:
     Parameters
     ----------
     text : str
-    limits : Limits
+    limits : ExpressionLimits
     variables : tuple of str, optional
         What it may read, and with it that every function must be known; None leaves both to the library.
 
