@@ -37,7 +37,7 @@ def test_the_second_door_shows_what_a_dump_holds_before_anything_is_kept(
         "(e, text) => { e.value = text; }", as_yaml(real_dump(6, 240))
     )
     page.locator("#door-paste").click()
-    expect(page.locator("#import-preview")).to_contain_text(re.compile(r"\d+ create"))
+    expect(page.locator("#import-preview")).to_contain_text(re.compile(r"\d+ to create"))
     assert not Cluster.objects.exists()
     page.get_by_role("button", name="Create cluster").click()
     expect(page.locator("#lane-active")).to_contain_text("indexer")
@@ -105,7 +105,7 @@ def test_a_file_that_is_too_large_is_told_before_it_is_sent_and_read_when_it_is_
     file.set_input_files(packed)
     expect(page.locator("#dump-progress")).to_be_visible()
     drafts.work_on(draft_id=Draft.objects.latest("pk").pk)
-    expect(page.locator("#import-preview")).to_contain_text(re.compile(r"\d+ create"))
+    expect(page.locator("#import-preview")).to_contain_text(re.compile(r"\d+ to create"))
 
 
 def test_who_leaves_the_preview_wants_no_answer(page, asgi_server, transactional_db, no_broker):
