@@ -75,8 +75,11 @@ def test_a_gpu_pool_with_claims(kubectl: Kubectl) -> None:
     explained = kubectl("explain", "resourceclaims.spec.devices.requests.exactly")
     assert "allocationMode" in explained and "<integer>" in explained
     assert "minCount" in kubectl("explain", "podgroups.spec.schedulingPolicy.gang")
-    changed = json.dumps({**claim("spare", count=2)})
-    assert "configured" in kubectl("apply", "-f", "-", text=changed)
+    refused = kubectl.run("apply", "-f", "-", text=json.dumps(claim("spare", count=2)))
+    assert refused.returncode == 1 and "field is immutable" in refused.stderr
+    labelled = claim("spare")
+    labelled["metadata"]["labels"] = {"team": "training"}
+    assert "configured" in kubectl("apply", "-f", "-", text=json.dumps(labelled))
     kubectl("delete", "pod", "b", "--grace-period=0", "--force")
     eventually(lambda: len(json.loads(kubectl("get", "resourceclaims", "-o", "json"))["items"]) == 2)
     assert "deleted" in kubectl("delete", "resourceclaim/spare", "resourceclaimtemplate/two-gpus")
