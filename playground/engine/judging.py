@@ -2,7 +2,7 @@
 
 from playground.engine.drive import checkpoint_document
 from scheduler_core.advice.judge_log import Asked, Judged, Start, judged
-from scheduler_core.sim.manifests import unpack
+from scheduler_core.sim.checkpoint import manifests_of
 
 __all__ = ["Asked", "Judged", "Start", "judged", "start_of"]
 
@@ -16,13 +16,10 @@ def start_of(checkpoint: bytes, seq: int) -> Start:
     """
     document = checkpoint_document(checkpoint)
     simulation = document["simulation"]
-    world = simulation["world"]
-    packed = world.get("manifests")
-    manifests = world["objects"] if packed is None else [manifest for manifest, _ in unpack(packed)]
     return Start(
         seq=seq,
         read_seq=document["readSeq"],
         config=simulation["config"],
         release=simulation.get("release"),
-        objects=tuple(manifests),
+        objects=tuple(manifests_of(simulation)),
     )

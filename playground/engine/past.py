@@ -200,6 +200,7 @@ class History:
         """Put the objects in place as they were after so many changes."""
         begin, end = sorted((self._at, place))
         self._past.spoilt = True
+        manifests = []
         for key in dict.fromkeys(key for key, _ in self._changes[begin:end]):
             places = self._places.get(key)
             if places is None:
@@ -212,7 +213,9 @@ class History:
             if payload is None:
                 self._past.remove_pod(*key[1:])
             else:
-                self._past.put(payload()["manifest"])
+                manifests.append(payload()["manifest"])
+        # All at once, which is faster; no two are of one object.
+        self._past.put(manifests)
         self._at, self._past.spoilt = place, False
 
 

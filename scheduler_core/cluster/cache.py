@@ -15,7 +15,7 @@ from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.matching import Matching
 from scheduler_core.cluster.node_table import NodeTable
 from scheduler_core.cluster.node_tree import NodeTree
-from scheduler_core.cluster.pod_table import PodTable
+from scheduler_core.cluster.pod_table import PodTable, UnreadPods
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Vocabulary
 from scheduler_core.objects.node import Node, node_from
@@ -157,6 +157,24 @@ class Cache:
         self.nodes.add_pods(rows, pod_ids)
         for pod_id, row in zip(pod_ids.tolist(), rows.tolist(), strict=True):
             self.matching.pod_added(pod_id, row)
+
+    def fill_unread(self, pods: UnreadPods, node_names: Sequence[str]) -> None:
+        """`fill` with pods that are read when asked for, each on the node of its name; once, into an empty cache."""
+        row_of = self.nodes.row_of
+        rows = np.array(
+            [self._make_ghost(name) if (row := row_of.get(name)) is None else row for name in node_names],
+            np.int64,
+        )
+        pod_ids = self.pods.add_unread(pods)
+        self.pods.row[pod_ids] = rows
+        self.nodes.add_unread(rows, pod_ids, pods.non_zero)
+        self.matching.unread_added(pod_ids)
+        for place in pods.looked_at:
+            pod_id, row = int(pod_ids[place]), int(rows[place])
+            pod = self.pods[pod_id]
+            self.nodes.take_ports(row, pod)
+            if pod.has_affinity:
+                self.matching.carriers.add(pod_id, pod, row)
 
     def update_pod(self, pod: Pod) -> None:
         """A pod on a node changed."""

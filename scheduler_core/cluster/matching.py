@@ -6,6 +6,7 @@ The cost of a pod that comes or goes is the number of selections its class is in
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scheduler_core.cluster.carriers import Carriers
 from scheduler_core.cluster.default_selectors import DefaultSelectors
@@ -104,6 +105,14 @@ class Matching:
         pod = self.pods[pod_id]
         if pod.has_affinity:
             self.carriers.add(pod_id, pod, row)
+
+    def unread_added(self, pod_ids: NDArray[np.int64]) -> None:
+        """Pods came to rows before anything was selected; of their own terms nothing is counted here."""
+        assert not self._selections
+        classes = self.pods.class_id[pod_ids]
+        for class_id in np.unique(classes).tolist():
+            ids = dict.fromkeys(pod_ids[classes == class_id].tolist())
+            self._pods_of_class.setdefault(class_id, {}).update(ids)
 
     def pod_removed(self, pod_id: int, row: int) -> None:
         """A pod is about to leave a row (the tables still hold it)."""

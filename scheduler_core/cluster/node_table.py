@@ -15,7 +15,7 @@ from scheduler_core.cluster.journal import Journal, grown
 from scheduler_core.cluster.pod_table import PodTable
 from scheduler_core.cluster.vocabulary import Interner, Vocabulary
 from scheduler_core.objects.node import Node
-from scheduler_core.objects.pod import HostPort
+from scheduler_core.objects.pod import HostPort, Pod
 from scheduler_core.objects.resources import PODS
 
 Int64 = NDArray[np.int64]
@@ -232,9 +232,25 @@ class NodeTable(NodeColumns):
             pod = self.pods[pod_id]
             non_zero.append((pod.non_zero_cpu, pod.non_zero_memory))
             self._pods_on[row][pod_id] = None
-            for port in pod.host_ports:
-                self._port_column(self.vocabulary.ports.id(normal_port(port)))[row] = True
-        for column, amounts in zip(self.non_zero, np.array(non_zero, np.int64).reshape(-1, 2).T, strict=True):
+            self.take_ports(row, pod)
+        self._count(rows, pod_ids, np.array(non_zero, np.int64).reshape(-1, 2).T)
+
+    def add_unread(self, rows: Rows, pod_ids: NDArray[np.int64], non_zero: Int64) -> None:
+        """`add_pods` for pods that are not read for it (`UnreadPods`): what they use without their host ports."""
+        self._grow_resources()
+        order = np.argsort(rows, kind="stable")
+        begins = np.flatnonzero(np.diff(rows[order], prepend=-1))
+        for place, ids in zip(begins, np.split(pod_ids[order], begins[1:]), strict=False):
+            self._pods_on[rows[order[place]]].update(dict.fromkeys(ids.tolist()))
+        self._count(rows, pod_ids, non_zero)
+
+    def take_ports(self, row: int, pod: Pod) -> None:
+        """The host ports of a pod that came to a row are in use."""
+        for port in pod.host_ports:
+            self._port_column(self.vocabulary.ports.id(normal_port(port)))[row] = True
+
+    def _count(self, rows: Rows, pod_ids: NDArray[np.int64], non_zero: Int64) -> None:
+        for column, amounts in zip(self.non_zero, non_zero, strict=True):
             np.add.at(column, rows, amounts)
         for column, amounts in zip(self.requested, self.pods.requests[:, pod_ids], strict=True):
             np.add.at(column, rows, amounts)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,44 @@ from scheduler_core.objects.pod import Pod
 
 NO_START_NS = np.iinfo(np.int64).max
 """Start of a pod that has not started: later than any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadPods:
+    """Pods as columns, each read only when asked for.
+
+    Attributes
+    ----------
+    uids : list of str
+    like : ndarray of shape (n,), int64
+        Which of `likes` each has its priority and requests from.
+    likes : list of Pod
+    namespaced_labels : list of tuple
+        Distinct (namespace, items of the labels), and in ``pod_class`` (n,), int64, which of them each has.
+    start_ns : ndarray of shape (n,), int64
+        `NO_START_NS` without one.
+    terminating : ndarray of shape (n,), bool
+    looked_at : list of int
+        Places of pods with host ports or affinity terms: those are read at once.
+    read : callable
+        The pod at a place.
+    """
+
+    uids: list[str]
+    like: NDArray[np.int64]
+    likes: list[Pod]
+    pod_class: NDArray[np.int64]
+    namespaced_labels: list[tuple[str, tuple[tuple[str, str], ...]]]
+    start_ns: NDArray[np.int64]
+    terminating: NDArray[np.bool_]
+    looked_at: list[int]
+    read: Callable[[int], Pod]
+
+    @property
+    def non_zero(self) -> NDArray[np.int64]:
+        """CPU and memory of each as scores count them, of shape (2, n)."""
+        amounts = [(pod.non_zero_cpu, pod.non_zero_memory) for pod in self.likes]
+        return np.array(amounts, np.int64).reshape(-1, 2).T[:, self.like]
 
 
 class PodTable:
@@ -56,6 +95,8 @@ class PodTable:
         self.requests: NDArray[np.int64] = np.zeros((len(vocabulary.resources), 0), np.int64)
         self._n_arrived = 0
         self._n_of_priority: Counter[int] = Counter()
+        self._unread: UnreadPods | None = None
+        self._first_unread = 0
 
     def __len__(self) -> int:
         return len(self.id_of)
@@ -63,7 +104,9 @@ class PodTable:
     def __getitem__(self, pod_id: int) -> Pod:
         pod = self._pods[pod_id]
         if pod is None:
-            raise KeyError(f"no pod has id {pod_id}")
+            if self._unread is None or self.row[pod_id] < 0:
+                raise KeyError(f"no pod has id {pod_id}")
+            pod = self._pods[pod_id] = self._unread.read(pod_id - self._first_unread)
         return pod
 
     def add(self, pod: Pod, *, findable: bool = True) -> int:
@@ -128,11 +171,34 @@ class PodTable:
         self.arrival[ids] = np.arange(self._n_arrived, self._n_arrived + len(pods))
         self._n_arrived += len(pods)
         self._grow_resources()
-        amounts = np.zeros((len(self.requests), len(items)), np.int64)
-        for place, found in enumerate(items):
-            for resource_id, amount in found:
-                amounts[resource_id, place] = amount
-        self.requests[:, ids] = amounts[:, columns[0]]
+        self.requests[:, ids] = self._amounts(items)[:, columns[0]]
+        return ids
+
+    def add_unread(self, pods: UnreadPods) -> NDArray[np.int64]:
+        """`add` pods that are read when asked for, once and before any pod has left; their ids."""
+        assert self._unread is None and not self._free
+        self._unread, self._first_unread = pods, len(self._pods)
+        n_pods = len(pods.uids)
+        ids = np.arange(self._first_unread, self._first_unread + n_pods)
+        self._pods += [None] * n_pods
+        while len(self._pods) > self._capacity:
+            self._grow()
+        self.id_of.update(zip(pods.uids, ids.tolist(), strict=True))
+        items = [self._items_of(pod) for pod in pods.likes]
+        self.request_items += [items[place] for place in pods.like.tolist()]
+        priorities = np.array([pod.priority for pod in pods.likes], np.int64)
+        self.priority[ids] = priorities[pods.like]
+        self._n_of_priority.update(self.priority[ids].tolist())
+        self.start_ns[ids] = pods.start_ns
+        class_id = self.vocabulary.pod_classes.id
+        of_class = np.array([class_id(labels) for labels in pods.namespaced_labels], np.int64)
+        self.class_id[ids] = of_class[pods.pod_class]
+        self.terminating[ids] = pods.terminating
+        self.has_ports[ids] = np.array([bool(pod.host_ports) for pod in pods.likes], np.bool_)[pods.like]
+        self.arrival[ids] = np.arange(self._n_arrived, self._n_arrived + n_pods)
+        self._n_arrived += n_pods
+        self._grow_resources()
+        self.requests[:, ids] = self._amounts(items)[:, pods.like]
         return ids
 
     def replace(self, pod_id: int, pod: Pod) -> None:
@@ -169,6 +235,14 @@ class PodTable:
         return tuple(
             (resources.id(name), amount) for name, amount in pod.requests.items() if amount and name != "pods"
         )
+
+    def _amounts(self, items: Sequence[tuple[tuple[int, int], ...]]) -> NDArray[np.int64]:
+        """Request items as columns of shape (n_resources, n_items)."""
+        amounts = np.zeros((len(self.requests), len(items)), np.int64)
+        for place, found in enumerate(items):
+            for resource_id, amount in found:
+                amounts[resource_id, place] = amount
+        return amounts
 
     def _grow_resources(self) -> None:
         missing = len(self.vocabulary.resources) - len(self.requests)

@@ -163,7 +163,7 @@ class Pod(Named):
         return any(toleration.tolerates(taint) for toleration in self.tolerations)
 
 
-_MAX_KNOWN_SPECS = 1024
+_MAX_KNOWN_SPECS = 8192
 _SpecKey = tuple[str, bytes, bytes]
 """Namespace, and in bytes what the spec says without its node and its containers' resources, and those."""
 _known_specs: dict[_SpecKey, Pod] = {}
@@ -182,7 +182,7 @@ def pod_from(manifest: Document) -> Pod:
     """
     meta = object_meta_from(manifest)
     status = mapping(manifest, "status", "")
-    key = _spec_key(meta, manifest) if _says_nothing_of_requests(status) else None
+    key = _spec_key(meta, manifest) if says_nothing_of_requests(status) else None
     if key is None:
         return _parsed(manifest, meta)
     known = _known_specs.get(key)
@@ -225,7 +225,7 @@ def _spec_key(meta: ObjectMeta, manifest: Document) -> _SpecKey | None:
         return None
 
 
-def _says_nothing_of_requests(status: Document) -> bool:
+def says_nothing_of_requests(status: Document) -> bool:
     """Whether no container is being resized in place; False where a status cannot be read."""
     for key in ("containerStatuses", "initContainerStatuses"):
         items = status.get(key)

@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from scheduler_core.scheduler import Scheduler
     from scheduler_core.sim.simulation import Simulation
 
-CHECKPOINT_VERSION = 2
+CHECKPOINT_VERSION = 3
+_READ_VERSIONS = (2, 3)
+"""Version 2 has objects row by row with all of their metadata, and the order of pods as uids."""
 
 
 def check_version(document: Mapping[str, Any]) -> None:
-    """Raise ValueError where a checkpoint is of another version."""
-    if document.get("version") != CHECKPOINT_VERSION:
+    """Raise ValueError where a checkpoint is of a version that is not read any more, or not yet."""
+    if document.get("version") not in _READ_VERSIONS:
         raise ValueError(f"simulation checkpoint of version {document.get('version')!r} cannot be read")
 
 
@@ -47,6 +49,20 @@ def manifests_of(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     check_version(document)
     world = document["world"]
     return manifests_in(world["manifests"]) if "manifests" in world else iter(world["objects"])
+
+
+def pod_order(document: Mapping[str, Any]) -> list[str]:
+    """Uids of the pods on nodes, in the order in which the scheduler learned of them.
+
+    An order of pods names them by their places among the objects; those that are none any more by uid.
+    """
+    uids = _uids(document["world"])
+    return [uids[item] if type(item) is int else item for item in document["podOrder"]]
+
+
+def _uids(world: Mapping[str, Any]) -> Sequence[Any]:
+    objects = world["manifests"]["objects"] if "manifests" in world else ()
+    return objects.get("uid", ()) if isinstance(objects, dict) else ()
 
 
 def is_before_chance(document: Mapping[str, Any]) -> bool:
@@ -66,6 +82,8 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
     scheduler = simulation.scheduler
     live_pods = _live_pods(simulation)
     names = {id(pod): f"{pod.namespace}/{pod.name}" for pod in live_pods}
+    world = simulation.world.state()
+    places = {uid: place for place, uid in enumerate(_uids(world))}
 
     def name_of(item: Any) -> str | None:
         return names.get(id(item))
@@ -78,12 +96,12 @@ def checkpoint_of(simulation: Simulation) -> dict[str, Any]:
         "options": asdict(simulation.options),
         "randomness": simulation.randomness.state(),
         "timers": simulation.timers.state(),
-        "world": simulation.world.state(),
+        "world": world,
         **({"controllers": remembered} if (remembered := simulation.control_plane.state()) else {}),
         "cycle": scheduler.cycle,
         "startIndex": scheduler.algorithm.next_start_node_index,
         "nodeOrder": scheduler.cache.node_order(),
-        "podOrder": scheduler.cache.pod_order(),
+        "podOrder": [places.get(uid, uid) for uid in scheduler.cache.pod_order()],
         "forgottenPorts": [
             [name, port.ip, port.protocol, port.port] for name, port in scheduler.cache.forgotten_ports()
         ],
@@ -227,9 +245,7 @@ def _fill_cache(
                 meta = stored.typed.meta
                 scheduler.cache.listers.set(kind, meta.namespace, meta.name, stored.typed)
     assumed = {uid: AssumedPod(*item) for uid, item in document["assumed"].items()}
-    scheduler.cache.fill(
-        [held[uid] if uid in assumed else pods[uid] for uid in document["podOrder"]], assumed
-    )
+    scheduler.cache.fill([held[uid] if uid in assumed else pods[uid] for uid in pod_order(document)], assumed)
     for pod in pods.values():
         if not pod.is_terminal and (pod.node_name or scheduler.is_responsible(pod)):
             scheduler.pod_groups.set(pod)

@@ -6,7 +6,7 @@ Sixty thousand pods have a handful of specs and statuses between them.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,7 +15,11 @@ from scheduler_core.objects.pod import Pod, pod_like
 from scheduler_core.sim.changes import Manifest
 
 NODE_NAME = "nodeName"
-
+OWN = ("name", "uid", "creationTimestamp", "resourceVersion")
+"""Of an object's metadata, what hardly two have in common."""
+_NOTHING_OWN: tuple[str | None, ...] = (None,) * len(OWN)
+COLUMNS = ("form", "metadata", "spec", "status", NODE_NAME, *OWN)
+"""What is told of each object alone."""
 
 _Part = tuple[bytes | None, Any]
 """What equal values have in common, and a value; None where it cannot be told (it is like no other then)."""
@@ -40,8 +44,9 @@ class _Taken(NamedTuple):
     """A manifest taken apart."""
 
     manifest: Manifest
-    metadata: Any
     form: _Part
+    metadata: _Part | None
+    own: tuple[str | None, ...]
     spec: _Part | None
     status: _Part | None
     node_name: str | None
@@ -60,32 +65,41 @@ class Packer:
         Returns
         -------
         dict
-            ``objects``: for each object its metadata, the places of its form (all but metadata, spec and status), its
-            spec and its status in ``forms``, ``specs`` and ``statuses``, and its node's name, which is left out of the
-            spec. None stands for a part that is not kept apart.
+            ``forms``, ``metadata``, ``specs`` and ``statuses``: each distinct one once, without what ``objects`` tells.
+            A form is all but the other three.
+            ``objects``: columns with an item for each object: the places of its ``form``, ``metadata``, ``spec`` and
+            ``status``, what its metadata alone says (`OWN`), and ``nodeName`` of its spec. None stands for a part that
+            is not kept apart.
         """
         before, self._taken = self._taken, {}
         known, self._known = self._known, {}
-        forms, specs, statuses = _Parts(), _Parts(), _Parts()
-        objects: list[list[Any]] = []
+        forms, metadata, specs, statuses = _Parts(), _Parts(), _Parts(), _Parts()
+        rows: list[tuple[Any, ...]] = []
         for manifest in manifests:
             # Held by the entry, so no other manifest has its identity.
             taken = before.get(id(manifest)) or _take_apart(manifest, known)
             self._taken[id(manifest)] = taken
-            _, metadata, form, spec, status, node_name = taken
-            for part in (form, spec, status):
+            _, form, meta, own, spec, status, node_name = taken
+            for part in (form, meta, spec, status):
                 if part is not None and part[0] is not None:
                     self._known[part[0]] = part
-            objects.append(
-                [
-                    metadata,
+            rows.append(
+                (
                     forms.place(form),
+                    None if meta is None else metadata.place(meta),
                     None if spec is None else specs.place(spec),
                     None if status is None else statuses.place(status),
                     node_name,
-                ]
+                    *own,
+                )
             )
-        return {"forms": forms.values, "specs": specs.values, "statuses": statuses.values, "objects": objects}
+        return {
+            "forms": forms.values,
+            "metadata": metadata.values,
+            "specs": specs.values,
+            "statuses": statuses.values,
+            "objects": dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True)) if rows else {},
+        }
 
 
 def pack(manifests: Iterable[Manifest]) -> dict[str, Any]:
@@ -98,9 +112,12 @@ def _take_apart(manifest: Manifest, known: dict[bytes, _Part]) -> _Taken:
     metadata, spec, status = (
         form[key] if isinstance(form.get(key), dict) else None for key in ("metadata", "spec", "status")
     )
-    node_name = None
+    node_name, own = None, _NOTHING_OWN
     if metadata is not None:
         form["metadata"] = None
+        # Where None stands, its place among the keys is kept.
+        own = tuple(value if type(value := metadata.get(key)) is str else None for key in OWN)
+        metadata = metadata | {key: None for key, value in zip(OWN, own, strict=True) if value is not None}
     if spec is not None:
         form["spec"] = None
         if spec.get(NODE_NAME):
@@ -110,8 +127,9 @@ def _take_apart(manifest: Manifest, known: dict[bytes, _Part]) -> _Taken:
         form["status"] = None
     return _Taken(
         manifest,
-        metadata,
         _part(form, known),
+        None if metadata is None else _part(metadata, known),
+        own,
         None if spec is None else _part(spec, known),
         None if status is None else _part(status, known),
         node_name,
@@ -135,15 +153,15 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
     """
     kinds_read = [is_read(form) for form in document["forms"]]
     pods: dict[tuple[str, int, int | None, int | None], Pod] = {}
-    packed = zip(document["objects"], manifests_in(document), strict=True)
-    for (metadata, form, spec, status, node_name), manifest in packed:
+    packed = zip(_rows(document), manifests_in(document), strict=True)
+    for (form, _, spec, status, node_name, *_), manifest in packed:
         if not kinds_read[form]:
             yield manifest, None
             continue
         if manifest["kind"] != "Pod":
-            yield manifest, _parsed(manifest)
+            yield manifest, parsed(manifest)
             continue
-        key = (metadata.get("namespace"), form, spec, status)
+        key = (manifest["metadata"].get("namespace"), form, spec, status)
         known = pods.get(key)
         if known is None:
             known = pods[key] = parse(manifest).typed
@@ -152,7 +170,8 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
             yield manifest, pod_like(known, manifest, node_name or "")
 
 
-def _parsed(manifest: Manifest) -> Any:
+def parsed(manifest: Manifest) -> Any:
+    """An object as the scheduler reads it; of equal manifests that were read lately one and the same."""
     try:
         mark = marshal.dumps(dict(manifest), 2)
     except ValueError:
@@ -168,13 +187,36 @@ def _read_before(mark: bytes) -> Any:
 
 def manifests_in(document: Mapping[str, Any]) -> Iterator[Manifest]:
     """The manifests alone of what `pack` wrote."""
-    forms, specs, statuses = document["forms"], document["specs"], document["statuses"]
-    for metadata, form, spec, status, node_name in document["objects"]:
-        manifest = dict(forms[form])
-        if metadata is not None:
-            manifest["metadata"] = metadata
-        if spec is not None:
-            manifest["spec"] = specs[spec] if node_name is None else {**specs[spec], NODE_NAME: node_name}
-        if status is not None:
-            manifest["status"] = statuses[status]
-        yield manifest
+    return (manifest_of(document, row) for row in _rows(document))
+
+
+def manifest_of(document: Mapping[str, Any], row: Sequence[Any]) -> dict[str, Any]:
+    """The manifest of one object, of which `row` tells what is told of it alone, in the order of `COLUMNS`."""
+    form, meta, spec, status, node_name, *own = row
+    manifest = dict(document["forms"][form])
+    if meta is not None:
+        # An older checkpoint has the whole metadata in the row.
+        manifest["metadata"] = told = dict(document["metadata"][meta]) if own else meta
+        for key, value in zip(OWN, own, strict=False):
+            if value is not None:
+                told[key] = value
+    if spec is not None:
+        shared = document["specs"][spec]
+        manifest["spec"] = shared if node_name is None else {**shared, NODE_NAME: node_name}
+    if status is not None:
+        manifest["status"] = document["statuses"][status]
+    return manifest
+
+
+def in_columns(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same with its objects as columns, if an older version wrote them row by row."""
+    return pack(manifests_in(document)) if isinstance(document["objects"], list) else document
+
+
+def _rows(document: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
+    objects = document["objects"]
+    if isinstance(objects, list):
+        return (
+            (form, metadata, spec, status, node_name) for metadata, form, spec, status, node_name in objects
+        )
+    return zip(*(objects[column] for column in COLUMNS), strict=True) if objects else iter(())

@@ -10,7 +10,7 @@ What cannot be told so is refused (`NotPlain`): it has to be lived through again
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from scheduler_core.events import BindAnswered
@@ -22,12 +22,10 @@ from scheduler_core.releases import release_from
 from scheduler_core.schedule_one import TIE_STREAM
 from scheduler_core.sim.checkpoint import check_version
 from scheduler_core.sim.faults import FaultOptions
-from scheduler_core.sim.manifests import pack, unpack
+from scheduler_core.sim.manifests import in_columns, pack, parsed
 from scheduler_core.sim.options import SimulationOptions
+from scheduler_core.sim.packed_pods import Key, PackedPods
 from scheduler_core.sim.simulation import Simulation
-
-Key = tuple[str, str]
-"""A pod's namespace and name."""
 
 STILL: Final = (
     "assumed", "awaited", "expired", "heldPods", "nominations", "preemptions", "waiting", "bindings", "untold"
@@ -105,81 +103,103 @@ class Past:
         self.spoilt = False
         self._randomness = document["randomness"]
         self._start_index: int = document["startIndex"]
-        self._then: dict[Key, Pod] = {}
-        self._now: dict[Key, Pod] = {}
+        self._now: dict[Key, Pod | None] = {}
+        """Pods that are not as they were at the checkpoint."""
         self._others: dict[tuple[str, str, str], Any] = {}
         self._fill(document)
 
     def _fill(self, document: Mapping[str, Any]) -> None:
         cache = self._scheduler.cache
         world = document["world"]
+        self._pods = pods = PackedPods(in_columns(world.get("manifests") or pack(world["objects"])))
         nodes: dict[str, Any] = {}
-        pods: dict[str, Pod] = {}
-        for manifest, typed in unpack(world.get("manifests") or pack(world["objects"])):
-            if typed is None:
-                continue
-            kind, meta = manifest["kind"], typed.meta
-            if kind == "Pod":
-                self._now[(meta.namespace, meta.name)] = pods[meta.uid] = typed
-            elif kind == "Node":
-                nodes[meta.name] = typed
+        for place in pods.others:
+            manifest = pods.manifest(place)
+            kind, typed = manifest["kind"], parsed(manifest)
+            if kind == "Node":
+                nodes[typed.meta.name] = typed
             elif kind == "PodGroup":
                 raise NotPlain("there are pod groups")
             else:
-                self._others[(kind, meta.namespace, meta.name)] = typed
+                self._others[(kind, typed.meta.namespace, typed.meta.name)] = typed
         for name in document["nodeOrder"]:
             cache.set_node(nodes[name])
         for (kind, namespace, name), typed in self._others.items():
             cache.listers.set(kind, namespace, name, typed)
-        cache.fill([pods[uid] for uid in document["podOrder"]], {})
-        self._then.update(self._now)
+        order = pods.places(document["podOrder"])
+        cache.fill_unread(pods.unread(order), pods.node_names(order))
 
     # ---- which objects there are
 
-    def put(self, manifest: Mapping[str, Any]) -> None:
-        """An object as it is from here on: a pod, or one there was at the checkpoint and that the scheduler looks up.
+    def put(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Objects as they are from here on: pods, and what there was at the checkpoint that the scheduler looks up.
 
         Raises
         ------
         NotPlain
-            It changes more than is told here.
+            They change more than is told here.
         """
-        kind = str(manifest["kind"])
-        if kind == "Pod":
-            self._put(parse(manifest).typed)
-            return
-        key = _key(manifest)
-        if (kind, *key) not in self._others:
-            raise NotPlain(f"a {kind} came")
-        self._scheduler.cache.listers.set(kind, *key, parse(manifest).typed)
+        pods = []
+        for manifest in manifests:
+            kind = str(manifest["kind"])
+            if kind == "Pod":
+                pods.append(parse(manifest).typed)
+                continue
+            key = _key(manifest)
+            if (kind, *key) not in self._others:
+                raise NotPlain(f"a {kind} came")
+            self._scheduler.cache.listers.set(kind, *key, parse(manifest).typed)
+        self._put_pods(pods)
 
     def put_back(self, kind: str, namespace: str, name: str) -> None:
         """An object as it was at the checkpoint, or gone where there was none."""
-        if kind == "Pod":
-            then = self._then.get((namespace, name))
-            if then is None:
-                self.remove_pod(namespace, name)
-            else:
-                self._put(then)
+        if kind != "Pod":
+            self._scheduler.cache.listers.set(kind, namespace, name, self._others[(kind, namespace, name)])
             return
-        self._scheduler.cache.listers.set(kind, namespace, name, self._others[(kind, namespace, name)])
+        place = self._pods.place_of.get((namespace, name))
+        if place is None:
+            self.remove_pod(namespace, name)
+        else:
+            self._put_pods([self._pods.pod(place)])
 
     def remove_pod(self, namespace: str, name: str) -> None:
         """A pod is gone; nothing happens where there is none."""
-        pod = self._now.pop((namespace, name), None)
-        if pod is not None and _is_counted(pod):
-            self._scheduler.cache.remove_pod(pod.uid)
+        uid = self._uid((namespace, name))
+        if uid is not None:
+            self._scheduler.cache.remove_pod(uid)
+        self._now[(namespace, name)] = None
 
-    def _put(self, pod: Pod) -> None:
-        if pod.scheduling_group or (pod.nominated_node_name and not pod.node_name):
-            raise NotPlain("a pod is nominated, or one of a group")
-        key = (pod.namespace, pod.name)
-        old = self._now.get(key)
-        if old is not None and _is_counted(old) and not (_is_counted(pod) and old.uid == pod.uid):
-            self._scheduler.cache.remove_pod(old.uid)
-        if _is_counted(pod):
-            self._scheduler.cache.add_pod(pod)
-        self._now[key] = pod
+    def _put_pods(self, pods: Sequence[Pod]) -> None:
+        cache = self._scheduler.cache
+        come = []
+        for pod in pods:
+            if pod.scheduling_group or (pod.nominated_node_name and not pod.node_name):
+                raise NotPlain("a pod is nominated, or one of a group")
+            key = (pod.namespace, pod.name)
+            uid, is_counted = self._uid(key), bool(pod.node_name) and not pod.is_terminal
+            stands = uid in cache.pods.id_of
+            self._now[key] = pod
+            if stands and is_counted and uid == pod.uid:
+                cache.add_pod(pod)
+                continue
+            if stands:
+                cache.remove_pod(str(uid))
+            if is_counted:
+                come.append(pod)
+        cache.fill(come, {})
+
+    def _pod(self, key: Key) -> Pod | None:
+        if key in self._now:
+            return self._now[key]
+        place = self._pods.place_of.get(key)
+        return None if place is None else self._pods.pod(place)
+
+    def _uid(self, key: Key) -> str | None:
+        """Of the pod of that name as it is now."""
+        if key in self._now:
+            pod = self._now[key]
+            return None if pod is None else pod.uid
+        return self._pods.uid(key)
 
     # ---- one cycle
 
@@ -208,7 +228,7 @@ class Past:
             More happened in the cycle than that.
         """
         scheduler = self._scheduler
-        found = self._now.get(pod)
+        found = self._pod(pod)
         if found is None or found.node_name or found.is_terminating or found.host_ports:
             # Which ports of a node count as free is a matter of what left it, and when.
             raise NotPlain("the pod is not one that simply waits for a node")
@@ -237,15 +257,11 @@ class Past:
 
     def close(self) -> None:
         """Give its memory back at once, not when the collector comes to it; it is of no use any more."""
-        self._then.clear()
+        self._pods.close()
         self._now.clear()
         self._others.clear()
         for part in (self._scheduler.cache.pods, self._scheduler.cache.nodes, self._scheduler.cache):
             vars(part).clear()
-
-
-def _is_counted(pod: Pod) -> bool:
-    return bool(pod.node_name) and not pod.is_terminal
 
 
 def _key(manifest: Mapping[str, Any]) -> Key:

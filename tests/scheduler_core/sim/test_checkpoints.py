@@ -19,6 +19,7 @@ from tests.scheduler_core.sim.builders import (
     make_pod,
     pod_named,
     reborn,
+    row_by_row,
     state,
     write,
 )
@@ -126,14 +127,17 @@ def test_a_pod_changed_on_its_way_to_a_node_goes_on_as_it_was(step: str) -> None
     assert state(again) == state(simulation)
 
 
-def test_a_checkpoint_of_before_objects_were_packed_is_read() -> None:
+def test_a_checkpoint_of_before_is_read() -> None:
     simulation = make_cluster(2, make_pod("a"), make_pod("b", cpu="64"))
     simulation.run_until_idle(until_ns=START_NS)
     document = simulation.checkpoint()
+    document = {**document, "version": 2, "podOrder": simulation.scheduler.cache.pod_order()}
     world = document["world"]
-    del world["manifests"]
-    world["objects"] = [dict(stored.manifest) for stored in simulation.world.everything()]
-    assert state(Simulation.restore(document)) == state(simulation)
+    manifests = [dict(stored.manifest) for stored in simulation.world.everything()]
+    by_row = row_by_row(world.pop("manifests"), manifests)
+    for objects in ({"objects": manifests}, {"manifests": by_row}):
+        older = {**document, "world": {**world, **objects}}
+        assert state(Simulation.restore(older)) == state(simulation)
 
 
 def test_a_pod_whose_news_were_lost_is_held_as_the_scheduler_knows_it() -> None:

@@ -1,0 +1,108 @@
+"""Pods of a checkpoint that are read only when asked for count as if each had been read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler_core.cluster.cache import Cache
+from scheduler_core.cluster.matching import Matching
+from scheduler_core.cluster.selection import PodSelector
+from scheduler_core.objects.kinds import parse
+from scheduler_core.objects.labels import selector_from_labels
+from scheduler_core.sim.manifests import in_columns, pack
+from scheduler_core.sim.packed_pods import PackedPods
+from tests.scheduler_core.sim.builders import make_node, row_by_row
+from tests.scheduler_core.sim.test_manifests import pods
+
+NODES = [make_node(name, cpu="64") for name in ("n1", "n2")]
+
+
+@st.composite
+def bound_pods(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Of one name each, all with a node; that of some is gone."""
+    found = {
+        (pod["metadata"]["namespace"], pod["metadata"]["name"]): pod
+        for pod in draw(st.lists(pods(), max_size=12))
+    }
+    for number, pod in enumerate(found.values()):
+        pod["metadata"]["uid"] = f"u{number}"
+        pod["spec"]["nodeName"] = draw(st.sampled_from(["n1", "n2", "gone"]))
+        if draw(st.booleans()):
+            ports = [{"containerPort": 80, "hostPort": draw(st.integers(80, 81))}]
+            pod["spec"]["containers"] = [
+                {**container, "ports": ports} for container in pod["spec"]["containers"]
+            ]
+    return list(found.values())
+
+
+def of_nodes() -> Cache:
+    cache = Cache()
+    for node in NODES:
+        cache.set_node(parse(node).typed)
+    return cache
+
+
+def columns(cache: Cache) -> dict[str, Any]:
+    """All that plugins can read of where pods stand, with names for numbers that follow from the order of reading."""
+    n_rows, n_pods = cache.nodes.n_rows, len(cache.pods)
+    rows, ids = slice(0, n_rows), slice(0, n_pods)
+    nodes, table, matching, vocabulary = cache.nodes, cache.pods, cache.matching, cache.vocabulary
+    resources = [vocabulary.resources[number] for number in range(len(vocabulary.resources))]
+    absent = matching.carriers.absence_ids(np.arange(n_pods)).tolist()
+    return {
+        "requested": dict(zip(resources, nodes.requested[:, rows].tolist(), strict=False)),
+        "non_zero": nodes.non_zero[:, rows].tolist(),
+        "n_pods": nodes.n_pods[rows].tolist(),
+        "alive": nodes.alive[rows].tolist(),
+        "pods_on": [nodes.pods_on(row) for row in range(n_rows)],
+        "ports": {
+            vocabulary.ports[port]: nodes.port_in_use(port)[rows].tolist()
+            for port in range(len(vocabulary.ports))
+        },
+        **{
+            name: getattr(table, name)[ids].tolist()
+            for name in ("row", "priority", "start_ns", "terminating", "has_ports", "arrival")
+        },
+        "classes": [vocabulary.pod_classes[number] for number in table.class_id[ids].tolist()],
+        "requests": dict(zip(resources, table.requests[:, ids].tolist(), strict=False)),
+        "items": [
+            {(resources[number], amount) for number, amount in items} for items in table.request_items[ids]
+        ],
+        "below": [table.has_below(priority) for priority in (0, 1, 6)],
+        "selected": [selected(matching, live_only).tolist() for live_only in (False, True)],
+        "absent": [None if found < 0 else matching.carriers.absence_terms[found] for found in absent],
+        "pods": [{**vars(pod), "read": None} for pod in cache.pods_in_order()],
+    }
+
+
+def selected(matching: Matching, live_only: bool) -> Any:
+    part = PodSelector(selector_from_labels({"a": "x"}), ("default",))
+    return matching.selection((part,), live_only=live_only).column[: matching.nodes.n_rows]
+
+
+@given(bound_pods(), st.booleans(), st.data())
+def test_they_count_as_if_each_had_been_read(
+    manifests: list[dict[str, Any]], is_old: bool, data: st.DataObject
+) -> None:
+    document = json.loads(json.dumps(pack([*NODES, *manifests])))
+    if is_old:
+        document = in_columns(row_by_row(document, [*NODES, *manifests]))
+    packed = PackedPods(document)
+    order = data.draw(st.permutations(sorted(packed.place_of.values())))
+    read, unread = of_nodes(), of_nodes()
+    read.fill([parse(packed.manifest(place)).typed for place in order], {})
+    unread.fill_unread(packed.unread(order), packed.node_names(order))
+    assert columns(unread) == columns(read)
+    for place in data.draw(st.permutations(order))[:4]:
+        uid = packed.manifest(place)["metadata"]["uid"]
+        assert unread.remove_pod(uid) and read.remove_pod(uid)
+        again = parse(packed.manifest(place)).typed
+        if data.draw(st.booleans()):
+            unread.add_pod(again)
+            read.add_pod(again)
+    assert columns(unread) == columns(read)
