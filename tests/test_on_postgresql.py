@@ -1,9 +1,9 @@
 """The tests of what is written to the database and read from it, once more on PostgreSQL.
 
 Taken are the rooms that own models and queries, as a whole; of the surfaces above them, the files that go through
-every page and every operation once, and those in which several write at a time. What else a surface does with what
-it was given (words, refusals, permissions, clients) is the same on every database (`any_database` says so of a test
-in a room that is taken).
+every page and every operation once, and those in which several write at a time. What else the engine or a surface does
+with what it was given (decisions, words, refusals, permissions, clients) is the same on every database
+(`any_database` says so of a test in a room that is taken).
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ TAKEN = (
         f"tests/api/test_{name}.py"
         for name in ("clusters", "drafts", "events", "forks", "objects", "questions", "repeats", "what_if")
     ),
-    *(
-        f"tests/kube_api/test_{name}.py"
-        for name in ("deletion", "foreign_schedulers", "patches", "reading", "watch", "writing")
-    ),
+    *(f"tests/kube_api/test_{name}.py" for name in ("deletion", "patches", "reading", "watch", "writing")),
     *(f"tests/web/test_{name}.py" for name in ("objects_pages", "pages", "plan_pages", "story")),
 )
 PART = "database and not (any_database or browser or kubectl or postgres)"

@@ -21,6 +21,8 @@ from scheduler_core.scenario import load_scenario, run_scenario
 from tests.clusters.builders import make_cluster, make_node, make_pod
 from tests.clusters.test_kept_objects import objects
 
+pytestmark = pytest.mark.any_database
+
 GROUP: Final = "travel.example"
 NUMBERS: Final = count(1)
 TEXTS = st.one_of(

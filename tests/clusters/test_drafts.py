@@ -58,6 +58,7 @@ def test_a_small_dump_is_read_at_once_and_a_worker_decides_its_pending_pods(at_o
     assert view.verdict == f"{n_pending} pods are pending, and none of them finds a node."
 
 
+@pytest.mark.any_database
 def test_the_preview_decides_as_the_cluster_does_that_is_made_of_the_dump(at_once):
     text = as_yaml(real_dump(20, 320))
     roomy = text.replace("cpu: '60'", "cpu: 500m")

@@ -21,6 +21,8 @@ from playground.scenarios.services.forking import do_next_step, fork, make_text
 from playground.scenarios.services.shares import share
 from tests.clusters.builders import make_cluster
 
+pytestmark = pytest.mark.any_database
+
 DATA: Final = Path(__file__).parents[1] / "kube_api/data"
 
 

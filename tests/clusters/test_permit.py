@@ -16,7 +16,7 @@ from playground.engine import Budget, Engine
 from scheduler_core.framework.record import CycleTrace
 from tests.clusters.builders import START_NS, folded, make_cluster, make_node, make_pod, same_objects, stored
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 CONFIG = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",

@@ -272,6 +272,7 @@ def test_a_question_about_a_cycle_of_which_only_the_summary_is_kept_decides_it_a
     assert (question.state, question.error) == ("failed", "Engine 9 decides this cycle differently.")
 
 
+@pytest.mark.any_database
 def test_seeds_are_counted_by_how_they_end(sent: list[tuple[str, dict[str, Any]]]) -> None:
     cluster = tied_cluster()
     question = questions.ask(cluster=cluster, kind="seeds", params={"seeds": 12})
@@ -294,6 +295,7 @@ def test_seeds_are_counted_by_how_they_end(sent: list[tuple[str, dict[str, Any]]
     assert not SeedEnd.objects.exists()
 
 
+@pytest.mark.any_database
 def test_seeds_begin_where_chance_begins_and_end_as_the_whole_log_does(
     monkeypatch: pytest.MonkeyPatch, sent: list[tuple[str, dict[str, Any]]]
 ) -> None:

@@ -9,7 +9,7 @@ from playground.clusters.models import LogEntry, Manifest, Pod
 from playground.web.rare_cycles import run_until
 from tests import real_dump
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.mark.parametrize("cloud", ["aws", "gke"])

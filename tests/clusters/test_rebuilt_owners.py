@@ -13,7 +13,7 @@ from playground.engine.rebuilt_owners import rebuilt_owners
 from playground.web.rare_cycles import run_until
 from tests import real_dump
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 
 @pytest.fixture(params=["aws", "gke"])

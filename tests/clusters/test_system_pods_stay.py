@@ -21,7 +21,7 @@ from tests.engine.extender_server import serving
 from tests.kube_api.test_both_surfaces import make_class
 
 __all__ = ["sent"]
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
 SYSTEM = make_pod("system", cpu="4", namespace="kube-system", priorityClassName="system-node-critical")
 

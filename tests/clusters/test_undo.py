@@ -244,7 +244,10 @@ def test_every_service_that_changes_a_cluster_is_tried_here() -> None:
     assert functions == tried | NO_CHANGES
 
 
-@pytest.mark.parametrize("with_run", [False, True], ids=["at once", "after a run"])
+@pytest.mark.parametrize(
+    "with_run",
+    [pytest.param(False, id="at once"), pytest.param(True, id="after a run", marks=pytest.mark.any_database)],
+)
 @pytest.mark.parametrize("name", CHANGES)
 def test_the_cluster_is_as_it_was_whatever_was_done(name: str, with_run: bool) -> None:
     cluster = a_cluster()

@@ -386,6 +386,7 @@ def test_workloads_get_the_defaults_clients_count_on(kube: Kube, cluster: Cluste
     assert made.json()["spec"]["updateStrategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
 
 
+@pytest.mark.any_database
 def test_every_kind_applied_twice_on_the_server_is_written_once(kube: Kube) -> None:
     disputed = set()
     for document in yaml.safe_load_all((DATA / "every_kind.yaml").read_text()):

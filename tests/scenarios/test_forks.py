@@ -51,6 +51,7 @@ def walked(cluster: Cluster, work) -> Cluster:
     return cluster
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("name", ORDER)
 def test_a_teaching_scenario_decides_in_a_cluster_what_it_decides_by_itself(
     name, own_site, unrecorded, sent, work

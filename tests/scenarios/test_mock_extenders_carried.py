@@ -15,7 +15,7 @@ from tests.scenarios.test_forks import own_site, walked
 
 __all__ = ["own_site"]
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 RULES: list[dict[str, Any]] = [
     {"deny": {"nodes": ["node-c"], "reason": "not c"}},

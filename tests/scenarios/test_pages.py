@@ -18,7 +18,7 @@ from tests.markup import html_of
 from tests.scenarios.documents import PACKING, node, pod, small, small_text, text_of
 from tests.scenarios.test_clusters import made_by_hand
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from django.utils import timezone
 from playground.clusters.errors import ClusterError, Forbidden, InvalidInput, InvalidManifest, TooLarge
 from playground.scenarios.models import RecordedCycle, Scenario, Verification
 from playground.scenarios.services import delete_share, share
+from scheduler_core.scenario.types import MAX_STEPS
 from tests.scenarios.documents import node, pod, priority_class, small, small_text, text_of
 
 pytestmark = pytest.mark.django_db
@@ -137,7 +138,7 @@ def test_an_expired_share_makes_room_for_a_new_one(sent):
         ),
         ({"stepz": []}, "stepz", 'did you mean "steps"'),
         ({"steps": [{"run": "forever"}]}, "steps[0].run", "idle"),
-        ({"steps": [{"run": "idle"}] * 100_000}, "steps", "at most"),
+        ({"steps": [{"run": "idle"}] * (MAX_STEPS + 1)}, "steps", "at most"),
         ({"objects": [node("x"), node("x")]}, "objects[1]", "there twice"),
         ({"objects": [pod("p", cpu="1x")]}, "objects[0].spec.containers[0].resources.requests", "1x"),
         ({"extenders": {"cassette": [{"pod": "a/b"}]}}, "extenders.cassette[0].verb", "required"),

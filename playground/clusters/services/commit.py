@@ -41,8 +41,8 @@ CHECKPOINT_SHARE: Final = 10
 """Within a run so many times as long is driven as the last checkpoint took."""
 LARGE_CHECKPOINT_BYTES: Final = 50_000
 """For each of these a checkpoint kept for looking back stands for another thousand entries."""
-LONGEST_STRETCH: Final = 30_000
-"""Entries for which one checkpoint is kept at most: what lies between is replayed in some seconds."""
+LONGEST_STRETCH: Final = 15_000
+"""Entries for which one checkpoint is kept at most: what lies between is read, or replayed, in a second or some."""
 CYCLE_NEWS: Final = [
     "outcome",
     "node",

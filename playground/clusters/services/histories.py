@@ -14,7 +14,7 @@ from playground.engine import Entry
 from playground.engine.entries import CycleRecord
 from playground.engine.past import READ_KINDS, CycleBefore, History, NotPlain, OutcomeEntry
 
-KEPT_BYTES: Final = 6_000_000
+KEPT_BYTES: Final = 4_000_000
 """Of the checkpoints that what is kept was made of: of a cluster of 60,000 pods that is two."""
 
 _Key = tuple[str, int, int]
