@@ -1,4 +1,4 @@
-"""The pods of a checkpoint, found by their names and read only when somebody asks for one.
+"""The pods of a checkpoint, found by their names and read only where one is asked for.
 
 Of sixty thousand pods a scheduler that decides about one looks at a few: of the others it wants to know how much they
 request, where they stand and which labels they have, and that sixty thousand have in common by the hundred.

@@ -331,7 +331,7 @@ def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the
     sent.clear()
     found = []
     photographs = os.environ.get("PLAYGROUND_PHOTOGRAPHS")
-    # Whoever is to look at the pages has them all.
+    # Photographed are all pages.
     for route, addresses in PAGES.items():
         for template_ in addresses if route in routes or photographs else ():
             path = template_.format(**places)
