@@ -39,7 +39,7 @@ CHECKPOINT_EVERY: Final = 1000
 COSTLY_CHECKPOINT_MS: Final = 200
 CHECKPOINT_SHARE: Final = 10
 """Within a run so many times as long is driven as the last checkpoint took."""
-LARGE_CHECKPOINT_BYTES: Final = 50_000
+LARGE_CHECKPOINT_BYTES: Final = 25_000
 """For each of these a checkpoint kept for looking back stands for another thousand entries."""
 LONGEST_STRETCH: Final = 15_000
 """Entries for which one checkpoint is kept at most: what lies between is read, or replayed, in a second or some."""
