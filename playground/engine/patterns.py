@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-import cel
-
 _LONGEST: Final = 4096
 
 
 @lru_cache(maxsize=1)
 def _program() -> Any:
+    # Imported where a pattern is first asked for: it brings a command line of its own, which every start would wait for.
+    import cel
+
     return cel.compile("text.matches(pattern)")
 
 
