@@ -13,6 +13,7 @@ from scheduler_core.objects.defaults import prepare
 from scheduler_core.releases import OLDEST
 from scheduler_core.sim.changes import DeleteObject, WriteObject
 from scheduler_core.sim.simulation import Simulation
+from tests.scheduler_core.sim.builders import row_by_row
 
 DIGESTS = {
     1: "8938becf686784ddd31c1e53f6ddf5340cd7416db5b1431fe96e58f2be499a17",
@@ -119,7 +120,11 @@ def digest(simulation: int) -> str:
             said.append(made.run_until_idle(until_ns=made.now_ns + 600 * SECOND_NS).message)
         said += [repr(outcome) for outcome in made.drain_outcomes()]
     checkpoint = made.checkpoint()
-    text = json.dumps([said, checkpoint["world"], checkpoint["timers"]], sort_keys=True)
+    world = checkpoint["world"]
+    # As checkpoints had them then.
+    manifests = [dict(stored.manifest) for stored in made.world.everything()]
+    world["manifests"] = row_by_row(world["manifests"], manifests)
+    text = json.dumps([said, world, checkpoint["timers"]], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
