@@ -502,6 +502,10 @@ def test_deleting_asks_first(client, cluster):
 def test_unknown_objects_are_not_found(client, cluster):
     assert client.get(url("object", cluster.public_id, "Node", "-", "nosuch")).status_code == 404
     assert client.get(url("object", cluster.public_id, "Wombat", "-", "x")).status_code == 404
+    told = client.get(f"/c/{cluster.public_id}/cycles/99/")
+    assert told.status_code == 404 and "Cycle 99 not found. It may have been deleted" in " ".join(
+        told.content.decode().split()
+    )
 
 
 def test_a_cluster_is_renamed_cloned_reset_exported_and_deleted(client, cluster):
