@@ -82,6 +82,15 @@ def duration(span_ns: int | None) -> str:
     return f"{int(span_s // 86400)} d {int(span_s % 86400 // 3600)} h"
 
 
+def took(span_ms: int) -> str:
+    """Return how long a worker took.
+
+    >>> took(629), took(45_794), took(65_000)
+    ('629 ms', '45.8 s', '1 min 5 s')
+    """
+    return duration(span_ms * 1_000_000) if span_ms >= 1000 else f"{span_ms} ms"
+
+
 def since_start(at_ns: int | None, start_ns: int | None) -> str:
     """Return a moment as minutes and seconds since the cluster's clock started.
 

@@ -1,5 +1,6 @@
 """Templates and style sheets can be reviewed: formatted, without what a linter finds, and no line too long."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,16 @@ def test_styles_are_formatted(path: Path) -> None:
     assert cssbeautifier.beautify(text, options) == text, (
         "format it: css-beautify --replace --indent-size 2 --end-with-newline " + str(path.relative_to(ROOT))
     )
+
+
+def test_what_scrolls_is_named_and_reached_by_keyboard() -> None:
+    unnamed = [
+        f"{path.relative_to(ROOT)}: {tag}"
+        for path in sorted(TEMPLATES.rglob("*.html"))
+        for tag in re.findall(r'<div class="scroll[ "][^>]*>', path.read_text())
+        if not all(word in tag for word in ('tabindex="0"', 'role="group"', 'aria-label="'))
+    ]
+    assert not unnamed
 
 
 def test_no_line_is_too_long() -> None:

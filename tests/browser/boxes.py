@@ -57,7 +57,8 @@ def out_of_bounds(page) -> list[str]:
 
 
 def sideways(page) -> list[str]:
-    """Tables and other parts that are wider than their place and scroll in it."""
+    """Tables and other parts that are wider than their place and scroll in it, by what they are called."""
     return page.locator("main .scroll").evaluate_all(
-        "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel)"
+        "all => all.filter(e => e.scrollWidth > e.clientWidth + 1)"
+        ".map(e => e.ariaLabel || `what has no aria-label (${e.outerHTML.slice(0, 80)})`)"
     )

@@ -26,6 +26,12 @@ metadata: {name: g}
 """
 
 
+PASTE = """(field, text) => {
+  field.value = text;
+  field.dispatchEvent(new InputEvent('input', { bubbles: true, inputType: 'insertFromPaste' }));
+}"""
+
+
 def test_a_newcomer_imports_a_cluster_and_asks_for_a_run(page, asgi_server, no_broker, complaints):
     page.goto(asgi_server)
     page.get_by_role("link", name="Paste or upload YAML").click()
@@ -45,9 +51,23 @@ def test_a_newcomer_imports_a_cluster_and_asks_for_a_run(page, asgi_server, no_b
 
 
 def test_an_error_in_the_manifests_is_shown_at_its_line(page, asgi_server, no_broker, db):
+    page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{asgi_server}/new/import/")
-    page.get_by_label("Or pasted").fill(MANIFESTS.replace('cpu: "8"', "cpu: 8x"))
-    expect(page.locator("#import-preview")).to_contain_text("line 4")
+    sending, field = page.locator("#import-sending"), page.get_by_label("Or pasted")
+    field.focus()
+    with held_back(page, "/new/import/") as until_asked:
+        field.evaluate(PASTE, MANIFESTS.replace('cpu: "8"', "cpu: 8x"))
+        until_asked()
+        expect(sending).to_be_visible()
+        expect(sending).to_be_in_viewport()
+    refused = page.get_by_role("region", name="It cannot be imported")
+    expect(refused).to_contain_text("line 4")
+    expect(refused).to_be_focused()
+    expect(refused).to_be_in_viewport()
+    expect(sending).to_be_hidden()
+    with page.expect_response("**/new/import/"):
+        field.press_sequentially(" ")
+    expect(field).to_be_focused()  # who types stays where they type
     assert not Node.objects.exists()
 
 

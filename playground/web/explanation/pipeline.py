@@ -68,7 +68,7 @@ def derived_points(explanation: Mapping[str, Any]) -> list[dict[str, str]]:
         "PreFilter": ("failed", "rejected the pod") if early else ("done", _skips(explanation)),
         "Filter": ("not reached", "")
         if early
-        else ("done" if placed else "failed", f"{len(verdicts)} → {n_feasible} nodes"),
+        else ("done" if placed else "failed", f"{len(verdicts):,} → {n_feasible:,} nodes"),
         "PostFilter": ("skipped", "not needed")
         if placed
         else ("acted", f"→ {nominated}")

@@ -56,9 +56,10 @@ class ReprieveStep:
 class CriterionCell:
     """State: keep (compared and stayed), kill (compared and lost), gone (not compared any more).
 
-    ``exact`` is the value as it was compared, where another one is shown.
+    ``name`` is that of the criterion, ``exact`` the value as it was compared, where another one is shown.
     """
 
+    name: str
     value: str
     state: str
     exact: str = ""
@@ -291,10 +292,10 @@ def _criteria(
     for number, (key, name) in enumerate(CRITERIA.items(), start=1):
         survivors = ""
         if key in left_after:
-            survivors = f"{left} → {left_after[key]}"
+            survivors = f"{left:,} → {left_after[key]:,}"
             left = left_after[key]
         columns.append(Criterion(number, name, survivors))
-    columns.append(Criterion(len(CRITERIA) + 1, ANY, f"{len(tied)} → 1" if tied else ""))
+    columns.append(Criterion(len(CRITERIA) + 1, ANY, f"{len(tied):,} → 1" if tied else ""))
     return tuple(columns)
 
 
@@ -305,9 +306,9 @@ def _cells(
         return ()
     values = c.get("criterionValues") or {}
     cells = []
-    for number, key in enumerate(CRITERIA, start=1):
+    for number, (key, name) in enumerate(CRITERIA.items(), start=1):
         if key not in values:
-            cells.append(CriterionCell("", "gone"))
+            cells.append(CriterionCell(name, "", "gone"))
             continue
         value, exact = values[key], ""
         if key == SUM:
@@ -315,10 +316,13 @@ def _cells(
             value -= PRIORITY_OFFSET * len(c.get("victims") or ())
         cells.append(
             CriterionCell(
-                "not started" if value is None else str(value), "kill" if number == lost else "keep", exact
+                name,
+                "not started" if value is None else str(value),
+                "kill" if number == lost else "keep",
+                exact,
             )
         )
-    last = CriterionCell("equal", "keep") if c["node"] in tied else CriterionCell("", "gone")
+    last = CriterionCell(ANY, *(("equal", "keep") if c["node"] in tied else ("", "gone")))
     return (*cells, last)
 
 
