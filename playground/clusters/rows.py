@@ -49,6 +49,11 @@ def row_of(cluster: Cluster, kind: Kind, namespace: str, name: str) -> Any | Non
     return rows.first()
 
 
+def uid_of(row: Any) -> str:
+    """An object's uid; Events have no column for it."""
+    return str(row.manifest["metadata"].get("uid") or "") if isinstance(row, Event) else str(row.uid)
+
+
 def row_values(
     cluster: Cluster, kind: Kind, manifest: Mapping[str, Any], seq: int, profiles: tuple[str, ...]
 ) -> dict[str, Any]:

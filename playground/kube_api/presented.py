@@ -29,12 +29,20 @@ _SYSTEM: Final = {
 }
 
 
-def presented(kind: Kind, manifest: dict[str, Any], patch: str) -> dict[str, Any]:
-    """The object with what was left out and every client looks for; nodes run the cluster's release (`v1.36.2`)."""
+def presented(
+    kind: Kind, manifest: dict[str, Any], patch: str, hosts: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The object with what was left out and every client looks for; nodes run the cluster's release (`v1.36.2`).
+
+    Parameters
+    ----------
+    hosts
+        Addresses of nodes that have one written down, by name, as far as pods need them (`node_wanted`).
+    """
     if kind.row_kind == "Node":
         return _node(manifest, patch)
     if kind.row_kind == "Pod":
-        manifest = _with_addresses(manifest)
+        manifest = _with_addresses(manifest, hosts or {})
     return with_read_defaults(kind.row_kind, manifest)
 
 
@@ -64,14 +72,29 @@ def _node(manifest: dict[str, Any], patch: str) -> dict[str, Any]:
     return {**manifest, "status": {**status, **added}} if added else manifest
 
 
-def _with_addresses(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A pod that was started, with its addresses and its node's."""
+def node_wanted(manifest: Mapping[str, Any]) -> str:
+    """The node of a pod that was started and has no address; empty for all others."""
     spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
     started = status.get("phase") == "Running" or status.get("containerStatuses")
     node = spec.get("nodeName")
-    if not node or not started or status.get("podIP") or not isinstance(node, str):
+    return node if isinstance(node, str) and started and not status.get("podIP") else ""
+
+
+def internal_address(addresses: Any) -> str:
+    """The InternalIP among a node's addresses; empty if none is written down."""
+    for item in addresses if isinstance(addresses, list) else ():
+        if isinstance(item, Mapping) and item.get("type") == "InternalIP" and item.get("address"):
+            return str(item["address"])
+    return ""
+
+
+def _with_addresses(manifest: dict[str, Any], hosts: Mapping[str, str]) -> dict[str, Any]:
+    """A pod that was started, with its addresses and its node's."""
+    node = node_wanted(manifest)
+    if not node:
         return manifest
-    host = status.get("hostIP") or _address(node, 128, 128)
+    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
+    host = status.get("hostIP") or hosts.get(node) or _address(node, 128, 128)
     own = host if spec.get("hostNetwork") else _address(str(manifest["metadata"].get("uid")), 0, 96)
     addresses = {"hostIP": host, "hostIPs": [{"ip": host}], "podIP": own, "podIPs": [{"ip": own}]}
     return {**manifest, "status": {**status, **addresses}}

@@ -19,7 +19,7 @@ from playground.clusters.kinds import Kind
 from playground.clusters.selection import ObjectSelection, selection_of
 from playground.engine.releases import patch_of
 from playground.kube_api.paths import Target
-from playground.kube_api.presented import presented
+from playground.kube_api.presented import internal_address, node_wanted, presented
 from playground.kube_api.standing import standing_objects
 from playground.kube_api.status import Refusal
 from playground.kube_api.tables import partial, table
@@ -51,7 +51,8 @@ class Form:
 
     def one(self, cluster: Cluster, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
         """One object."""
-        manifest = presented(kind, manifest, patch_of(cluster.release))
+        hosts = _hosts(cluster, kind, [manifest])
+        manifest = presented(kind, manifest, patch_of(cluster.release), hosts)
         if self.shape == "Table":
             return table(
                 kind,
@@ -68,7 +69,8 @@ class Form:
     ) -> dict[str, Any]:
         """A list."""
         patch = patch_of(cluster.release)
-        manifests = [presented(kind, manifest, patch) for manifest in manifests]
+        hosts = _hosts(cluster, kind, manifests)
+        manifests = [presented(kind, manifest, patch, hosts) for manifest in manifests]
         if self.shape == "Table":
             now_ns = virtual_now_ns(cluster)
             return table(
@@ -92,6 +94,17 @@ class Form:
             "metadata": metadata,
             "items": manifests,
         }
+
+
+def _hosts(cluster: Cluster, kind: Kind, manifests: list[dict[str, Any]]) -> dict[str, str]:
+    """Addresses that nodes of these pods have written down. One query, if a pod needs one."""
+    if kind.row_kind != "Pod":
+        return {}
+    names = {node_wanted(manifest) for manifest in manifests} - {""}
+    if not names:
+        return {}
+    found = selectors.node_addresses(cluster, names)
+    return {name: internal_address(listed) for name, listed in found.items()}
 
 
 def form_of(request: HttpRequest) -> Form:

@@ -88,6 +88,9 @@ def _loaded(body: bytes, *, json_only: bool) -> dict[str, Any]:
     return {} if document is None else document
 
 
+_LEFT_OUT: Final = ("annotations", "finalizers", "labels", "ownerReferences")
+
+
 def manifest_of(document: dict[str, Any], kind: Kind, name: str = "", namespace: str = "") -> dict[str, Any]:
     """A body as an object of a kind: what it leaves out the path says, what it says must agree.
 
@@ -117,6 +120,10 @@ def manifest_of(document: dict[str, Any], kind: Kind, name: str = "", namespace:
                 f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})",
             )
         metadata = metadata | {"name": name}
+    # As Go leaves them out: nothing of an empty map or list is written.
+    metadata = {
+        key: value for key, value in metadata.items() if key not in _LEFT_OUT or value not in ({}, [])
+    }
     if namespace and metadata.get("namespace") not in (None, "", namespace):
         raise Refusal(
             "BadRequest",

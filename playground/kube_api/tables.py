@@ -7,7 +7,7 @@ from typing import Any
 
 from playground.clusters.kinds import Kind
 from playground.clusters.versions import as_stored
-from playground.kube_api.cells import Manifest
+from playground.kube_api.cells import AGE, Column, Manifest
 from playground.kube_api.columns import columns_of
 
 
@@ -45,6 +45,23 @@ def table(
             }
             for manifest in manifests
         ],
+    }
+
+
+def scale_table(scale: Manifest, now_ns: int, *, api_version: str, include: str) -> dict[str, Any]:
+    """A Scale as a `Table`: what is wanted and what there is."""
+    columns = (
+        Column("Name", lambda found, _: found["metadata"]["name"]),
+        Column("Desired", lambda found, _: found["spec"]["replicas"], "integer"),
+        Column("Available", lambda found, _: found["status"]["replicas"], "integer"),
+        AGE,
+    )
+    return {
+        "kind": "Table",
+        "apiVersion": api_version,
+        "metadata": {"resourceVersion": scale["metadata"].get("resourceVersion", "")},
+        "columnDefinitions": [column.definition() for column in columns],
+        "rows": [{"cells": [column.cell(scale, now_ns) for column in columns], **_object(scale, include)}],
     }
 
 

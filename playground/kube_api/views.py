@@ -31,10 +31,12 @@ from playground.bodies import warning_header
 from playground.clusters import kinds, selectors, services
 from playground.clusters.author import written_by
 from playground.clusters.choices import ClockMode
+from playground.clusters.clock import virtual_now_ns
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.kinds import KindTable
 from playground.engine.releases import patch_of
 from playground.kube_api import discovery, openapi, writing
+from playground.kube_api.health import PATHS, health
 from playground.kube_api.metrics import metrics_of, with_metrics
 from playground.kube_api.parameters import unknown_parameters
 from playground.kube_api.paths import Target, target_of
@@ -43,6 +45,7 @@ from playground.kube_api.reviews import review, review_path
 from playground.kube_api.scales import scale_of
 from playground.kube_api.standing import COMPONENTS_WARNING, component_statuses, standing_object
 from playground.kube_api.status import Refusal, status_of
+from playground.kube_api.tables import scale_table
 from playground.kube_api.watch import bounded, stream, watch_of
 
 if TYPE_CHECKING:
@@ -52,14 +55,11 @@ ROOT_PATHS: Final = (
     "/api",
     "/api/v1",
     "/apis",
-    "/healthz",
-    "/livez",
     "/openapi/v2",
     "/openapi/v3",
-    "/readyz",
     "/version",
+    *PATHS,
 )
-PLAIN: Final = {"healthz": "ok", "livez": "ok", "readyz": "ok"}
 _POD: Final = r"api/v1/namespaces/(?P<namespace>[^/]+)/pods/(?P<name>[^/]+)"
 _ACCOUNT: Final = r"api/v1/namespaces/(?P<namespace>[^/]+)/serviceaccounts/(?P<name>[^/]+)"
 _NOT_HERE: Final = (
@@ -222,7 +222,11 @@ def _read(request: HttpRequest, cluster: Cluster, target: Target) -> HttpRespons
         cluster, target.kind, target.namespace, target.name
     )
     if target.subresource == "scale":
-        return _json(scale_of(target.kind, manifest))
+        scale, form = scale_of(target.kind, manifest), form_of(request)
+        if form.shape == "Table":
+            now_ns = virtual_now_ns(cluster)
+            scale = scale_table(scale, now_ns, api_version=form.api_version, include=form.include)
+        return _json(scale)
     body = form_of(request).one(cluster, target.kind, manifest)
     earlier = target.earlier and body.get("kind") == target.kind.kind
     return _json({**body, "apiVersion": target.earlier} if earlier else body)
@@ -288,8 +292,8 @@ def _no_method() -> Refusal:
 
 def _told(request: HttpRequest, table: KindTable, path: str, patch: str) -> HttpResponse | None:
     """Discovery, version, health; None if the path is none of these."""
-    if path in PLAIN:
-        return HttpResponse(PLAIN[path], content_type="text/plain; charset=utf-8")
+    if (well := health(path, request.GET)) is not None:
+        return HttpResponse(well, content_type="text/plain; charset=utf-8")
     if path == "openapi/v2":
         return HttpResponse(openapi.v2_document(table, patch), content_type="application/octet-stream")
     discovered = with_metrics(table)
@@ -300,7 +304,7 @@ def _told(request: HttpRequest, table: KindTable, path: str, patch: str) -> Http
     parts = path.split("/")
     found: dict[str, Any] | None = None
     if path == "":
-        found = {"paths": [*ROOT_PATHS]}
+        found = {"paths": sorted(ROOT_PATHS)}
     elif path == "version":
         found = discovery.version(patch)
     elif path == "openapi/v3":

@@ -6,25 +6,28 @@ Source: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/watch.go, v1.34
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import sync_to_async
 from django.db import connections
 from django.http import HttpRequest
 
-from playground.clusters import pulse, selectors
+from playground.clusters import kinds, pulse, selectors
 from playground.clusters.choices import EntryKind
 from playground.clusters.clock import virtual_now_ns
+from playground.clusters.kinds import Kind
 from playground.clusters.selection import ObjectSelection
-from playground.clusters.selectors.objects import cluster_now, entry_before, first_seq
+from playground.clusters.selectors.objects import cluster_now, entry_before, first_seq, last_entry
 from playground.clusters.versions import as_served
 from playground.kube_api.paths import Target
 from playground.kube_api.reading import Form, form_of, selection_for, switched, whole
-from playground.kube_api.standing import standing_objects
+from playground.kube_api.standing import is_standing, made_in, of_namespaces, standing_objects
 from playground.kube_api.status import Refusal, failure
 
 if TYPE_CHECKING:
@@ -120,25 +123,37 @@ class Watch:
         return [*found, *standing_objects(cluster, self.target, self.selection)]
 
     def _changes(self, cluster: Cluster, last: int) -> list[WatchEvent]:
-        found: list[WatchEvent] = []
-        while True:
-            entries = selectors.log_after(
-                cluster,
-                self.since,
-                until=last,
-                kind=self.target.kind,
-                namespace=self.target.namespace or None,
-                limit=BATCH,
-            )
-            for entry in entries:
-                change = self._change(cluster, entry)
-                if change is not None:
-                    found.append(change)
-                self.since = entry.seq
-            if len(entries) < BATCH:
-                break
-        self.since = max(self.since, last)
-        return found
+        kind, began = self.target.kind, self.since
+        found: list[tuple[int, WatchEvent]] = []
+        for entry in _entries(cluster, kind, self.target.namespace, began, last):
+            change = self._change(cluster, entry)
+            if change is not None:
+                found.append((entry.seq, change))
+        if of_namespaces(kind, self.target.name):
+            found += self._of_namespaces(cluster, began, last)
+            found.sort(key=itemgetter(0))
+        self.since = max(began, last)
+        return [change for _, change in found]
+
+    def _of_namespaces(self, cluster: Cluster, began: int, last: int) -> Iterator[tuple[int, WatchEvent]]:
+        """What no client writes, since each namespace comes and goes with it."""
+        namespace_kind = kinds.by_kind("Namespace")
+        assert namespace_kind is not None
+        for entry in _entries(cluster, namespace_kind, "", began, last):
+            manifest = entry.payload.get("manifest")
+            gone = _is_gone(entry)
+            if not (entry.created or gone) or not isinstance(manifest, dict):
+                continue
+            if self.target.namespace not in ("", entry.object_name):
+                continue
+            for made in made_in(cluster, self.target, self.selection, manifest):
+                name = made["metadata"]["name"]
+                before = gone and last_entry(
+                    cluster.pk, self.target.kind.row_kind, entry.object_name, name, before=entry.seq
+                )
+                # One that had been written tells by itself that it is gone.
+                if not before or not _is_gone(before):
+                    yield entry.seq, ("DELETED" if gone else "ADDED", made)
 
     def _change(self, cluster: Cluster, entry: LogEntry) -> WatchEvent | None:
         manifest = entry.payload.get("manifest")
@@ -149,22 +164,29 @@ class Watch:
             return None
         if self.sent and entry.seq <= self.sent.get(key, -1):
             return None
-        gone = entry.kind == EntryKind.DELETE and bool(entry.payload.get("gone", True))
+        gone = _is_gone(entry)
         matches = self.selection.matches(manifest)
+        stood = entry.created and is_standing(self.target.kind, *key) and not _is_gone(entry_before(entry))
         if not self.selection.may_change:
             if not matches:
                 return None
-            return ("DELETED" if gone else "ADDED" if entry.created else "MODIFIED"), manifest
-        matched = not entry.created and self._matched_before(cluster, entry)
+            created = entry.created and not stood
+            return ("DELETED" if gone else "ADDED" if created else "MODIFIED"), manifest
+        matched = self._stood(cluster, key) if stood else self._matched_before(cluster, entry)
         if gone or not matches:
             return ("DELETED", manifest) if matched else None
         return ("MODIFIED" if matched else "ADDED"), manifest
 
     def _matched_before(self, cluster: Cluster, entry: LogEntry) -> bool:
-        before = entry_before(entry)
-        if before is None or (before.kind == EntryKind.DELETE and before.payload.get("gone", True)):
+        before = None if entry.created else entry_before(entry)
+        if before is None or _is_gone(before):
             return False
         return self.selection.matches(before.payload.get("manifest") or {})
+
+    def _stood(self, cluster: Cluster, key: tuple[str, str]) -> bool:
+        """Whether an object matched while no client had written it."""
+        target = dataclasses.replace(self.target, name=key[1])
+        return any(made_in(cluster, target, self.selection, {"metadata": {"name": key[0]}}))
 
     def _shown(self, cluster: Cluster, what: str, manifest: dict[str, Any]) -> bytes:
         kind = self.target.kind
@@ -186,6 +208,21 @@ class Watch:
             return _line("BOOKMARK", shown)
         wrapped = ("meta.k8s.io/v1", "PartialObjectMetadata") if self.form.shape else kind.key
         return _line("BOOKMARK", {"kind": wrapped[1], "apiVersion": wrapped[0], "metadata": metadata})
+
+
+def _entries(cluster: Cluster, kind: Kind, namespace: str, since: int, last: int) -> Iterator[LogEntry]:
+    while True:
+        entries = selectors.log_after(
+            cluster, since, until=last, kind=kind, namespace=namespace or None, limit=BATCH
+        )
+        yield from entries
+        if len(entries) < BATCH:
+            return
+        since = entries[-1].seq
+
+
+def _is_gone(entry: LogEntry | None) -> bool:
+    return entry is not None and entry.kind == EntryKind.DELETE and bool(entry.payload.get("gone", True))
 
 
 def _line(what: str, shown: dict[str, Any]) -> bytes:

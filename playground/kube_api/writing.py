@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from django.http import HttpRequest
 
 from playground.clusters import selectors, services
 from playground.clusters.clock import virtual_now_ns
-from playground.clusters.errors import Conflict, NotFound
+from playground.clusters.errors import AlreadyExists, Conflict, NotFound
 from playground.clusters.kinds import Kind
 from playground.clusters.merging import merge_patch
 from playground.clusters.services.deletion import POLICIES
@@ -24,7 +25,7 @@ from playground.kube_api.paths import Target
 from playground.kube_api.reading import page_of, switched
 from playground.kube_api.requests import APPLY, JSON_PATCH, MERGE, document_of, manifest_of, patch_of
 from playground.kube_api.scales import scale_of, scaled
-from playground.kube_api.standing import keep, make_again, standing_object
+from playground.kube_api.standing import keep, make_again, standing_object, write_down
 from playground.kube_api.status import Refusal, success
 from playground.kube_api.templates import as_once_written
 
@@ -58,9 +59,16 @@ class WriteAnswer:
 
 def create(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer:
     """POST to a collection."""
-    return _created(
-        request, cluster, target, manifest_of(document_of(request), target.kind, namespace=target.namespace)
-    )
+    manifest = manifest_of(document_of(request), target.kind, namespace=target.namespace)
+    name = manifest["metadata"].get("name")
+    if name and standing_object(cluster, dataclasses.replace(target, name=name)) is not None:
+        raise AlreadyExists(
+            f'{target.kind.resource} "{name}" already exists',
+            kind=target.kind.kind,
+            namespace=target.namespace,
+            name=name,
+        )
+    return _created(request, cluster, target, manifest)
 
 
 def replace(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswer:
@@ -202,7 +210,8 @@ def delete(request: HttpRequest, cluster: Cluster, target: Target) -> WriteAnswe
     """DELETE of one object; a pod on a node is there until its grace period is over."""
     options = _delete_options(request)
     with _dry_run(request, options):
-        last = standing_object(cluster, target) or services.delete_object(
+        write_down(cluster, target)
+        last = services.delete_object(
             cluster=cluster, kind=target.kind, namespace=target.namespace, name=target.name, **options[0]
         )
         make_again(cluster, target)
@@ -219,6 +228,8 @@ def delete_collection(request: HttpRequest, cluster: Cluster, target: Target) ->
     with _dry_run(request, options):
         for manifest in found:
             meta = manifest["metadata"]
+            one = dataclasses.replace(target, namespace=meta.get("namespace", ""), name=meta["name"])
+            write_down(cluster, one)
             try:
                 last = services.delete_object(
                     cluster=cluster,
@@ -230,6 +241,7 @@ def delete_collection(request: HttpRequest, cluster: Cluster, target: Target) ->
             except NotFound:
                 continue
             gone.append(last)
+            make_again(cluster, one)
     body = {
         "kind": f"{target.kind.kind}List",
         "apiVersion": target.kind.api_version,

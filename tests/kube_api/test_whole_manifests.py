@@ -69,7 +69,8 @@ def test_seventy_objects_of_twelve_kinds(
     gone = [line.split()[0] for line in kubectl("delete", "-n", "argo", "-f", whole).splitlines()]
     assert len(gone) == argo_sized.N_OBJECTS
     left = kubectl("get", "all,cm,secret,sa,role,rolebinding,networkpolicy", "-n", "argo", "-o", "name")
-    assert left.split() == ["serviceaccount/default"]  # as each namespace has
+    # As each namespace has.
+    assert left.split() == ["configmap/kube-root-ca.crt", "serviceaccount/default"]
 
 
 def test_a_file_without_an_object_prunes_it(

@@ -162,6 +162,9 @@ def test_the_three_patches(kube: Kube) -> None:
     assert kube.patch(path, operations, "json-patch+json").json()["spec"]["replicas"] == 1
     failed = kube.patch(path, operations, "json-patch+json")
     assert (failed.status_code, failed.json()["reason"]) == (422, "Invalid")
+    # Maps and lists of metadata that became empty are left out, as Go leaves them out.
+    emptied = kube.patch(path, {"metadata": {"annotations": {}, "finalizers": []}}).json()["metadata"]
+    assert not {"annotations", "finalizers", "labels"} & emptied.keys()
     assert kube.patch(path, {}, "json").status_code == 415
     assert kube.patch(path, [], "merge-patch+json").status_code == 400
     assert kube.patch(f"{DEPLOYMENTS}/nope", {}).status_code == 404
@@ -227,6 +230,25 @@ def test_everything_else_is_gone_at_once_and_preconditions_hold(kube: Kube) -> N
     assert done.json()["details"]["uid"]
     assert kube.get("/api/v1/nodes/n1").status_code == 404
     assert kube.delete(f"{PODS}/p1", {"gracePeriodSeconds": -1}).status_code == 422
+
+
+def test_an_event_of_a_client_is_deleted_as_other_objects_are(kube: Kube, cluster: Cluster) -> None:
+    events = "/api/v1/namespaces/default/events"
+    about = {
+        "involvedObject": {"kind": "Node", "name": "n1"},
+        "reason": "Odd",
+        "message": "x",
+        "type": "Normal",
+    }
+    uid = kube.post(events, {"metadata": {"name": "e"}, **about}).json()["metadata"]["uid"]
+    since = kube.get(events).json()["metadata"]["resourceVersion"]
+    assert kube.delete(f"{events}/e", {"preconditions": {"uid": "another"}}).status_code == 409
+    assert kube.delete(f"{events}/e", {"preconditions": {"uid": uid}}).json()["details"]["uid"] == uid
+    assert kube.get(f"{events}/e").status_code == 404
+    told = kube.watch(f"{events}?watch=true&resourceVersion={since}")
+    assert [(what, one["metadata"]["name"]) for what, one in told] == [("DELETED", "e")]
+    kube.post(events, {"metadata": {"name": "f"}, **about})
+    assert [item["metadata"]["name"] for item in kube.delete(events).json()["items"]] == ["f"]
 
 
 def test_a_collection_is_deleted_by_selector(kube: Kube, cluster: Cluster) -> None:
@@ -303,6 +325,8 @@ def test_scale_reads_and_writes_replicas(kube: Kube) -> None:
         "app=web",
     )
     assert kube.patch(path, {"spec": {"replicas": 4}}).json()["spec"]["replicas"] == 4
+    [row] = kube.get(path, Accept=TABLE).json()["rows"]
+    assert row["cells"][:3] == ["web", 4, 0]
     late = kube.put(path, scale | {"spec": {"replicas": 9}})
     assert late.status_code == 409
     assert kube.put(path, {"spec": {"replicas": 3}}).json()["spec"]["replicas"] == 3

@@ -20,6 +20,7 @@ from playground.clusters.selectors.objects import (
     list_objects,
     list_runs,
     log_after,
+    node_addresses,
     selected_objects,
 )
 from playground.clusters.selectors.overview import (
@@ -58,6 +59,7 @@ __all__ = [
     "list_runs",
     "log_after",
     "neighbours",
+    "node_addresses",
     "pod_story",
     "queue_view",
     "role_in",

@@ -1,6 +1,6 @@
 """Plain look-ups: clusters, runs, objects of any kind, the log."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from playground.accounts.choices import Role
 from playground.clusters.clock import virtual_now_ns
 from playground.clusters.errors import Forbidden, NotFound
 from playground.clusters.kinds import Kind
-from playground.clusters.models import Cluster, Event, LogEntry, MockExtender, Run
+from playground.clusters.models import Cluster, Event, LogEntry, MockExtender, Node, Run
 from playground.clusters.namespace_objects import with_usage
 from playground.clusters.rows import row_of, rows_after, rows_of
 from playground.clusters.selection import ObjectSelection
@@ -19,6 +19,8 @@ from playground.clusters.versions import as_served
 from playground.engine.columns import is_forgotten
 
 _RANK: Final = {Role.VIEWER: 1, Role.EDITOR: 2, Role.OWNER: 3}
+
+_MANY_NAMES: Final = 500
 
 
 def get_cluster(public_id: str, user: Any = None, *, at_least: Role = Role.VIEWER) -> Cluster:
@@ -122,6 +124,21 @@ def list_objects(cluster: Cluster, kind: Kind, *, namespace: str | None = None) 
     if namespace:
         rows = rows.filter(namespace=namespace)
     return rows.order_by("namespace", "name")
+
+
+def node_addresses(cluster: Cluster, names: Collection[str]) -> dict[str, Any]:
+    """The ``status.addresses`` of nodes, by name. One query.
+
+    Parameters
+    ----------
+    names
+        Whose; of very many, those of all nodes are read.
+    """
+    rows = Node.objects.filter(cluster=cluster)
+    if len(names) <= _MANY_NAMES:
+        rows = rows.filter(name__in=names)
+    found = rows.values_list("name", "manifest").iterator(chunk_size=500)
+    return {name: (manifest.get("status") or {}).get("addresses") for name, manifest in found}
 
 
 def selected_objects(
@@ -239,12 +256,19 @@ def first_seq(cluster: Cluster) -> int | None:
 
 def entry_before(entry: LogEntry) -> LogEntry | None:
     """The entry about the same object just before. One query."""
+    return last_entry(
+        entry.cluster_id, entry.object_kind, entry.object_namespace, entry.object_name, before=entry.seq
+    )
+
+
+def last_entry(cluster_id: int, row_kind: str, namespace: str, name: str, *, before: int) -> LogEntry | None:
+    """The newest entry about an object before a sequence number. One query."""
     rows = LogEntry.objects.filter(
-        cluster=entry.cluster_id,
-        object_kind=entry.object_kind,
-        object_namespace=entry.object_namespace,
-        object_name=entry.object_name,
-        seq__lt=entry.seq,
+        cluster=cluster_id,
+        object_kind=row_kind,
+        object_namespace=namespace,
+        object_name=name,
+        seq__lt=before,
     )
     return rows.order_by("-seq").first()
 

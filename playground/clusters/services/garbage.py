@@ -16,7 +16,7 @@ from playground.clusters import kinds
 from playground.clusters.custom_kinds import table_of
 from playground.clusters.kinds import Kind
 from playground.clusters.models import LogEntry, Manifest, Pod
-from playground.clusters.rows import row_of
+from playground.clusters.rows import row_of, uid_of
 from playground.clusters.services.writer import LogWriter
 from playground.engine.owners import engine_collects
 
@@ -87,4 +87,4 @@ def _is_there(writer: LogWriter, reference: Mapping[str, Any], namespace: str) -
     if kind is None or not kind.is_stored:
         return False
     row = row_of(writer.cluster, kind, namespace if kind.namespaced else "", str(reference.get("name")))
-    return row is not None and row.uid == reference.get("uid")
+    return row is not None and uid_of(row) == reference.get("uid")

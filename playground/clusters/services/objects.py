@@ -17,7 +17,7 @@ from playground.clusters.errors import (
 from playground.clusters.kinds import Kind
 from playground.clusters.merging import merge_patch
 from playground.clusters.models import Cluster, LogEntry, Pod, PodDisruptionBudget, PriorityClass
-from playground.clusters.rows import row_of, rows_of
+from playground.clusters.rows import row_of, rows_of, uid_of
 from playground.clusters.services import deletion, foreign
 from playground.clusters.services.admitting import Surroundings, admitted
 from playground.clusters.services.apply import clean_posted, new_object
@@ -262,7 +262,7 @@ def delete_object(
     with writing(cluster) as writer:
         row = _existing(writer.cluster, kind, namespace, name)
         for given, has, word, likely in (
-            (uid, row.uid, "UID", "deleted and then recreated"),
+            (uid, uid_of(row), "UID", "deleted and then recreated"),
             (resource_version, row.resource_version, "ResourceVersion", "modified"),
         ):
             if given and str(given) != str(has):
