@@ -15,6 +15,7 @@ from django.db.models import Q, QuerySet
 
 from playground.clusters.errors import InvalidInput
 from playground.clusters.kinds import Kind
+from playground.engine.selectors import SelectorError, field_terms, label_test
 
 Manifest = Mapping[str, Any]
 
@@ -22,7 +23,6 @@ _KEY: Final = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?/)?[A-Za-z0-9](?:[-
 _VALUE: Final = r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?"
 _EXISTS: Final = re.compile(rf"\s*(!?)\s*({_KEY})\s*")
 _EQUALS: Final = re.compile(rf"\s*({_KEY})\s*(==?|!=)\s*({_VALUE})\s*")
-_ORDER: Final = re.compile(rf"\s*({_KEY})\s*([<>])\s*(-?\d+)\s*")
 _IN: Final = re.compile(rf"\s*({_KEY})\s+(in|notin)\s+\(([^()]*)\)\s*")
 
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -42,6 +42,9 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "ReplicationController": ("status.replicas",),
     "ReplicaSet": ("status.replicas",),
     "Job": ("status.successful",),
+    "Service": ("spec.clusterIP", "spec.type"),
+    "CertificateSigningRequest": ("spec.signerName",),
+    "ResourceSlice": ("spec.driver", "spec.nodeName"),
     "Event": (
         "involvedObject.kind",
         "involvedObject.namespace",
@@ -57,6 +60,10 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
 }
 _EVERY: Final = ("metadata.name", "metadata.namespace")
+_TOLD_APART: Final[Mapping[str, str]] = {
+    "Job": 'field label "{field}" not supported for Job',
+    "ResourceSlice": "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {field}",
+}
 _FALSE: Final = ("spec.unschedulable", "spec.hostNetwork")
 _COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
     "Pod": {"spec.nodeName": "node_name", "status.phase": "phase"},
@@ -121,9 +128,30 @@ def selection_of(kind: Kind, label_selector: str, field_selector: str) -> Object
     InvalidInput
         One cannot be read, or names a field that cannot be selected by.
     """
-    labels = tuple(_label_test(part) for part in _split(label_selector) if part.strip())
-    fields = tuple(_requirement(kind, part) for part in _split(field_selector) if part.strip())
-    return ObjectSelection(labels, tuple(part for part in fields if part is not None))
+    try:
+        labels = (label_test(label_selector),) if label_selector.strip() else ()
+    except SelectorError as error:
+        raise InvalidInput(str(error), field="labelSelector") from None
+    try:
+        terms = field_terms(field_selector)
+    except SelectorError as error:
+        raise InvalidInput(str(error), field="fieldSelector") from None
+    return ObjectSelection(labels, tuple(_condition(kind, *term) for term in terms))
+
+
+def _condition(kind: Kind, field: str, equal: bool, value: str) -> FieldCondition:
+    own = _FIELDS.get(kind.row_kind, ())
+    if kind.custom:
+        own = tuple(str(item["jsonPath"])[1:] for item in kind.custom.get("selectableFields") or ())
+    if field not in _EVERY and field not in own:
+        words = f"field label not supported: {field}"
+        if kind.row_kind in _TOLD_APART:
+            words = _TOLD_APART[kind.row_kind].format(field=field)
+        elif not own and not kind.custom:
+            known = ", ".join(f'"{name}"' for name in _EVERY)
+            words = f'"{field}" is not a known field selector: only {known}'
+        raise InvalidInput(words, field="fieldSelector")
+    return FieldCondition(field, equal, value)
 
 
 def _split(text: str) -> list[str]:
@@ -140,41 +168,6 @@ def _split(text: str) -> list[str]:
             start = position + 1
         position += 1
     return [*parts, text[start:]]
-
-
-def _label_test(text: str) -> Callable[[Mapping[str, str]], bool]:
-    if match := _EXISTS.fullmatch(text):
-        absent, key = match.groups()
-        return lambda labels: (key in labels) != bool(absent)
-    if match := _EQUALS.fullmatch(text):
-        key, operator, value = match.groups()
-        return lambda labels: (labels.get(key) == value) == (operator != "!=")
-    if match := _IN.fullmatch(text):
-        key, operator, listed = match.groups()
-        values = {value.strip() for value in listed.split(",")}
-        return lambda labels: (labels.get(key) in values) == (operator == "in")
-    if match := _ORDER.fullmatch(text):
-        key, operator, number = match.groups()
-        return lambda labels: _in_order(labels.get(key), operator, int(number))
-    raise InvalidInput(
-        f"unable to parse requirement: {text.strip()!r} is not a label requirement", field="labelSelector"
-    )
-
-
-def _in_order(value: str | None, operator: str, number: int) -> bool:
-    if value is None or not re.fullmatch(r"-?\d{1,19}", value):
-        return False
-    return int(value) > number if operator == ">" else int(value) < number
-
-
-def _requirement(kind: Kind, text: str) -> FieldCondition | None:
-    match = re.fullmatch(r"\s*([^!=\\]+)(!=|==?)((?:[^\\=,]|\\.)*)", text, re.DOTALL)
-    if match is None:
-        raise InvalidInput(f"invalid selector: {text.strip()!r}; can't understand it", field="fieldSelector")
-    field, operator, value = match.group(1).strip(), match.group(2), re.sub(r"\\(.)", r"\1", match.group(3))
-    if field not in _EVERY and field not in _FIELDS.get(kind.kind, ()):
-        raise InvalidInput(f"field label not supported: {field}", field="fieldSelector")
-    return FieldCondition(field, operator != "!=", value)
 
 
 def _field(manifest: Manifest, field: str) -> str:

@@ -5,17 +5,16 @@ Source: pkg/apis/coordination/validation/validation.go, v1.34
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from scheduler_core.errors import InvalidObject
 from scheduler_core.objects.fields import mapping, optional_integer, optional_string, string
+from scheduler_core.objects.label_syntax import qualified_name_errors
 
 Document = Mapping[str, Any]
 
 _OLDEST: Final = "OldestEmulationVersion"
-_OWN_STRATEGY: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 
 def check_lease(manifest: Document) -> None:
@@ -43,5 +42,5 @@ def check_lease(manifest: Document) -> None:
 def _check_strategy(strategy: str) -> None:
     if "/" not in strategy and strategy != _OLDEST:
         raise InvalidObject("spec.strategy", strategy, f'supported values: "{_OLDEST}"')
-    if "/" in strategy and not _OWN_STRATEGY.fullmatch(strategy):
-        raise InvalidObject("spec.strategy", strategy, "is not a qualified name")
+    if "/" in strategy and (wrong := qualified_name_errors(strategy)):
+        raise InvalidObject("spec.strategy", strategy, wrong[0])

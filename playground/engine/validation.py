@@ -24,6 +24,7 @@ from scheduler_core.objects.fields import (
     mapping,
     mappings,
     optional_integer,
+    optional_string,
     string,
     string_map,
     strings,
@@ -256,6 +257,7 @@ def _pod_spec(spec: Document, path: str) -> None:
     string_map(spec, "nodeSelector", path)
     for item_path, toleration in mappings(spec, "tolerations", path):
         _toleration(toleration, item_path)
+    _claims(spec, path)
     grace_s = optional_integer(spec, "terminationGracePeriodSeconds", path)
     if grace_s is not None and grace_s < 0:
         raise InvalidObject(
@@ -265,6 +267,23 @@ def _pod_spec(spec: Document, path: str) -> None:
     if not -(2**31) <= priority < 2**31:
         raise InvalidObject(f"{path}.priority", priority, "does not fit 32 bits")
     _selectors(spec, path)
+
+
+def _claims(spec: Document, path: str) -> None:
+    names: set[str] = set()
+    for claim_path, claim in mappings(spec, "resourceClaims", path):
+        name = string(claim, "name", claim_path)
+        if not name:
+            raise InvalidObject(f"{claim_path}.name", None, "is required")
+        if wrong := label_errors(name):
+            raise InvalidObject(f"{claim_path}.name", name, wrong[0])
+        if name in names:
+            raise InvalidObject(f"{claim_path}.name", name, "is there twice")
+        names.add(name)
+        for key in ("resourceClaimName", "resourceClaimTemplateName"):
+            of = optional_string(claim, key, claim_path)
+            if of is not None and (wrong := subdomain_errors(of)):
+                raise InvalidObject(f"{claim_path}.{key}", of, wrong[0])
 
 
 def _container(container: Document, path: str, names: set[str]) -> None:
@@ -500,7 +519,8 @@ def _workload(manifest: Document, kind: str) -> None:
     try:
         parsed = label_selector_from(mapping({"selector": document}, "selector", "spec"))
     except SelectorError as error:
-        raise InvalidObject("spec.selector", None, str(error)) from None
+        field = ".".join(filter(None, ("spec.selector", error.path)))
+        raise InvalidObject(field, None, str(error)) from None
     if not parsed.matches(template_labels):
         raise InvalidObject(
             "spec.template.metadata.labels",

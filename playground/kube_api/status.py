@@ -6,6 +6,7 @@ Source: staging/src/k8s.io/apimachinery/pkg/api/errors/errors.go, v1.34
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ from playground.clusters.errors import (
     UnknownFields,
 )
 from playground.clusters.trouble import cause_of
-from playground.engine.words import FieldError
+from playground.engine.words import FieldError, quantity_words
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +69,21 @@ _WORD_OF: Final = {
     "FieldValueTooLong": "Too long",
     "FieldValueForbidden": "Forbidden",
 }
+_INNER: Final = re.compile(
+    rf"(?:[\w./\[\]-]+: )?(?P<all>(?P<words>{'|'.join(_WORD_OF.values())})(?:: .*)?)", re.DOTALL
+)
+"""A problem in a selector comes in Kubernetes' words, with the field below the selector before them."""
+_OPERATOR: Final = re.compile(r'("(?:[^"\\]|\\.)*") is not a valid label selector operator')
+_EMPTY_OR_NOT: Final = (
+    (
+        "for 'in', 'notin' operators, values set can't be empty",
+        "Required value: must be specified when `operator` is 'In' or 'NotIn'",
+    ),
+    (
+        "values set must be empty for exists and does not exist",
+        "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+    ),
+)
 _OF_CODE: Final = {code: reason for reason, code in _CODES.items() if reason != "AlreadyExists"}
 
 
@@ -215,6 +231,18 @@ def _invalid(error: InvalidManifest) -> dict[str, Any]:
     )
 
 
+def _as_upstream(said: str, value: Any) -> str:
+    """A few sentences that pages say in words of their own."""
+    if said == "is not a quantity" and isinstance(value, str):
+        return quantity_words(value)
+    if match := _OPERATOR.fullmatch(said):
+        return f"Invalid value: {match[1]}: not a valid selector operator"
+    for ending, words in _EMPTY_OR_NOT:
+        if said.endswith(ending):
+            return words
+    return said
+
+
 def _cause(error: InvalidManifest) -> dict[str, str]:
     """One problem of a field, told as an API server tells it: a client writes the field before the message.
 
@@ -225,7 +253,11 @@ def _cause(error: InvalidManifest) -> dict[str, str]:
         said = said.removeprefix(f'"{error.value}"'[:80]).lstrip()
     elif error.value is not None:
         said = said.removeprefix(repr(error.value)[:80]).lstrip()
+    said = _as_upstream(said, error.value)
     type_ = error.type
+    if error.value is None and (inner := _INNER.fullmatch(said)):
+        reason = next(reason for reason, words in _WORD_OF.items() if words == inner["words"])
+        return {"reason": reason, "message": inner["all"], "field": error.path}
     for beginning, of_type in _BEGINNINGS:
         if not type_ and said.startswith(beginning):
             type_ = of_type

@@ -21,6 +21,7 @@ from scheduler_core.objects.fields import (
     string,
     strings,
 )
+from scheduler_core.objects.label_syntax import label_errors, subdomain_errors
 from scheduler_core.objects.quantity import QuantityError, parse_quantity
 
 MAX_IN_SLICE = 128
@@ -33,7 +34,6 @@ NODE_CHOICES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection"
 VALUE_TYPES = ("bool", "int", "string", "version", "bools", "ints", "strings", "versions")
 EFFECTS = ("None", "NoSchedule", "NoExecute")
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -109,8 +109,8 @@ def _request(request: Document, path: str) -> None:
     name = string(request, "deviceClassName", path)
     if not name:
         raise InvalidObject(f"{path}.deviceClassName", None, "is required")
-    if not _SUBDOMAIN.fullmatch(name):
-        raise InvalidObject(f"{path}.deviceClassName", name, "is not a DNS subdomain")
+    if wrong := subdomain_errors(name):
+        raise InvalidObject(f"{path}.deviceClassName", name, wrong[0])
     _selectors(request, path)
     mode = string(request, "allocationMode", path)
     count = optional_integer(request, "count", path)
@@ -277,8 +277,8 @@ def _label(document: Document, key: str, path: str) -> str:
     name = string(document, key, path)
     if not name:
         raise InvalidObject(f"{path}.{key}", None, "is required")
-    if not _LABEL.fullmatch(name):
-        raise InvalidObject(f"{path}.{key}", name, "is not a DNS label")
+    if wrong := label_errors(name):
+        raise InvalidObject(f"{path}.{key}", name, wrong[0])
     return name
 
 

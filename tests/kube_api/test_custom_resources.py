@@ -50,7 +50,7 @@ def definition(plural: str = "ranges", group: str = GROUP, *more: str) -> dict[s
     versions = [
         {
             "name": name, "served": True, "storage": name == "v1", "schema": {"openAPIV3Schema": schema},
-            "subresources": {"status": {}, "scale": scale},
+            "subresources": {"status": {}, "scale": scale}, "selectableFields": [{"jsonPath": ".spec.min"}],
         }
         for name in ("v1", *more)
     ]  # fmt: skip
@@ -101,6 +101,10 @@ def test_a_scale_is_where_the_definition_says(kube: Kube, ranges: str) -> None:
     assert (scale["spec"], scale["status"]) == ({"replicas": 2}, {"replicas": 1})
     assert kube.patch(f"{ranges}/a/scale", {"spec": {"replicas": 4}}).json()["spec"] == {"replicas": 4}
     assert kube.get(f"{ranges}/a").json()["spec"] == {"min": 4, "max": 5}
+    found = [len(kube.get(f"{ranges}?fieldSelector=spec.min={n}").json()["items"]) for n in (4, 5)]
+    assert found == [1, 0]
+    said = kube.get(f"{ranges}?fieldSelector=spec.max=5").json()
+    assert (said["code"], said["message"]) == (400, "field label not supported: spec.max")
     # What the rules forbid a scale cannot do either.
     assert kube.patch(f"{ranges}/a/scale", {"spec": {"replicas": 6}}).status_code == 422
     kube.post(ranges, {"metadata": {"name": "none"}, "spec": {}})

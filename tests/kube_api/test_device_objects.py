@@ -105,26 +105,32 @@ def test_a_deleted_pod_gives_its_device_to_the_one_that_waits(pool: Cluster, kub
 
 
 @pytest.mark.parametrize(
-    ("change", "path"),
+    ("change", "path", "words"),
     [
-        ({"name": "UPPER"}, "spec.devices.requests[0].name"),
-        ({"exactly": {"deviceClassName": ""}}, "spec.devices.requests[0].exactly.deviceClassName"),
-        ({"exactly": {"deviceClassName": "x", "count": -1}}, "spec.devices.requests[0].exactly.count"),
+        ({"name": "UPPER"}, "spec.devices.requests[0].name", "a lowercase RFC 1123 label must consist of"),
+        (
+            {"exactly": {"deviceClassName": "G_"}},
+            "spec.devices.requests[0].exactly.deviceClassName",
+            "a lowercase RFC 1123 subdomain must consist of",
+        ),
+        ({"exactly": {"deviceClassName": ""}}, "spec.devices.requests[0].exactly.deviceClassName", ""),
+        ({"exactly": {"deviceClassName": "x", "count": -1}}, "spec.devices.requests[0].exactly.count", ""),
         (
             {"exactly": {"deviceClassName": "x", "selectors": [{"cel": {"expression": "device.("}}]}},
             "spec.devices.requests[0].exactly.selectors[0].cel.expression",
+            "",
         ),
-        ({"exactly": None}, "spec.devices.requests[0]"),
+        ({"exactly": None}, "spec.devices.requests[0]", ""),
     ],
 )
 def test_what_an_api_server_refuses_of_a_claim_is_refused_and_nothing_kept(
-    pool: Cluster, change: dict[str, Any], path: str
+    pool: Cluster, change: dict[str, Any], path: str, words: str
 ) -> None:
     broken = claim("broken")
     broken["spec"]["devices"]["requests"][0].update(change)
     with pytest.raises(InvalidManifest) as caught:
         services.apply_documents(cluster=pool, objects=[claim("fine"), broken])
-    assert caught.value.path.endswith(path)
+    assert caught.value.path.endswith(path) and words in caught.value.message
     assert not Manifest.objects.filter(cluster=pool, name="fine").exists()
 
 

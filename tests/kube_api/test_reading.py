@@ -182,23 +182,35 @@ def test_field_selectors(kube: Kube, cluster: Cluster, selector: str, found: lis
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "said"),
     [
-        "fieldSelector=spec.color=red",
-        "fieldSelector=x",
-        "labelSelector=a in b",
-        "labelSelector=a=b=c",
-        "limit=x",
-        "includeObject=All",
-        "watch=maybe",
-        "resourceVersion=-1",
-        "continue=eyJ2IjogMX0=",
-        "labelSelector=%00",
+        ("fieldSelector=spec.color=red", "field label not supported: spec.color"),
+        ("fieldSelector=x", "invalid selector: 'x'; can't understand 'x'"),
+        ("labelSelector=a in b", "unable to parse requirement: found 'b' expected: '('"),
+        ("labelSelector=a=b=c", "found '=', expected: ',' or 'end of string'"),
+        ("limit=x", ""),
+        ("includeObject=All", ""),
+        ("watch=maybe", ""),
+        ("resourceVersion=-1", ""),
+        ("continue=eyJ2IjogMX0=", ""),
+        ("labelSelector=%00", ""),
     ],
 )
-def test_a_query_that_cannot_be_read_is_a_bad_request(kube: Kube, query: str) -> None:
+def test_a_query_that_cannot_be_read_is_a_bad_request(kube: Kube, query: str, said: str) -> None:
     answer = kube.client.get(f"{kube.prefix}{PODS}?{query}")
     assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+    assert answer.json()["message"] == said or not said
+
+
+def test_fields_of_other_kinds_are_selected_by(kube: Kube) -> None:
+    [service] = kube.get("/api/v1/services?fieldSelector=spec.clusterIP=10.96.0.1").json()["items"]
+    assert service["metadata"]["name"] == "kubernetes"
+    assert kube.get("/api/v1/services?fieldSelector=spec.type!=ClusterIP").json()["items"] == []
+    slices = "/apis/resource.k8s.io/v1/resourceslices"
+    assert kube.get(f"{slices}?fieldSelector=spec.nodeName=n1").status_code == 200
+    said = kube.get("/apis/apps/v1/deployments?fieldSelector=spec.replicas=1").json()["message"]
+    known = '"metadata.name", "metadata.namespace"'
+    assert said == f'"spec.replicas" is not a known field selector: only {known}'
 
 
 def test_tables_have_the_columns_kubectl_prints(kube: Kube, cluster: Cluster, work: Work) -> None:

@@ -21,6 +21,16 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 CRON_JOBS = "/apis/batch/v1/namespaces/default/cronjobs"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+QUALIFIED = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+LABEL = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
 TOO_LONG = "metadata.annotations: Too long: may not be more than 262144 bytes"
 
 
@@ -39,7 +49,7 @@ TOO_LONG = "metadata.annotations: Too long: may not be more than 262144 bytes"
         ({"acquireTime": "2026-01-01T00:00:00Z"}, "acquireTime", "six digits of a second"),
         ({"renewTime": "2026-13-01T00:00:00.000000Z"}, "renewTime", "six digits of a second"),
         ({"strategy": "Newest"}, "strategy", 'supported values: "OldestEmulationVersion"'),
-        ({"strategy": "a.example/-"}, "strategy", "is not a qualified name"),
+        ({"strategy": "a.example/-"}, "strategy", f'Invalid value: "a.example/-": {QUALIFIED}'),
         ({"preferredHolder": "b"}, "preferredHolder", "may only be specified if `strategy` is defined"),
     ],
 )
@@ -159,6 +169,18 @@ def workload(replicas: Any = 1, selected: str = "a", labelled: str = "a", **cont
     }
 
 
+def selecting(expression: dict[str, Any]) -> dict[str, Any]:
+    made = workload()
+    made["spec"]["selector"] = {"matchExpressions": [expression]}
+    return made
+
+
+def claiming(**claim: Any) -> dict[str, Any]:
+    made = workload()
+    made["spec"]["template"]["spec"]["resourceClaims"] = [claim]
+    return made
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -173,6 +195,18 @@ def workload(replicas: Any = 1, selected: str = "a", labelled: str = "a", **cont
          'supported values: "TCP", "UDP", "SCTP"'),
         ({"metadata": {"name": "w"}, "spec": {**workload()["spec"], "selector": None}},
          "spec.selector: Required value"),
+        (workload(resources={"requests": {"cpu": "1x"}}),
+         'spec.template.spec.containers[0].resources.requests.cpu: Invalid value: "1x": quantities must match the '
+         "regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
+        (selecting({"key": "a", "operator": "Ex"}),
+         'spec.selector.matchExpressions[0].operator: Invalid value: "Ex": not a valid selector operator'),
+        (selecting({"key": "a", "operator": "In"}),
+         "spec.selector.matchExpressions[0].values: Required value: must be specified when `operator` is 'In' or "
+         "'NotIn'"),
+        (selecting({"key": "a b", "operator": "Exists"}),
+         f'spec.selector.matchExpressions[0].key: Invalid value: "a b": {QUALIFIED}'),
+        (claiming(name="A_", resourceClaimName="b"),
+         f'spec.template.spec.resourceClaims[0].name: Invalid value: "A_": {LABEL}'),
         (workload() | {"metadata": {"name": "W"}},
          'metadata.name: Invalid value: "W": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric '
          "characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex "
