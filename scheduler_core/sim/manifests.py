@@ -101,6 +101,31 @@ class Packer:
             "objects": dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True)) if rows else {},
         }
 
+    def unpack(self, document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
+        """`unpack`; what was unpacked is not taken apart to be packed again."""
+        if isinstance(document["objects"], list):
+            yield from unpack(document)
+            return
+        known = self._known
+
+        def told(values: Sequence[Any]) -> list[_Part]:
+            return [_part(value, known) for value in values]
+
+        forms, metadata = told(document["forms"]), told(document["metadata"])
+        specs, statuses = told(document["specs"]), told(document["statuses"])
+        for row, (manifest, typed) in zip(_rows(document), unpack(document), strict=True):
+            form, meta, spec, status, node_name, *own = row
+            self._taken[id(manifest)] = _Taken(
+                manifest,
+                forms[form],
+                None if meta is None else metadata[meta],
+                tuple(own),
+                None if spec is None else specs[spec],
+                None if status is None else statuses[status],
+                node_name,
+            )
+            yield manifest, typed
+
 
 def pack(manifests: Iterable[Manifest]) -> dict[str, Any]:
     """Manifests as JSON-able data, once (`Packer.pack`)."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
-from scheduler_core.sim.manifests import pack, unpack
+from scheduler_core.sim.manifests import Packer, pack, unpack
 from tests.scheduler_core.sim.builders import make_node, make_pod
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(-2, 2), st.sampled_from([1.0, "", "a", "1"]))
@@ -30,6 +30,15 @@ def test_any_objects_come_back_as_they_were(manifests: list[dict[str, Any]]) -> 
     assert [json.dumps(manifest) for manifest, _ in unpack(document)] == [
         json.dumps(item) for item in manifests
     ]
+
+
+@given(st.lists(strangers, max_size=8))
+def test_what_was_unpacked_is_packed_as_it_was(manifests: list[dict[str, Any]]) -> None:
+    document = json.loads(json.dumps(pack(manifests)))
+    packer = Packer()
+    found = [manifest for manifest, _ in packer.unpack(document)]
+    assert json.dumps(packer.pack(found)) == json.dumps(document)
+    assert json.dumps(packer.pack(found[1:])) == json.dumps(pack(manifests[1:]))
 
 
 @st.composite
