@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scheduler_core.cluster.pod_table import NO_START_NS, UnreadPods
 from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.pod import Pod, says_nothing_of_requests
-from scheduler_core.sim.manifests import COLUMNS, NODE_NAME, manifest_of
+from scheduler_core.sim.manifests import COLUMNS, NODE_NAME, manifest_of, parsed
 
 Key = tuple[str, str]
 """A pod's namespace and name."""
@@ -51,8 +51,9 @@ class PackedPods:
         self.others: list[int] = np.flatnonzero(is_other[self._form]).tolist()
         places = np.flatnonzero(is_pod[self._form]).tolist()
         self._namespaces = [str(part.get("namespace") or "") for part in document["metadata"]]
-        namespaces, metas, names = self._namespaces, self._meta.tolist(), self._columns["name"]
-        self.place_of: dict[Key, int] = {(namespaces[metas[place]], names[place]): place for place in places}
+        namespaces = map(self._namespaces.__getitem__, self._meta[places].tolist())
+        names = map(self._columns["name"].__getitem__, places)
+        self.place_of: dict[Key, int] = dict(zip(zip(namespaces, names, strict=True), places, strict=True))
 
     def manifest(self, place: int) -> dict[str, Any]:
         """The manifest of any of the objects."""
@@ -134,4 +135,19 @@ class PackedPods:
         for column in (namespace, self._form[at], self._spec[at], resized):
             key = key * (int(column.max(initial=0)) + 2) + column + 1
         first, like = np.unique(key, return_index=True, return_inverse=True)[1:]
-        return [self.pod(int(at[place])) for place in first.tolist()], like
+        likes = [self._like(int(at[place]), bool(resized[place] >= 0)) for place in first.tolist()]
+        return likes, like
+
+    def _like(self, place: int, is_resized: bool) -> Pod:
+        """A pod without what is its own: the next checkpoint has such pods too, and they are read once."""
+        manifest = self.manifest(place)
+        namespace = manifest["metadata"].get("namespace")
+        pod: Pod = parsed(
+            {
+                **manifest,
+                "metadata": {"name": "like", "namespace": namespace},
+                "spec": {key: value for key, value in manifest["spec"].items() if key != NODE_NAME},
+                "status": manifest["status"] if is_resized else {},
+            }
+        )
+        return pod
