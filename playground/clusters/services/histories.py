@@ -11,6 +11,7 @@ from django.db.models import BinaryField, Count, ExpressionWrapper, F, Q, QueryS
 from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry
 from playground.clusters.packed import unpack
 from playground.engine import Entry
+from playground.engine.drive import collector_paused
 from playground.engine.entries import CycleRecord
 from playground.engine.past import READ_KINDS, CycleBefore, History, NotPlain, OutcomeEntry
 
@@ -43,7 +44,8 @@ class HistoryMemory:
         if not self._lock.acquire(blocking=False):
             return None
         try:
-            return self._opened(cluster, cycle)
+            with collector_paused():
+                return self._opened(cluster, cycle)
         finally:
             self._lock.release()
 
