@@ -10,7 +10,7 @@ _LONGEST: Final = 4096
 
 @lru_cache(maxsize=1)
 def _program() -> Any:
-    # Imported where a pattern is first asked for: it brings a command line of its own, which every start would wait for.
+    # Imported where a pattern is first asked for: it brings a command line of its own, which takes each start a while.
     import cel
 
     return cel.compile("text.matches(pattern)")

@@ -56,7 +56,7 @@ def test_readers_find_them() -> None:
 
 def test_both_distributions_have_the_version_that_the_changelog_begins_with() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text()
-    newest = re.search(r"^## \[(\d+\.\d+\.\d+)\]\n", changes, re.MULTILINE)
+    newest = re.search(r"^## \[(\d+\.\d+\.\d+)\](?: - \d{4}-\d\d-\d\d)?\n", changes, re.MULTILINE)
     assert newest and "### Upgrade notes" in changes
     site = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     core = tomllib.loads((ROOT / "scheduler_core" / "pyproject.toml").read_text())
