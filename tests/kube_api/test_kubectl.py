@@ -146,6 +146,8 @@ def test_nodes_are_tainted_cordoned_and_drained(kubectl: Kubectl) -> None:
     kubectl("taint", "node", "n1", "dedicated=db:NoSchedule")
     assert "dedicated=db:NoSchedule" in kubectl("describe", "node", "n1")
     kubectl("taint", "node", "n1", "dedicated-")
+    # A pod in protobuf.
+    kubectl("debug", "node/n2", "--image=x")
     kubectl("cordon", "n2")
     assert "SchedulingDisabled" in kubectl("get", "node", "n2")
     kubectl("uncordon", "n2")

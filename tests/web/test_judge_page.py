@@ -144,7 +144,7 @@ def test_pages_tell_whose_pods_they_are(client: Client, cluster: Cluster) -> Non
     kube = Kube(client, f"/k8s/{place}")
     assert kube.send("DELETE", f"{PODS}/bad-a", user_agent="x-scheduler/1").status_code == 200
     gone = seen(client, "pod", place, "default", "bad-a")
-    assert "by x-scheduler/1" in gone and "Evicted" in gone
+    assert "by x-scheduler/1" in gone and "Evicted" in gone and "Deleted by a person" not in gone
     services.apply_documents(cluster=cluster, objects=[make_pod("stray", schedulerName="unheard-of")])
     assert "waits for the scheduler unheard-of" in seen(client, "pod", place, "default", "stray")
 
@@ -189,4 +189,5 @@ def test_a_share_keeps_their_decisions_or_lets_ours_decide_and_compares_the_two(
     assert "decided by ours" in page_ and "as recorded" in page_
     proof = Scenario.objects.get(title__endswith="as recorded")
     assert proof.n_cycles == 0
-    assert "Reproduced 0 of 0" not in html_of(client.get(reverse("scenarios:page", args=[proof.public_id])))
+    page_ = html_of(client.get(reverse("scenarios:page", args=[proof.public_id])))
+    assert "Reproduced 0 of 0" not in page_ and "No cycles yet" not in page_
