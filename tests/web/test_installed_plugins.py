@@ -1,5 +1,6 @@
 """A package from outside of the tree on the site: offered, checked, explained, waited for, and named by a share."""
 
+import re
 import sys
 
 import pytest
@@ -104,7 +105,7 @@ def test_a_package_is_offered_runs_and_is_explained_without_an_edit_in_the_tree(
     assert Pod.objects.get(cluster=cluster, name="later").node_name == "n4"
     waits = Cycle.objects.get(cluster=cluster, pod_name="early", outcome="waiting")
     html = html_of(client.get(reverse("web:cycle", args=[cluster.public_id, waits.number])))
-    assert '<th scope="row">NightShift</th><td>wait</td><td class="r">90 s</td>' in html
+    assert "NightShift wait 90 s" in " ".join(re.sub("<[^>]+>", " ", html).split())
 
 
 def test_a_share_names_the_plugin_and_a_reader_without_it_is_told_what_to_install(client, site):
