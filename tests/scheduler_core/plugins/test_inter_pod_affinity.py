@@ -39,7 +39,7 @@ def verdicts(
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_filter_agrees_with_its_twin_while_the_cluster_changes(seed: int) -> None:
     cluster = RandomCluster(seed)
     plugin = InterPodAffinity(None, HANDLE)
@@ -59,7 +59,7 @@ def test_filter_agrees_with_its_twin_while_the_cluster_changes(seed: int) -> Non
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=500)
+@settings(max_examples=200)
 def test_worlds_in_lock_step_agree_with_one_state_a_node(seed: int) -> None:
     cluster = RandomCluster(seed)
     plugin = InterPodAffinity(None, HANDLE)
@@ -103,7 +103,7 @@ def test_worlds_in_lock_step_agree_with_one_state_a_node(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from((0, 1, 10)), st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_scores_agree_with_their_twin(seed: int, hard_weight: int, ignores_existing: bool) -> None:
     cluster = RandomCluster(seed)
     args = SimpleNamespace(

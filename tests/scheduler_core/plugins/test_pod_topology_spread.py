@@ -69,7 +69,7 @@ def test_filter_agrees_with_its_twin_while_the_cluster_changes(seed: int) -> Non
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=500)
+@settings(max_examples=200)
 def test_worlds_in_lock_step_agree_with_one_state_a_node(seed: int) -> None:
     cluster = RandomCluster(seed)
     plugin = PodTopologySpread(None, HANDLE)
@@ -114,7 +114,7 @@ def test_worlds_in_lock_step_agree_with_one_state_a_node(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_scores_agree_with_their_twin(seed: int) -> None:
     cluster = RandomCluster(seed)
     plugin = PodTopologySpread(None, HANDLE)

@@ -19,7 +19,7 @@ from tests.scheduler_core.preemption.oracle import Oracle, message
 pytestmark = pytest.mark.usefixtures("every_threshold")
 
 SEEDS = st.integers(0, 2**32)
-FEW_EXAMPLES = settings(max_examples=150)
+FEW_EXAMPLES = settings(max_examples=75)
 
 
 def oracle_of(full: FullCluster) -> Oracle:
@@ -28,7 +28,7 @@ def oracle_of(full: FullCluster) -> Oracle:
 
 
 @given(SEEDS)
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_every_candidate_and_step_is_the_one_found_node_by_node(seed: int) -> None:
     full = FullCluster(seed)
     oracle = oracle_of(full)
