@@ -272,22 +272,16 @@ def _pod_spec(spec: Document, path: str) -> None:
 def _claims(spec: Document, path: str) -> None:
     names: set[str] = set()
     for claim_path, claim in mappings(spec, "resourceClaims", path):
-        name = string(claim, "name", claim_path)
-        if not name:
-            raise InvalidObject(f"{claim_path}.name", None, "is required")
-        if wrong := label_errors(name):
-            raise InvalidObject(f"{claim_path}.name", name, wrong[0])
-        if name in names:
-            raise InvalidObject(f"{claim_path}.name", name, "is there twice")
-        names.add(name)
+        _name_of_one(claim, claim_path, names)
         for key in ("resourceClaimName", "resourceClaimTemplateName"):
             of = optional_string(claim, key, claim_path)
             if of is not None and (wrong := subdomain_errors(of)):
                 raise InvalidObject(f"{claim_path}.{key}", of, wrong[0])
 
 
-def _container(container: Document, path: str, names: set[str]) -> None:
-    name = string(container, "name", path)
+def _name_of_one(document: Document, path: str, names: set[str]) -> None:
+    """A label that none of those before it has, whose `names` it joins."""
+    name = string(document, "name", path)
     if not name:
         raise InvalidObject(f"{path}.name", None, "is required")
     if wrong := label_errors(name):
@@ -295,6 +289,10 @@ def _container(container: Document, path: str, names: set[str]) -> None:
     if name in names:
         raise InvalidObject(f"{path}.name", name, "is there twice")
     names.add(name)
+
+
+def _container(container: Document, path: str, names: set[str]) -> None:
+    _name_of_one(container, path, names)
     resources = mapping(container, "resources", path)
     if resources:
         _requests_and_limits(resources, f"{path}.resources")

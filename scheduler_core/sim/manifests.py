@@ -233,6 +233,12 @@ def manifest_of(document: Mapping[str, Any], row: Sequence[Any]) -> dict[str, An
     return manifest
 
 
+def packed_in(world: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What `pack` gave of the objects in a checkpoint's world; the oldest checkpoints have every manifest as it is."""
+    packed: Mapping[str, Any] = world.get("manifests") or pack(world["objects"])
+    return packed
+
+
 def in_columns(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """The same with its objects as columns, if an older version wrote them row by row."""
     return pack(manifests_in(document)) if isinstance(document["objects"], list) else document

@@ -22,7 +22,7 @@ from scheduler_core.releases import release_from
 from scheduler_core.schedule_one import TIE_STREAM
 from scheduler_core.sim.checkpoint import check_version
 from scheduler_core.sim.faults import FaultOptions
-from scheduler_core.sim.manifests import in_columns, pack, parsed
+from scheduler_core.sim.manifests import in_columns, packed_in, parsed
 from scheduler_core.sim.options import SimulationOptions
 from scheduler_core.sim.packed_pods import Key, PackedPods
 from scheduler_core.sim.simulation import Simulation
@@ -110,8 +110,7 @@ class Past:
 
     def _fill(self, document: Mapping[str, Any]) -> None:
         cache = self._scheduler.cache
-        world = document["world"]
-        self._pods = pods = PackedPods(in_columns(world.get("manifests") or pack(world["objects"])))
+        self._pods = pods = PackedPods(in_columns(packed_in(document["world"])))
         nodes: dict[str, Any] = {}
         for place in pods.others:
             manifest = pods.manifest(place)

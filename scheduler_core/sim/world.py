@@ -15,7 +15,7 @@ from scheduler_core.objects.pod import Pod, with_node, with_status
 from scheduler_core.releases import OLDEST, Release
 from scheduler_core.sim.admission import with_default_tolerations, with_gated_condition
 from scheduler_core.sim.changes import EventRecorded, Manifest, ObjectDeleted, ObjectWritten, Outcome
-from scheduler_core.sim.manifests import Packer, pack
+from scheduler_core.sim.manifests import Packer, packed_in
 from scheduler_core.sim.namespace_limits import NamespaceLimits
 
 Key = tuple[str, str, str]
@@ -299,8 +299,7 @@ class World:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` returned; no events are sent of these objects."""
-        # Older checkpoints hold every manifest as it is.
-        for manifest, typed in self._packer.unpack(state.get("manifests") or pack(state["objects"])):
+        for manifest, typed in self._packer.unpack(packed_in(state)):
             meta = manifest.get("metadata") or {}
             key = (str(meta.get("namespace") or ""), str(meta.get("name", "")))
             self._objects.setdefault(str(manifest.get("kind", "")), {})[key] = Stored(manifest, typed)
