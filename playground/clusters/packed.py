@@ -67,6 +67,7 @@ _UID: Final = re.compile(rb'"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"')
 _UID_MARK: Final = b"\xff"  # in no JSON text: it is in no UTF-8
 _SHORT_UID: Final = re.compile(_UID_MARK + rb"(.{16})", re.DOTALL)
 # A small window, which holds the dictionary and one value: each of the copies below is made of that much memory.
+_OF_TEXT: Final = (b"{", b"[", b'"', b"n", b"t", b"f")
 _WINDOW_BITS: Final = -13
 _BEGUN: Final = zlib.compressobj(6, zlib.DEFLATED, _WINDOW_BITS, 6, zlib.Z_DEFAULT_STRATEGY, _DICTIONARY)
 
@@ -103,14 +104,27 @@ def unpack(data: bytes | str) -> Any:
     ValueError
         The bytes are of another version.
     """
-    if isinstance(data, str):
+    if isinstance(data, str) or data[:1] in _OF_TEXT:
         return json.loads(data)
+    return from_json(text_of(data))
+
+
+def text_of(data: bytes | str) -> bytes:
+    """JSON text of what `pack` was given, which may have escapes where an older site wrote it.
+
+    Raises
+    ------
+    ValueError
+        The bytes are of another version.
+    """
+    if isinstance(data, str):
+        return data.encode()
+    if data[:1] in _OF_TEXT:
+        return data
     if data[:1] not in (_MARK, _MARK_OF_1):
-        if data[:1] in (b"{", b"[", b'"', b"n", b"t", b"f"):
-            return json.loads(data)
         raise ValueError(f"a packed column of version {data[0]} cannot be read")
     text = zlib.decompressobj(_WINDOW_BITS, _DICTIONARY).decompress(data[1:])
-    return from_json(text if data[:1] == _MARK_OF_1 else _SHORT_UID.sub(_long, text))
+    return text if data[:1] == _MARK_OF_1 else _SHORT_UID.sub(_long, text)
 
 
 if TYPE_CHECKING:

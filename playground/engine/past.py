@@ -5,24 +5,25 @@ cycles that is all it takes (`scheduler_core.sim.past`). The others are lived th
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final, NamedTuple
 
+from playground.engine.compressed import from_json
 from playground.engine.core_simulator import record_of
-from playground.engine.drive import checkpoint_document
 from playground.engine.entries import CycleRecord, Entry
-from scheduler_core.objects.kinds import KINDS
+from playground.engine.texts import is_gone, past_document, pod_then
+from scheduler_core.objects.kinds import KINDS, parse
+from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.past import NotPlain, Past
 
-__all__ = ["READ_KINDS", "CycleBefore", "History", "NotPlain", "OutcomeEntry"]
+__all__ = ["READ_KINDS", "CycleBefore", "History", "NotPlain", "ObjectEntry"]
 
 READ_KINDS: Final = tuple(KINDS)
 """Kinds of objects that a scheduler reads: what is written of others is no matter here."""
 
 _Object = tuple[str, str, str]
-_Payload = Callable[[], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +48,28 @@ class CycleBefore:
     n_evaluated_before: int
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeEntry:
-    """What the cluster did with one object: a write or deletion by source ``engine``.
+class ObjectEntry(NamedTuple):
+    """A write or deletion of one object, of which hardly one is ever read.
 
     Attributes
     ----------
+    is_outcome
+        By source ``engine``, and no input.
     cycle
-        The cycle it came with or after; 0 before the first.
+        Of an outcome: the cycle it came with or after; 0 before the first.
+    object_key
+        Kind, namespace and name.
     payload
-        The entry's, read only where it is needed.
+        The entry's as it is stored.
     """
 
+    seq: int
+    is_outcome: bool
+    is_write: bool
+    at_ns: int
     cycle: int
-    kind: str
-    object_key: tuple[str, str, str]
-    payload: Callable[[], Mapping[str, Any]]
+    object_key: _Object
+    payload: bytes | str
 
 
 @dataclass(slots=True)
@@ -81,6 +88,8 @@ class History:
     ----------
     data
         The checkpoint it begins with.
+    text_of
+        The JSON text of a payload as it is stored.
 
     Attributes
     ----------
@@ -97,24 +106,26 @@ class History:
         What follows the checkpoint has to be lived through.
     """
 
-    def __init__(self, data: bytes) -> None:
-        document = checkpoint_document(data)
-        self._past = Past(document["simulation"])
+    def __init__(self, data: bytes, text_of: Callable[[bytes | str], bytes]) -> None:
+        self.read_seq, simulation = past_document(data)
+        self._past = Past(simulation)
+        self._text_of = text_of
         self.size = len(data)
-        self.read_seq: int = document["readSeq"]
         self.first_cycle = self._past.cycle + 1
         self.read_to: int | None = None
-        self._now_ns: int = document["simulation"]["nowNs"]
-        self._changes: list[tuple[_Object, _Payload | None]] = []
+        self._now_ns: int = simulation["nowNs"]
+        # What changed, one after another, and the payload that says how; None where an object is gone.
+        self._changed: list[_Object] = []
+        self._payloads: list[bytes | str | None] = []
         self._places: dict[_Object, list[int]] = {}
         self._batches: dict[int, _Batch] = {}
         # Of the batch whose `ran` entry is still to come, and inputs that it did not know.
-        self._inputs: list[Entry] = []
-        self._outcomes: list[OutcomeEntry] = []
+        self._inputs: list[ObjectEntry] = []
+        self._outcomes: list[ObjectEntry] = []
         self._at = 0
         self._stops = False
 
-    def read(self, entries: Iterable[Entry | OutcomeEntry]) -> None:
+    def read(self, entries: Iterable[Entry | ObjectEntry]) -> None:
         """Go on reading the log after `read_to`: inputs, outcomes about kinds that are read, and `ran` entries.
 
         Raises
@@ -126,12 +137,10 @@ class History:
             return
         self._stops = True
         for entry in entries:
-            if isinstance(entry, OutcomeEntry):
-                self._outcomes.append(entry)
+            if isinstance(entry, ObjectEntry):
+                (self._outcomes if entry.is_outcome else self._inputs).append(entry)
             elif entry.kind == "ran":
                 self._read_batch(entry)
-            elif entry.kind in ("write", "delete"):
-                self._inputs.append(entry)
             elif entry.kind not in ("clock", "undo"):
                 raise NotPlain(f"an entry of kind {entry.kind}")
         self._stops = False
@@ -148,25 +157,23 @@ class History:
         # At 1x the clock catches up with an input, and cycles may run before it is read.
         late = any(entry.at_ns > self._now_ns for entry in known)
         for entry in known:
-            manifest = entry.payload["manifest"]
-            meta = manifest["metadata"]
-            key = (str(manifest["kind"]), str(meta.get("namespace") or ""), str(meta["name"]))
-            gone = entry.kind == "delete" and bool(entry.payload.get("gone", True))
-            self._add(key, None if gone else partial(_same, entry.payload))
-        begins = len(self._changes)
+            gone = not entry.is_write and is_gone(self._text_of(entry.payload))
+            self._add(entry.object_key, None if gone else entry.payload)
+        begins = len(self._changed)
         for outcome in self._outcomes:
-            self._add(outcome.object_key, None if outcome.kind == "delete" else outcome.payload)
+            self._add(outcome.object_key, outcome.payload if outcome.is_write else None)
         cycles = [outcome.cycle for outcome in self._outcomes]
         self._batches[ran.seq] = _Batch(begins, cycles, late)
         self._outcomes = []
         self.read_to, self._now_ns = ran.seq, ran.payload["clock_ns"]
 
-    def _add(self, key: _Object, payload: _Payload | None) -> None:
+    def _add(self, key: _Object, payload: bytes | str | None) -> None:
         if key[0] == "Node" or (payload is None and key[0] != "Pod" and key[0] in KINDS):
             raise NotPlain(f"a {key[0]} changed")
         if key[0] in KINDS:
-            self._places.setdefault(key, []).append(len(self._changes))
-        self._changes.append((key, payload))
+            self._places.setdefault(key, []).append(len(self._changed))
+        self._changed.append(key)
+        self._payloads.append(payload)
 
     def opened(self, cycle: CycleBefore) -> CycleRecord:
         """A cycle with its trace.
@@ -193,31 +200,38 @@ class History:
     def close(self) -> None:
         """Give its memory back at once; it is of no use any more."""
         self._past.close()
-        self._changes.clear()
+        self._changed.clear()
+        self._payloads.clear()
         self._places.clear()
+
+    def _pod_in(self, payload: bytes | str) -> Pod:
+        pod: Pod = parse(from_json(self._text_of(payload))["manifest"]).typed
+        return pod
 
     def _go_to(self, place: int) -> None:
         """Put the objects in place as they were after so many changes."""
         begin, end = sorted((self._at, place))
         self._past.spoilt = True
-        manifests = []
-        for key in dict.fromkeys(key for key, _ in self._changes[begin:end]):
+        manifests, pods, back = [], [], []
+        for key in dict.fromkeys(self._changed[begin:end]):
             places = self._places.get(key)
             if places is None:
                 continue
             before = bisect_left(places, place)
             if before == 0:
-                self._past.put_back(*key)
+                back.append(key)
                 continue
-            _, payload = self._changes[places[before - 1]]
+            payload = self._payloads[places[before - 1]]
             if payload is None:
                 self._past.remove_pod(*key[1:])
+                continue
+            text = self._text_of(payload)
+            pod = pod_then(text, *key[1:], partial(self._pod_in, payload)) if key[0] == "Pod" else None
+            if pod is None:
+                manifests.append(from_json(text)["manifest"])
             else:
-                manifests.append(payload()["manifest"])
+                pods.append(pod)
         # All at once, which is faster; no two are of one object.
-        self._past.put(manifests)
+        self._past.put_back(back)
+        self._past.put(manifests, pods)
         self._at, self._past.spoilt = place, False
-
-
-def _same(payload: Mapping[str, Any]) -> Mapping[str, Any]:
-    return payload

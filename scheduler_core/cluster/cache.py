@@ -96,6 +96,13 @@ class Cache:
         self.nodes.set_node(node)
         self._nodes_changed()
 
+    def add_nodes(self, nodes: Sequence[Node]) -> None:
+        """Nodes of which none is known, not even by a pod: at once, which is faster than one by one."""
+        for node in nodes:
+            self._tree.add(node.name, node.zone_key)
+        self.nodes.add_nodes(nodes)
+        self._nodes_changed()
+
     def remove_node(self, name: str) -> None:
         """Take a node away; pods still on it keep a place until they go (upstream's imaginary node)."""
         row = self.nodes.row_of.get(name)
@@ -159,22 +166,20 @@ class Cache:
             self.matching.pod_added(pod_id, row)
 
     def fill_unread(self, pods: UnreadPods, node_names: Sequence[str]) -> None:
-        """`fill` with pods that are read when asked for, each on the node of its name; once, into an empty cache."""
+        """`fill` with pods that are read when asked for, each on the node of its name."""
         row_of = self.nodes.row_of
-        rows = np.array(
-            [self._make_ghost(name) if (row := row_of.get(name)) is None else row for name in node_names],
-            np.int64,
-        )
+        for name in dict.fromkeys(node_names):
+            if name not in row_of:
+                self._make_ghost(name)
+        rows = np.fromiter(map(row_of.__getitem__, node_names), np.int64, len(node_names))
         pod_ids = self.pods.add_unread(pods)
         self.pods.row[pod_ids] = rows
         self.nodes.add_unread(rows, pod_ids, pods.non_zero)
-        self.matching.unread_added(pod_ids)
+        self.matching.unread_added(pod_ids, rows)
         for place in pods.looked_at:
             pod_id, row = int(pod_ids[place]), int(rows[place])
-            pod = self.pods[pod_id]
-            self.nodes.take_ports(row, pod)
-            if pod.has_affinity:
-                self.matching.carriers.add(pod_id, pod, row)
+            self.nodes.take_ports(row, self.pods.asks(pod_id))
+            self.matching.carry(pod_id, row)
 
     def update_pod(self, pod: Pod) -> None:
         """A pod on a node changed."""

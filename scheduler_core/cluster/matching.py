@@ -102,17 +102,22 @@ class Matching:
             pods_of_class = self._pods_of_class[class_id] = {}
         pods_of_class[pod_id] = None
         self._move(pod_id, class_id, row, 1)
-        pod = self.pods[pod_id]
-        if pod.has_affinity:
-            self.carriers.add(pod_id, pod, row)
+        self.carry(pod_id, row)
 
-    def unread_added(self, pod_ids: NDArray[np.int64]) -> None:
-        """Pods came to rows before anything was selected; of their own terms nothing is counted here."""
-        assert not self._selections
+    def carry(self, pod_id: int, row: int) -> None:
+        """Count what terms of its own a pod that came to a row has."""
+        if self.pods.asks(pod_id).has_affinity:
+            self.carriers.add(pod_id, self.pods[pod_id], row)
+
+    def unread_added(self, pod_ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        """Many pods came to rows; of their own terms nothing is counted here (`carry`)."""
         classes = self.pods.class_id[pod_ids]
         for class_id in np.unique(classes).tolist():
             ids = dict.fromkeys(pod_ids[classes == class_id].tolist())
             self._pods_of_class.setdefault(class_id, {}).update(ids)
+        if self._selections:
+            for pod_id, class_id, row in zip(pod_ids.tolist(), classes.tolist(), rows.tolist(), strict=True):
+                self._move(pod_id, class_id, row, 1)
 
     def pod_removed(self, pod_id: int, row: int) -> None:
         """A pod is about to leave a row (the tables still hold it)."""

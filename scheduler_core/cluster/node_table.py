@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.journal import Journal, grown
-from scheduler_core.cluster.pod_table import PodTable
+from scheduler_core.cluster.pod_table import AsksFor, PodTable
 from scheduler_core.cluster.vocabulary import Interner, Vocabulary
 from scheduler_core.objects.node import Node
-from scheduler_core.objects.pod import HostPort, Pod
+from scheduler_core.objects.pod import HostPort
 from scheduler_core.objects.resources import PODS
 
 Int64 = NDArray[np.int64]
@@ -157,6 +157,43 @@ class NodeTable(NodeColumns):
         self._write(row, node)
         return row
 
+    def add_nodes(self, nodes: Sequence[Node]) -> None:
+        """`set_node` for nodes of which none is known."""
+        if self._free:
+            for node in nodes:
+                self.set_node(node)
+            return
+        rows = np.arange(self.n_rows, self.n_rows + len(nodes))
+        self.n_rows += len(nodes)
+        self.row_of.update(zip([node.name for node in nodes], rows.tolist(), strict=True))
+        self._nodes += nodes
+        self._pods_on += [{} for _ in nodes]
+        while self.n_rows > self.capacity:
+            self._grow_rows()
+        self.alive[rows] = True
+        self.unschedulable[rows] = [node.unschedulable for node in nodes]
+        taint_lists, feature_lists = self.vocabulary.taint_lists, self.vocabulary.feature_lists
+        self.taint_list_id[rows] = [taint_lists.id(node.taints) for node in nodes]
+        self.feature_list_id[rows] = [feature_lists.id(node.declared_features) for node in nodes]
+        resource_id = self.vocabulary.resources.id
+        amounts = [
+            (resource_id(name), row, amount)
+            for row, node in zip(rows.tolist(), nodes, strict=True)
+            for name, amount in node.allocatable.items()
+            if name != PODS
+        ]
+        self._grow_resources()
+        resources, of_rows, wholes = np.array(amounts, np.int64).reshape(-1, 3).T
+        self.allocatable[resources, of_rows] = wholes
+        self.allowed_pods[rows] = [node.allocatable.get(PODS, 0) for node in nodes]
+        for key, column in self._label_columns.items():
+            column[rows] = [self._label_value_id(key, node) for node in nodes]
+        for row, node in zip(rows.tolist(), nodes, strict=True):
+            if node.images:
+                self._take_images(row, node)
+        self.usage_journal.record_all(rows.tolist())
+        self.spec_journal.record_all(rows.tolist())
+
     def add_guest(self, node: Node) -> int:
         """Give a row to a node that is not one of the cluster: it has no pods and is not found by its name.
 
@@ -196,10 +233,7 @@ class NodeTable(NodeColumns):
         self.allowed_pods[row] = node.allocatable.get(PODS, 0)
         for key, column in self._label_columns.items():
             column[row] = self._label_value_id(key, node)
-        for image in node.images:
-            for name in image.names:
-                self.image_nodes.setdefault(name, {})[row] = None
-                self.image_size_bytes.setdefault(name, image.size_bytes)
+        self._take_images(row, node)
         self._changed(row, spec=True)
 
     def remove_node(self, name: str) -> None:
@@ -239,12 +273,13 @@ class NodeTable(NodeColumns):
         """`add_pods` for pods that are not read for it (`UnreadPods`): what they use without their host ports."""
         self._grow_resources()
         order = np.argsort(rows, kind="stable")
-        begins = np.flatnonzero(np.diff(rows[order], prepend=-1))
-        for place, ids in zip(begins, np.split(pod_ids[order], begins[1:]), strict=False):
-            self._pods_on[rows[order[place]]].update(dict.fromkeys(ids.tolist()))
+        begins = np.flatnonzero(np.diff(rows[order], prepend=-1)).tolist()
+        of_rows, ids = rows[order[begins]].tolist(), pod_ids[order].tolist()
+        for row, begin, end in zip(of_rows, begins, [*begins, len(ids)][1:], strict=True):
+            self._pods_on[row].update(dict.fromkeys(ids[begin:end]))
         self._count(rows, pod_ids, non_zero)
 
-    def take_ports(self, row: int, pod: Pod) -> None:
+    def take_ports(self, row: int, pod: AsksFor) -> None:
         """The host ports of a pod that came to a row are in use."""
         for port in pod.host_ports:
             self._port_column(self.vocabulary.ports.id(normal_port(port)))[row] = True
@@ -255,8 +290,7 @@ class NodeTable(NodeColumns):
         for column, amounts in zip(self.requested, self.pods.requests[:, pod_ids], strict=True):
             np.add.at(column, rows, amounts)
         np.add.at(self.n_pods, rows, 1)
-        for row in np.unique(rows).tolist():
-            self._changed(row)
+        self.usage_journal.record_all(np.unique(rows).tolist())
 
     def remove_pod(self, row: int, pod_id: int) -> None:
         self._account(row, pod_id, -1)
@@ -282,7 +316,7 @@ class NodeTable(NodeColumns):
         pods = self.pods
         for resource_id, amount in pods.request_items[pod_id]:
             self.requested[resource_id, row] += sign * amount
-        pod = pods[pod_id]
+        pod = pods.asks(pod_id)
         self.non_zero[0, row] += sign * pod.non_zero_cpu
         self.non_zero[1, row] += sign * pod.non_zero_memory
         self.n_pods[row] += sign
@@ -327,6 +361,12 @@ class NodeTable(NodeColumns):
     def _label_value_id(self, key: str, node: Node) -> int:
         value = node.meta.labels.get(key)
         return -1 if value is None else self.vocabulary.label_values[key].id(value)
+
+    def _take_images(self, row: int, node: Node) -> None:
+        for image in node.images:
+            for name in image.names:
+                self.image_nodes.setdefault(name, {})[row] = None
+                self.image_size_bytes.setdefault(name, image.size_bytes)
 
     def _drop_images(self, row: int) -> None:
         node = self._nodes[row]

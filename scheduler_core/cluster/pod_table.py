@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scheduler_core.cluster.journal import grown
 from scheduler_core.cluster.vocabulary import Vocabulary
-from scheduler_core.objects.pod import Pod
+from scheduler_core.objects.pod import HostPort, Pod
 
 NO_START_NS = np.iinfo(np.int64).max
 """Start of a pod that has not started: later than any other."""
+
+
+class AsksFor(Protocol):
+    """What of a pod is counted on its node: a `Pod` has it, and so has what many pods have in common."""
+
+    @property
+    def priority(self) -> int: ...
+    @property
+    def requests(self) -> Mapping[str, int]: ...
+    @property
+    def non_zero_cpu(self) -> int: ...
+    @property
+    def non_zero_memory(self) -> int: ...
+    @property
+    def host_ports(self) -> tuple[HostPort, ...]: ...
+    @property
+    def has_affinity(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +46,30 @@ class UnreadPods:
     uids : list of str
     like : ndarray of shape (n,), int64
         Which of `likes` each has its priority and requests from.
-    likes : list of Pod
+    likes : list of AsksFor
     namespaced_labels : list of tuple
         Distinct (namespace, items of the labels), and in ``pod_class`` (n,), int64, which of them each has.
     start_ns : ndarray of shape (n,), int64
         `NO_START_NS` without one.
     terminating : ndarray of shape (n,), bool
-    looked_at : list of int
-        Places of pods with host ports or affinity terms: those are read at once.
     read : callable
         The pod at a place.
     """
 
     uids: list[str]
     like: NDArray[np.int64]
-    likes: list[Pod]
+    likes: Sequence[AsksFor]
     pod_class: NDArray[np.int64]
     namespaced_labels: list[tuple[str, tuple[tuple[str, str], ...]]]
     start_ns: NDArray[np.int64]
     terminating: NDArray[np.bool_]
-    looked_at: list[int]
     read: Callable[[int], Pod]
+
+    @property
+    def looked_at(self) -> list[int]:
+        """Places of pods with host ports or affinity terms: those count one by one."""
+        counts = np.array([like.has_affinity or bool(like.host_ports) for like in self.likes], np.bool_)
+        return np.flatnonzero(counts[self.like]).tolist()
 
     @property
     def non_zero(self) -> NDArray[np.int64]:
@@ -95,8 +118,8 @@ class PodTable:
         self.requests: NDArray[np.int64] = np.zeros((len(vocabulary.resources), 0), np.int64)
         self._n_arrived = 0
         self._n_of_priority: Counter[int] = Counter()
-        self._unread: UnreadPods | None = None
-        self._first_unread = 0
+        self._unread: list[tuple[int, UnreadPods]] = []
+        """With the id of the first of each lot."""
 
     def __len__(self) -> int:
         return len(self.id_of)
@@ -104,10 +127,24 @@ class PodTable:
     def __getitem__(self, pod_id: int) -> Pod:
         pod = self._pods[pod_id]
         if pod is None:
-            if self._unread is None or self.row[pod_id] < 0:
-                raise KeyError(f"no pod has id {pod_id}")
-            pod = self._pods[pod_id] = self._unread.read(pod_id - self._first_unread)
+            lot, place = self._unread_at(pod_id)
+            pod = self._pods[pod_id] = lot.read(place)
         return pod
+
+    def asks(self, pod_id: int) -> AsksFor:
+        """What a pod asks for; it need not be read for that."""
+        pod = self._pods[pod_id]
+        if pod is None:
+            lot, place = self._unread_at(pod_id)
+            return lot.likes[int(lot.like[place])]
+        return pod
+
+    def _unread_at(self, pod_id: int) -> tuple[UnreadPods, int]:
+        found = bisect_right(self._unread, pod_id, key=itemgetter(0)) - 1
+        if found < 0 or self.row[pod_id] < 0:
+            raise KeyError(f"no pod has id {pod_id}")
+        first, lot = self._unread[found]
+        return lot, pod_id - first
 
     def add(self, pod: Pod, *, findable: bool = True) -> int:
         """Give a pod an id; it stands on no row yet, and is in `id_of` only if it is `findable`."""
@@ -175,20 +212,20 @@ class PodTable:
         return ids
 
     def add_unread(self, pods: UnreadPods) -> NDArray[np.int64]:
-        """`add` pods that are read when asked for, once and before any pod has left; their ids."""
-        assert self._unread is None and not self._free
-        self._unread, self._first_unread = pods, len(self._pods)
-        n_pods = len(pods.uids)
-        ids = np.arange(self._first_unread, self._first_unread + n_pods)
+        """`add` pods that are read when asked for; their ids, none of which was another pod's."""
+        first, n_pods = len(self._pods), len(pods.uids)
+        self._unread.append((first, pods))
+        ids = np.arange(first, first + n_pods)
         self._pods += [None] * n_pods
         while len(self._pods) > self._capacity:
             self._grow()
-        self.id_of.update(zip(pods.uids, ids.tolist(), strict=True))
+        self.id_of.update(zip(pods.uids, range(first, first + n_pods), strict=True))
         items = [self._items_of(pod) for pod in pods.likes]
-        self.request_items += [items[place] for place in pods.like.tolist()]
+        self.request_items += map(items.__getitem__, pods.like.tolist())
         priorities = np.array([pod.priority for pod in pods.likes], np.int64)
         self.priority[ids] = priorities[pods.like]
-        self._n_of_priority.update(self.priority[ids].tolist())
+        for priority, count in zip(*np.unique(self.priority[ids], return_counts=True), strict=True):
+            self._n_of_priority[int(priority)] += int(count)
         self.start_ns[ids] = pods.start_ns
         class_id = self.vocabulary.pod_classes.id
         of_class = np.array([class_id(labels) for labels in pods.namespaced_labels], np.int64)
@@ -209,18 +246,22 @@ class PodTable:
         self.arrival[pod_id] = self._n_arrived
         self._n_arrived += 1
 
-    def remove(self, pod_id: int) -> Pod:
+    def remove(self, pod_id: int) -> None:
         """Take a pod out; its id may be given to another pod."""
-        pod = self[pod_id]
-        if self.id_of.get(pod.uid) == pod_id:
-            del self.id_of[pod.uid]
-        self._n_of_priority[pod.priority] -= 1
-        if not self._n_of_priority[pod.priority]:
-            del self._n_of_priority[pod.priority]
+        pod = self._pods[pod_id]
+        if pod is None:
+            lot, place = self._unread_at(pod_id)
+            uid, priority = lot.uids[place], int(self.priority[pod_id])
+        else:
+            uid, priority = pod.uid, pod.priority
+        if self.id_of.get(uid) == pod_id:
+            del self.id_of[uid]
+        self._n_of_priority[priority] -= 1
+        if not self._n_of_priority[priority]:
+            del self._n_of_priority[priority]
         self._pods[pod_id] = None
         self.row[pod_id] = -1
         self._free.append(pod_id)
-        return pod
 
     def has_below(self, priority: int) -> bool:
         """Whether any pod is less important."""
@@ -230,7 +271,7 @@ class PodTable:
         """The id of the pod's (namespace, labels)."""
         return self.vocabulary.pod_classes.id((pod.namespace, tuple(pod.labels.items())))
 
-    def _items_of(self, pod: Pod) -> tuple[tuple[int, int], ...]:
+    def _items_of(self, pod: AsksFor) -> tuple[tuple[int, int], ...]:
         resources = self.vocabulary.resources
         return tuple(
             (resources.id(name), amount) for name, amount in pod.requests.items() if amount and name != "pods"

@@ -33,6 +33,7 @@ from scheduler_core.objects.resources import PodRequests, pod_requests
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 PREEMPT_NEVER = "Never"
 DISRUPTION_TARGET = "DisruptionTarget"
+TERMINAL_PHASES = ("Succeeded", "Failed")
 PREEMPTED_BY_SCHEDULER = "PreemptionByScheduler"
 
 
@@ -157,7 +158,7 @@ class Pod(Named):
     @property
     def is_terminal(self) -> bool:
         """Succeeded and Failed pods do not exist for the scheduler."""
-        return self.phase in ("Succeeded", "Failed")
+        return self.phase in TERMINAL_PHASES
 
     def tolerates(self, taint: Taint) -> bool:
         return any(toleration.tolerates(taint) for toleration in self.tolerations)

@@ -235,10 +235,8 @@ def _fill_cache(
 ) -> None:
     """What the scheduler knows, in the order in which it learned it."""
     scheduler = simulation.scheduler
-    for name in document["nodeOrder"]:
-        stored = simulation.world.get("Node", "", name)
-        if stored is not None:
-            scheduler.cache.set_node(stored.typed)
+    nodes = [simulation.world.get("Node", "", name) for name in document["nodeOrder"]]
+    scheduler.cache.add_nodes([stored.typed for stored in nodes if stored is not None])
     for kind in KINDS:
         for stored in simulation.world.all(kind) if kind not in ("Node", "Pod") else ():
             if stored.typed is not None:

@@ -5,10 +5,11 @@ Sixty thousand pods have a handful of specs and statuses between them.
 
 from __future__ import annotations
 
+import json
 import marshal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, overload
 
 from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.pod import Pod, pod_like
@@ -23,6 +24,70 @@ COLUMNS = ("form", "metadata", "spec", "status", NODE_NAME, *OWN)
 
 _Part = tuple[bytes | None, Any]
 """What equal values have in common, and a value; None where it cannot be told (it is like no other then)."""
+
+
+class Texts(Sequence[Any]):
+    """Values as JSON text, each read when it is asked for.
+
+    Parameters
+    ----------
+    texts : list of bytes
+        Without spaces, equal for equal values.
+    """
+
+    def __init__(self, texts: list[bytes]) -> None:
+        self.texts = texts
+        self._read: dict[int, Any] = {}
+
+    @classmethod
+    def of(cls, values: Sequence[Any]) -> Texts:
+        """Values as text, if they are not yet."""
+        if isinstance(values, cls):
+            return values
+        return cls(
+            [json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode() for value in values]
+        )
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @overload
+    def __getitem__(self, place: int) -> Any: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Any]: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        if place not in self._read:
+            self._read[place] = json.loads(self.texts[place])
+        return self._read[place]
+
+
+class TextColumn(Sequence[Any]):
+    """A list as JSON text, read when an item is asked for.
+
+    Parameters
+    ----------
+    text : bytes
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    @cached_property
+    def _values(self) -> list[Any]:
+        values: list[Any] = json.loads(self._text)
+        return values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, place: int) -> Any: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Any]: ...
+    def __getitem__(self, place: int | slice) -> Any:
+        return self._values[place]
 
 
 class _Parts:

@@ -6,19 +6,174 @@ request, where they stand and which labels they have, and that sixty thousand ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.cluster.pod_table import NO_START_NS, UnreadPods
+from scheduler_core.cluster.pod_table import NO_START_NS, AsksFor, UnreadPods
+from scheduler_core.objects.fields import string, string_map, timestamp_ns
 from scheduler_core.objects.kinds import is_read, parse
-from scheduler_core.objects.pod import Pod, says_nothing_of_requests
-from scheduler_core.sim.manifests import COLUMNS, NODE_NAME, manifest_of, parsed
+from scheduler_core.objects.pod import TERMINAL_PHASES, HostPort, Pod, says_nothing_of_requests
+from scheduler_core.sim.manifests import COLUMNS, NODE_NAME, Texts, manifest_of, parsed
 
 Key = tuple[str, str]
 """A pod's namespace and name."""
+Labels = tuple[tuple[str, str], ...]
+
+_MOST_KNOWN: Final = 8192
+_known_likes: dict[tuple[str, bytes], Like] = {}
+"""By namespace and spec: the next checkpoint has such pods, too, and so has the log after it."""
+_MOST_OTHERS: Final = 2
+_known_others: dict[bytes, Sequence[tuple[str, Any]]] = {}
+"""Nodes hardly change between the checkpoints that are looked at. The one asked for last stands last."""
+
+
+class Like(NamedTuple):
+    """What pods of one spec ask for, and what more there is to know of them."""
+
+    priority: int
+    requests: dict[str, int]
+    non_zero_cpu: int
+    non_zero_memory: int
+    host_ports: tuple[HostPort, ...]
+    has_affinity: bool
+
+    @classmethod
+    def of(cls, pod: Pod) -> Like:
+        return cls(*[getattr(pod, name) for name in cls._fields])
+
+
+def like_of(namespace: str, spec: bytes) -> Like:
+    """What the pods of a namespace ask for whose spec is this JSON text, with null where the node's name stood.
+
+    Raises
+    ------
+    InvalidObject
+        It cannot be read.
+    """
+    key = (namespace, spec)
+    found = _known_likes.get(key)
+    if found is None:
+        metadata = {"name": "like", "namespace": namespace}
+        read = {name: value for name, value in json.loads(spec).items() if name != NODE_NAME}
+        pod = parse({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": read}).typed
+        if len(_known_likes) >= _MOST_KNOWN:
+            _known_likes.clear()
+        found = _known_likes[key] = Like.of(pod)
+    return found
+
+
+def labels_of(metadata: Mapping[str, Any]) -> Labels:
+    """The labels in metadata, sorted."""
+    return tuple(string_map(metadata, "labels", "metadata").items())
+
+
+def start_of(status: Mapping[str, Any]) -> int:
+    """`status.startTime`, `NO_START_NS` without one."""
+    start_ns = timestamp_ns(status, "startTime", "status")
+    return NO_START_NS if start_ns is None else start_ns
+
+
+def is_terminal(status: Mapping[str, Any]) -> bool:
+    """Whether a pod of this status has ended."""
+    return status.get("phase") in TERMINAL_PHASES
+
+
+def _namespace_in(metadata: Mapping[str, Any]) -> str:
+    return string(metadata, "namespace", "metadata")
+
+
+class PodThen(NamedTuple):
+    """A pod as it was at a moment, read only when asked for.
+
+    Attributes
+    ----------
+    uid : str
+        Empty for one that stands on no node: it is not asked for.
+    node_name : str
+        Empty while it stands on none.
+    like : AsksFor or None
+        What it asks for; may be None where it stands on no node.
+    start_ns : int
+        `NO_START_NS` without one.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    node_name: str
+    like: AsksFor | None
+    labels: Labels
+    start_ns: int
+    is_terminating: bool
+    is_terminal: bool
+    read: Callable[[], Pod]
+
+    @classmethod
+    def of(cls, pod: Pod) -> PodThen:
+        """Of a pod that was read."""
+        return cls(
+            pod.namespace,
+            pod.name,
+            pod.uid,
+            pod.node_name,
+            Like.of(pod) if pod.node_name else None,
+            tuple(pod.labels.items()),
+            NO_START_NS if pod.start_ns is None else pod.start_ns,
+            pod.is_terminating,
+            pod.is_terminal,
+            lambda: pod,
+        )
+
+    @property
+    def key(self) -> Key:
+        return self.namespace, self.name
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it takes room on a node."""
+        return bool(self.node_name) and not self.is_terminal
+
+    def counts_as(self, other: PodThen) -> bool:
+        """Whether one in place of the other makes no difference to where pods go; when it started matters to none."""
+        return self.is_counted and self[2:6] == other[2:6] and self.is_terminating == other.is_terminating
+
+
+def waiting(namespace: str, name: str, read: Callable[[], Pod]) -> PodThen:
+    """A pod that stands on no node, of which nothing is counted."""
+    return PodThen(namespace, name, "", "", None, (), NO_START_NS, False, False, read)
+
+
+def unread(pods: Sequence[PodThen]) -> UnreadPods:
+    """Pods on nodes as columns."""
+    likes: dict[int, int] = {}
+    labels: dict[tuple[str, Labels], int] = {}
+    rows = [
+        (
+            likes.setdefault(id(pod.like), len(likes)),
+            labels.setdefault((pod.namespace, pod.labels), len(labels)),
+            pod.start_ns,
+            pod.is_terminating,
+        )
+        for pod in pods
+    ]
+    by_id = {id(pod.like): pod.like for pod in pods if pod.like is not None}
+    like, of_labels, start_ns, terminating = np.array(rows, np.int64).reshape(-1, 4).T
+    return UnreadPods(
+        uids=[pod.uid for pod in pods],
+        like=like,
+        likes=[by_id[found] for found in likes],
+        namespaced_labels=list(labels),
+        pod_class=of_labels,
+        start_ns=start_ns,
+        terminating=terminating.astype(np.bool_),
+        read=lambda place: pods[place].read(),
+    )
 
 
 class PackedPods:
@@ -27,51 +182,91 @@ class PackedPods:
     Parameters
     ----------
     document : mapping
-        What `pack` gave, with its objects as columns.
+        What `pack` gave, with its objects as columns. Its parts may be `Texts`.
 
     Attributes
     ----------
-    place_of : dict of (str, str) to int
-        Place among the objects of each pod, by namespace and name.
-    others : list of int
-        Places of objects of the other kinds that a scheduler reads.
+    places_of_pods : ndarray of shape (n,), int64
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = document
+        parts = {name: Texts.of(document[name]) for name in ("forms", "metadata", "specs", "statuses")}
+        self._forms, self._metadata, self._specs, self._statuses = parts.values()
         self._columns = document["objects"] or {column: [] for column in COLUMNS}
-        self._read: dict[int, Pod] = {}
-        kinds = [form["kind"] if is_read(form) else None for form in document["forms"]]
+        self._document = {**document, **parts}
+        kinds = [form["kind"] if is_read(form) else None for form in self._forms]
         is_pod, is_other = (
             np.array(found, np.bool_)
             for found in ([kind == "Pod" for kind in kinds], [kind not in ("Pod", None) for kind in kinds])
         )
         self._form = np.array(self._columns["form"], np.int64)
         self._meta, self._spec, self._status = map(self._places, ("metadata", "spec", "status"))
-        self.others: list[int] = np.flatnonzero(is_other[self._form]).tolist()
-        places = np.flatnonzero(is_pod[self._form]).tolist()
-        self._namespaces = [str(part.get("namespace") or "") for part in document["metadata"]]
-        namespaces = map(self._namespaces.__getitem__, self._meta[places].tolist())
-        names = map(self._columns["name"].__getitem__, places)
-        self.place_of: dict[Key, int] = dict(zip(zip(namespaces, names, strict=True), places, strict=True))
+        self._others: list[int] = np.flatnonzero(is_other[self._form]).tolist()
+        self.places_of_pods = np.flatnonzero(is_pod[self._form])
+        self._place_of: dict[str, dict[str, int]] = {}
+        namespaces = [
+            (place, _namespace_in(self._metadata[place]))
+            for place in np.unique(self._meta[self.places_of_pods]).tolist()
+        ]
+        for namespace in dict.fromkeys(name for _, name in namespaces):
+            metas = [place for place, name in namespaces if name == namespace]
+            places = self.places_of_pods[np.isin(self._meta[self.places_of_pods], metas)].tolist()
+            names = map(self._columns["name"].__getitem__, places)
+            self._place_of[namespace] = dict(zip(names, places, strict=True))
 
     def manifest(self, place: int) -> dict[str, Any]:
         """The manifest of any of the objects."""
         return manifest_of(self._document, [self._columns[column][place] for column in COLUMNS])
 
-    def pod(self, place: int) -> Pod:
-        """The pod at a place, one and the same each time."""
-        pod = self._read.get(place)
-        if pod is None:
-            pod = self._read[place] = parse(self.manifest(place)).typed
-        return pod
+    def others(self) -> Sequence[tuple[str, Any]]:
+        """The kind of each object that is no pod and that a scheduler reads, and how it reads it.
 
-    def uid(self, key: Key) -> str | None:
-        """The uid of the pod of that name, None where there is none."""
-        place = self.place_of.get(key)
-        return None if place is None else self._columns["uid"][place]
+        What a scheduler does not read of an object, when it was made and its version, may be that of another time.
+        """
+        at = self._others
+        mark = blake2b(digest_size=16)
+        for texts, parts in (
+            (self._forms, self._form),
+            (self._metadata, self._meta),
+            (self._specs, self._spec),
+            (self._statuses, self._status),
+        ):
+            places, of_each = np.unique(parts[at], return_inverse=True)
+            mark.update(b"%d\0" % len(places))
+            mark.update(b"\0".join(texts.texts[place] if place >= 0 else b"" for place in places.tolist()))
+            mark.update(of_each.tobytes())
+        for name in ("name", "uid", NODE_NAME):
+            mark.update(repr([self._columns[name][place] for place in at]).encode())
+        found = _known_others.get(mark.digest())
+        if found is None:
+            if len(_known_others) >= _MOST_OTHERS:
+                del _known_others[next(iter(_known_others))]
+            found = [(manifest["kind"], parsed(manifest)) for manifest in map(self.manifest, at)]
+        else:
+            del _known_others[mark.digest()]
+        _known_others[mark.digest()] = found
+        return found
 
-    def places(self, order: Iterable[int | str]) -> list[int]:
+    def pod(self, key: Key) -> PodThen | None:
+        """The pod of that name, None where there is none."""
+        place = self._place_of.get(key[0], {}).get(key[1])
+        if place is None:
+            return None
+        metadata, status = self._metadata[int(self._meta[place])], self._status_at(int(self._status[place]))
+        return PodThen(
+            key[0],
+            key[1],
+            self._columns["uid"][place],
+            self._columns[NODE_NAME][place] or "",
+            self._like(place, says_nothing_of_requests(status)),
+            labels_of(metadata),
+            start_of(status),
+            metadata.get("deletionTimestamp") is not None,
+            is_terminal(status),
+            partial(self._read, place),
+        )
+
+    def places(self, order: Iterable[int | str]) -> NDArray[np.int64]:
         """Places of an order of pods (`checkpoint.pod_order`).
 
         Raises
@@ -80,74 +275,88 @@ class PackedPods:
             A pod is none of the objects any more.
         """
         order = list(order)
-        if all(type(item) is int for item in order):
-            return order  # type: ignore[return-value]
-        uids = self._columns["uid"]
-        place_of_uid = {uids[place]: place for place in self.place_of.values()}
-        return [item if type(item) is int else place_of_uid[item] for item in order]
+        if not all(type(item) is int for item in order):
+            uids = self._columns["uid"]
+            place_of_uid = {uids[place]: place for place in self.places_of_pods.tolist()}
+            order = [item if type(item) is int else place_of_uid[item] for item in order]
+        return np.array(order, np.int64)
 
-    def node_names(self, places: Sequence[int]) -> list[str]:
+    def without(self, places: NDArray[np.int64], keys: Iterable[Key]) -> NDArray[np.int64]:
+        """Places without those of some pods."""
+        found = (self._place_of.get(namespace, {}).get(name) for namespace, name in keys)
+        return places[~np.isin(places, [place for place in found if place is not None])]
+
+    def node_names(self, places: Iterable[int]) -> list[str]:
         """Where pods stand; empty for those that stand nowhere."""
         column = self._columns[NODE_NAME]
         return [column[place] or "" for place in places]
 
-    def unread(self, places: Sequence[int]) -> UnreadPods:
+    def unread(self, places: Iterable[int]) -> UnreadPods:
         """Pods as columns."""
         at = np.array(places, np.int64)
         uids = self._columns["uid"]
         likes, like = self._likes(at)
-        first, of_meta = np.unique(self._meta[at], return_index=True, return_inverse=True)[1:]
-        metas = [self.pod(places[place]).meta for place in first.tolist()]
-        first, of_status = np.unique(self._status[at], return_index=True, return_inverse=True)[1:]
-        starts = [self.pod(places[place]).start_ns for place in first.tolist()]
-        terms = np.array([pod.has_affinity or bool(pod.host_ports) for pod in likes], np.bool_)
+        metas, of_meta = np.unique(self._meta[at], return_inverse=True)
+        told = [self._metadata[place] for place in metas.tolist()]
+        statuses, of_status = np.unique(self._status[at], return_inverse=True)
+        starts = [start_of(self._status_at(place)) for place in statuses.tolist()]
         return UnreadPods(
-            uids=[uids[place] for place in places],
+            uids=[*map(uids.__getitem__, at.tolist())],
             like=like,
             likes=likes,
-            namespaced_labels=[(meta.namespace, tuple(meta.labels.items())) for meta in metas],
+            namespaced_labels=[(_namespace_in(meta), labels_of(meta)) for meta in told],
             pod_class=of_meta,
-            start_ns=np.array([NO_START_NS if start is None else start for start in starts], np.int64)[
-                of_status
+            start_ns=np.array(starts, np.int64)[of_status],
+            terminating=np.array([meta.get("deletionTimestamp") is not None for meta in told], np.bool_)[
+                of_meta
             ],
-            terminating=np.array([meta.deletion_ns is not None for meta in metas], np.bool_)[of_meta],
-            looked_at=np.flatnonzero(terms[like]).tolist(),
-            read=lambda place: self.pod(places[place]),
+            read=lambda place: self._read(int(at[place])),
         )
 
     def close(self) -> None:
         """Give its memory back at once; it is of no use any more."""
-        self._read.clear()
-        self.place_of.clear()
+        self._place_of.clear()
         self._columns = {}
 
-    def _places(self, column: str) -> NDArray[np.int64]:
-        return np.array([-1 if place is None else place for place in self._columns[column]], np.int64)
+    def _read(self, place: int) -> Pod:
+        pod: Pod = parse(self.manifest(place)).typed
+        return pod
 
-    def _likes(self, at: NDArray[np.int64]) -> tuple[list[Pod], NDArray[np.int64]]:
-        """Pods with all that others have of what they request, and which of them is like each."""
-        names = {name: number for number, name in enumerate(dict.fromkeys(self._namespaces))}
-        namespace = np.array([names[name] for name in self._namespaces], np.int64)[self._meta[at]]
+    def _status_at(self, place: int) -> Mapping[str, Any]:
+        status: Mapping[str, Any] = {} if place < 0 else self._statuses[place]
+        return status
+
+    def _places(self, column: str) -> NDArray[np.int64]:
+        places = self._columns[column]
+        try:
+            return np.array(places, np.int64)
+        except TypeError:  # some objects have no such part
+            return np.array([-1 if place is None else place for place in places], np.int64)
+
+    def _likes(self, at: NDArray[np.int64]) -> tuple[list[Like], NDArray[np.int64]]:
+        """What pods ask for, and which of these each does."""
+        metas, of_meta = np.unique(self._meta[at], return_inverse=True)
+        names = [_namespace_in(self._metadata[place]) for place in metas.tolist()]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+        namespace = np.array([numbers[name] for name in names], np.int64)[of_meta]
         # A pod that is being resized has its requests from its status.
-        tells = [not says_nothing_of_requests(status) for status in self._document["statuses"]]
-        resized = np.where(np.array([*tells, False])[self._status[at]], self._status[at], -1)
+        statuses, of_status = np.unique(self._status[at], return_inverse=True)
+        resized = np.array(
+            [
+                -1 if says_nothing_of_requests(self._status_at(place)) else place
+                for place in statuses.tolist()
+            ],
+            np.int64,
+        )[of_status]
         key = np.zeros(len(at), np.int64)
-        for column in (namespace, self._form[at], self._spec[at], resized):
+        for column in (namespace, self._spec[at], resized):
             key = key * (int(column.max(initial=0)) + 2) + column + 1
         first, like = np.unique(key, return_index=True, return_inverse=True)[1:]
-        likes = [self._like(int(at[place]), bool(resized[place] >= 0)) for place in first.tolist()]
-        return likes, like
+        return [self._like(int(at[place]), bool(resized[place] < 0)) for place in first.tolist()], like
 
-    def _like(self, place: int, is_resized: bool) -> Pod:
-        """A pod without what is its own: the next checkpoint has such pods too, and they are read once."""
-        manifest = self.manifest(place)
-        namespace = manifest["metadata"].get("namespace")
-        pod: Pod = parsed(
-            {
-                **manifest,
-                "metadata": {"name": "like", "namespace": namespace},
-                "spec": {key: value for key, value in manifest["spec"].items() if key != NODE_NAME},
-                "status": manifest["status"] if is_resized else {},
-            }
-        )
-        return pod
+    def _like(self, place: int, follows_from_spec: bool) -> Like:
+        if not follows_from_spec:
+            return Like.of(self._read(place))
+        spec = int(self._spec[place])
+        text = b"{}" if spec < 0 else self._specs.texts[spec]
+        return like_of(_namespace_in(self._metadata[int(self._meta[place])]), text)

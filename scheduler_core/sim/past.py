@@ -22,9 +22,9 @@ from scheduler_core.releases import release_from
 from scheduler_core.schedule_one import TIE_STREAM
 from scheduler_core.sim.checkpoint import check_version
 from scheduler_core.sim.faults import FaultOptions
-from scheduler_core.sim.manifests import in_columns, packed_in, parsed
+from scheduler_core.sim.manifests import in_columns, packed_in
 from scheduler_core.sim.options import SimulationOptions
-from scheduler_core.sim.packed_pods import Key, PackedPods
+from scheduler_core.sim.packed_pods import Key, PackedPods, PodThen, unread
 from scheduler_core.sim.simulation import Simulation
 
 STILL: Final = (
@@ -103,102 +103,106 @@ class Past:
         self.spoilt = False
         self._randomness = document["randomness"]
         self._start_index: int = document["startIndex"]
-        self._now: dict[Key, Pod | None] = {}
+        self._now: dict[Key, PodThen | None] = {}
         """Pods that are not as they were at the checkpoint."""
+        self._is_filled = False
         self._others: dict[tuple[str, str, str], Any] = {}
-        self._fill(document)
+        self._pods = PackedPods(in_columns(packed_in(document["world"])))
+        self._order = self._pods.places(document["podOrder"])
+        self._place_others(document)
 
-    def _fill(self, document: Mapping[str, Any]) -> None:
+    def _place_others(self, document: Mapping[str, Any]) -> None:
         cache = self._scheduler.cache
-        self._pods = pods = PackedPods(in_columns(packed_in(document["world"])))
         nodes: dict[str, Any] = {}
-        for place in pods.others:
-            manifest = pods.manifest(place)
-            kind, typed = manifest["kind"], parsed(manifest)
+        for kind, typed in self._pods.others():
             if kind == "Node":
                 nodes[typed.meta.name] = typed
             elif kind == "PodGroup":
                 raise NotPlain("there are pod groups")
             else:
                 self._others[(kind, typed.meta.namespace, typed.meta.name)] = typed
-        for name in document["nodeOrder"]:
-            cache.set_node(nodes[name])
+        cache.add_nodes([nodes[name] for name in document["nodeOrder"]])
         for (kind, namespace, name), typed in self._others.items():
             cache.listers.set(kind, namespace, name, typed)
-        order = pods.places(document["podOrder"])
-        cache.fill_unread(pods.unread(order), pods.node_names(order))
+
+    def _fill(self) -> None:
+        """Put all pods on their nodes at once."""
+        self._is_filled = True
+        places = self._pods.without(self._order, self._now)
+        self._scheduler.cache.fill_unread(self._pods.unread(places), self._pods.node_names(places))
+        self._come([pod for pod in self._now.values() if pod is not None and pod.is_counted])
+
+    def _come(self, pods: Sequence[PodThen]) -> None:
+        if pods:
+            self._scheduler.cache.fill_unread(unread(pods), [pod.node_name for pod in pods])
 
     # ---- which objects there are
 
-    def put(self, manifests: Iterable[Mapping[str, Any]]) -> None:
-        """Objects as they are from here on: pods, and what there was at the checkpoint that the scheduler looks up.
+    def put(self, manifests: Iterable[Mapping[str, Any]], pods: Sequence[PodThen] = ()) -> None:
+        """Objects as they are from here on: what there was at the checkpoint that the scheduler looks up, and pods.
+
+        Parameters
+        ----------
+        manifests : iterable of mapping
+            Of any kind.
+        pods : sequence of PodThen
+            Pods of which no manifest need be read; no two of one name.
 
         Raises
         ------
         NotPlain
             They change more than is told here.
         """
-        pods = []
+        come = list(pods)
         for manifest in manifests:
             kind = str(manifest["kind"])
             if kind == "Pod":
-                pods.append(parse(manifest).typed)
+                come.append(plain(parse(manifest).typed))
                 continue
             key = _key(manifest)
             if (kind, *key) not in self._others:
                 raise NotPlain(f"a {kind} came")
             self._scheduler.cache.listers.set(kind, *key, parse(manifest).typed)
-        self._put_pods(pods)
+        self._put_pods(come)
 
-    def put_back(self, kind: str, namespace: str, name: str) -> None:
-        """An object as it was at the checkpoint, or gone where there was none."""
-        if kind != "Pod":
-            self._scheduler.cache.listers.set(kind, namespace, name, self._others[(kind, namespace, name)])
-            return
-        place = self._pods.place_of.get((namespace, name))
-        if place is None:
-            self.remove_pod(namespace, name)
-        else:
-            self._put_pods([self._pods.pod(place)])
+    def put_back(self, keys: Iterable[tuple[str, str, str]]) -> None:
+        """Objects, by kind, namespace and name, as they were at the checkpoint, or gone where there were none."""
+        pods = []
+        for kind, namespace, name in keys:
+            if kind != "Pod":
+                typed = self._others[(kind, namespace, name)]
+                self._scheduler.cache.listers.set(kind, namespace, name, typed)
+            elif (pod := self._pods.pod((namespace, name))) is None:
+                self.remove_pod(namespace, name)
+            else:
+                pods.append(pod)
+        self._put_pods(pods)
 
     def remove_pod(self, namespace: str, name: str) -> None:
         """A pod is gone; nothing happens where there is none."""
-        uid = self._uid((namespace, name))
-        if uid is not None:
-            self._scheduler.cache.remove_pod(uid)
-        self._now[(namespace, name)] = None
+        key = (namespace, name)
+        if self._is_filled:
+            pod = self._pod(key)
+            if pod is not None:
+                self._scheduler.cache.remove_pod(pod.uid)
+        self._now[key] = None
 
-    def _put_pods(self, pods: Sequence[Pod]) -> None:
-        cache = self._scheduler.cache
-        come = []
-        for pod in pods:
-            if pod.scheduling_group or (pod.nominated_node_name and not pod.node_name):
-                raise NotPlain("a pod is nominated, or one of a group")
-            key = (pod.namespace, pod.name)
-            uid, is_counted = self._uid(key), bool(pod.node_name) and not pod.is_terminal
-            stands = uid in cache.pods.id_of
-            self._now[key] = pod
-            if stands and is_counted and uid == pod.uid:
-                cache.add_pod(pod)
-                continue
-            if stands:
-                cache.remove_pod(str(uid))
-            if is_counted:
-                come.append(pod)
-        cache.fill(come, {})
+    def _put_pods(self, pods: Sequence[PodThen]) -> None:
+        if self._is_filled:
+            come = []
+            for pod in pods:
+                before = self._pod(pod.key)
+                if before is not None and before.is_counted:
+                    if pod.counts_as(before):
+                        continue
+                    self._scheduler.cache.remove_pod(before.uid)
+                if pod.is_counted:
+                    come.append(pod)
+            self._come(come)
+        self._now.update((pod.key, pod) for pod in pods)
 
-    def _pod(self, key: Key) -> Pod | None:
-        if key in self._now:
-            return self._now[key]
-        place = self._pods.place_of.get(key)
-        return None if place is None else self._pods.pod(place)
-
-    def _uid(self, key: Key) -> str | None:
-        """Of the pod of that name as it is now."""
-        if key in self._now:
-            pod = self._now[key]
-            return None if pod is None else pod.uid
-        return self._pods.uid(key)
+    def _pod(self, key: Key) -> PodThen | None:
+        return self._now[key] if key in self._now else self._pods.pod(key)
 
     # ---- one cycle
 
@@ -227,7 +231,10 @@ class Past:
             More happened in the cycle than that.
         """
         scheduler = self._scheduler
-        found = self._pod(pod)
+        if not self._is_filled:
+            self._fill()
+        then = self._pod(pod)
+        found = None if then is None else then.read()
         if found is None or found.node_name or found.is_terminating or found.host_ports:
             # Which ports of a node count as free is a matter of what left it, and when.
             raise NotPlain("the pod is not one that simply waits for a node")
@@ -261,6 +268,19 @@ class Past:
         self._others.clear()
         for part in (self._scheduler.cache.pods, self._scheduler.cache.nodes, self._scheduler.cache):
             vars(part).clear()
+
+
+def plain(pod: Pod) -> PodThen:
+    """A pod that was read.
+
+    Raises
+    ------
+    NotPlain
+        It is nominated, or one of a group.
+    """
+    if pod.scheduling_group or (pod.nominated_node_name and not pod.node_name):
+        raise NotPlain("a pod is nominated, or one of a group")
+    return PodThen.of(pod)
 
 
 def _key(manifest: Mapping[str, Any]) -> Key:

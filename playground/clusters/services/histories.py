@@ -2,18 +2,17 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from functools import partial
 from threading import Lock
 from typing import Final
 
 from django.db.models import BinaryField, Count, ExpressionWrapper, F, Q, QuerySet, Sum
 
 from playground.clusters.models import Checkpoint, Cluster, Cycle, LogEntry
-from playground.clusters.packed import unpack
+from playground.clusters.packed import text_of, unpack
 from playground.engine import Entry
 from playground.engine.drive import collector_paused
 from playground.engine.entries import CycleRecord
-from playground.engine.past import READ_KINDS, CycleBefore, History, NotPlain, OutcomeEntry
+from playground.engine.past import READ_KINDS, CycleBefore, History, NotPlain, ObjectEntry
 
 KEPT_BYTES: Final = 4_000_000
 """Of the checkpoints that what is kept was made of: of a cluster of 60,000 pods that is two."""
@@ -83,7 +82,7 @@ class HistoryMemory:
             return self._histories[key]
         data = checkpoints.values_list("data", flat=True).get(engine_seq=key[2])
         self._make_room(len(data))
-        history = self._histories[key] = History(bytes(data))
+        history = self._histories[key] = History(bytes(data), text_of)
         return history
 
     def _make_room(self, size: int) -> None:
@@ -103,7 +102,7 @@ class HistoryMemory:
 
 def _entries(
     cluster: Cluster, history: History, engine_seq: int, to_seq: int
-) -> Iterator[Entry | OutcomeEntry]:
+) -> Iterator[Entry | ObjectEntry]:
     """What a history reads next of the log, up to a `ran` entry."""
     after = (history.read_seq, engine_seq) if history.read_to is None else (history.read_to, history.read_to)
     log = LogEntry.objects.filter(cluster=cluster, seq__lte=to_seq, seq__gt=min(after))
@@ -112,18 +111,18 @@ def _entries(
         | Q(source=LogEntry.Source.ENGINE, kind=LogEntry.Kind.RAN, seq__gt=after[1])
         | Q(source=LogEntry.Source.ENGINE, object_kind__in=READ_KINDS, seq__gt=after[1])
     )
-    # Half of the payloads are never looked at: they are unpacked where they are.
+    # Most payloads are never looked at: they are unpacked where they are.
     raw = ExpressionWrapper(F("payload"), output_field=BinaryField())
     rows = told.order_by("seq").annotate(raw=raw)
     columns = rows.values_list(
         "seq", "source", "kind", "at_ns", "cycle", "object_kind", "object_namespace", "object_name", "raw"
     )
-    ran, engine = LogEntry.Kind.RAN, LogEntry.Source.ENGINE
+    write, delete, engine = LogEntry.Kind.WRITE, LogEntry.Kind.DELETE, LogEntry.Source.ENGINE
     for seq, source, kind, at_ns, number, object_kind, namespace, name, data in columns.iterator(2000):
         payload = data if isinstance(data, str) else bytes(data)
-        if source == engine and kind != ran:
+        if kind in (write, delete):
             key = (object_kind, namespace, name)
-            yield OutcomeEntry(number or 0, kind, key, partial(unpack, payload))
+            yield ObjectEntry(seq, source == engine, kind == write, at_ns, number or 0, key, payload)
         else:
             yield Entry(seq, source, kind, at_ns, unpack(payload), number)
 

@@ -10,19 +10,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_core.cluster.cache import AssumedPod, Cache
+from scheduler_core.objects.node import ContainerImage, Node
 from scheduler_core.objects.pod import HostPort
 from tests.scheduler_core.plugins.shared_domain_clusters import RandomCluster
 
+ZONE = "topology.kubernetes.io/zone"
 POD_COLUMNS = ("row", "priority", "start_ns", "class_id", "terminating", "has_ports", "arrival")
-NODE_COLUMNS = ("allocatable", "requested", "non_zero", "allowed_pods", "n_pods", "alive")
+NODE_COLUMNS = (
+    *("allocatable", "requested", "non_zero", "allowed_pods", "n_pods", "alive", "unschedulable"),
+    *("taint_list_id", "feature_list_id"),
+)
 
 
-def with_the_nodes_of(original: Cache) -> Cache:
+def with_the_nodes_of(original: Cache, *, at_once: bool, labels_first: bool = False) -> Cache:
     cache = Cache()
+    if labels_first:
+        cache.nodes.label_column(ZONE)
+    nodes: list[Node] = []
     for name in original.node_order()[1:]:  # the pods of the first one come to a node that is not there
         node = original.node(name)
         assert node is not None
-        cache.set_node(node)
+        images = (ContainerImage(("i", f"i:{name}"), 5),) if len(nodes) % 3 == 0 else ()
+        nodes.append(dataclasses.replace(node, images=images))
+    if at_once:
+        cache.add_nodes(nodes)
+    else:
+        for node in nodes:
+            cache.set_node(node)
     return cache
 
 
@@ -32,6 +46,9 @@ def contents(cache: Cache) -> dict[str, Any]:
     found: dict[str, Any] = {name: getattr(pods, name)[:n_pods].tolist() for name in POD_COLUMNS}
     found |= {name: getattr(nodes, name)[..., :n_rows].tolist() for name in NODE_COLUMNS}
     return found | {
+        "zones": nodes.label_column(ZONE)[:n_rows].tolist(),
+        "images": (nodes.image_nodes, nodes.image_size_bytes),
+        "changed": [journal.since(0, 10_000) for journal in (nodes.spec_journal, nodes.usage_journal)],
         "requests": pods.requests[:, :n_pods].tolist(),
         "items": pods.request_items,
         "ids": pods.id_of,
@@ -44,9 +61,9 @@ def contents(cache: Cache) -> dict[str, Any]:
     }
 
 
-@given(st.integers(0, 2**32), st.booleans())
+@given(st.integers(0, 2**32), st.booleans(), st.booleans())
 @settings(max_examples=60)
-def test_filling_equals_putting_in_one_by_one(seed: int, reuses_ids: bool) -> None:
+def test_filling_equals_putting_in_one_by_one(seed: int, reuses_ids: bool, labels_first: bool) -> None:
     rng = random.Random(seed)
     original = RandomCluster(seed).cache
     pods = []
@@ -59,7 +76,8 @@ def test_filling_equals_putting_in_one_by_one(seed: int, reuses_ids: bool) -> No
     # They were assumed one after the other, whichever nodes they are on.
     in_turn = rng.sample(pods, len(pods) // 5)
     assumed = {pod.uid: AssumedPod(pod.node_name, True, 5) for pod in in_turn}
-    one_by_one, at_once = with_the_nodes_of(original), with_the_nodes_of(original)
+    one_by_one = with_the_nodes_of(original, at_once=False)
+    at_once = with_the_nodes_of(original, at_once=True, labels_first=labels_first)
     if reuses_ids and pods:
         for cache in (one_by_one, at_once):
             cache.add_pod(pods[0])

@@ -15,7 +15,7 @@ from scheduler_core.cluster.selection import PodSelector
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.labels import selector_from_labels
 from scheduler_core.sim.manifests import in_columns, pack
-from scheduler_core.sim.packed_pods import PackedPods
+from scheduler_core.sim.packed_pods import PackedPods, PodThen
 from tests.scheduler_core.sim.builders import make_node, row_by_row
 from tests.scheduler_core.sim.test_manifests import pods
 
@@ -93,10 +93,14 @@ def test_they_count_as_if_each_had_been_read(
     if is_old:
         document = in_columns(row_by_row(document, [*NODES, *manifests]))
     packed = PackedPods(document)
-    order = data.draw(st.permutations(sorted(packed.place_of.values())))
+    order = data.draw(st.permutations(packed.places_of_pods.tolist()))
     read, unread = of_nodes(), of_nodes()
     read.fill([parse(packed.manifest(place)).typed for place in order], {})
-    unread.fill_unread(packed.unread(order), packed.node_names(order))
+    # In two lots, and the second where pods are being counted already.
+    n_first = data.draw(st.integers(0, len(order)))
+    for lot in (order[:n_first], order[n_first:]):
+        unread.fill_unread(packed.unread(np.array(lot, np.int64)), packed.node_names(lot))
+        selected(unread.matching, live_only=True)
     assert columns(unread) == columns(read)
     for place in data.draw(st.permutations(order))[:4]:
         uid = packed.manifest(place)["metadata"]["uid"]
@@ -106,3 +110,31 @@ def test_they_count_as_if_each_had_been_read(
             unread.add_pod(again)
             read.add_pod(again)
     assert columns(unread) == columns(read)
+
+
+@given(bound_pods())
+def test_each_is_found_by_its_name_as_it_was_read(manifests: list[dict[str, Any]]) -> None:
+    packed = PackedPods(json.loads(json.dumps(pack([*NODES, *manifests]))))
+    assert packed.pod(("default", "stranger")) is None
+    for manifest in manifests:
+        found = packed.pod((manifest["metadata"]["namespace"], manifest["metadata"]["name"]))
+        assert found is not None and found.read().manifest == manifest
+        assert found[:-1] == PodThen.of(parse(manifest).typed)[:-1]
+
+
+def test_nodes_that_have_changed_are_read_again() -> None:
+    def found(nodes: list[dict[str, Any]]) -> list[Any]:
+        others = PackedPods(json.loads(json.dumps(pack(nodes)))).others()
+        return [(kind, node.allocatable, node.unschedulable) for kind, node in others]
+
+    full, drained = make_node("n1", cpu="4"), make_node("n1", cpu="4")
+    drained["spec"] = {**drained.get("spec", {}), "unschedulable": True}
+    for nodes in (
+        [full, NODES[1]],
+        [drained, NODES[1]],
+        [NODES[1], full],
+        [make_node("n1", cpu="5"), NODES[1]],
+    ):
+        for _ in range(2):
+            typed = [parse(node).typed for node in nodes]
+            assert found(nodes) == [("Node", node.allocatable, node.unschedulable) for node in typed]
