@@ -130,6 +130,8 @@ class Scheduler(GroupCycle):
         Is told every move of a pod in the queue.
     transport : Transport
         Carries calls to extenders; the only thing here that may block.
+    cache : Cache, optional
+        One of its own with a cluster in it; an empty one by default.
     """
 
     def __init__(
@@ -142,13 +144,14 @@ class Scheduler(GroupCycle):
         options: SchedulerOptions | None = None,
         observer: Callable[[QueueMove], None] | None = None,
         transport: Transport = no_transport,
+        cache: Cache | None = None,
     ) -> None:
         self.loaded = loaded
         self.registry = registry
         self.clock = clock
         self.randomness = randomness
         self.options = options or SchedulerOptions()
-        self.cache = Cache(self.options.assumed_pod_ttl_ns)
+        self.cache = Cache(self.options.assumed_pod_ttl_ns) if cache is None else cache
         self.nominator = Nominator()
         self.waiting_pods = WaitingPods()
         self.extenders = extender_chain(loaded, transport)

@@ -20,14 +20,11 @@ from scheduler_core.framework.answers import Answers
 from scheduler_core.framework.attempt import Attempt
 from scheduler_core.framework.failure import PluginFailure
 from scheduler_core.framework.runtime import Framework
-from scheduler_core.objects.kinds import KINDS
 from scheduler_core.objects.node import Node
 from scheduler_core.objects.pod import Pod
 from scheduler_core.randomness import Randomness
 from scheduler_core.schedule_one import Decision
 from scheduler_core.scheduler import Scheduler
-
-_NOT_LISTED = ("Node", "Pod")
 
 
 class Sandbox:
@@ -56,25 +53,15 @@ class Sandbox:
             registry=original.registry,
             options=replace(original.options, full_traces=True),
             transport=transport,
+            cache=original.cache.copy(),
         )
-        self._copy_cluster(original)
+        self._copy_pods(original)
         self.scheduler.cycle = original.cycle
         self.scheduler.algorithm.next_start_node_index = original.algorithm.next_start_node_index
         self._start_index = original.algorithm.next_start_node_index
         self._streams = randomness.state()
 
-    def _copy_cluster(self, original: Scheduler) -> None:
-        cache, theirs = self.scheduler.cache, original.cache
-        for name in theirs.node_order():
-            node = theirs.node(name)
-            if node is not None:
-                cache.set_node(node)
-        for kind in KINDS:
-            if kind not in _NOT_LISTED:
-                for typed in theirs.listers.all(kind):
-                    cache.listers.set(kind, typed.meta.namespace, typed.meta.name, typed)
-        assumed = {uid: replace(item) for uid, item in theirs.assumed.items()}
-        cache.fill(theirs.pods_in_order(), assumed)
+    def _copy_pods(self, original: Scheduler) -> None:
         pods = original.pods
         self.scheduler.pods.update(pods)
         for key in original.pod_groups.groups():

@@ -7,7 +7,7 @@ Differs: there is no copying into a snapshot (`cluster.snapshot` says why).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from scheduler_core.cluster.listers import Listers
 from scheduler_core.cluster.matching import Matching
 from scheduler_core.cluster.node_table import NodeTable
 from scheduler_core.cluster.node_tree import NodeTree
-from scheduler_core.cluster.pod_table import PodTable, UnreadPods
+from scheduler_core.cluster.pod_table import PodColumns, PodTable
 from scheduler_core.cluster.snapshot import Snapshot
 from scheduler_core.cluster.vocabulary import Vocabulary
 from scheduler_core.objects.node import Node, node_from
@@ -78,6 +78,20 @@ class Cache:
         """Pods that are taken off for a while: uid -> node name."""
         self._generation = 0
         self._snapshot: Snapshot | None = None
+
+    def copy(self) -> Cache:
+        """Another cache that holds the same and changes by itself, without pods that are set aside."""
+        other = Cache(self.assumed_pod_ttl_ns)
+        other.vocabulary = self.vocabulary.copy()
+        other.pods = self.pods.copy(other.vocabulary)
+        other.nodes = self.nodes.copy(other.pods)
+        other.listers = self.listers.copy()
+        other.matching = Matching(other.nodes, other.pods, other.listers)
+        other.matching.take_over(self.matching)
+        other.assumed = {uid: replace(item) for uid, item in self.assumed.items()}
+        other._tree.restore(self._tree.places())
+        other._ghosts = self._ghosts.copy()
+        return other
 
     # ---- nodes
 
@@ -151,31 +165,27 @@ class Cache:
             By uid, all of them among the pods; kept as they are and in this order, which is that of the queue's
             lane and of expiry.
         """
-        row_of = self.nodes.row_of
-        rows = np.empty(len(pods), np.int64)
-        for place, pod in enumerate(pods):
-            held = assumed.get(pod.meta.uid)
-            node_name = pod.node_name if held is None else held.node_name
-            row = row_of.get(node_name)
-            rows[place] = self._make_ghost(node_name) if row is None else row
+        names = [
+            pod.node_name if (held := assumed.get(pod.meta.uid)) is None else held.node_name for pod in pods
+        ]
         self.assumed.update(assumed)
-        pod_ids = self.pods.add_many(pods)
-        self.pods.row[pod_ids] = rows
-        self.nodes.add_pods(rows, pod_ids)
-        for pod_id, row in zip(pod_ids.tolist(), rows.tolist(), strict=True):
-            self.matching.pod_added(pod_id, row)
+        if self.pods.has_free_ids:
+            for pod, name in zip(pods, names, strict=True):
+                self._put_on(pod, name)
+        else:
+            self.fill_columns(PodColumns.of(pods), names)
 
-    def fill_unread(self, pods: UnreadPods, node_names: Sequence[str]) -> None:
-        """`fill` with pods that are read when asked for, each on the node of its name."""
+    def fill_columns(self, pods: PodColumns, node_names: Sequence[str]) -> None:
+        """`fill` with pods as columns, each on the node of its name; an id that was another pod's goes to none."""
         row_of = self.nodes.row_of
         for name in dict.fromkeys(node_names):
             if name not in row_of:
                 self._make_ghost(name)
         rows = np.fromiter(map(row_of.__getitem__, node_names), np.int64, len(node_names))
-        pod_ids = self.pods.add_unread(pods)
+        pod_ids = self.pods.add_columns(pods)
         self.pods.row[pod_ids] = rows
-        self.nodes.add_unread(rows, pod_ids, pods.non_zero)
-        self.matching.unread_added(pod_ids, rows)
+        self.nodes.add_columns(rows, pod_ids, pods.non_zero)
+        self.matching.pods_added(pod_ids, rows)
         for place in pods.looked_at:
             pod_id, row = int(pod_ids[place]), int(rows[place])
             self.nodes.take_ports(row, self.pods.asks(pod_id))

@@ -140,6 +140,10 @@ class Carriers:
         for carriers in carried:
             carriers.move(row, 1)
 
+    def pods(self) -> list[int]:
+        """Pods that carry terms, as they came."""
+        return list(self._of_pod)
+
     def remove(self, pod_id: int, row: int) -> None:
         """A pod left a row; nothing happens if it carried no terms."""
         for carriers in self._of_pod.pop(pod_id, ()):

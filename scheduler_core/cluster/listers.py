@@ -18,6 +18,13 @@ class Listers:
         self._objects: dict[str, dict[Key, Any]] = {}
         self._versions: dict[str, int] = {}
 
+    def copy(self) -> Listers:
+        """Another one with the same objects, of versions of its own."""
+        other = Listers()
+        other._objects = {kind: found.copy() for kind, found in self._objects.items()}
+        other._versions = self._versions.copy()
+        return other
+
     def set(self, kind: str, namespace: str, name: str, typed: Any) -> None:
         self._objects.setdefault(kind, {})[(namespace, name)] = typed
         self._versions[kind] = self._versions.get(kind, 0) + 1

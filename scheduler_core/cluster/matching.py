@@ -71,6 +71,12 @@ class Matching:
         self._of_class: dict[int, list[Selection]] = {}
         self._pods_of_class: dict[int, dict[int, None]] = {}
 
+    def take_over(self, other: Matching) -> None:
+        """Know the pods another one knows, of whose tables this one's are copies; selections are counted anew."""
+        self._pods_of_class = {class_id: ids.copy() for class_id, ids in other._pods_of_class.items()}
+        for pod_id in other.carriers.pods():
+            self.carry(pod_id, int(self.pods.row[pod_id]))
+
     def selection(self, parts: tuple[PodSelector, ...], *, live_only: bool = False) -> Selection:
         """The pods all of `parts` select, counted by row; counted along from now on."""
         key = (parts, live_only)
@@ -109,7 +115,7 @@ class Matching:
         if self.pods.asks(pod_id).has_affinity:
             self.carriers.add(pod_id, self.pods[pod_id], row)
 
-    def unread_added(self, pod_ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+    def pods_added(self, pod_ids: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
         """Many pods came to rows; of their own terms nothing is counted here (`carry`)."""
         classes = self.pods.class_id[pod_ids]
         for class_id in np.unique(classes).tolist():

@@ -23,6 +23,10 @@ Int32 = NDArray[np.int32]
 Bool = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 
+_GROWN = (
+    *("allocatable", "requested", "non_zero", "allowed_pods", "n_pods"),
+    *("taint_list_id", "feature_list_id"),
+)
 ALL_ADDRESSES = "0.0.0.0"
 
 
@@ -121,6 +125,23 @@ class NodeTable(NodeColumns):
         self.feature_list_id = np.zeros(0, np.int32)
         self.unschedulable = np.zeros(0, np.bool_)
         self.alive = np.zeros(0, np.bool_)
+
+    def copy(self, pods: PodTable) -> NodeTable:
+        """Another table with the same nodes by the same rows; its journals begin anew.
+
+        Parameters
+        ----------
+        pods : PodTable
+            A copy of this one's.
+        """
+        other = NodeTable(pods.vocabulary, pods)
+        other.capacity, other.n_rows = self.capacity, self.n_rows
+        for name in ("row_of", "_nodes", "_free", "image_size_bytes", *_GROWN, "unschedulable", "alive"):
+            setattr(other, name, getattr(self, name).copy())
+        other._pods_on = [ids.copy() for ids in self._pods_on]
+        for name in ("image_nodes", "_label_columns", "_ports_in_use"):
+            setattr(other, name, {key: value.copy() for key, value in getattr(self, name).items()})
+        return other
 
     def __len__(self) -> int:
         return len(self.row_of)
@@ -269,8 +290,8 @@ class NodeTable(NodeColumns):
             self.take_ports(row, pod)
         self._count(rows, pod_ids, np.array(non_zero, np.int64).reshape(-1, 2).T)
 
-    def add_unread(self, rows: Rows, pod_ids: NDArray[np.int64], non_zero: Int64) -> None:
-        """`add_pods` for pods that are not read for it (`UnreadPods`): what they use without their host ports."""
+    def add_columns(self, rows: Rows, pod_ids: NDArray[np.int64], non_zero: Int64) -> None:
+        """`add_pods` for pods that are not read for it (`PodColumns`): what they use without their host ports."""
         self._grow_resources()
         order = np.argsort(rows, kind="stable")
         begins = np.flatnonzero(np.diff(rows[order], prepend=-1)).tolist()
@@ -383,9 +404,7 @@ class NodeTable(NodeColumns):
 
     def _grow_rows(self) -> None:
         self.capacity = max(64, 2 * self.capacity)
-        for name in (
-            "allocatable", "requested", "non_zero", "allowed_pods", "n_pods", "taint_list_id", "feature_list_id"
-        ):  # fmt: skip
+        for name in _GROWN:
             setattr(self, name, grown(getattr(self, name), self.capacity))
         self.unschedulable = grown(self.unschedulable, self.capacity)  # type: ignore[assignment]
         self.alive = grown(self.alive, self.capacity)  # type: ignore[assignment]

@@ -18,6 +18,7 @@ from scheduler_core.objects.pod import HostPort, Pod
 
 NO_START_NS = np.iinfo(np.int64).max
 """Start of a pod that has not started: later than any other."""
+_GROWN = ("priority", "start_ns", "class_id", "terminating", "has_ports", "arrival", "requests")
 
 
 class AsksFor(Protocol):
@@ -38,8 +39,8 @@ class AsksFor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadPods:
-    """Pods as columns, each read only when asked for.
+class PodColumns:
+    """Pods as columns, which need not have been read.
 
     Attributes
     ----------
@@ -54,6 +55,8 @@ class UnreadPods:
     terminating : ndarray of shape (n,), bool
     read : callable
         The pod at a place.
+    known : list of Pod, optional
+        The pods, where all of them have been read.
     """
 
     uids: list[str]
@@ -64,6 +67,38 @@ class UnreadPods:
     start_ns: NDArray[np.int64]
     terminating: NDArray[np.bool_]
     read: Callable[[int], Pod]
+    known: Sequence[Pod] | None = None
+
+    @classmethod
+    def of(cls, pods: Sequence[Pod]) -> PodColumns:
+        """Pods that have been read, which share what is shared among those of one spec."""
+        # Once through the pods: they lie far apart in memory.
+        likes: dict[tuple[int, int, int, bool], int] = {}
+        likes_of: list[Pod] = []
+        labels: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
+        uids, facts = [], []
+        for pod in pods:
+            meta = pod.meta
+            uids.append(meta.uid)
+            like = (id(pod.requests), id(pod.host_ports), pod.priority, pod.has_affinity)
+            place = likes.setdefault(like, len(likes_of))
+            if place == len(likes_of):
+                likes_of.append(pod)
+            of_class = labels.setdefault((meta.namespace, tuple(meta.labels.items())), len(labels))
+            start_ns = NO_START_NS if pod.start_ns is None else pod.start_ns
+            facts.append((place, of_class, start_ns, meta.deletion_ns is not None))
+        like_places, pod_class, starts_ns, terminating = np.array(facts, np.int64).reshape(-1, 4).T
+        return cls(
+            uids=uids,
+            like=like_places,
+            likes=likes_of,
+            pod_class=pod_class,
+            namespaced_labels=list(labels),
+            start_ns=starts_ns,
+            terminating=terminating.astype(np.bool_),
+            read=pods.__getitem__,
+            known=pods,
+        )
 
     @property
     def looked_at(self) -> list[int]:
@@ -118,7 +153,7 @@ class PodTable:
         self.requests: NDArray[np.int64] = np.zeros((len(vocabulary.resources), 0), np.int64)
         self._n_arrived = 0
         self._n_of_priority: Counter[int] = Counter()
-        self._unread: list[tuple[int, UnreadPods]] = []
+        self._unread: list[tuple[int, PodColumns]] = []
         """With the id of the first of each lot."""
 
     def __len__(self) -> int:
@@ -139,7 +174,7 @@ class PodTable:
             return lot.likes[int(lot.like[place])]
         return pod
 
-    def _unread_at(self, pod_id: int) -> tuple[UnreadPods, int]:
+    def _unread_at(self, pod_id: int) -> tuple[PodColumns, int]:
         found = bisect_right(self._unread, pod_id, key=itemgetter(0)) - 1
         if found < 0 or self.row[pod_id] < 0:
             raise KeyError(f"no pod has id {pod_id}")
@@ -175,48 +210,20 @@ class PodTable:
             self.requests[resource_id, pod_id] = amount
         return pod_id
 
-    def add_many(self, pods: Sequence[Pod]) -> NDArray[np.int64]:
-        """`add` each of many pods, findable all; their ids."""
-        if self._free:
-            return np.array([self.add(pod) for pod in pods], np.int64)
-        first = len(self._pods)
-        self._pods += pods
-        while len(self._pods) > self._capacity:
-            self._grow()
-        # Once through the pods: they lie far apart in memory. Those of one spec share the dict of their requests.
-        places: dict[int, int] = {}
-        items: list[tuple[tuple[int, int], ...]] = []
-        facts = []
-        class_id = self.vocabulary.pod_classes.id
-        for pod_id, pod in enumerate(pods, first):
-            meta = pod.meta
-            self.id_of[meta.uid] = pod_id
-            place = places.setdefault(id(pod.requests), len(items))
-            if place == len(items):
-                items.append(self._items_of(pod))
-            self.request_items.append(items[place])
-            start_ns = NO_START_NS if pod.start_ns is None else pod.start_ns
-            of_class = class_id((meta.namespace, tuple(meta.labels.items())))
-            facts.append(
-                (place, pod.priority, start_ns, of_class, meta.deletion_ns is not None, bool(pod.host_ports))
-            )
-        ids = np.arange(first, len(self._pods))
-        columns = np.array(facts, np.int64).reshape(-1, 6).T
-        _, self.priority[ids], self.start_ns[ids], self.class_id[ids] = columns[:4]
-        self._n_of_priority.update(columns[1].tolist())
-        self.terminating[ids], self.has_ports[ids] = columns[4:]
-        self.arrival[ids] = np.arange(self._n_arrived, self._n_arrived + len(pods))
-        self._n_arrived += len(pods)
-        self._grow_resources()
-        self.requests[:, ids] = self._amounts(items)[:, columns[0]]
-        return ids
+    @property
+    def has_free_ids(self) -> bool:
+        """Whether pods have left whose ids come first."""
+        return bool(self._free)
 
-    def add_unread(self, pods: UnreadPods) -> NDArray[np.int64]:
-        """`add` pods that are read when asked for; their ids, none of which was another pod's."""
+    def add_columns(self, pods: PodColumns) -> NDArray[np.int64]:
+        """`add` many pods, findable all; their ids, none of which was another pod's."""
         first, n_pods = len(self._pods), len(pods.uids)
-        self._unread.append((first, pods))
         ids = np.arange(first, first + n_pods)
-        self._pods += [None] * n_pods
+        if pods.known is None:
+            self._unread.append((first, pods))
+            self._pods += [None] * n_pods
+        else:
+            self._pods += pods.known
         while len(self._pods) > self._capacity:
             self._grow()
         self.id_of.update(zip(pods.uids, range(first, first + n_pods), strict=True))
@@ -237,6 +244,25 @@ class PodTable:
         self._grow_resources()
         self.requests[:, ids] = self._amounts(items)[:, pods.like]
         return ids
+
+    def copy(self, vocabulary: Vocabulary) -> PodTable:
+        """Another table with the pods on nodes, by the same ids.
+
+        Parameters
+        ----------
+        vocabulary : Vocabulary
+            A copy of this one's.
+        """
+        other = PodTable(vocabulary)
+        for name in ("_pods", "_free", "id_of", "request_items", "_n_of_priority", "_unread"):
+            setattr(other, name, getattr(self, name).copy())
+        for name in ("row", *_GROWN):
+            setattr(other, name, getattr(self, name).copy())
+        other._capacity, other._n_arrived = self._capacity, self._n_arrived
+        for pod_id in np.flatnonzero(other.row[: len(other._pods)] < 0).tolist():
+            if other._pods[pod_id] is not None:
+                other.remove(pod_id)
+        return other
 
     def replace(self, pod_id: int, pod: Pod) -> None:
         """Put in a new version of a pod that counts as the old one; it is the last to have arrived."""
@@ -294,7 +320,5 @@ class PodTable:
     def _grow(self) -> None:
         self._capacity = max(256, 2 * self._capacity)
         self.row = grown(self.row, self._capacity, -1)  # type: ignore[assignment]
-        for name in (
-            "priority", "start_ns", "class_id", "terminating", "has_ports", "arrival", "requests",
-        ):  # fmt: skip
+        for name in _GROWN:
             setattr(self, name, grown(getattr(self, name), self._capacity))

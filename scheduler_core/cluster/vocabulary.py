@@ -38,6 +38,12 @@ class Interner(Generic[V]):
             self.values.append(value)
         return found
 
+    def copy(self) -> Interner[V]:
+        """Another one with the same ids."""
+        other: Interner[V] = Interner()
+        other._ids, other.values = self._ids.copy(), self.values.copy()
+        return other
+
     def find(self, value: V) -> int:
         """The id of `value`, -1 when it was never seen."""
         return self._ids.get(value, -1)
@@ -75,3 +81,11 @@ class Vocabulary:
         self.ports: Interner[HostPort] = Interner()
         self.label_values: dict[str, Interner[str]] = {}
         self.pod_classes: Interner[tuple[str, tuple[tuple[str, str], ...]]] = Interner()
+
+    def copy(self) -> Vocabulary:
+        """Another one with the same ids."""
+        other = Vocabulary()
+        for name in ("resources", "taint_lists", "feature_lists", "taints", "ports", "pod_classes"):
+            setattr(other, name, getattr(self, name).copy())
+        other.label_values = {key: values.copy() for key, values in self.label_values.items()}
+        return other

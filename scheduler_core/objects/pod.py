@@ -330,13 +330,13 @@ def with_status(pod: Pod, manifest: Document) -> Pod:
     return _evolved(pod, manifest, meta, mapping(manifest, "status", ""), pod.node_name)
 
 
-def pod_like(pod: Pod, manifest: Document, node_name: str) -> Pod:
+def pod_like(pod: Pod, manifest: Document, meta: ObjectMeta, node_name: str) -> Pod:
     """The pod that differs from another of its namespace in its metadata and its node alone."""
     new = object.__new__(Pod)
     values = new.__dict__
     values.update(pod.__dict__)
     values["manifest"] = manifest
-    values["meta"] = object_meta_from(manifest)
+    values["meta"] = meta
     values["node_name"] = node_name
     return new
 

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, overload
 
+from scheduler_core.objects.fields import parse_time_ns
 from scheduler_core.objects.kinds import is_read, parse
+from scheduler_core.objects.meta import ObjectMeta, object_meta_from
 from scheduler_core.objects.pod import Pod, pod_like
 from scheduler_core.sim.changes import Manifest
 
@@ -173,13 +175,11 @@ class Packer:
             return
         known = self._known
 
-        def told(values: Sequence[Any]) -> list[_Part]:
-            return [_part(value, known) for value in values]
+        def told(name: str) -> list[_Part]:
+            return [_part(value, known) for value in document[name]]
 
-        forms, metadata = told(document["forms"]), told(document["metadata"])
-        specs, statuses = told(document["specs"]), told(document["statuses"])
-        for row, (manifest, typed) in zip(_rows(document), unpack(document), strict=True):
-            form, meta, spec, status, node_name, *own = row
+        forms, metadata, specs, statuses = map(told, ("forms", "metadata", "specs", "statuses"))
+        for (form, meta, spec, status, node_name, *own), manifest, typed in _unpacked(document):
             self._taken[id(manifest)] = _Taken(
                 manifest,
                 forms[form],
@@ -241,23 +241,47 @@ def unpack(document: Mapping[str, Any]) -> Iterator[tuple[Manifest, Any]]:
 
     Equal specs and statuses are one and the same: objects are never changed in place.
     """
-    kinds_read = [is_read(form) for form in document["forms"]]
+    return ((manifest, typed) for _, manifest, typed in _unpacked(document))
+
+
+def _unpacked(document: Mapping[str, Any]) -> Iterator[tuple[Sequence[Any], Manifest, Any]]:
+    kinds = [form["kind"] if is_read(form) else None for form in document["forms"]]
     pods: dict[tuple[str, int, int | None, int | None], Pod] = {}
-    packed = zip(_rows(document), manifests_in(document), strict=True)
-    for (form, _, spec, status, node_name, *_), manifest in packed:
-        if not kinds_read[form]:
-            yield manifest, None
-            continue
-        if manifest["kind"] != "Pod":
-            yield manifest, parsed(manifest)
+    metas: dict[int, ObjectMeta] = {}
+    for row in _rows(document):
+        form, place, spec, status, node_name, *own = row
+        manifest = manifest_of(document, row)
+        if kinds[form] != "Pod":
+            yield row, manifest, None if kinds[form] is None else parsed(manifest)
             continue
         key = (manifest["metadata"].get("namespace"), form, spec, status)
         known = pods.get(key)
+        meta = metas.get(place) if own else None
         if known is None:
             known = pods[key] = parse(manifest).typed
-            yield manifest, known
+            typed = known
         else:
-            yield manifest, pod_like(known, manifest, node_name or "")
+            meta = object_meta_from(manifest) if meta is None else _meta_like(meta, *own)
+            typed = pod_like(known, manifest, meta, node_name or "")
+        if own:
+            metas.setdefault(place, typed.meta)
+        yield row, manifest, typed
+
+
+def _meta_like(
+    meta: ObjectMeta, name: str | None, uid: str | None, created: str | None, version: str | None
+) -> ObjectMeta:
+    """The metadata that differs from other in what is its own (`OWN`), where that is told."""
+    return ObjectMeta(
+        meta.name if name is None else name,
+        meta.namespace,
+        meta.uid if uid is None else uid,
+        meta.labels,
+        meta.owners,
+        meta.creation_ns if created is None else parse_time_ns(created),
+        meta.deletion_ns,
+        meta.resource_version if version is None else version,
+    )
 
 
 def parsed(manifest: Manifest) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler_core.cluster.pod_table import NO_START_NS, AsksFor, UnreadPods
+from scheduler_core.cluster.pod_table import NO_START_NS, AsksFor, PodColumns
 from scheduler_core.objects.fields import string, string_map, timestamp_ns
 from scheduler_core.objects.kinds import is_read, parse
 from scheduler_core.objects.pod import TERMINAL_PHASES, HostPort, Pod, says_nothing_of_requests
@@ -149,7 +149,7 @@ def waiting(namespace: str, name: str, read: Callable[[], Pod]) -> PodThen:
     return PodThen(namespace, name, "", "", None, (), NO_START_NS, False, False, read)
 
 
-def unread(pods: Sequence[PodThen]) -> UnreadPods:
+def unread(pods: Sequence[PodThen]) -> PodColumns:
     """Pods on nodes as columns."""
     likes: dict[int, int] = {}
     labels: dict[tuple[str, Labels], int] = {}
@@ -164,7 +164,7 @@ def unread(pods: Sequence[PodThen]) -> UnreadPods:
     ]
     by_id = {id(pod.like): pod.like for pod in pods if pod.like is not None}
     like, of_labels, start_ns, terminating = np.array(rows, np.int64).reshape(-1, 4).T
-    return UnreadPods(
+    return PodColumns(
         uids=[pod.uid for pod in pods],
         like=like,
         likes=[by_id[found] for found in likes],
@@ -291,7 +291,7 @@ class PackedPods:
         column = self._columns[NODE_NAME]
         return [column[place] or "" for place in places]
 
-    def unread(self, places: Iterable[int]) -> UnreadPods:
+    def unread(self, places: Iterable[int]) -> PodColumns:
         """Pods as columns."""
         at = np.array(places, np.int64)
         uids = self._columns["uid"]
@@ -300,7 +300,7 @@ class PackedPods:
         told = [self._metadata[place] for place in metas.tolist()]
         statuses, of_status = np.unique(self._status[at], return_inverse=True)
         starts = [start_of(self._status_at(place)) for place in statuses.tolist()]
-        return UnreadPods(
+        return PodColumns(
             uids=[*map(uids.__getitem__, at.tolist())],
             like=like,
             likes=likes,

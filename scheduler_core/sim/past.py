@@ -129,12 +129,12 @@ class Past:
         """Put all pods on their nodes at once."""
         self._is_filled = True
         places = self._pods.without(self._order, self._now)
-        self._scheduler.cache.fill_unread(self._pods.unread(places), self._pods.node_names(places))
+        self._scheduler.cache.fill_columns(self._pods.unread(places), self._pods.node_names(places))
         self._come([pod for pod in self._now.values() if pod is not None and pod.is_counted])
 
     def _come(self, pods: Sequence[PodThen]) -> None:
         if pods:
-            self._scheduler.cache.fill_unread(unread(pods), [pod.node_name for pod in pods])
+            self._scheduler.cache.fill_columns(unread(pods), [pod.node_name for pod in pods])
 
     # ---- which objects there are
 

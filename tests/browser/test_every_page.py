@@ -52,6 +52,7 @@ from tests.web.test_group_page import gang
 __all__ = ["ada", "sent", "work"]
 
 WIDTHS = (1920, 1440, 1280, 1024, 800, 390)
+DESK = 1440
 TWO_WIDTHS = (1440, 390)  # of what differs from the first of the walks in its names and numbers alone
 
 C = "/c/{c}/"
@@ -343,10 +344,14 @@ def test_nothing_leaves_its_box_on_any_page_at_any_width_and_help_leads_into_the
             if photographs and sent and route != "web:plan":  # it asked by itself: its answer is looked at
                 found += [f"{template_}, not answered yet: {wrong}" for wrong in out_of_bounds(page)]
                 work()
-                assert page.reload().ok, path
+                expect(page.locator("[data-cancel]")).to_have_count(0)  # the answer came, by itself
+                page.wait_for_load_state()
             for width in widths:
                 page.set_viewport_size({"width": width, "height": 900})
                 found += [f"{template_} at {width}: {wrong}" for wrong in out_of_bounds(page)]
+                if width == DESK:
+                    wide = [name for name in sideways(page) if not name.startswith(SCROLL_ON_A_PHONE)]
+                    found += [f"{template_} at {width}: {name} scrolls sideways" for name in wide]
             if photographs:
                 photograph(
                     page, Path(photographs) / request.node.callspec.id, f"{route}{addresses.index(template_)}"
