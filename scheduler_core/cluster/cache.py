@@ -29,8 +29,7 @@ def counts_as(old: Pod, new: Pod) -> bool:
     """
     return (
         new.requests is old.requests
-        and new.non_zero_cpu == old.non_zero_cpu
-        and new.non_zero_memory == old.non_zero_memory
+        and new.non_zero == old.non_zero
         and new.priority == old.priority
         and not (new.host_ports or old.host_ports or new.volumes or old.volumes)
         and not (new.has_affinity or old.has_affinity)

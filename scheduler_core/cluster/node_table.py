@@ -285,7 +285,7 @@ class NodeTable(NodeColumns):
         non_zero = []
         for row, pod_id in zip(rows.tolist(), pod_ids.tolist(), strict=True):
             pod = self.pods[pod_id]
-            non_zero.append((pod.non_zero_cpu, pod.non_zero_memory))
+            non_zero.append(pod.non_zero)
             self._pods_on[row][pod_id] = None
             self.take_ports(row, pod)
         self._count(rows, pod_ids, np.array(non_zero, np.int64).reshape(-1, 2).T)
@@ -338,8 +338,9 @@ class NodeTable(NodeColumns):
         for resource_id, amount in pods.request_items[pod_id]:
             self.requested[resource_id, row] += sign * amount
         pod = pods.asks(pod_id)
-        self.non_zero[0, row] += sign * pod.non_zero_cpu
-        self.non_zero[1, row] += sign * pod.non_zero_memory
+        cpu, memory = pod.non_zero
+        self.non_zero[0, row] += sign * cpu
+        self.non_zero[1, row] += sign * memory
         self.n_pods[row] += sign
         for port in pod.host_ports:
             self._port_column(self.vocabulary.ports.id(normal_port(port)))[row] = sign > 0

@@ -29,9 +29,7 @@ class AsksFor(Protocol):
     @property
     def requests(self) -> Mapping[str, int]: ...
     @property
-    def non_zero_cpu(self) -> int: ...
-    @property
-    def non_zero_memory(self) -> int: ...
+    def non_zero(self) -> tuple[int, int]: ...
     @property
     def host_ports(self) -> tuple[HostPort, ...]: ...
     @property
@@ -73,18 +71,23 @@ class PodColumns:
     def of(cls, pods: Sequence[Pod]) -> PodColumns:
         """Pods that have been read, which share what is shared among those of one spec."""
         # Once through the pods: they lie far apart in memory.
-        likes: dict[tuple[int, int, int, bool], int] = {}
+        likes: dict[tuple[int, ...], int] = {}
         likes_of: list[Pod] = []
         labels: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
+        seen: dict[tuple[str, int], int] = {}
         uids, facts = [], []
         for pod in pods:
             meta = pod.meta
             uids.append(meta.uid)
-            like = (id(pod.requests), id(pod.host_ports), pod.priority, pod.has_affinity)
+            like = (id(pod.read), id(pod.requests), id(pod.host_ports))
             place = likes.setdefault(like, len(likes_of))
             if place == len(likes_of):
                 likes_of.append(pod)
-            of_class = labels.setdefault((meta.namespace, tuple(meta.labels.items())), len(labels))
+            same = (meta.namespace, id(meta.labels))
+            of_class = seen.get(same)
+            if of_class is None:
+                items = (meta.namespace, tuple(meta.labels.items()))
+                of_class = seen[same] = labels.setdefault(items, len(labels))
             start_ns = NO_START_NS if pod.start_ns is None else pod.start_ns
             facts.append((place, of_class, start_ns, meta.deletion_ns is not None))
         like_places, pod_class, starts_ns, terminating = np.array(facts, np.int64).reshape(-1, 4).T
@@ -109,7 +112,7 @@ class PodColumns:
     @property
     def non_zero(self) -> NDArray[np.int64]:
         """CPU and memory of each as scores count them, of shape (2, n)."""
-        amounts = [(pod.non_zero_cpu, pod.non_zero_memory) for pod in self.likes]
+        amounts = [pod.non_zero for pod in self.likes]
         return np.array(amounts, np.int64).reshape(-1, 2).T[:, self.like]
 
 

@@ -88,9 +88,9 @@ def _allocated(pod: Pod, place: Place, strategy: Any) -> int:
     for item in strategy.resources or ():
         match item.name:
             case "cpu":
-                asked, used = pod.scoring_cpu, sum(other.non_zero_cpu for other in place.pods)
+                asked, used = pod.scoring[0], sum(other.non_zero[0] for other in place.pods)
             case "memory":
-                asked, used = pod.scoring_memory, sum(other.non_zero_memory for other in place.pods)
+                asked, used = pod.scoring[1], sum(other.non_zero[1] for other in place.pods)
             case _:
                 asked = pod.requests.get(item.name, 0)
                 used = sum(other.requests.get(item.name, 0) for other in place.pods)

@@ -106,7 +106,8 @@ class Pod(Named):
     """The part of a Pod the scheduler reads; `manifest` is the whole object.
 
     Pods compare by identity: two versions of one pod are two values with one `uid`. They have no slots, because a
-    new version is made of the old one's `__dict__` (`_evolved`).
+    new version is made of the old one's `__dict__` (`_evolved`). Twenty-nine attributes at most: with more of them
+    CPython keeps the names in each pod, too, which takes four times the room.
     """
 
     manifest: Document
@@ -129,12 +130,10 @@ class Pod(Named):
     host_ports: tuple[HostPort, ...]
     requests: dict[str, int]
     """Whole units as in `objects.resources`; explicit zeros are kept."""
-    non_zero_cpu: int
-    """Millicores; 100m counted for each container that names none."""
-    non_zero_memory: int
-    """Bytes; 200Mi counted for each container that names none."""
-    scoring_cpu: int
-    scoring_memory: int
+    non_zero: tuple[int, int]
+    """cpu in millicores and memory in bytes; 100m and 200Mi counted for each container that names none."""
+    scoring: tuple[int, int]
+    """The same as scores count it of the pod itself."""
     images: tuple[str, ...]
     """Images of init containers, then containers, as written (empty where none is given)."""
     volumes: tuple[Document, ...]
@@ -142,14 +141,21 @@ class Pod(Named):
     phase: str
     start_ns: int | None
     nominated_node_name: str
-    disruption_target_reason: str | None
-    """Reason of a true DisruptionTarget condition, None without one."""
     has_affinity: bool
-    has_required_anti_affinity: bool
+    """Whether it says anything of other pods."""
     read: object
     """The same in all pods whose spec was read once and is alike but for the node (`objects.by_spec`)."""
     scheduling_group: str = ""
     """Name of the PodGroup it is a member of, empty for none; in a release without groups it means nothing."""
+
+    @property
+    def disruption_target_reason(self) -> str | None:
+        """Reason of a true DisruptionTarget condition, None without one."""
+        return _disruption_target_reason(mapping(self.manifest, "status", ""))
+
+    @property
+    def has_required_anti_affinity(self) -> bool:
+        return bool(self.required_anti_affinity)
 
     @property
     def is_terminating(self) -> bool:
@@ -243,6 +249,7 @@ def says_nothing_of_requests(status: Document) -> bool:
 def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
     spec = mapping(manifest, "spec", "")
     status = mapping(manifest, "status", "")
+    _disruption_target_reason(status)  # it can be read, which is done where it is asked for
     affinity = mapping(spec, "affinity", "spec")
     node_affinity = mapping(affinity, "nodeAffinity", "spec.affinity") if affinity else {}
     pod_affinity = _terms(affinity, "podAffinity", meta.namespace) if affinity else _NO_TERMS
@@ -285,10 +292,8 @@ def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
         topology_spread=_spread_constraints(spec),
         host_ports=_host_ports(spec),
         requests=resources.requests,
-        non_zero_cpu=resources.non_zero[0],
-        non_zero_memory=resources.non_zero[1],
-        scoring_cpu=resources.scoring[0],
-        scoring_memory=resources.scoring[1],
+        non_zero=resources.non_zero,
+        scoring=resources.scoring,
         images=tuple(
             string(container, "image", path)
             for key in ("initContainers", "containers")
@@ -299,9 +304,7 @@ def _parsed(manifest: Document, meta: ObjectMeta) -> Pod:
         phase=string(status, "phase", "status") if status else "",
         start_ns=timestamp_ns(status, "startTime", "status") if status else None,
         nominated_node_name=string(status, "nominatedNodeName", "status") if status else "",
-        disruption_target_reason=_disruption_target_reason(status) if status else None,
         has_affinity=bool(pod_affinity[0] or pod_affinity[1] or anti_affinity[0] or anti_affinity[1]),
-        has_required_anti_affinity=bool(anti_affinity[0]),
         read=object(),
         scheduling_group=string(
             mapping(spec, "schedulingGroup", "spec"), "podGroupName", "spec.schedulingGroup"
@@ -313,8 +316,7 @@ def _ask_for(pod: Pod, resources: PodRequests) -> None:
     """Let a pod that was just made of another one's values ask for something else."""
     values = pod.__dict__
     values["requests"] = resources.requests
-    values["non_zero_cpu"], values["non_zero_memory"] = resources.non_zero
-    values["scoring_cpu"], values["scoring_memory"] = resources.scoring
+    values["non_zero"], values["scoring"] = resources.non_zero, resources.scoring
     values["read"] = object()
 
 
@@ -333,8 +335,8 @@ def with_status(pod: Pod, manifest: Document) -> Pod:
 def pod_like(pod: Pod, manifest: Document, meta: ObjectMeta, node_name: str) -> Pod:
     """The pod that differs from another of its namespace in its metadata and its node alone."""
     new = object.__new__(Pod)
-    values = new.__dict__
-    values.update(pod.__dict__)
+    values = pod.__dict__.copy()
+    object.__setattr__(new, "__dict__", values)
     values["manifest"] = manifest
     values["meta"] = meta
     values["node_name"] = node_name
@@ -352,7 +354,7 @@ def _evolved(pod: Pod, manifest: Document, meta: ObjectMeta, status: Document, n
     values["phase"] = string(status, "phase", "status")
     values["start_ns"] = timestamp_ns(status, "startTime", "status")
     values["nominated_node_name"] = string(status, "nominatedNodeName", "status")
-    values["disruption_target_reason"] = _disruption_target_reason(status)
+    _disruption_target_reason(status)  # as in `_parsed`
     return new
 
 

@@ -264,7 +264,7 @@ class NodeResourcesFit(
         return hints.events_to_register(self.handle.release)
 
     def sign(self, pod: Pod) -> Hashable | None:
-        return tuple(pod.requests.items()), pod.scoring_cpu, pod.scoring_memory, *self._delegated(pod)
+        return tuple(pod.requests.items()), pod.scoring, *self._delegated(pod)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult[FitRequest]:
         delegated = self._delegated(pod)

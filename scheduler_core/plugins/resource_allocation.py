@@ -56,9 +56,9 @@ def pod_requests_for(pod: Pod, resources: Sequence[WeightedResource], *, real: b
     amounts = []
     for resource in resources:
         if resource.name == CPU and not real:
-            amounts.append(pod.scoring_cpu)
+            amounts.append(pod.scoring[0])
         elif resource.name == MEMORY and not real:
-            amounts.append(pod.scoring_memory)
+            amounts.append(pod.scoring[1])
         else:
             amounts.append(pod.requests.get(resource.name, 0))
     return tuple(amounts)

@@ -38,8 +38,7 @@ class Like(NamedTuple):
 
     priority: int
     requests: dict[str, int]
-    non_zero_cpu: int
-    non_zero_memory: int
+    non_zero: tuple[int, int]
     host_ports: tuple[HostPort, ...]
     has_affinity: bool
 

@@ -68,8 +68,8 @@ def node_resources_fit(pod: Pod, node: Node, others: list[Pod]) -> Verdict | Non
 def least_allocated(pod: Pod, node: Node, others: list[Pod]) -> int:
     total = weights = 0
     for name, asked, used in (
-        ("cpu", pod.scoring_cpu, sum(other.non_zero_cpu for other in others)),
-        ("memory", pod.scoring_memory, sum(other.non_zero_memory for other in others)),
+        ("cpu", pod.scoring[0], sum(other.non_zero[0] for other in others)),
+        ("memory", pod.scoring[1], sum(other.non_zero[1] for other in others)),
     ):
         allocatable = node.allocatable.get(name, 0)
         if allocatable == 0:
