@@ -511,7 +511,17 @@ class _Maker:
         for manifest in self.objects:
             # They are there before the pods, wherever they stand.
             bare.now.wrote(manifest)
-        objects = tuple(cleaned(manifest) for manifest in self.objects)
+
+        def explains_itself(manifest: Manifest) -> bool:
+            if manifest["kind"] in ("Pod", "PodGroup"):
+                return bare.now.agree(manifest["spec"])
+            return not self._made_bare(manifest)
+
+        # Of those that are there already no more than classes for bare ones is asked for.
+        there = self.objects
+        if self.goes_on:
+            there = [manifest for manifest in there if not explains_itself(manifest)]
+        objects = tuple(map(cleaned, there))
         done = []
         for step in self.steps:
             if step.apply is not None:

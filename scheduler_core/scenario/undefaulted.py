@@ -10,6 +10,7 @@ from scheduler_core.scenario.priorities import KnownClasses, written_in
 from scheduler_core.scenario.types import Manifest
 from scheduler_core.sim.admission import TOLERATED_TAINTS, with_default_tolerations
 
+_DEFAULTED = prepare({"kind": "Pod", "metadata": {"name": "x"}})["spec"]
 _CONTAINER_DEFAULTS = ("imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy", "resources")
 
 
@@ -33,7 +34,7 @@ def without_defaults(manifest: Manifest, classes: KnownClasses) -> Manifest:
         del spec["priorityClassName"]
     if kind == "PodGroup":
         return {**manifest, "spec": spec}
-    for key, value in prepare({"kind": "Pod", "metadata": {"name": "x"}})["spec"].items():
+    for key, value in _DEFAULTED.items():
         if key != "priority" and spec.get(key) == value and (agrees or key != "preemptionPolicy"):
             del spec[key]
     if spec.get("tolerations"):
