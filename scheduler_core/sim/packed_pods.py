@@ -202,16 +202,17 @@ class PackedPods:
         self._meta, self._spec, self._status = map(self._places, ("metadata", "spec", "status"))
         self._others: list[int] = np.flatnonzero(is_other[self._form]).tolist()
         self.places_of_pods = np.flatnonzero(is_pod[self._form])
-        self._place_of: dict[str, dict[str, int]] = {}
-        namespaces = [
-            (place, _namespace_in(self._metadata[place]))
-            for place in np.unique(self._meta[self.places_of_pods]).tolist()
-        ]
-        for namespace in dict.fromkeys(name for _, name in namespaces):
-            metas = [place for place, name in namespaces if name == namespace]
-            places = self.places_of_pods[np.isin(self._meta[self.places_of_pods], metas)].tolist()
-            names = map(self._columns["name"].__getitem__, places)
-            self._place_of[namespace] = dict(zip(names, places, strict=True))
+        metas, of_meta = np.unique(self._meta[self.places_of_pods], return_inverse=True)
+        names = [_namespace_in(self._metadata[place]) for place in metas.tolist()]
+        self._place_of: dict[str, dict[str, int]] = {name: {} for name in names}
+        numbers = {name: number for number, name in enumerate(self._place_of)}
+        of_namespace = np.array([numbers[name] for name in names], np.int64)[of_meta]
+        order = np.argsort(of_namespace, kind="stable")
+        ends = np.cumsum(np.bincount(of_namespace, minlength=len(numbers)))
+        for found, places in zip(
+            self._place_of.values(), np.split(self.places_of_pods[order], ends), strict=False
+        ):
+            found.update(zip(map(self._columns["name"].__getitem__, places), places.tolist(), strict=True))
 
     def manifest(self, place: int) -> dict[str, Any]:
         """The manifest of any of the objects."""
