@@ -66,8 +66,8 @@ _MARK_OF_1: Final = b"\x01"
 _UID: Final = re.compile(rb'"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"')
 _UID_MARK: Final = b"\xff"  # in no JSON text: it is in no UTF-8
 _SHORT_UID: Final = re.compile(_UID_MARK + rb"(.{16})", re.DOTALL)
-# A small window, which holds the dictionary and one value: each of the copies below is made of that much memory.
 _OF_TEXT: Final = (b"{", b"[", b'"', b"n", b"t", b"f")
+# A small window, which holds the dictionary and one value: each of the copies below is made of that much memory.
 _WINDOW_BITS: Final = -13
 _BEGUN: Final = zlib.compressobj(6, zlib.DEFLATED, _WINDOW_BITS, 6, zlib.Z_DEFAULT_STRATEGY, _DICTIONARY)
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from playground.engine.compressed import decompress
+from playground.engine.compressed import decompress, from_json
 from playground.engine.drive import CHECKPOINT_FORMAT, CheckpointError, checkpoint_document
 from scheduler_core.cluster.pod_table import NO_START_NS
 from scheduler_core.objects.fields import parse_time_ns
@@ -53,7 +53,6 @@ class _Simulation(msgspec.Struct):
     podOrder: list[int | str]
     plugins: dict[str, Any]
     release: Any = None
-    controllers: Any = None
     assumed: Any = None
     awaited: Any = None
     expired: Any = None
@@ -136,7 +135,10 @@ def past_document(data: bytes) -> tuple[int, dict[str, Any]]:
 
 def is_gone(text: bytes) -> bool:
     """Whether the object of a deletion is gone; a pod that still terminates is not."""
-    return bool(_DELETION.decode(text).gone)
+    try:
+        return _DELETION.decode(text).gone
+    except (msgspec.DecodeError, UnicodeDecodeError):  # half of a surrogate pair, escaped
+        return bool(from_json(text).get("gone", True))
 
 
 def pod_then(text: bytes, namespace: str, name: str, read: Callable[[], Pod]) -> PodThen | None:

@@ -511,17 +511,9 @@ class _Maker:
         for manifest in self.objects:
             # They are there before the pods, wherever they stand.
             bare.now.wrote(manifest)
-
-        def explains_itself(manifest: Manifest) -> bool:
-            if manifest["kind"] in ("Pod", "PodGroup"):
-                return bare.now.agree(manifest["spec"])
-            return not self._made_bare(manifest)
-
-        # Of those that are there already no more than classes for bare ones is asked for.
-        there = self.objects
-        if self.goes_on:
-            there = [manifest for manifest in there if not explains_itself(manifest)]
-        objects = tuple(map(cleaned, there))
+        # Where it goes on, all that is asked of them is classes for bare ones.
+        bare_ones = (item for item in self.objects if bare.is_bare(item) or self._made_bare(item))
+        objects = tuple(map(cleaned, bare_ones if self.goes_on else self.objects))
         done = []
         for step in self.steps:
             if step.apply is not None:

@@ -104,6 +104,12 @@ class ClassesForBarePriorities:
         self._taken = {*names, *SYSTEM_PRIORITY_CLASSES}
         self._own: dict[tuple[int, str], str] = {}
 
+    def is_bare(self, manifest: Manifest) -> bool:
+        """Whether it is a pod or group whose priority and policy no class explains."""
+        spec = manifest.get("spec")
+        is_one = manifest.get("kind") in ("Pod", "PodGroup") and isinstance(spec, Mapping)
+        return is_one and not self.now.agree(spec or {})
+
     def explained(self, manifest: Manifest) -> Manifest:
         """The object with a class for its pod, group or template; itself where nothing is bare."""
         spec = manifest.get("spec")

@@ -65,7 +65,7 @@ class Texts(Sequence[Any]):
         return self._read[place]
 
 
-class TextColumn(Sequence[Any]):
+class TextColumn:
     """A list as JSON text, read when an item is asked for.
 
     Parameters
@@ -81,14 +81,7 @@ class TextColumn(Sequence[Any]):
         values: list[Any] = json.loads(self._text)
         return values
 
-    def __len__(self) -> int:
-        return len(self._values)
-
-    @overload
-    def __getitem__(self, place: int) -> Any: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Any]: ...
-    def __getitem__(self, place: int | slice) -> Any:
+    def __getitem__(self, place: int) -> Any:
         return self._values[place]
 
 

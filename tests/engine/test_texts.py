@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playground.engine.compressed import to_json
-from playground.engine.texts import is_gone, pod_then
+from playground.engine.texts import _Simulation, is_gone, pod_then
 from scheduler_core.objects.kinds import parse
 from scheduler_core.objects.pod import Pod
 from scheduler_core.sim.packed_pods import PodThen
+from scheduler_core.sim.past import STILL
 from tests.scheduler_core.sim.builders import make_pod
 from tests.scheduler_core.sim.test_manifests import pods
 
@@ -84,3 +85,8 @@ def test_of_most_pods_the_text_does_tell(status: dict[str, Any]) -> None:
 def test_a_pod_that_terminates_is_not_gone() -> None:
     assert is_gone(to_json({"kind": "Pod"})) and is_gone(to_json({"gone": True}))
     assert not is_gone(to_json({"gone": False, "manifest": {"gone": True}}))
+    assert not is_gone(b'{"gone":false,"a":"\\ud800"}')
+
+
+def test_what_must_be_still_is_read_of_a_checkpoint() -> None:
+    assert set(STILL) <= set(_Simulation.__struct_fields__)
