@@ -118,6 +118,11 @@ class Kind:
         return self.role != KEPT
 
     @property
+    def has_generation(self) -> bool:
+        """Whether ``metadata.generation`` counts the changes of what is wanted of its objects."""
+        return self.custom is not None or self.kind in _WITH_GENERATION
+
+    @property
     def is_stored(self) -> bool:
         """Whether there can be objects of it: a review is asked and answered."""
         return bool(self.model)
@@ -159,6 +164,14 @@ _SPECIAL: Final[Mapping[str, _Special]] = {
 }
 _STORED_AS: Final = {"HorizontalPodAutoscaler": "autoscaling/v2", "Event": "v1"}
 """Of kinds with several versions: the one rows are in."""
+_WITH_GENERATION: Final = frozenset({
+    "CronJob", "CustomResourceDefinition", "DaemonSet", "Deployment", "DeviceClass", "DeviceTaintRule", "EndpointSlice",
+    "FlowSchema", "Ingress", "IngressClass", "Job", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
+    "MutatingWebhookConfiguration", "NetworkPolicy", "Pod", "PodDisruptionBudget", "PodTemplate", "PriorityClass",
+    "PriorityLevelConfiguration", "ReplicaSet", "ReplicationController", "ResourceSlice", "StatefulSet",
+    "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+})  # fmt: skip
+"""Upstream it is each kind's own strategy that counts (``PrepareForCreate`` under pkg/registry): these do."""
 _SERVED_EARLY: Final = ("scheduling.k8s.io/v1alpha2",)
 """Versions that are not stable and are served all the same: the scheduler reads them."""
 _STABLE: Final = re.compile(r"(.*/)?v[0-9]+")

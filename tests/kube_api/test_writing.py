@@ -433,3 +433,24 @@ def test_every_kind_applied_twice_on_the_server_is_written_once(kube: Kube) -> N
         else:
             assert kube.apply(path, document).json() == shared.json(), kind.kind
     assert disputed <= {"Pod", "StatefulSet", "ResourceClaim", "ResourceClaimTemplate"}
+
+
+@pytest.mark.parametrize(
+    "path, body, counts",
+    [
+        ("/api/v1/nodes", {"metadata": {"name": "n9"}, "spec": {}}, False),
+        ("/api/v1/namespaces/default/services", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}}, False),
+        ("/apis/coordination.k8s.io/v1/namespaces/default/leases", {"metadata": {"name": "l"}, "spec": {}}, False),
+        ("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "c"}, "data": {"a": "b"}}, False),
+        ("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 5}, True),
+        (DEPLOYMENTS, make_deployment(), True),
+    ],
+)  # fmt: skip
+def test_only_kinds_that_count_generations_have_one(
+    kube: Kube, path: str, body: dict[str, Any], counts: bool
+) -> None:
+    created = kube.post(path, body).json()
+    assert created["metadata"].get("generation") == (1 if counts else None)
+    labelled = {"metadata": {"labels": {"a": "b"}}}
+    patched = kube.patch(f"{path}/{body['metadata']['name']}", labelled).json()
+    assert patched["metadata"].get("generation") == (1 if counts else None)

@@ -491,7 +491,7 @@ def _missing_namespaces(cluster: Cluster, planned: Sequence[_Planned]) -> list[s
 
 
 def new_object(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A created object with its uid, creation time and first generation.
+    """A created object with its uid, creation time and, where its kind has them, first generation.
 
     A uid or creation time that was written (a dump of a real cluster) stays, so that owner references hold.
     """
@@ -509,7 +509,7 @@ def new_object(writer: LogWriter, kind: Kind, manifest: Mapping[str, Any]) -> di
         kept = False
     if not kept:
         meta["creationTimestamp"] = format_seconds(writer.at_ns)
-    if "spec" in manifest or kind.custom is not None:
+    if kind.has_generation:
         meta["generation"] = 1
     result = dict(manifest) | {"metadata": meta}
     if kind.row_kind == "Pod":

@@ -87,7 +87,7 @@ def updated(
     if kind.row_kind == "Service":
         _check_address(posted, old.get("spec") or {}, new.get("spec") or {})
         result = with_kept_addresses(result, old, seq)
-    if "spec" in result or "generation" in old_meta:
+    if kind.has_generation:
         generation = int(old_meta.get("generation") or 1)
         meta["generation"] = generation + (1 if _wish(kind, result) != _wish(kind, old) else 0)
     return result
@@ -95,10 +95,10 @@ def updated(
 
 def _wish(kind: Kind, manifest: Mapping[str, Any]) -> Any:
     """What counts as another generation when it changes."""
-    if kind.custom is None:
-        return manifest.get("spec")
-    aside = ("apiVersion", "kind", "metadata", *kind.subresources)
-    return {key: value for key, value in manifest.items() if key not in aside}
+    if kind.custom is None and "spec" in manifest:
+        return manifest["spec"]
+    told = kind.subresources if kind.custom is not None else ("status",)
+    return {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind", "metadata", *told)}
 
 
 def same(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
